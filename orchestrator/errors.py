@@ -1,0 +1,52 @@
+"""Errors that a user can act on: what went wrong, where, and the remedy."""
+
+from __future__ import annotations
+
+
+class OrchestratorError(Exception):
+    """Base of every error that the command line reports without a traceback."""
+
+    exit_code = 1
+
+
+class CampaignError(OrchestratorError):
+    """An invalid campaign file or command line: nothing was spent."""
+
+    exit_code = 2
+
+
+class ExpressionError(CampaignError):
+    """An expression in a campaign file that is malformed or not allowed."""
+
+
+class JournalError(OrchestratorError):
+    """A journal that cannot be read, or a directory that another controller holds."""
+
+
+class JournalWriteError(JournalError):
+    """An event that could not be made durable (disk full, read-only file system).
+
+    The campaign stops at once and can be resumed: nothing after the last durable event was begun.
+    """
+
+    exit_code = 3
+
+
+class ReadError(OrchestratorError):
+    """A profile or output that cannot be read; it fails its attempt, never the campaign."""
+
+
+class ModelError(OrchestratorError):
+    """Measurements from which no model can be fitted."""
+
+
+class ExecutorError(OrchestratorError):
+    """An executor that cannot work at all (no launcher, no Slurm)."""
+
+
+class SubmitRejected(ExecutorError):
+    """A submission that certainly did not happen, so the attempt cost nothing."""
+
+
+class SubmitUncertain(ExecutorError):
+    """A submission that may or may not have happened; look it up by name before anything else."""

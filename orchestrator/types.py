@@ -1,0 +1,285 @@
+"""The words of the project as frozen dataclasses; everyone may import this module, it imports no one.
+
+Units: seconds for durations, Unix seconds (UTC) for instants, core-seconds for costs inside the
+program. Core-hours appear only where a human reads or writes a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+Value = int | float | str
+RunKind = Literal["time", "effort"]
+
+
+def format_value(value: Value) -> str:
+    """Shortest text that reads back as the same value (``64``, ``0.5``, ``DGZ``)."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A named execution parameter ``x_l`` with its ordered set of values.
+
+    ``categorical`` values have no order or distance: models are fitted per category.
+    """
+
+    name: str
+    values: tuple[Value, ...]
+    categorical: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A measurement point: one value for every parameter, in the order of the search space."""
+
+    items: tuple[tuple[str, Value], ...]
+
+    @classmethod
+    def of(cls, mapping: Mapping[str, Value] | None = None, /, **values: Value) -> Point:
+        """Build a point from a mapping or keywords: ``Point.of(p=64, s=20)``."""
+        return cls(tuple({**(mapping or {}), **values}.items()))
+
+    def __getitem__(self, name: str) -> Value:
+        for key, value in self.items:
+            if key == name:
+                return value
+        raise KeyError(name)
+
+    def as_dict(self) -> dict[str, Value]:
+        """Return the values by parameter name."""
+        return dict(self.items)
+
+    def number(self, name: str) -> float:
+        """Return the value of a numeric parameter; raise ``TypeError`` for a categorical one."""
+        value = self[name]
+        if isinstance(value, str):
+            raise TypeError(f"parameter {name} is categorical (value {value!r})")
+        return float(value)
+
+    @property
+    def key(self) -> str:
+        """Text that identifies the point and is safe as a directory name: ``p=64,s=20``."""
+        return ",".join(f"{quote(k, safe='')}={quote(format_value(v), safe='+')}" for k, v in self.items)
+
+    def __str__(self) -> str:
+        return "P(" + ", ".join(f"{k}={format_value(v)}" for k, v in self.items) + ")"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One repetition (k = 1, 2, ...) of one point, of one kind."""
+
+    point: Point
+    kind: RunKind = "time"
+    repetition: int = 1
+
+    @property
+    def id(self) -> str:
+        """Identify the run within its campaign, as a relative path: ``p=64,s=20/time-1``."""
+        return f"{self.point.key}/{self.kind}-{self.repetition}"
+
+    def __str__(self) -> str:
+        return f"{self.point} {self.kind}-{self.repetition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The ``number``-th try (from 1) to execute a run. Every attempt is charged."""
+
+    run: Run
+    number: int = 1
+
+    @property
+    def id(self) -> str:
+        """Identify the attempt within its campaign, as a relative path."""
+        return f"{self.run.id}/attempt-{self.number}"
+
+    def __str__(self) -> str:
+        return f"{self.run} attempt-{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What one attempt occupies. ``cores`` is what is charged for; derived in ``cost.resources``."""
+
+    ranks: int
+    threads: int = 1
+    nodes: int = 1
+    ranks_per_node: int = 1
+    cores: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRequest:
+    """Everything an executor needs to execute one attempt.
+
+    ``limit`` is in seconds: the attempt ends itself after that. ``name`` is unique over campaigns and
+    derived from campaign, run and attempt, so that a lost submission can be found again. ``files``
+    are input files by name, written into ``directory`` before the start.
+    """
+
+    attempt: Attempt
+    name: str
+    directory: Path
+    resources: Resources
+    limit: float
+    script: str
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+class AttemptState(StrEnum):
+    """What an executor can say of an attempt."""
+
+    ABSENT = "absent"  # certainly neither started nor queued; may be submitted (again)
+    QUEUED = "queued"
+    RUNNING = "running"
+    FINISHED = "finished"  # its own attempt.json says so: the only proof
+    LOST = "lost"  # started or submitted, gone without proof; it will never finish
+    UNKNOWN = "unknown"  # cannot be told now (scheduler silent): ask again
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """The content of ``attempt.json``. Instants are Unix seconds; ``finished`` is None while it runs.
+
+    ``timed_out`` is true where the attempt was ended because of its limit.
+    """
+
+    run: str
+    attempt: int
+    host: str
+    pid: int
+    started: float
+    finished: float | None = None
+    exit_code: int | None = None
+    timed_out: bool = False
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One value read from one run: a metric at a call path, with how ranks were aggregated.
+
+    ``aggregate`` is ``"mean"``, ``"max"``, ``"min"``, ``"sum"`` over ranks, or ``"value"`` where the
+    application gives a single number. Times in seconds. Call paths join regions with ``->``.
+    """
+
+    callpath: str
+    metric: str
+    value: float
+    aggregate: str = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What an executor reports of one attempt.
+
+    ``elapsed`` are the seconds to charge where the scheduler knows better than ``record``;
+    ``samples`` are set by executors that produce values themselves (simulation).
+    """
+
+    attempt: Attempt
+    state: AttemptState
+    handle: str = ""
+    record: AttemptRecord | None = None
+    elapsed: float | None = None
+    reason: str = ""
+    samples: tuple[Sample, ...] | None = None
+
+
+class FailureClass(StrEnum):
+    """Why an attempt failed; decides whether another attempt makes sense."""
+
+    APPLICATION = "application"  # non-zero exit code
+    TIMEOUT = "timeout"
+    INFRASTRUCTURE = "infrastructure"  # lost node, cancelled from outside, rejected submission
+    PARSE = "parse"  # output missing, unreadable, NaN or negative
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """The values of one metric at one call path: per point, one value per repetition."""
+
+    callpath: str
+    metric: str
+    values: Mapping[Point, tuple[float, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """All measurements of a campaign or of files. ``parameters`` gives the order of coordinates."""
+
+    parameters: tuple[str, ...]
+    items: tuple[Measurement, ...]
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Return every measured point once, in order of first appearance."""
+        return tuple(dict.fromkeys(point for item in self.items for point in item.values))
+
+    def metrics(self) -> tuple[str, ...]:
+        """Return every metric once, in order of first appearance."""
+        return tuple(dict.fromkeys(item.metric for item in self.items))
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """An adapter: what the orchestrator must know of one application. Pure functions, no I/O.
+
+    Attributes
+    ----------
+    name
+        The word used in ``application:`` of a campaign file.
+    description
+        One line for ``orchestrator doctor`` and the documentation.
+    parameters
+        Every parameter that the adapter understands, with its meaning.
+    required
+        Those a campaign must vary or set under ``settings:``.
+    ranks, threads
+        MPI ranks and threads per rank at a point.
+    arguments
+        Command-line arguments at a point; one list element per argument, never quoted.
+    check
+        Why the point is impossible, or None. Called before anything is spent.
+    output
+        Samples from the texts of the attempt (file name -> content; ``stdout`` and ``stderr`` are
+        always there). Raises ``ValueError`` saying what is missing.
+    files
+        Input files (name -> content) to write into the attempt's directory.
+    output_files
+        Glob patterns, in the attempt's directory, of further texts that ``output`` wants.
+    environment
+        Variables to set for the application.
+
+    ``ranks`` .. ``files`` take a mapping that merges the campaign's ``settings`` with the point.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, str]
+    ranks: Callable[[Mapping[str, Value]], int]
+    arguments: Callable[[Mapping[str, Value]], list[str]]
+    output: Callable[[Mapping[str, str]], list[Sample]]
+    required: tuple[str, ...] = ()
+    threads: Callable[[Mapping[str, Value]], int] = lambda settings: 1
+    check: Callable[[Mapping[str, Value]], str | None] = lambda settings: None
+    files: Callable[[Mapping[str, Value]], Mapping[str, str]] = lambda settings: {}
+    output_files: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def by_callpath(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sample]]:
+    """Group samples by (call path, metric), keeping their order."""
+    groups: dict[tuple[str, str], list[Sample]] = {}
+    for sample in samples:
+        groups.setdefault((sample.callpath, sample.metric), []).append(sample)
+    return groups
