@@ -1,0 +1,63 @@
+"""What a model is, and the contract of a modeler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.types import Measurements, Point
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Predicted values at points, with an interval (90 % unless said otherwise); arrays of one length."""
+
+    value: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+class Model(Protocol):
+    """A fitted model of one metric at one call path. Frozen; predicts anywhere in parameter space."""
+
+    @property
+    def callpath(self) -> str: ...  # noqa: D102
+
+    @property
+    def metric(self) -> str: ...  # noqa: D102
+
+    @property
+    def expression(self) -> str:
+        """Readable form, e.g. ``0.3 + 2.1e-4 * p**0.5 * log2(p) * n``."""
+        ...
+
+    @property
+    def terms(self) -> list[dict[str, object]]:
+        """JSON-ready terms: ``{"coefficient", "factors": [{"parameter", "exponent", "log_exponent"}]}``."""
+        ...
+
+    @property
+    def smape(self) -> float:
+        """SMAPE (0..200 %) of the model on the measurements it was fitted to."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know before trusting it (too few points, not monotone, ...)."""
+        ...
+
+    def predict(self, points: Sequence[Point]) -> Prediction:
+        """Predict at points, with intervals."""
+        ...
+
+
+class Modeler(Protocol):
+    """Fit one model per call path and metric."""
+
+    def __call__(self, measurements: Measurements) -> tuple[Model, ...]:
+        """Fit; call paths without usable values are left out. Raises ``ModelError`` if none can be fitted."""
+        ...

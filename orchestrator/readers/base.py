@@ -1,0 +1,17 @@
+"""The contract of a reader: an attempt's directory in, samples out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.types import Application, Sample
+
+
+class Reader(Protocol):
+    """Read what one finished attempt left in its directory."""
+
+    def __call__(self, directory: Path, application: Application) -> Sequence[Sample]:
+        """Return samples (all aggregates that are there); raise ``ReadError`` with file and reason."""
+        ...

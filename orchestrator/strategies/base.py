@@ -1,0 +1,83 @@
+"""The contract of a strategy: what it may know, and what it proposes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from orchestrator.models.base import Model
+from orchestrator.types import Measurements, Parameter, Point
+
+
+class Space(Protocol):
+    """The search space: iterated lazily, in lexicographic order of the parameters' values."""
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]: ...  # noqa: D102
+
+    def __iter__(self) -> Iterator[Point]: ...
+
+    def __contains__(self, point: object) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that a strategy may know. A proposal is a pure function of the view and the ``rng``.
+
+    Attributes
+    ----------
+    space
+        The search space (never contains an evaluation point).
+    evaluation_point
+        P₊, where the models must hold.
+    measurements, models
+        What is known so far; empty before the first round.
+    done
+        Time repetitions per point that were proposed so far: measured, or given up for good.
+    infeasible
+        Points at which runs were given up; never propose them again.
+    cost
+        Expected core-seconds of one time run at a point: predicted by the models when there are any,
+        else by the user's estimate, else by a monotone guess. Only ratios count in the latter case.
+    budget_left
+        Core-seconds neither spent nor reserved.
+    batch_size
+        n_b, points per round.
+    initial_repetitions, maximum_repetitions
+        Repetitions per new point, and most repetitions of one point.
+    round
+        Number of the round to propose, from 1.
+    """
+
+    space: Space
+    evaluation_point: Point | None
+    measurements: Measurements
+    models: tuple[Model, ...]
+    done: Mapping[Point, int]
+    infeasible: frozenset[Point]
+    cost: Callable[[Point], float]
+    budget_left: float
+    batch_size: int
+    initial_repetitions: int
+    maximum_repetitions: int
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """``repetitions`` further runs at ``point``, and why, for a human to read."""
+
+    point: Point
+    repetitions: int
+    reason: str
+
+
+class Strategy(Protocol):
+    """Choose what to measure next. An empty proposal means that nothing is left to measure."""
+
+    def __call__(self, view: View, rng: np.random.Generator) -> Sequence[Choice]:
+        """Propose a round; round 1 is the starting set and ignores ``batch_size``."""
+        ...
