@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from orchestrator.types import Attempt, AttemptRequest, Observation
+from orchestrator.types import AttemptRequest, Observation
 
 
 class Executor(Protocol):
@@ -53,8 +53,4 @@ class Executor(Protocol):
 
     def wait(self, seconds: float) -> None:
         """Return when something may have changed, at the latest after ``seconds``."""
-        ...
-
-    def handles(self, attempt: Attempt) -> str:
-        """Return the scheduler's name for an attempt (job id, pid) or an empty string."""
         ...
