@@ -1,0 +1,106 @@
+"""What a run occupies and costs: one set of pure functions. Core-seconds inside, core-hours for humans."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from orchestrator.types import Point, Resources, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What decides how many cores a run is charged for.
+
+    ``slots`` are the cores a local campaign may use (None on a cluster). ``whole_nodes`` is true where
+    the site bills, or the job asks for, whole nodes.
+    """
+
+    slots: int | None = None
+    cores_per_node: int | None = None
+    ranks_per_node: int | None = None
+    whole_nodes: bool = False
+    oversubscribe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """The most that one attempt can be charged: ``cores``, time ``limit`` (s), ``reserved`` core-seconds."""
+
+    cores: int
+    limit: float
+    reserved: float
+
+
+def resources(ranks: int, threads: int, machine: Machine) -> Resources:
+    """Derive nodes and allocated cores from ranks and threads: the only place where this is done.
+
+    Raises
+    ------
+    ValueError
+        If the machine cannot hold the run; the text says what to change.
+    """
+    if ranks < 1 or threads < 1:
+        raise ValueError(f"{ranks} ranks with {threads} threads: both must be at least 1")
+    need = ranks * threads
+    if machine.slots is not None:
+        if need > machine.slots and not machine.oversubscribe:
+            raise ValueError(
+                f"{ranks} ranks x {threads} threads need {need} cores, the local executor has "
+                f"{machine.slots} slots: set executor.slots or executor.oversubscribe: true"
+            )
+        return Resources(ranks, threads, 1, ranks, min(need, machine.slots))
+    if machine.cores_per_node is None:
+        return Resources(ranks, threads, 1, ranks, need)
+    per_node = min(ranks, machine.ranks_per_node or machine.cores_per_node // threads)
+    if per_node < 1 or per_node * threads > machine.cores_per_node:
+        raise ValueError(
+            f"{per_node or 1} ranks x {threads} threads per node do not fit a node of "
+            f"{machine.cores_per_node} cores: lower executor.ranks_per_node or the threads"
+        )
+    nodes = math.ceil(ranks / per_node)
+    cores = nodes * machine.cores_per_node if machine.whole_nodes else need
+    return Resources(ranks, threads, nodes, per_node, cores)
+
+
+def core_hours(core_seconds: float) -> float:
+    """Convert core-seconds to core-hours."""
+    return core_seconds / 3600.0
+
+
+def affordable(budget: float, spent: float, reserved: float, more: float) -> bool:
+    """Whether ``more`` core-seconds can be reserved without the budget ever being exceeded."""
+    return spent + reserved + more <= budget
+
+
+def fair_limit(budget: float, cores: Iterable[int], overhead: float, longest: float = 3600.0) -> float:
+    """Return the time limit (s) at which the budget pays for runs on ``cores`` even if all take that long.
+
+    ``overhead`` are the seconds that an attempt may be charged beyond its limit.
+    """
+    total = sum(cores)
+    return min(longest, budget / total - overhead) if total else longest
+
+
+def guess(parameters: Mapping[str, tuple[Value, ...]], cores: Callable[[Point], int]) -> Callable[[Point], float]:
+    """Return a monotone guess of a run's cost before anything is known.
+
+    Runtimes are taken to grow with every numeric parameter (Ritter et al., Cost-Effective Empirical
+    Performance Modeling, section II): cores times the product of values relative to the smallest one, each on
+    a scale that is 1 at the smallest value. Only the order of points means something.
+    """
+    lowest = {
+        name: min(float(v) for v in values if not isinstance(v, str))
+        for name, values in parameters.items()
+        if not any(isinstance(v, str) for v in values)
+    }
+
+    def cost(point: Point) -> float:
+        factor = 1.0
+        for name, low in lowest.items():
+            value = point.number(name)
+            factor *= value / low if low > 0 else 1.0 + value - low
+        return cores(point) * factor
+
+    return cost

@@ -1,0 +1,261 @@
+"""What to do next: a pure function of state. The loop obeys.
+
+`next_actions` returns actions that can all be done at once, in order; an empty list means: wait for what
+is in flight. Stop rules, retries and the budget live here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from orchestrator import cost
+from orchestrator.cost import Reservation
+from orchestrator.state import InFlight, RunState, State
+from orchestrator.types import Attempt, FailureClass, Point, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The campaign's rules. ``budget`` in core-seconds, ``wall_time`` in seconds.
+
+    ``retries`` are further attempts per class of failure; ``failures`` consecutive runs given up stop
+    the campaign; ``width`` (relative) is the interval at P₊ that is narrow enough.
+    """
+
+    budget: float
+    patience: int
+    failures: int
+    max_pending: int
+    retries: Mapping[FailureClass, int]
+    wall_time: float | None = None
+    width: float | None = None
+    validation_point: Point | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Journal an intent with its reservation, then submit the attempt."""
+
+    attempt: Attempt
+    reservation: Reservation
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """No further attempt at this run."""
+
+    run: Run
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Do not begin this run."""
+
+    run: Run
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Refit the models: the round is complete."""
+
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Propose:
+    """Ask the strategy for a round."""
+
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Validate:
+    """Propose one run at the evaluation point."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class BeginStop:
+    """A stop rule holds: propose nothing more."""
+
+    rule: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Everything is settled: end the campaign."""
+
+    rule: str
+    detail: str
+
+
+Action = Submit | GiveUp | Skip | Fit | Propose | Validate | BeginStop | Stop
+
+
+def next_actions(
+    state: State, policy: Policy, now: float, reservation: Callable[[Run], Reservation]
+) -> list[Action]:
+    """Return what to do now.
+
+    Parameters
+    ----------
+    state
+        The replay of the journal.
+    policy
+        The campaign's rules.
+    now
+        Unix seconds, on the executor's clock.
+    reservation
+        The most that one attempt at a run can be charged.
+    """
+    if state.stopped is not None:
+        return []
+    if state.stopping is None:
+        rule = _urgent_rule(state, policy, now)
+        if rule is not None:
+            return [rule]
+    elif state.validation is None or state.queue != (state.validation,):
+        dropped = _drop_unbegun(state)
+        if dropped:
+            return dropped
+    given_up = _give_up(state, policy)
+    if given_up:
+        return given_up
+    work = _begin(state, policy, reservation)
+    if work or state.in_flight:
+        return work
+    if state.stopping is not None:
+        return [_finish(state, policy, reservation)]
+    if state.rounds_completed < state.round:
+        return [Fit(state.round)]
+    return [_after_round(state, policy)]
+
+
+def _urgent_rule(state: State, policy: Policy, now: float) -> BeginStop | None:
+    """Rules that hold in the middle of a round, too."""
+    if policy.wall_time is not None and state.started is not None and now - state.started >= policy.wall_time:
+        return BeginStop("wall_time", f"{now - state.started:.0f} s of {policy.wall_time:.0f} s have passed")
+    if state.consecutive_given_up >= policy.failures:
+        return BeginStop("failures", f"{state.consecutive_given_up} runs in a row were given up")
+    return None
+
+
+def _drop_unbegun(state: State) -> list[Action]:
+    assert state.stopping is not None
+    waiting = [Skip(run, f"the campaign stops: {state.stopping.rule}") for run in state.waiting]
+    failed = [GiveUp(run, f"{_reason(state, run)}; the campaign stops") for run in state.failed]
+    return [*waiting, *failed]
+
+
+def _give_up(state: State, policy: Policy) -> list[Action]:
+    actions: list[Action] = []
+    for run in state.failed:
+        item = state.runs[run]
+        if item.failures and not _may_retry(item, policy):
+            actions.append(GiveUp(run, f"{_reason(state, run)} ({_count(len(item.failures), 'attempt')})"))
+    return actions
+
+
+def _may_retry(item: RunState, policy: Policy) -> bool:
+    last = item.failures[-1]
+    return item.failures.count(last) <= policy.retries.get(last, 0)
+
+
+def _reason(state: State, run: Run) -> str:
+    item = state.runs[run]
+    return f"{item.failures[-1]}: {item.reason}" if item.failures else "it was withdrawn"
+
+
+def _candidates(state: State) -> Iterator[Run]:
+    """Failed runs to be tried again come first, then the round's queue."""
+    yield from state.failed
+    yield from state.waiting
+
+
+def _begin(state: State, policy: Policy, reservation: Callable[[Run], Reservation]) -> list[Action]:
+    """Fill free places, in order. The first run that does not fit the budget waits while others are in flight.
+
+    Whether it fits later depends on what those really cost, never on the order in which they finish.
+    """
+    actions: list[Action] = []
+    reserved = state.reserved
+    places = policy.max_pending - len(state.in_flight)
+    for run in _candidates(state):
+        if run.point in state.infeasible:
+            actions.append(Skip(run, f"{run.point} was given up"))
+            continue
+        if places <= 0:
+            break
+        need = reservation(run)
+        if not cost.affordable(policy.budget, state.spent, reserved, need.reserved):
+            if not state.in_flight and not any(isinstance(item, Submit) for item in actions):
+                actions.append(_unaffordable(state, policy, run, need))
+                continue
+            break
+        attempt = Attempt(run, state.runs[run].attempts + 1)
+        actions.append(Submit(attempt, need))
+        reserved += need.reserved
+        places -= 1
+    return actions
+
+
+def _unaffordable(state: State, policy: Policy, run: Run, need: Reservation) -> Action:
+    left = cost.core_hours(policy.budget - state.spent)
+    reason = (
+        f"{need.cores} cores for up to {need.limit:.0f} s may cost {cost.core_hours(need.reserved):.4g} core-hours, "
+        f"{left:.4g} are left"
+    )
+    if run in state.failed and state.runs[run].failures:
+        return GiveUp(run, f"{_reason(state, run)}; no further attempt fits the budget: {reason}")
+    return Skip(run, reason)
+
+
+def _after_round(state: State, policy: Policy) -> Action:
+    """All runs of the last round are settled and the models are refitted."""
+    if state.round == 0:
+        return Propose(1)
+    if state.measured_in_round == 0 and not _failed_in_round(state):
+        return BeginStop("budget", _budget_left(state, policy) + "; no run of the last round fits it")
+    if policy.width is not None and state.width is not None and state.width <= policy.width:
+        return BeginStop(
+            "precision", f"the intervals at the evaluation point are {100 * state.width:.3g} % wide on average"
+        )
+    if state.rounds_without_improvement >= policy.patience:
+        return BeginStop("patience", f"{_count(state.rounds_without_improvement, 'round')} without improvement")
+    return Propose(state.round + 1)
+
+
+def _failed_in_round(state: State) -> bool:
+    return any(state.runs[run].failures for run in state.queue)
+
+
+def _budget_left(state: State, policy: Policy) -> str:
+    spent, budget = cost.core_hours(state.spent), cost.core_hours(policy.budget)
+    return f"{spent:.4g} of {budget:.4g} core-hours are spent"
+
+
+def _finish(state: State, policy: Policy, reservation: Callable[[Run], Reservation]) -> Action:
+    """After a stop rule, with nothing in flight: refit what came in, validate if wanted and paid for, end."""
+    assert state.stopping is not None
+    if state.rounds_completed < state.round:
+        return Fit(state.round)
+    if state.validation is None and policy.validation_point is not None:
+        run = Run(policy.validation_point)
+        need = reservation(run).reserved
+        if cost.affordable(policy.budget, state.spent, 0.0, need):
+            return Validate(run)
+    return Stop(state.stopping.rule, state.stopping.detail)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def unresolved(state: State) -> dict[Attempt, InFlight]:
+    """Return the intents whose submission was never confirmed: look them up before anything else."""
+    return {attempt: item for attempt, item in state.in_flight.items() if not item.submitted}

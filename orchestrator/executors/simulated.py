@@ -1,0 +1,197 @@
+"""The simulated executor: a virtual clock, a queue, failures; no process is started and no time passes.
+
+What an attempt yields comes from a ``Truth`` (stated functions with noise, or replayed measurements).
+Everything drawn for an attempt depends on the seed and the attempt alone, never on the order of
+submission, so that an interrupted rehearsal continues as if nothing had happened.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from orchestrator.types import Attempt, AttemptRecord, AttemptRequest, AttemptState, Observation, Run, Sample
+
+_KILLED = 128 + 15
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """What a run would yield if nothing went wrong: its samples and its duration in seconds."""
+
+    samples: tuple[Sample, ...]
+    seconds: float
+
+
+Truth = Callable[[Run, np.random.Generator], SimulatedRun]
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedSettings:
+    """``queue_delay``: mean seconds in the queue; ``failure_rate``: share of attempts that fail (0..1).
+
+    ``overhead``: seconds of every attempt besides the application; ``slots``: cores that run at once
+    (None: as many as asked for); ``start``: the virtual clock's first instant, in Unix seconds.
+    """
+
+    queue_delay: float = 0.0
+    failure_rate: float = 0.0
+    overhead: float = 0.0
+    slots: int | None = None
+    seed: int = 0
+    start: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    request: AttemptRequest
+    ready: float  # earliest start
+    outcome: str  # "ok", "crash", "lost", "hang"
+    run: SimulatedRun
+    started: float = math.inf
+    ends: float = math.inf
+
+
+class SimulatedExecutor:
+    """See the contract in `orchestrator.executors.base.Executor`."""
+
+    name = "simulated"
+
+    def __init__(self, settings: SimulatedSettings, truth: Truth):
+        self._settings = settings
+        self._truth = truth
+        self._clock = settings.start
+        self._waiting: dict[Attempt, _Job] = {}
+        self._running: dict[Attempt, _Job] = {}
+        self._over: dict[Attempt, _Job] = {}
+
+    def now(self) -> float:
+        """Return the virtual time."""
+        return self._clock
+
+    def reserved_seconds(self, limit: float) -> float:
+        """Return the limit: the simulation ends an attempt at once."""
+        return limit
+
+    def submit(self, requests: Sequence[AttemptRequest]) -> list[Observation]:
+        """Queue attempts."""
+        for request in requests:
+            if request.attempt not in self._running and request.attempt not in self._over:
+                self._waiting[request.attempt] = self._draw(request)
+        self._start_what_can()
+        return self.poll(requests)
+
+    def poll(self, attempts: Sequence[AttemptRequest]) -> list[Observation]:
+        """Report attempts as of the virtual time; those that are over are reported once and forgotten."""
+        return [self._observe(request.attempt) for request in attempts]
+
+    def find(self, requests: Sequence[AttemptRequest]) -> list[Observation]:
+        """Report known attempts; those of a controller that died are absent, as nothing outlives it."""
+        return self.poll(requests)
+
+    def cancel(self, attempts: Sequence[AttemptRequest]) -> None:
+        """End attempts now."""
+        for request in attempts:
+            self._waiting.pop(request.attempt, None)
+            job = self._running.pop(request.attempt, None)
+            if job is not None:
+                self._over[request.attempt] = replace(job, outcome="crash", ends=self._clock)
+        self._start_what_can()
+
+    def wait(self, seconds: float) -> None:
+        """Advance the clock in steps of ``seconds`` until something has changed, as a poller would see it."""
+        upcoming = [job.ends for job in self._running.values()]
+        upcoming += [job.ready for job in self._waiting.values() if job.ready > self._clock]
+        if not upcoming:
+            self._clock += seconds
+            return
+        steps = max(1, math.ceil((min(upcoming) - self._clock) / seconds)) if seconds > 0 else 0
+        self._advance(self._clock + steps * seconds if steps else min(upcoming))
+
+    def _draw(self, request: AttemptRequest) -> _Job:
+        settings = self._settings
+        rng = np.random.default_rng([settings.seed, zlib.crc32(request.attempt.id.encode())])
+        outcome = "ok"
+        if rng.random() < settings.failure_rate:
+            outcome = ("crash", "lost", "hang")[int(rng.integers(3))]
+        delay = float(rng.exponential(settings.queue_delay)) if settings.queue_delay > 0 else 0.0
+        # The measurement belongs to the run: a further attempt at it finds the same truth.
+        truth_rng = np.random.default_rng([settings.seed, zlib.crc32(request.attempt.run.id.encode())])
+        return _Job(request, self._clock + delay, outcome, self._truth(request.attempt.run, truth_rng))
+
+    def _start_what_can(self) -> None:
+        """First come, first served; a job that does not fit holds back those behind it."""
+        free = math.inf if self._settings.slots is None else self._settings.slots
+        free -= sum(job.request.resources.cores for job in self._running.values())
+        for attempt, job in list(self._waiting.items()):
+            if job.ready > self._clock:
+                continue
+            if job.request.resources.cores > free:
+                break
+            free -= job.request.resources.cores
+            del self._waiting[attempt]
+            self._running[attempt] = replace(
+                job, started=self._clock, ends=self._clock + _duration(job, self._settings)
+            )
+
+    def _advance(self, until: float) -> None:
+        """Pass through every instant at which something ends or becomes ready, up to ``until``."""
+        while True:
+            instants = [job.ends for job in self._running.values()]
+            instants += [job.ready for job in self._waiting.values() if job.ready > self._clock]
+            upcoming = min((t for t in instants if t <= until), default=None)
+            if upcoming is None:
+                break
+            self._clock = max(self._clock, upcoming)
+            for attempt, job in list(self._running.items()):
+                if job.ends <= self._clock:
+                    self._over[attempt] = self._running.pop(attempt)
+            self._start_what_can()
+        self._clock = max(self._clock, until)
+
+    def _observe(self, attempt: Attempt) -> Observation:
+        if attempt in self._waiting:
+            return Observation(attempt, AttemptState.QUEUED, f"simulated:{attempt.id}")
+        if attempt in self._running:
+            return Observation(attempt, AttemptState.RUNNING, f"simulated:{attempt.id}")
+        job = self._over.pop(attempt, None)
+        if job is None:
+            return Observation(attempt, AttemptState.ABSENT, reason="not known to this simulation")
+        return _outcome(job)
+
+
+def _duration(job: _Job, settings: SimulatedSettings) -> float:
+    full = job.run.seconds + settings.overhead
+    if job.outcome == "hang":
+        return job.request.limit
+    if job.outcome != "ok":
+        full /= 2
+    return min(full, job.request.limit)
+
+
+def _outcome(job: _Job) -> Observation:
+    attempt = job.request.attempt
+    handle = f"simulated:{attempt.id}"
+    elapsed = job.ends - job.started
+    if job.outcome == "lost":
+        return Observation(
+            attempt, AttemptState.LOST, handle, elapsed=elapsed, reason="simulated node failure"
+        )
+    timed_out = job.outcome == "hang" or (job.outcome == "ok" and elapsed >= job.request.limit)
+    exit_code = _KILLED if timed_out else int(job.outcome == "crash")
+    record = AttemptRecord(
+        attempt.run.id,
+        attempt.number,
+        "simulated",
+        0,
+        job.started,
+        job.ends,
+        exit_code,
+        timed_out,
+    )
+    samples = job.run.samples if exit_code == 0 else None
+    return Observation(attempt, AttemptState.FINISHED, handle, record, elapsed, samples=samples)

@@ -1,0 +1,237 @@
+"""The journal: append-only JSON Lines, one event a line; the truth of a campaign.
+
+A line carries schema version, sequence number, time, event and a CRC-32 of all that precedes the checksum.
+An append is durable (fsync) when it returns. A torn last line, as a crash leaves it, is cut off on opening;
+damage anywhere else is never repaired silently. The module knows nothing of what events mean.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from orchestrator import events
+from orchestrator.errors import JournalError, JournalWriteError
+
+FILE_NAME = "journal.jsonl"
+_CHECKSUM = ',"checksum":"%08x"}'
+_CHECKSUM_LENGTH = len(_CHECKSUM % 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line: ``sequence`` counts from 1, ``time`` is in Unix seconds."""
+
+    sequence: int
+    time: float
+    event: events.Event
+
+
+def encode(entry: Entry) -> bytes:
+    """Return the line of an entry, with its newline."""
+    body = json.dumps(
+        {
+            "schema": events.SCHEMA,
+            "sequence": entry.sequence,
+            "time": entry.time,
+            "event": events.name_of(entry.event),
+            "data": events.to_json(entry.event),
+        },
+        ensure_ascii=False,
+        separators=(",", ":"),
+        allow_nan=False,
+    )[:-1].encode()
+    return body + (_CHECKSUM % zlib.crc32(body)).encode() + b"\n"
+
+
+def decode(line: bytes) -> Entry:
+    """Read a line back.
+
+    Raises
+    ------
+    ValueError
+        If the line is torn, altered, or of a schema that this version does not know.
+    """
+    line = line.rstrip(b"\n")
+    body, checksum = line[:-_CHECKSUM_LENGTH], line[-_CHECKSUM_LENGTH:]
+    if checksum != (_CHECKSUM % zlib.crc32(body)).encode():
+        raise ValueError("its checksum does not match: the line is torn or was altered")
+    data: dict[str, Any] = json.loads(body + b"}")
+    if data["schema"] > events.SCHEMA:
+        raise ValueError(
+            f"it was written by a newer version (schema {data['schema']}, this one reads up to "
+            f"{events.SCHEMA}): update measurement-orchestrator"
+        )
+    try:
+        event = events.from_json(data["event"], data["data"])
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"unknown or incomplete event {data.get('event')!r} ({error!r})") from error
+    return Entry(data["sequence"], data["time"], event)
+
+
+def read(path: Path) -> list[Entry]:
+    """Read a journal without locking it; a torn last line, being written or left by a crash, is ignored.
+
+    Raises
+    ------
+    JournalError
+        If the file cannot be read, or a line before the last is damaged or out of sequence.
+    """
+    return _scan(path)[0]
+
+
+def _scan(path: Path) -> tuple[list[Entry], int]:
+    """Return the entries and the length in bytes of the intact part."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise JournalError(f"cannot read the journal {path}: {error.strerror}") from error
+    lines = content.split(b"\n")
+    complete = lines[:-1]  # what follows the last newline is a torn append
+    entries: list[Entry] = []
+    length = 0
+    for number, line in enumerate(complete, start=1):
+        try:
+            entry = decode(line)
+        except ValueError as error:
+            if number == len(complete):
+                break  # blocks of the last append that never reached the disk
+            raise JournalError(_damaged(path, number, str(error))) from error
+        if entry.sequence != number:
+            raise JournalError(_damaged(path, number, f"its sequence number is {entry.sequence}"))
+        entries.append(entry)
+        length += len(line) + 1
+    return entries, length
+
+
+def _damaged(path: Path, line: int, reason: str) -> str:
+    return (
+        f"{path}, line {line}: {reason}. Nothing was changed. Restore the file from a backup, or, to give up "
+        f"what follows, keep a copy and cut it with: head -n {line - 1} {path}"
+    )
+
+
+class Journal:
+    """The single writer of a campaign's journal. Use as a context manager.
+
+    Parameters
+    ----------
+    directory
+        The campaign directory; must exist.
+    after_append
+        Called with the entries after each append; tests use it to end the process there.
+    """
+
+    def __init__(self, directory: Path, after_append: Callable[[Sequence[Entry]], None] | None = None):
+        self.path = directory / FILE_NAME
+        self._holder = directory / "controller.json"
+        self._lock = FileLock(directory / "controller.lock")
+        self._after_append = after_append or (lambda entries: None)
+        self._descriptor = -1
+        self._sequence = 0
+        self._length = 0
+        self.repaired_bytes = 0
+
+    def __enter__(self) -> Journal:
+        self._acquire()
+        try:
+            self._entries, self._length = _scan(self.path) if self.path.exists() else ([], 0)
+            self._sequence = len(self._entries)
+            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._repair()
+        except BaseException:
+            self._release()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._release()
+
+    def _acquire(self) -> None:
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout as error:
+            raise JournalError(f"{self.path.parent} is held by another controller{self._describe_holder()}: "
+                               "wait for it, or stop it (Ctrl-C) before you resume") from error
+        except OSError as error:
+            raise JournalError(f"cannot lock {self.path.parent}: {error.strerror}") from error
+        self._holder.write_text(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
+
+    def _describe_holder(self) -> str:
+        try:
+            holder = json.loads(self._holder.read_text())
+            return f" (host {holder['host']}, pid {holder['pid']})"
+        except (OSError, ValueError, KeyError):
+            return ""
+
+    def _release(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        self._lock.release()
+
+    def _repair(self) -> None:
+        """Cut a torn tail off, keeping it beside the journal: nothing is ever thrown away unseen."""
+        size = os.fstat(self._descriptor).st_size
+        if size > self._length:
+            tail = os.pread(self._descriptor, size - self._length, self._length)
+            self.path.with_name(f"{FILE_NAME}.torn-{self._length}").write_bytes(tail)
+            os.ftruncate(self._descriptor, self._length)
+            os.fsync(self._descriptor)
+            self.repaired_bytes = size - self._length
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the entries that were there on opening, once."""
+        entries, self._entries = self._entries, []
+        yield from entries
+
+    def append(self, new: Sequence[events.Event], time: float, durable: bool = True) -> list[Entry]:
+        """Append events in one write; durable when it returns unless ``durable`` is false.
+
+        Raises
+        ------
+        JournalWriteError
+            If they could not be written; the journal is then as it was before.
+        """
+        entries = [Entry(self._sequence + i, time, event) for i, event in enumerate(new, start=1)]
+        content = b"".join(encode(entry) for entry in entries)
+        try:
+            _write_all(self._descriptor, content)
+            if durable:
+                os.fsync(self._descriptor)
+        except OSError as error:
+            self._undo()
+            raise JournalWriteError(
+                f"cannot write to {self.path}: {error.strerror}. The campaign has stopped and nothing is lost: "
+                "free some space, then resume it"
+            ) from error
+        self._sequence += len(entries)
+        self._length += len(content)
+        self._after_append(entries)
+        return entries
+
+    def _undo(self) -> None:
+        try:
+            os.ftruncate(self._descriptor, self._length)
+        except OSError:
+            return  # the torn tail will be cut off on the next opening
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]

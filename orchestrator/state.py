@@ -1,0 +1,343 @@
+"""The state of a campaign: the replay of its journal. ``apply(state, event) -> state`` is pure.
+
+Maps are persistent (``immutables.Map``): a new state shares all that did not change with the old one,
+so replaying 10^5 runs stays linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import singledispatch
+from typing import Any
+
+import immutables
+
+from orchestrator import events
+from orchestrator.journal import Entry
+from orchestrator.types import Attempt, FailureClass, Measurement, Measurements, Point, Run
+
+
+class RunStatus(StrEnum):
+    """Where a run stands."""
+
+    WAITING = "waiting"  # proposed, not begun
+    IN_FLIGHT = "in flight"
+    FAILED = "failed"  # its last attempt failed; to be tried again or given up
+    MEASURED = "measured"
+    GIVEN_UP = "given up"
+    SKIPPED = "skipped"  # the budget left could not hold it
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """One run: how many attempts were begun, how they failed, and the measurement of the accepted one."""
+
+    status: RunStatus = RunStatus.WAITING
+    attempts: int = 0
+    failures: tuple[FailureClass, ...] = ()
+    reason: str = ""
+    accepted: int | None = None
+    samples: events.Samples = field(default_factory=dict)
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """An attempt that was intended and is not settled. ``reserved`` in core-seconds, ``limit`` in seconds."""
+
+    name: str
+    cores: int
+    limit: float
+    reserved: float
+    submitted: bool = False
+    running: bool = False
+    handle: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StopReason:
+    """The rule that ended the campaign, and its figures in words."""
+
+    rule: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything that decisions depend on. Costs in core-seconds, times in Unix seconds."""
+
+    id: str = ""
+    campaign: Mapping[str, Any] = field(default_factory=dict)
+    time_limit: float | None = None
+    started: float | None = None
+    time: float = 0.0
+    round: int = 0
+    rounds_completed: int = 0
+    rounds_without_improvement: int = 0
+    smape: float | None = None
+    width: float | None = None
+    queue: tuple[Run, ...] = ()
+    next: int = 0  # position in the queue
+    failed: tuple[Run, ...] = ()
+    reasons: immutables.Map[Run, str] = field(default_factory=immutables.Map)
+    runs: immutables.Map[Run, RunState] = field(default_factory=immutables.Map)
+    in_flight: immutables.Map[Attempt, InFlight] = field(default_factory=immutables.Map)
+    infeasible: frozenset[Point] = frozenset()
+    spent: float = 0.0
+    attempts_settled: int = 0
+    consecutive_given_up: int = 0
+    measured_in_round: int = 0
+    stopping: StopReason | None = None
+    validation: Run | None = None
+    stopped: StopReason | None = None
+
+    @property
+    def reserved(self) -> float:
+        """Core-seconds that the attempts in flight may still cost."""
+        return sum(item.reserved for item in self.in_flight.values())
+
+    @property
+    def waiting(self) -> tuple[Run, ...]:
+        """Runs of the current round that were not begun."""
+        return self.queue[self.next :]
+
+
+def measurements(state: State, parameters: tuple[str, ...]) -> Measurements:
+    """Return what was measured, without the validation run, in an order that does not depend on timing."""
+    values: dict[tuple[str, str], dict[Point, list[float]]] = {}
+    accepted = [
+        (run, item.samples)
+        for run, item in state.runs.items()
+        if item.status is RunStatus.MEASURED and run != state.validation and run.kind == "time"
+    ]
+    accepted.sort(key=lambda pair: _order(pair[0]))
+    for run, samples in accepted:
+        for metric, by_callpath in samples.items():
+            for callpath, value in by_callpath.items():
+                values.setdefault((callpath, metric), {}).setdefault(run.point, []).append(value)
+    items = tuple(
+        Measurement(callpath, metric, {point: tuple(v) for point, v in by_point.items()})
+        for (callpath, metric), by_point in sorted(values.items())
+    )
+    return Measurements(parameters, items)
+
+
+def _order(run: Run) -> tuple[Any, ...]:
+    numbers = tuple((isinstance(v, str), v if isinstance(v, str) else float(v)) for _, v in run.point.items)
+    return (*numbers, run.kind, run.repetition)
+
+
+def repetitions(state: State) -> dict[Point, int]:
+    """Return how many time runs were proposed per point, skipped ones excepted."""
+    done: dict[Point, int] = {}
+    for run, item in state.runs.items():
+        if run.kind == "time" and run != state.validation and item.status is not RunStatus.SKIPPED:
+            done[run.point] = max(done.get(run.point, 0), run.repetition)
+    return done
+
+
+def replay(entries: Iterable[Entry], state: State | None = None) -> State:
+    """Apply entries in order."""
+    state = state or State()
+    for entry in entries:
+        state = apply(state, entry.event, entry.time)
+    return state
+
+
+def apply(state: State, event: events.Event, time: float) -> State:
+    """Return the state after an event.
+
+    Raises
+    ------
+    ValueError
+        For an event that cannot follow this state; its text tells the story of the run.
+    """
+    return replace(_apply(event, state), time=time, started=time if state.started is None else state.started)
+
+
+@singledispatch
+def _apply(event: events.Event, state: State) -> State:
+    return state  # ControllerStarted and ControllerStopped change nothing that decisions depend on
+
+
+@_apply.register
+def _(event: events.CampaignStarted, state: State) -> State:
+    return replace(state, id=event.id, campaign=event.campaign, time_limit=event.time_limit)
+
+
+@_apply.register
+def _(event: events.RoundProposed, state: State) -> State:
+    runs = state.runs.mutate()
+    reasons = state.reasons.mutate()
+    for run, reason in zip(event.runs, event.reasons, strict=True):
+        runs[run] = RunState()
+        reasons[run] = reason
+    return replace(
+        state,
+        round=event.round,
+        queue=event.runs,
+        next=0,
+        runs=runs.finish(),
+        reasons=reasons.finish(),
+        measured_in_round=0,
+    )
+
+
+@_apply.register
+def _(event: events.AttemptIntended, state: State) -> State:
+    run = event.attempt.run
+    current = _run(state, run)
+    if current.status not in (RunStatus.WAITING, RunStatus.FAILED):
+        raise ValueError(_story(state, run, f"attempt {event.attempt.number} intended"))
+    item = InFlight(event.name, event.cores, event.limit, event.reserved)
+    return replace(
+        _dequeue(state, run),
+        runs=state.runs.set(
+            run, replace(current, status=RunStatus.IN_FLIGHT, attempts=event.attempt.number)
+        ),
+        in_flight=state.in_flight.set(event.attempt, item),
+    )
+
+
+@_apply.register
+def _(event: events.AttemptSubmitted, state: State) -> State:
+    return _update(state, event.attempt, lambda x: replace(x, submitted=True, handle=event.handle or x.handle))
+
+
+@_apply.register
+def _(event: events.AttemptStarted, state: State) -> State:
+    return _update(
+        state,
+        event.attempt,
+        lambda x: replace(x, submitted=True, running=True, handle=event.handle or x.handle),
+    )
+
+
+@_apply.register
+def _(event: events.AttemptWithdrawn, state: State) -> State:
+    state = _update(state, event.attempt, lambda x: x)  # it must be in flight
+    run = event.attempt.run
+    current = _run(state, run)
+    return replace(
+        state,
+        in_flight=state.in_flight.delete(event.attempt),
+        runs=state.runs.set(
+            run, replace(current, status=RunStatus.FAILED, attempts=event.attempt.number - 1)
+        ),
+        failed=(*state.failed, run),
+    )
+
+
+@_apply.register
+def _(event: events.AttemptFinished, state: State) -> State:
+    state = _update(state, event.attempt, lambda x: x)
+    run = event.attempt.run
+    current = replace(_run(state, run), cost=_run(state, run).cost + event.cost)
+    state = replace(
+        state,
+        in_flight=state.in_flight.delete(event.attempt),
+        spent=state.spent + event.cost,
+        attempts_settled=state.attempts_settled + 1,
+    )
+    if event.failure is None:
+        measured = replace(
+            current, status=RunStatus.MEASURED, accepted=event.attempt.number, samples=event.samples
+        )
+        return replace(
+            state,
+            runs=state.runs.set(run, measured),
+            measured_in_round=state.measured_in_round + 1,
+            consecutive_given_up=0,
+        )
+    failed = replace(
+        current,
+        status=RunStatus.FAILED,
+        failures=(*current.failures, event.failure),
+        reason=event.reason,
+    )
+    return replace(state, runs=state.runs.set(run, failed), failed=(*state.failed, run))
+
+
+@_apply.register
+def _(event: events.RunGivenUp, state: State) -> State:
+    given_up = replace(_run(state, event.run), status=RunStatus.GIVEN_UP, reason=event.reason)
+    return replace(
+        _dequeue(state, event.run),
+        runs=state.runs.set(event.run, given_up),
+        infeasible=state.infeasible | (frozenset() if _measured_before(state, event.run) else {event.run.point}),
+        consecutive_given_up=state.consecutive_given_up + 1,
+    )
+
+
+@_apply.register
+def _(event: events.RunSkipped, state: State) -> State:
+    skipped = replace(_run(state, event.run), status=RunStatus.SKIPPED, reason=event.reason)
+    return replace(_dequeue(state, event.run), runs=state.runs.set(event.run, skipped))
+
+
+@_apply.register
+def _(event: events.RoundCompleted, state: State) -> State:
+    return replace(
+        state,
+        rounds_completed=event.round,
+        smape=event.smape,
+        width=event.width,
+        rounds_without_improvement=0 if event.improved else state.rounds_without_improvement + 1,
+    )
+
+
+@_apply.register
+def _(event: events.StopRuleReached, state: State) -> State:
+    return replace(state, stopping=StopReason(event.rule, event.detail))
+
+
+@_apply.register
+def _(event: events.ValidationProposed, state: State) -> State:
+    return replace(
+        state,
+        validation=event.run,
+        runs=state.runs.set(event.run, RunState()),
+        queue=(event.run,),
+        next=0,
+    )
+
+
+@_apply.register
+def _(event: events.CampaignStopped, state: State) -> State:
+    return replace(state, stopped=StopReason(event.rule, event.detail))
+
+
+def _run(state: State, run: Run) -> RunState:
+    if run not in state.runs:
+        raise ValueError(f"{run} was never proposed")
+    return state.runs[run]
+
+
+def _measured_before(state: State, run: Run) -> bool:
+    """Whether an earlier repetition succeeded, so that the failure is not the point's fault."""
+    earlier = (replace(run, repetition=k) for k in range(1, run.repetition))
+    return any(state.runs.get(item, RunState()).status is RunStatus.MEASURED for item in earlier)
+
+
+def _dequeue(state: State, run: Run) -> State:
+    """Take a run off the queue's head, or off the failed ones."""
+    if state.next < len(state.queue) and state.queue[state.next] == run:
+        return replace(state, next=state.next + 1)
+    return replace(state, failed=tuple(item for item in state.failed if item != run))
+
+
+def _update(state: State, attempt: Attempt, change: Callable[[InFlight], InFlight]) -> State:
+    if attempt not in state.in_flight:
+        raise ValueError(_story(state, attempt.run, f"attempt {attempt.number} is not in flight"))
+    return replace(state, in_flight=state.in_flight.set(attempt, change(state.in_flight[attempt])))
+
+
+def _story(state: State, run: Run, what: str) -> str:
+    item = state.runs.get(run, RunState())
+    failures = ", ".join(item.failures) or "none"
+    return (
+        f"impossible event for {run}: {what}; it is {item.status}, {item.attempts} attempts begun, "
+        f"failures: {failures}"
+    )
