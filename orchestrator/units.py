@@ -1,0 +1,90 @@
+"""Durations and core-hours: text <-> seconds and core-seconds."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_SECONDS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
+    "ms": 0.001,
+}
+_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]+)\s*")
+_CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]?\d):([0-5]?\d(?:\.\d+)?)")
+_COST = re.compile(rf"({_NUMBER})\s*core[-\s]?([A-Za-z]+)")
+
+
+def parse_duration(value: float | str) -> float:
+    """Return seconds from ``90``, ``"90 s"``, ``"1 h 30 min"``, ``"1:30:00"`` or ``"2-12:00:00"``.
+
+    Raises
+    ------
+    ValueError
+        With the remedy, for anything else; ``"12:30"`` is refused because it could be minutes or hours.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _finite(float(value), value)
+    text = value.strip() if isinstance(value, str) else ""
+    if clock := _CLOCK.fullmatch(text):
+        days, hours, minutes, seconds = clock.groups(default="0")
+        return int(days) * 86400.0 + int(hours) * 3600.0 + int(minutes) * 60.0 + float(seconds)
+    if re.fullmatch(r"\d+:\d+", text):
+        raise ValueError(f"{value!r} may mean minutes or hours; write {text}:00, or like '12 min 30 s'")
+    if re.fullmatch(_NUMBER, text):
+        raise ValueError(f"{value!r} has no unit; write {text} s, {text} min or {text} h")
+    quantities = _QUANTITY.findall(text)
+    if not quantities or _QUANTITY.sub("", text):
+        raise ValueError(f"{value!r} is not a duration; write for example 90 s, 10 min, 12 h or 1:30:00")
+    return _finite(sum(float(number) * _seconds(unit, value) for number, unit in quantities), value)
+
+
+def parse_cost(value: float | str) -> float:
+    """Return core-seconds from ``50`` (core-hours), ``"50 core-hours"`` or ``"30 core-minutes"``.
+
+    Raises
+    ------
+    ValueError
+        With the remedy, for anything else.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _finite(value * 3600.0, value)
+    match = _COST.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f"{value!r} is not a budget; write for example 50 core-hours or 30 core-minutes")
+    return _finite(float(match[1]) * _seconds(match[2], value), value)
+
+
+def format_duration(seconds: float) -> str:
+    """Return text for a human, exact to the millisecond: ``1 h 30 min``, ``0.25 s``."""
+    sign = "-" if seconds < 0 else ""
+    total = round(abs(seconds) * 1000)
+    hours, rest = divmod(total, 3_600_000)
+    minutes, milliseconds = divmod(rest, 60_000)
+    parts = [f"{hours} h"] * bool(hours) + [f"{minutes} min"] * bool(minutes)
+    if milliseconds or not parts:
+        parts.append(f"{milliseconds / 1000:.3f}".rstrip("0").rstrip(".") + " s")
+    return sign + " ".join(parts)
+
+
+def format_cost(core_seconds: float) -> str:
+    """Return core-hours for a human, to four significant digits: ``12.35 core-hours``."""
+    hours = core_seconds / 3600.0
+    digits = f"{hours:.0f}" if abs(hours) >= 1000 else f"{hours:.4g}"
+    return f"{digits} core-hours"
+
+
+def _seconds(unit: str, value: object) -> float:
+    try:
+        return _SECONDS[unit if unit in _SECONDS else unit.lower()]
+    except KeyError:
+        raise ValueError(f"unknown unit {unit!r} in {value!r}; known: s, min, h, d") from None
+
+
+def _finite(number: float, value: object) -> float:
+    if not math.isfinite(number):
+        raise ValueError(f"{value!r} is not a finite number")
+    return number
