@@ -50,6 +50,8 @@ class View:
         Repetitions per new point, and most repetitions of one point.
     round
         Number of the round to propose, from 1.
+    cost_is_relative
+        True while ``cost`` is only a guess whose ratios count: it is not compared with the budget.
     """
 
     space: Space
@@ -64,6 +66,7 @@ class View:
     initial_repetitions: int
     maximum_repetitions: int
     round: int
+    cost_is_relative: bool = False
 
 
 @dataclass(frozen=True, slots=True)

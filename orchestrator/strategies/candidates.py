@@ -1,0 +1,126 @@
+"""What every strategy shares: which points may be proposed, at what price, and how often.
+
+The search space is walked lazily: nothing here holds more points than it returns.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.strategies.base import Choice, View
+from orchestrator.types import Point
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """``repetitions`` further runs at ``point``; ``seconds`` is their expected price in core-seconds."""
+
+    point: Point
+    repetitions: int
+    seconds: float
+
+
+def open_points(view: View) -> Iterator[Point]:
+    """Iterate lazily over the points that may still be measured, in the order of the space.
+
+    Left out: the evaluation point, points at which runs were given up, and points that have their
+    maximum of repetitions.
+    """
+    for point in view.space:
+        if (
+            point != view.evaluation_point
+            and point not in view.infeasible
+            and view.done.get(point, 0) < view.maximum_repetitions
+        ):
+            yield point
+
+
+def new_points(view: View) -> Iterator[Point]:
+    """Iterate lazily over the open points that lack some of their initial repetitions."""
+    return (point for point in open_points(view) if missing(view, point) > 0)
+
+
+def missing(view: View, point: Point) -> int:
+    """Return how many of the initial repetitions a point lacks (never beyond the maximum)."""
+    wanted = min(view.initial_repetitions, view.maximum_repetitions)
+    return max(wanted - view.done.get(point, 0), 0)
+
+
+def price(view: View, point: Point, repetitions: int = 1) -> float:
+    """Return the expected core-seconds of runs at a point; infinite where the expectation is unusable."""
+    seconds = view.cost(point)
+    return repetitions * seconds if math.isfinite(seconds) and seconds >= 0 else math.inf
+
+
+def initial_runs(view: View, point: Point) -> Candidate:
+    """Return a point with the initial repetitions that it lacks: the one procedure for new points."""
+    repetitions = missing(view, point)
+    return Candidate(point, repetitions, price(view, point, repetitions))
+
+
+def single_run(view: View, point: Point) -> Candidate:
+    """Return a point with one repetition more."""
+    return Candidate(point, 1, price(view, point))
+
+
+def affordable(view: View, seconds: float) -> bool:
+    """Tell whether a price fits the budget that is left; while costs are only relative, every one fits."""
+    return math.isfinite(seconds) if view.cost_is_relative else seconds <= view.budget_left
+
+
+def cheapest(view: View, candidates: Iterable[Candidate], number: int) -> list[Candidate]:
+    """Return the ``number`` cheapest affordable candidates, cheapest first; ties in the given order.
+
+    One pass, memory for ``number`` candidates.
+    """
+    fitting = (candidate for candidate in candidates if affordable(view, candidate.seconds))
+    return heapq.nsmallest(number, fitting, key=lambda candidate: candidate.seconds)
+
+
+def sample(view: View, points: Iterable[Point], number: int, rng: np.random.Generator) -> list[Candidate]:
+    """Draw ``number`` different points uniformly among those of which one run is affordable.
+
+    Reservoir sampling by random keys: one pass, memory for ``number`` points, and only the points that
+    would enter the reservoir are priced (about ``number * log(n)`` of ``n``).
+    """
+    reservoir: list[tuple[float, int, Candidate]] = []  # a heap whose root has the largest key
+    for index, point in enumerate(points):
+        key = rng.random()
+        if len(reservoir) == number and -key <= reservoir[0][0]:
+            continue
+        candidate = single_run(view, point)
+        if not affordable(view, candidate.seconds):
+            continue
+        push = heapq.heappush if len(reservoir) < number else heapq.heapreplace
+        push(reservoir, (-key, index, candidate))
+    return [candidate for _, _, candidate in sorted(reservoir, key=lambda entry: -entry[0])]
+
+
+def within_budget(
+    view: View, candidates: Sequence[Candidate], reason: Callable[[Candidate], str]
+) -> list[Choice]:
+    """Turn candidates into choices as long as their sum fits the budget; what does not fit is skipped.
+
+    A candidate that does not fit is skipped, not cut: later, cheaper ones still get their turn.
+    """
+    choices = []
+    spent = 0.0
+    for candidate in candidates:
+        if not affordable(view, spent + candidate.seconds):
+            continue
+        spent += candidate.seconds
+        choices.append(Choice(candidate.point, candidate.repetitions, reason(candidate)))
+    return choices
+
+
+def price_text(view: View, candidate: Candidate) -> str:
+    """Say what a candidate is expected to cost, e.g. ``0.012 core-hours expected for 2 repetitions``."""
+    runs = "1 repetition" if candidate.repetitions == 1 else f"{candidate.repetitions} repetitions"
+    if view.cost_is_relative:
+        return f"relative cost {candidate.seconds:.3g} for {runs}, none measured yet"
+    return f"{candidate.seconds / 3600:.3g} core-hours expected for {runs}"

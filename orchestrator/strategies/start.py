@@ -1,0 +1,177 @@
+"""The starting set that strategies share (Ritter et al., Cost-Effective Empirical Performance Modeling,
+section II and figures 1 to 3).
+
+Per parameter the five cheapest points along a line on which the other parameters are constant at their
+lowest values, plus one point per parameter off those lines, the cheapest available.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import insort
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+from orchestrator.strategies.base import Choice, View
+from orchestrator.strategies.candidates import initial_runs, price, price_text, within_budget
+from orchestrator.types import Parameter, Point, Value, format_value
+
+POINTS_PER_LINE = 5
+
+_Constants = tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """The usable points of one combination of categorical values, and what they cost."""
+
+    view: View
+    category: Mapping[str, Value]
+
+    @property
+    def varying(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.view.space.parameters if not p.categorical and len(p.values) > 1)
+
+    def cost(self, point: Point) -> float:
+        return price(self.view, point)
+
+    def usable(self, point: Point) -> bool:
+        return point != self.view.evaluation_point and point not in self.view.infeasible
+
+    def points(self) -> Iterator[Point]:
+        """Walk the whole slice."""
+        for point in self.view.space:
+            if all(point[name] == value for name, value in self.category.items()) and self.usable(point):
+                yield point
+
+    def line(self, varied: Parameter, others: Mapping[str, Value]) -> Iterator[Point]:
+        """Walk one line; only its own points are looked at, however large the space is."""
+        for value in varied.values:
+            values = {p.name: value if p == varied else others[p.name] for p in self.view.space.parameters}
+            point = Point.of(values)
+            if point in self.view.space and self.usable(point):
+                yield point
+
+
+def starting_points(
+    view: View, per_line: int = POINTS_PER_LINE, extra: int | None = None
+) -> dict[Point, str]:
+    """Return the points of the starting set, each with its role.
+
+    Models are fitted per category, so each combination of categorical values gets a starting set of its
+    own, that of the evaluation point first. Where constraints leave the lowest line without ``per_line``
+    points (or all values, if there are fewer), the line of a parameter is the one that has the most
+    points and then is the cheapest. Where even the best lines show fewer values of a parameter than the
+    space has, the cheapest points at further values are added: a model needs different values.
+
+    The lowest lines need one look at each of their points, the points off the lines one pass over the
+    space, constrained lines up to two further passes per parameter; memory is needed for as many numbers
+    as there are lines, only in the constrained case.
+
+    Parameters
+    ----------
+    view
+        What is known.
+    per_line
+        Points per line.
+    extra
+        Points off the lines; one per varying numeric parameter unless given.
+    """
+    chosen: dict[Point, str] = {}
+    for category in _categories(view):
+        part = _Slice(view, category)
+        lines = {parameter.name: _best_line(part, parameter, per_line) for parameter in part.varying}
+        selection: dict[Point, str] = {}
+        for name, points in lines.items():
+            for point in points:
+                selection.setdefault(point, f"starting set, line of {name}: {_constants(point, name)}")
+        wanted = len(part.varying) if extra is None else extra
+        for point in _off_lines(part, lines, wanted):
+            selection.setdefault(point, "starting set: cheapest point off the lines")
+        for name, points in lines.items():
+            if len(points) < per_line:
+                selection.update(_further_values(part, name, selection, per_line))
+        chosen.update(selection)
+    return chosen
+
+
+def first_round(view: View, per_line: int = POINTS_PER_LINE, extra: int | None = None) -> list[Choice]:
+    """Return the runs that the starting set lacks, cheapest first, as far as the budget reaches.
+
+    Empty when the starting set has its initial repetitions already (measurements brought along).
+    """
+    roles = starting_points(view, per_line, extra)
+    runs = [run for run in (initial_runs(view, point) for point in roles) if run.repetitions > 0]
+    runs.sort(key=lambda run: run.seconds)
+    return within_budget(view, runs, lambda run: f"{roles[run.point]}; {price_text(view, run)}")
+
+
+def _categories(view: View) -> list[dict[str, Value]]:
+    """Return every combination of categorical values, that of the evaluation point first."""
+    categorical = [parameter for parameter in view.space.parameters if parameter.categorical]
+    names = [parameter.name for parameter in categorical]
+    combinations = [
+        dict(zip(names, values, strict=True)) for values in product(*(p.values for p in categorical))
+    ]
+    target = view.evaluation_point
+    if target is not None:
+        combinations.sort(key=lambda category: any(target[name] != v for name, v in category.items()))
+    return combinations
+
+
+def _best_line(part: _Slice, varied: Parameter, per_line: int) -> list[Point]:
+    numeric = (p for p in part.view.space.parameters if not p.categorical)
+    lowest = {p.name: _lowest(p) for p in numeric} | dict(part.category)
+    points = heapq.nsmallest(per_line, part.line(varied, lowest), key=part.cost)
+    if len(points) == min(per_line, len(varied.values)):
+        return points
+    lines: dict[_Constants, list[float]] = {}  # the costs of its cheapest points, ascending
+    for point in part.points():
+        constants = tuple(item for item in point.items if item[0] != varied.name)
+        insort(costs := lines.setdefault(constants, []), part.cost(point))
+        del costs[per_line:]
+    if not lines:
+        return []
+    best = min(lines, key=lambda constants: (-len(lines[constants]), sum(lines[constants])))
+    return heapq.nsmallest(per_line, part.line(varied, dict(best)), key=part.cost)
+
+
+def _lowest(parameter: Parameter) -> Value:
+    return min(parameter.values, key=float)
+
+
+def _off_lines(part: _Slice, lines: Mapping[str, list[Point]], number: int) -> list[Point]:
+    """Return the cheapest points that lie on no line (the whole line, not only its chosen points)."""
+    through = [(name, points[0]) for name, points in lines.items() if points]
+
+    def off(point: Point) -> bool:
+        return not any(_same_line(point, on, name) for name, on in through)
+
+    return heapq.nsmallest(number, filter(off, part.points()), key=part.cost)
+
+
+def _same_line(a: Point, b: Point, varied: str) -> bool:
+    return all(x == y for x, y in zip(a.items, b.items, strict=True) if x[0] != varied)
+
+
+def _further_values(part: _Slice, name: str, selection: Mapping[Point, str], number: int) -> dict[Point, str]:
+    """Return the cheapest points at values of a parameter not selected yet, up to ``number`` values."""
+    seen = {point[name] for point in selection}
+    best: dict[Value, tuple[float, Point]] = {}
+    for point in part.points():
+        if point[name] not in seen:
+            cost = part.cost(point)
+            if point[name] not in best or cost < best[point[name]][0]:
+                best[point[name]] = (cost, point)
+    further = heapq.nsmallest(max(number - len(seen), 0), best.values(), key=lambda entry: entry[0])
+    return {
+        point: f"starting set: no line has {number} values of {name}, this is the cheapest point "
+        f"with {name}={format_value(point[name])}"
+        for _, point in further
+    }
+
+
+def _constants(point: Point, varied: str) -> str:
+    others = ", ".join(f"{name}={format_value(value)}" for name, value in point.items if name != varied)
+    return f"{others} constant" if others else "the only parameter"

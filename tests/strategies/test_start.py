@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.strategies.start import first_round, starting_points
+from orchestrator.types import Parameter, Point
+from tests.strategies.views import Box, make_view
+
+P = Parameter("p", (8, 27, 64, 125, 216, 343))
+S = Parameter("s", (10, 15, 20, 25, 30))
+
+
+def points(*pairs: tuple[int, int]) -> set[Point]:
+    return {Point.of(p=p, s=s) for p, s in pairs}
+
+
+def test_two_parameters_are_the_column_the_row_and_two_more_points() -> None:
+    chosen = starting_points(make_view(Box((P, S))))
+
+    row = points((8, 10), (27, 10), (64, 10), (125, 10), (216, 10))
+    column = points((8, 15), (8, 20), (8, 25), (8, 30))
+    assert set(chosen) == row | column | points((27, 15), (27, 20))
+    assert chosen[Point.of(p=64, s=10)] == "starting set, line of p: s=10 constant"
+    assert chosen[Point.of(p=8, s=30)] == "starting set, line of s: p=8 constant"
+    assert chosen[Point.of(p=27, s=15)] == "starting set: cheapest point off the lines"
+
+
+@pytest.mark.parametrize(("count", "expected"), [(1, 5), (2, 9 + 2), (3, 13 + 3), (4, 17 + 4)])
+def test_size_of_the_starting_set(count: int, expected: int) -> None:
+    parameters = tuple(Parameter("abcd"[i], tuple(range(1, 7))) for i in range(count))
+
+    assert len(starting_points(make_view(Box(parameters)))) == expected
+
+
+def test_the_five_cheapest_on_a_line_need_not_be_the_five_lowest() -> None:
+    strong_scaling = make_view(Box((P, S)), cost=lambda point: 1e6 / point.number("p") * point.number("s"))
+
+    line = {p for p, role in starting_points(strong_scaling).items() if "line of p" in role}
+    assert line == points((27, 10), (64, 10), (125, 10), (216, 10), (343, 10))
+
+
+def test_fewer_than_five_values_take_what_there_is() -> None:
+    chosen = starting_points(
+        make_view(Box((Parameter("p", (1, 2)), Parameter("s", (1, 2, 3)), Parameter("t", (7,)))))
+    )
+
+    assert {(point["p"], point["s"]) for point in chosen} == {(1, 1), (2, 1), (1, 2), (1, 3), (2, 2), (2, 3)}
+
+
+def test_a_parallelogram_has_its_lines_where_they_have_most_points() -> None:
+    sizes = Parameter("s", (8192, 16384, 32768, 65536, 131072))
+    ranks = Parameter("p", (16, 32, 64, 128, 256, 512, 1024, 2048))
+
+    def fits(point: Point) -> bool:  # p = 16 only with the largest size, p = 2048 only with the smallest
+        product = point.number("p") * point.number("s")
+        return 2**21 <= product <= 2**24 and not (point["p"] == 16 and point["s"] != 131072)
+
+    space = Box((ranks, sizes), fits)
+    chosen = starting_points(make_view(space, cost=lambda point: point.number("p") * point.number("s")))
+
+    for name in ("p", "s"):
+        line = [point for point, role in chosen.items() if f"line of {name}:" in role]
+        values = {point[name] for point in chosen}
+        assert len(line) >= 2
+        assert len(values) >= 5
+    assert all(point in space for point in chosen)
+
+
+def test_the_cheaper_of_equally_long_lines_is_taken() -> None:
+    space = Box((P, S), lambda point: point["s"] != 10 or point["p"] == 8)
+    chosen = starting_points(make_view(space))
+
+    assert points((8, 15), (27, 15), (64, 15), (125, 15), (216, 15)) <= set(chosen)
+
+
+def test_a_diagonal_space_still_shows_five_values_of_each_parameter() -> None:
+    weak = Box(
+        (P, S),
+        lambda point: (
+            P.values.index(point["p"]) == S.values.index(point["s"]) if point["p"] != 343 else False
+        ),
+    )
+    chosen = starting_points(make_view(weak))
+
+    assert {point["p"] for point in chosen} == {8, 27, 64, 125, 216}
+    assert {point["s"] for point in chosen} == {10, 15, 20, 25, 30}
+
+
+def test_infeasible_points_are_replaced() -> None:
+    gone = Point.of(p=27, s=10)
+    chosen = starting_points(make_view(Box((P, S)), infeasible=frozenset([gone])))
+
+    assert gone not in chosen
+    assert Point.of(p=343, s=10) in chosen
+
+
+def test_every_category_has_a_starting_set_and_that_of_the_evaluation_point_comes_first() -> None:
+    layouts = Parameter("layout", ("DGZ", "DZG", "GDZ"), categorical=True)
+    view = make_view(Box((P, S, layouts)), evaluation_point=Point.of(p=512, s=35, layout="GDZ"))
+    chosen = list(starting_points(view))
+
+    per_layout = {layout: [p for p in chosen if p["layout"] == layout] for layout in layouts.values}
+    assert {len(members) for members in per_layout.values()} == {11}
+    assert chosen[:11] == per_layout["GDZ"]
+
+
+def test_runs_that_are_there_already_are_not_repeated() -> None:
+    space = Box((P, S))
+    done = {Point.of(p=8, s=10): 2, Point.of(p=27, s=10): 1}
+    choices = {choice.point: choice.repetitions for choice in first_round(make_view(space, done=done))}
+
+    assert Point.of(p=8, s=10) not in choices
+    assert choices[Point.of(p=27, s=10)] == 1
+    assert choices[Point.of(p=64, s=10)] == 2
+
+
+def test_a_tight_budget_keeps_the_cheap_part_and_a_relative_cost_keeps_all() -> None:
+    tight = make_view(Box((P, S)), budget_left=100.0, initial_repetitions=1)
+    relative = make_view(Box((P, S)), budget_left=100.0, initial_repetitions=1, cost_is_relative=True)
+
+    kept = first_round(tight)
+    assert 0 < len(kept) < 11
+    assert sum(tight.cost(choice.point) for choice in kept) <= 100.0
+    assert len(first_round(relative)) == 11
