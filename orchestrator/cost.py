@@ -83,7 +83,9 @@ def fair_limit(budget: float, cores: Iterable[int], overhead: float, longest: fl
     return min(longest, budget / total - overhead) if total else longest
 
 
-def guess(parameters: Mapping[str, tuple[Value, ...]], cores: Callable[[Point], int]) -> Callable[[Point], float]:
+def guess(
+    parameters: Mapping[str, tuple[Value, ...]], cores: Callable[[Point], int]
+) -> Callable[[Point], float]:
     """Return a monotone guess of a run's cost before anything is known.
 
     Runtimes are taken to grow with every numeric parameter (Ritter et al., Cost-Effective Empirical

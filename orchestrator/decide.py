@@ -178,7 +178,7 @@ def _candidates(state: State) -> Iterator[Run]:
 
 
 def _begin(state: State, policy: Policy, reservation: Callable[[Run], Reservation]) -> list[Action]:
-    """Fill free places, in order. The first run that does not fit the budget waits while others are in flight.
+    """Fill free places, in order; a run that does not fit the budget waits while others are in flight.
 
     Whether it fits later depends on what those really cost, never on the order in which they finish.
     """
@@ -207,8 +207,8 @@ def _begin(state: State, policy: Policy, reservation: Callable[[Run], Reservatio
 def _unaffordable(state: State, policy: Policy, run: Run, need: Reservation) -> Action:
     left = cost.core_hours(policy.budget - state.spent)
     reason = (
-        f"{need.cores} cores for up to {need.limit:.0f} s may cost {cost.core_hours(need.reserved):.4g} core-hours, "
-        f"{left:.4g} are left"
+        f"{need.cores} cores for up to {need.limit:.0f} s may cost "
+        f"{cost.core_hours(need.reserved):.4g} core-hours, {left:.4g} are left"
     )
     if run in state.failed and state.runs[run].failures:
         return GiveUp(run, f"{_reason(state, run)}; no further attempt fits the budget: {reason}")
@@ -223,10 +223,13 @@ def _after_round(state: State, policy: Policy) -> Action:
         return BeginStop("budget", _budget_left(state, policy) + "; no run of the last round fits it")
     if policy.width is not None and state.width is not None and state.width <= policy.width:
         return BeginStop(
-            "precision", f"the intervals at the evaluation point are {100 * state.width:.3g} % wide on average"
+            "precision",
+            f"the intervals at the evaluation point are {100 * state.width:.3g} % wide on average",
         )
     if state.rounds_without_improvement >= policy.patience:
-        return BeginStop("patience", f"{_count(state.rounds_without_improvement, 'round')} without improvement")
+        return BeginStop(
+            "patience", f"{_count(state.rounds_without_improvement, 'round')} without improvement"
+        )
     return Propose(state.round + 1)
 
 

@@ -20,7 +20,7 @@ Samples = Mapping[str, Mapping[str, float]]  # metric -> call path -> value
 
 @dataclass(frozen=True, slots=True)
 class CampaignStarted:
-    """The first event. ``campaign`` is the normalised campaign file; ``time_limit`` in seconds, if derived."""
+    """The first event: the normalised campaign file; ``time_limit`` in seconds if it was derived."""
 
     id: str
     campaign: Mapping[str, Any]

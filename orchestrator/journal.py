@@ -165,8 +165,10 @@ class Journal:
         try:
             self._lock.acquire(timeout=0)
         except Timeout as error:
-            raise JournalError(f"{self.path.parent} is held by another controller{self._describe_holder()}: "
-                               "wait for it, or stop it (Ctrl-C) before you resume") from error
+            raise JournalError(
+                f"{self.path.parent} is held by another controller{self._describe_holder()}: "
+                "wait for it, or stop it (Ctrl-C) before you resume"
+            ) from error
         except OSError as error:
             raise JournalError(f"cannot lock {self.path.parent}: {error.strerror}") from error
         self._holder.write_text(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
@@ -216,7 +218,7 @@ class Journal:
         except OSError as error:
             self._undo()
             raise JournalWriteError(
-                f"cannot write to {self.path}: {error.strerror}. The campaign has stopped and nothing is lost: "
+                f"cannot write to {self.path}: {error.strerror}. The campaign has stopped, nothing is lost: "
                 "free some space, then resume it"
             ) from error
         self._sequence += len(entries)

@@ -194,16 +194,16 @@ def _(event: events.AttemptIntended, state: State) -> State:
     item = InFlight(event.name, event.cores, event.limit, event.reserved)
     return replace(
         _dequeue(state, run),
-        runs=state.runs.set(
-            run, replace(current, status=RunStatus.IN_FLIGHT, attempts=event.attempt.number)
-        ),
+        runs=state.runs.set(run, replace(current, status=RunStatus.IN_FLIGHT, attempts=event.attempt.number)),
         in_flight=state.in_flight.set(event.attempt, item),
     )
 
 
 @_apply.register
 def _(event: events.AttemptSubmitted, state: State) -> State:
-    return _update(state, event.attempt, lambda x: replace(x, submitted=True, handle=event.handle or x.handle))
+    return _update(
+        state, event.attempt, lambda x: replace(x, submitted=True, handle=event.handle or x.handle)
+    )
 
 
 @_apply.register
@@ -266,7 +266,8 @@ def _(event: events.RunGivenUp, state: State) -> State:
     return replace(
         _dequeue(state, event.run),
         runs=state.runs.set(event.run, given_up),
-        infeasible=state.infeasible | (frozenset() if _measured_before(state, event.run) else {event.run.point}),
+        infeasible=state.infeasible
+        | (frozenset() if _measured_before(state, event.run) else {event.run.point}),
         consecutive_given_up=state.consecutive_given_up + 1,
     )
 

@@ -1,0 +1,129 @@
+"""From what executors and strategies say to events: pure but for reading an attempt's results."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+from orchestrator import events
+from orchestrator.errors import ReadError
+from orchestrator.state import InFlight, State, repetitions
+from orchestrator.strategies.base import Choice
+from orchestrator.types import (
+    Attempt,
+    AttemptRequest,
+    AttemptState,
+    FailureClass,
+    Observation,
+    Run,
+)
+
+Collect = Callable[[AttemptRequest, Observation], events.Samples]
+
+
+def submission_name(campaign: str, campaign_id: str, attempt: Attempt) -> str:
+    """Return the unique name under which an attempt is submitted and can be looked up."""
+    digest = hashlib.sha256(f"{campaign_id}/{attempt.id}".encode()).hexdigest()[:12]
+    return f"{campaign}-{campaign_id}-{digest}"
+
+
+def round_of(number: int, choices: Sequence[Choice], state: State) -> events.RoundProposed:
+    """Turn choices into runs, numbering repetitions on from those that were proposed before."""
+    done = repetitions(state)
+    runs: list[Run] = []
+    reasons: list[str] = []
+    for choice in choices:
+        first = done.get(choice.point, 0) + 1
+        for repetition in range(first, first + choice.repetitions):
+            runs.append(Run(choice.point, "time", repetition))
+            reasons.append(choice.reason)
+        done[choice.point] = first + choice.repetitions - 1
+    return events.RoundProposed(number, tuple(runs), tuple(reasons))
+
+
+def events_of(
+    observation: Observation, flight: InFlight, request: AttemptRequest, collect: Collect
+) -> list[events.Event]:
+    """Return what an observation changes; nothing if it says what is known already."""
+    attempt = observation.attempt
+    match observation.state:
+        case AttemptState.QUEUED if not flight.submitted:
+            return [events.AttemptSubmitted(attempt, observation.handle)]
+        case AttemptState.RUNNING if not flight.running:
+            return [events.AttemptStarted(attempt, observation.handle)]
+        case AttemptState.ABSENT:
+            return [events.AttemptWithdrawn(attempt, observation.reason or "it was never begun")]
+        case AttemptState.LOST:
+            return [_lost(observation, flight)]
+        case AttemptState.FINISHED:
+            return [_finished(observation, flight, request, collect)]
+    return []
+
+
+def _lost(observation: Observation, flight: InFlight) -> events.AttemptFinished:
+    """Charge what the scheduler says, or all that was reserved if nobody knows."""
+    known = observation.elapsed is not None
+    elapsed = observation.elapsed if observation.elapsed is not None else flight.reserved / flight.cores
+    return events.AttemptFinished(
+        observation.attempt,
+        elapsed,
+        elapsed * flight.cores,
+        failure=FailureClass.INFRASTRUCTURE,
+        reason=observation.reason or "the attempt is gone without having finished",
+        estimated=not known,
+    )
+
+
+def _finished(
+    observation: Observation, flight: InFlight, request: AttemptRequest, collect: Collect
+) -> events.AttemptFinished:
+    record = observation.record
+    assert record is not None and record.finished is not None, "FINISHED without proof"
+    elapsed = observation.elapsed
+    if elapsed is None:
+        elapsed = max(0.0, record.finished - record.started)
+    failure, reason = _failure(observation, request)
+    samples: events.Samples = {}
+    if failure is None:
+        try:
+            samples = collect(request, observation)
+        except ReadError as error:
+            failure, reason = FailureClass.PARSE, str(error)
+    return events.AttemptFinished(
+        observation.attempt,
+        elapsed,
+        elapsed * flight.cores,
+        samples,
+        failure,
+        reason,
+        record.host,
+        record.started,
+        record.finished,
+    )
+
+
+def _failure(observation: Observation, request: AttemptRequest) -> tuple[FailureClass | None, str]:
+    record = observation.record
+    assert record is not None
+    if record.timed_out:
+        return FailureClass.TIMEOUT, f"ended at its time limit of {request.limit:.6g} s"
+    if observation.reason:  # the executor knows that the end was not the application's doing
+        return FailureClass.INFRASTRUCTURE, observation.reason
+    if record.exit_code != 0:
+        return FailureClass.APPLICATION, f"exit code {record.exit_code}{_last_words(request)}"
+    return None, ""
+
+
+def _last_words(request: AttemptRequest) -> str:
+    """Return the last line of stderr, else of stdout, for the reason of a failure."""
+    for name in ("stderr", "stdout"):
+        path = request.directory / name
+        try:
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - 4096))
+                lines = file.read().decode(errors="replace").strip().splitlines()
+        except OSError:
+            continue
+        if lines:
+            return f"; last line of {name}: {lines[-1].strip()[:200]}"
+    return ""
