@@ -1,0 +1,265 @@
+"""Decisions are pure: state in, actions out; no cluster, no clock, no files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator import decide, events
+from orchestrator.cost import Reservation
+from orchestrator.decide import Policy, next_actions
+from orchestrator.state import RunStatus, State, apply
+from orchestrator.types import Attempt, FailureClass, Point, Run
+
+RETRIES = {
+    FailureClass.INFRASTRUCTURE: 2,
+    FailureClass.TIMEOUT: 1,
+    FailureClass.APPLICATION: 1,
+    FailureClass.PARSE: 0,
+}
+POLICY = Policy(budget=100.0, patience=2, failures=3, max_pending=2, retries=RETRIES)
+RUNS = tuple(Run(Point.of(p=p)) for p in (1, 2, 3))
+
+
+def reservation(run: Run) -> Reservation:
+    return Reservation(int(run.point["p"]), 10.0, 10.0 * int(run.point["p"]))
+
+
+def after(*new: events.Event, state: State | None = None) -> State:
+    state = state or State()
+    for time, event in enumerate(new, start=1):
+        state = apply(state, event, float(time))
+    return state
+
+
+def actions(state: State, policy: Policy = POLICY, now: float = 1.0) -> list[decide.Action]:
+    return next_actions(state, policy, now, reservation)
+
+
+def intended(run: Run, number: int = 1) -> events.AttemptIntended:
+    need = reservation(run)
+    return events.AttemptIntended(Attempt(run, number), "name", need.cores, need.limit, need.reserved)
+
+
+def finished(
+    run: Run, number: int = 1, failure: FailureClass | None = None, cost: float = 1.0
+) -> events.AttemptFinished:
+    return events.AttemptFinished(Attempt(run, number), cost, cost, {}, failure, "why" if failure else "")
+
+
+def measured(runs: Sequence[Run]) -> list[events.Event]:
+    return [event for run in runs for event in (intended(run), finished(run))]
+
+
+PROPOSED = events.RoundProposed(1, RUNS, ("cheap",) * 3)
+ONE_MEASURED = [PROPOSED, *measured(RUNS)]
+
+
+def test_a_campaign_begins_with_the_starting_set() -> None:
+    assert actions(after()) == [decide.Propose(1)]
+
+
+def test_places_are_filled_in_order_up_to_max_pending() -> None:
+    submitted = actions(after(PROPOSED))
+    assert [a.attempt.run for a in submitted if isinstance(a, decide.Submit)] == list(RUNS[:2])
+
+
+def test_nothing_to_do_while_all_places_are_taken() -> None:
+    assert actions(after(PROPOSED, intended(RUNS[0]), intended(RUNS[1]))) == []
+
+
+def test_a_run_that_does_not_fit_waits_for_those_in_flight() -> None:
+    tight = replace(POLICY, budget=25.0)
+    state = after(PROPOSED, intended(RUNS[0]))
+    assert actions(state, tight) == []  # 10 reserved, 20 more do not fit into 25
+    state = after(finished(RUNS[0]), state=state)
+    assert actions(state, tight) == [decide.Submit(Attempt(RUNS[1]), reservation(RUNS[1]))]
+
+
+def test_a_run_that_never_fits_is_skipped_and_cheaper_ones_still_run() -> None:
+    state = after(events.RoundProposed(1, RUNS[::-1], ("",) * 3))
+    first, *rest = actions(state, replace(POLICY, budget=15.0))
+    assert isinstance(first, decide.Skip) and first.run == RUNS[2]
+    assert "3 cores for up to 10 s may cost 0.008333 core-hours, 0.004167 are left" in first.reason
+    assert [type(a) for a in rest] == [decide.Skip, decide.Submit]
+
+
+def test_a_round_of_which_nothing_fits_stops_the_campaign() -> None:
+    state = after(PROPOSED, *(events.RunSkipped(run, "too dear") for run in RUNS))
+    assert actions(state) == [decide.Fit(1)]
+    state = after(events.RoundCompleted(1, None, None, False), state=state)
+    (stop,) = actions(state)
+    assert isinstance(stop, decide.BeginStop) and stop.rule == "budget"
+
+
+@pytest.mark.parametrize(("failure", "attempts"), [(k, v + 1) for k, v in RETRIES.items()])
+def test_each_class_of_failure_has_its_own_number_of_attempts(failure: FailureClass, attempts: int) -> None:
+    state = after(events.RoundProposed(1, RUNS[:1], ("",)))
+    for number in range(1, attempts + 1):
+        assert actions(state) == [decide.Submit(Attempt(RUNS[0], number), reservation(RUNS[0]))]
+        state = after(intended(RUNS[0], number), finished(RUNS[0], number, failure), state=state)
+    (given_up,) = actions(state)
+    assert isinstance(given_up, decide.GiveUp)
+    assert failure in given_up.reason and "why" in given_up.reason
+    state = after(events.RunGivenUp(RUNS[0], given_up.reason), state=state)
+    assert RUNS[0].point in state.infeasible
+    assert state.spent == attempts  # every attempt is charged
+
+
+def test_further_repetitions_at_an_infeasible_point_are_skipped() -> None:
+    again = replace(RUNS[0], repetition=2)
+    state = after(
+        events.RoundProposed(1, (RUNS[0], again), ("", "")),
+        intended(RUNS[0]),
+        finished(RUNS[0], failure=FailureClass.PARSE),
+        events.RunGivenUp(RUNS[0], "no output"),
+    )
+    assert actions(state) == [decide.Skip(again, "P(p=1) was given up")]
+
+
+def test_a_point_that_worked_before_stays_feasible() -> None:
+    again = replace(RUNS[0], repetition=2)
+    state = after(
+        events.RoundProposed(1, (RUNS[0], again), ("", "")),
+        *measured(RUNS[:1]),
+        intended(again),
+        finished(again, failure=FailureClass.PARSE),
+        events.RunGivenUp(again, "once broken"),
+    )
+    assert state.infeasible == frozenset()
+
+
+def test_a_withdrawn_attempt_is_submitted_again_under_its_number_and_costs_nothing() -> None:
+    state = after(PROPOSED, intended(RUNS[0]), events.AttemptWithdrawn(Attempt(RUNS[0]), "not queued"))
+    assert state.reserved == 0 and state.spent == 0
+    assert decide.Submit(Attempt(RUNS[0], 1), reservation(RUNS[0])) in actions(state)
+
+
+def test_the_models_are_refitted_when_the_round_is_settled_then_the_next_is_proposed() -> None:
+    state = after(*ONE_MEASURED)
+    assert actions(state) == [decide.Fit(1)]
+    state = after(events.RoundCompleted(1, 5.0, 0.5, True), state=state)
+    assert actions(state) == [decide.Propose(2)]
+
+
+def test_patience_counts_rounds_without_improvement() -> None:
+    state = after(*ONE_MEASURED, events.RoundCompleted(1, 5.0, 0.5, False))
+    assert actions(state) == [decide.Propose(2)]
+    state = replace(state, rounds_without_improvement=2)
+    assert actions(state) == [decide.BeginStop("patience", "2 rounds without improvement")]
+
+
+def test_narrow_intervals_at_the_evaluation_point_stop_the_campaign() -> None:
+    state = after(*ONE_MEASURED, events.RoundCompleted(1, 5.0, 0.04, True))
+    (stop,) = actions(state, replace(POLICY, width=0.05))
+    assert isinstance(stop, decide.BeginStop) and stop.rule == "precision"
+
+
+def test_wall_time_stops_proposing_but_lets_runs_in_flight_finish() -> None:
+    limited = replace(POLICY, wall_time=60.0)
+    state = after(PROPOSED, intended(RUNS[0]))
+    (stop,) = actions(state, limited, now=61.0)
+    assert isinstance(stop, decide.BeginStop) and stop.rule == "wall_time"
+    state = after(events.StopRuleReached(stop.rule, stop.detail), state=state)
+    dropped = actions(state, limited, now=62.0)
+    assert [type(a) for a in dropped] == [decide.Skip, decide.Skip]
+    state = after(*(events.RunSkipped(run, "stop") for run in RUNS[1:]), state=state)
+    assert actions(state, limited, now=63.0) == []  # one is still in flight
+    state = after(finished(RUNS[0]), state=state)
+    assert actions(state, limited, now=64.0) == [decide.Fit(1)]
+    state = after(events.RoundCompleted(1, None, None, False), state=state)
+    assert actions(state, limited, now=65.0) == [decide.Stop(stop.rule, stop.detail)]
+
+
+def test_failures_in_a_row_stop_the_campaign() -> None:
+    (stop,) = actions(replace(after(*ONE_MEASURED), consecutive_given_up=3))
+    assert isinstance(stop, decide.BeginStop) and stop.rule == "failures"
+
+
+def stopping_with(budget: float) -> tuple[State, Policy]:
+    wanted = replace(POLICY, validation_point=Point.of(p=9), budget=budget)
+    state = after(
+        *ONE_MEASURED,
+        events.RoundCompleted(1, 5.0, 0.5, True),
+        events.StopRuleReached("patience", "enough"),
+    )
+    return state, wanted
+
+
+def test_the_validation_run_follows_the_stop_rule_if_the_budget_allows() -> None:
+    state, wanted = stopping_with(100.0)
+    run = Run(Point.of(p=9))
+    assert actions(state, wanted) == [decide.Validate(run)]
+    state = after(events.ValidationProposed(run), state=state)
+    assert actions(state, wanted) == [decide.Submit(Attempt(run), reservation(run))]
+    state = after(intended(run), finished(run), state=state)
+    assert actions(state, wanted) == [decide.Stop("patience", "enough")]
+
+
+def test_no_validation_beyond_the_budget() -> None:
+    state, wanted = stopping_with(90.0)  # 3 are spent, 90 would be needed
+    assert actions(state, wanted) == [decide.Stop("patience", "enough")]
+
+
+def test_an_impossible_event_tells_the_story_of_its_run() -> None:
+    with pytest.raises(ValueError, match=r"impossible event for P\(p=1\) time-1: .*in flight.*1 attempts"):
+        after(PROPOSED, intended(RUNS[0]), intended(RUNS[0], 2))
+    with pytest.raises(ValueError, match="attempt 1 is not in flight"):
+        after(PROPOSED, finished(RUNS[0]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), st.floats(5, 200), st.integers(1, 5))
+def test_whatever_happens_the_budget_holds_and_every_campaign_ends(
+    data: st.DataObject, budget: float, places: int
+) -> None:
+    """Drive decisions with arbitrary outcomes; costs never exceed what was reserved."""
+    policy = replace(POLICY, budget=budget, max_pending=places, validation_point=Point.of(p=4))
+    state = after(PROPOSED)
+    for _step in range(400):
+        assert state.spent + state.reserved <= budget + 1e-9
+        assert len(state.in_flight) <= places
+        if state.stopped is not None:
+            break
+        for action in actions(state, policy):
+            state = after(*react(action, state), state=state)
+        if state.in_flight:
+            attempt = data.draw(st.sampled_from(sorted(state.in_flight, key=str)))
+            state = after(draw_outcome(data, attempt, state), state=state)
+    assert state.stopped is not None
+    assert {item.status for item in state.runs.values()} <= {
+        RunStatus.MEASURED,
+        RunStatus.GIVEN_UP,
+        RunStatus.SKIPPED,
+    }
+
+
+def react(action: decide.Action, state: State) -> list[events.Event]:
+    match action:
+        case decide.Submit(attempt, need):
+            return [events.AttemptIntended(attempt, "name", need.cores, need.limit, need.reserved)]
+        case decide.GiveUp(run, reason):
+            return [events.RunGivenUp(run, reason)]
+        case decide.Skip(run, reason):
+            return [events.RunSkipped(run, reason)]
+        case decide.Fit(number):
+            return [events.RoundCompleted(number, 1.0, None, False)]
+        case decide.Propose(number):
+            runs = tuple(replace(run, repetition=number) for run in RUNS)
+            return [events.RoundProposed(number, runs, ("",) * 3)]
+        case decide.Validate(run):
+            return [events.ValidationProposed(run)]
+        case decide.BeginStop(rule, detail):
+            return [events.StopRuleReached(rule, detail)]
+        case decide.Stop(rule, detail):
+            return [events.CampaignStopped(rule, detail)]
+
+
+def draw_outcome(data: st.DataObject, attempt: Attempt, state: State) -> events.Event:
+    failure = data.draw(st.one_of(st.none(), st.sampled_from(FailureClass)))
+    cost = data.draw(st.floats(0, state.in_flight[attempt].reserved))
+    return events.AttemptFinished(attempt, cost, cost, {}, failure, "drawn")
