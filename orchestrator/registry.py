@@ -24,6 +24,7 @@ TABLES = MappingProxyType(
         "reader": {
             "stdout": "orchestrator.readers.stdout:read",
             "scorep": "orchestrator.readers.cube:read",
+            "time": "orchestrator.readers.time:read",
         },
         "model": {
             "pmnf": "orchestrator.models.pmnf:modeler",

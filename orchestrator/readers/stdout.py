@@ -1,0 +1,78 @@
+"""What an application prints: texts of the attempt's directory into samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from orchestrator.errors import ReadError
+from orchestrator.types import Application, Sample
+
+LIMIT = 16 * 2**20  # bytes per file that are looked at
+MOST_FILES = 100
+
+
+def read(directory: Path, application: Application) -> Sequence[Sample]:
+    """Return what ``application.output`` finds in ``stdout``, ``stderr`` and its output files.
+
+    Output files are named by their path below ``directory``. Of a file beyond `LIMIT` bytes the first
+    and the last half of that are read. Undecodable bytes are replaced.
+
+    Raises
+    ------
+    ReadError
+        Where a file cannot be read, the application's output lacks something, or a value is not
+        finite or negative.
+    """
+    texts = {"stdout": _text(directory / "stdout"), "stderr": ""}
+    if (directory / "stderr").exists():
+        texts["stderr"] = _text(directory / "stderr")
+    for path in _output_files(directory, application.output_files):
+        texts[path.relative_to(directory).as_posix()] = _text(path)
+    names = ", ".join(name for name in texts if name != "stderr")
+    where = f"{directory / 'stdout'}" if names == "stdout" else f"{directory} ({names})"
+    try:
+        samples = application.output(texts)
+    except (ValueError, LookupError, ArithmeticError, AttributeError, TypeError) as error:
+        # The contract says ValueError; the others are what parsing unexpected text tends to raise, and
+        # one odd output must fail its attempt, not the campaign.
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise ReadError(f"{where}: {application.name}: {kind}{error}") from error
+    if not samples:
+        raise ReadError(f"{where}: {application.name}: no values found")
+    return _checked(samples, where)
+
+
+def _output_files(directory: Path, patterns: Iterable[str]) -> list[Path]:
+    found = {path for pattern in patterns for path in directory.glob(pattern) if path.is_file()}
+    if len(found) > MOST_FILES:
+        raise ReadError(
+            f"{directory}: {len(found)} output files match {', '.join(patterns)}; at most {MOST_FILES}"
+        )
+    return sorted(found)
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(LIMIT)
+            size = path.stat().st_size
+            if size <= LIMIT:
+                return head.decode(errors="replace")
+            stream.seek(-(LIMIT // 2), 2)
+            tail = stream.read(LIMIT // 2)
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read: {error.strerror}") from error
+    cut = f"\n[{size - LIMIT} bytes left out]\n"
+    return head[: LIMIT // 2].decode(errors="replace") + cut + tail.decode(errors="replace")
+
+
+def _checked(samples: Sequence[Sample], where: str) -> Sequence[Sample]:
+    for sample in samples:
+        if not math.isfinite(sample.value) or sample.value < 0:
+            raise ReadError(
+                f"{where}: {sample.metric} ({sample.aggregate}) at {sample.callpath} is {sample.value}: "
+                "not a possible value"
+            )
+    return samples
