@@ -21,6 +21,7 @@ from orchestrator.types import Value
 MOST_CHARACTERS = 2000
 MOST_BITS = 4096  # of the integer that a power may yield
 
+Kind = Literal["truth", "number", "text"]
 Result = bool | int | float | str
 
 
@@ -79,10 +80,13 @@ class Expression:
         As written.
     names
         The names that it uses.
+    kind
+        Whether it yields a truth value, a number or text.
     """
 
     text: str
     names: frozenset[str]
+    kind: Kind
     _function: Callable[[Mapping[str, Value]], Result] = field(repr=False, compare=False)
 
     def __call__(self, values: Mapping[str, Value]) -> Result:
@@ -130,7 +134,7 @@ def parse(text: str, names: Collection[str] | None = None, texts: Collection[str
     used: set[str] = set()
     try:
         tree = ast.parse(text.strip(), mode="eval")
-        body, _ = _check(tree.body, _Scope(names, frozenset(texts), used))
+        body, kind = _check(tree.body, _Scope(names, frozenset(texts), used))
         function = _function(body)
     except SyntaxError as error:
         raise ExpressionError(f"expression {text!r}: {error.msg}") from None
@@ -140,14 +144,11 @@ def parse(text: str, names: Collection[str] | None = None, texts: Collection[str
         raise ExpressionError(f"expression {text!r} is nested too deeply; write it flatter") from None
     except ValueError as error:  # a null character, an integer of too many digits
         raise ExpressionError(f"expression {text!r}: {error}") from None
-    return Expression(text, frozenset(used), function)
+    return Expression(text, frozenset(used), kind, function)
 
 
 class _Refused(Exception):
     """A node that is not allowed; the text says why and what is."""
-
-
-Kind = Literal["number", "text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +169,18 @@ def _function(body: ast.expr) -> Callable[[Mapping[str, Value]], Result]:
 def _check(node: ast.expr, scope: _Scope) -> tuple[ast.expr, Kind]:
     """Return the rewritten node and the kind of its value, or raise `_Refused`."""
     match node:
-        case ast.Constant(value=bool() | int() | float()):
+        case ast.Constant(value=bool()):
+            return node, "truth"
+        case ast.Constant(value=int() | float()):
             return node, "number"
         case ast.Constant(value=str()):
             return node, "text"
         case ast.Name(id=name):
             return _name(name, scope)
-        case ast.UnaryOp(op=ast.UAdd() | ast.USub() | ast.Not(), operand=operand):
-            return ast.UnaryOp(node.op, _number(operand, scope)), "number"
+        case ast.UnaryOp(op=ast.Not() as op, operand=operand):
+            return ast.UnaryOp(op, _number(operand, scope)), "truth"
+        case ast.UnaryOp(op=ast.UAdd() | ast.USub() as op, operand=operand):
+            return ast.UnaryOp(op, _number(operand, scope)), "number"
         case ast.BinOp(
             left=ast.Name() as left, op=ast.Pow() as op, right=ast.Constant(value=int(exponent)) as right
         ) if 0 <= exponent <= 16:  # cannot grow out of hand, so the guard and its time are saved
@@ -186,14 +191,20 @@ def _check(node: ast.expr, scope: _Scope) -> tuple[ast.expr, Kind]:
         case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _ARITHMETIC):
             return ast.BinOp(_number(left, scope), op, _number(right, scope)), "number"
         case ast.BoolOp(op=op, values=values):
-            return ast.BoolOp(op, [_number(value, scope) for value in values]), "number"
+            checked = [_check(value, scope) for value in values]
+            if any(kind == "text" for _, kind in checked):
+                raise _Refused(f"{ast.unparse(node)!r} takes text for a truth value; compare it with ==")
+            kinds = {kind for _, kind in checked}
+            return ast.BoolOp(op, [value for value, _ in checked]), "truth" if kinds == {
+                "truth"
+            } else "number"
         case ast.Compare():
-            return _comparison(node, scope), "number"
+            return _comparison(node, scope), "truth"
         case ast.IfExp(test=test, body=body, orelse=orelse):
             (first, kind), (second, other) = _check(body, scope), _check(orelse, scope)
-            if kind != other:
+            if (kind == "text") != (other == "text"):
                 raise _Refused("both branches of 'if' must be numbers, or both text")
-            return ast.IfExp(_number(test, scope), first, second), kind
+            return ast.IfExp(_number(test, scope), first, second), kind if kind == other else "number"
         case ast.Call():
             return _call(node, scope), "number"
     raise _Refused(f"{ast.unparse(node)!r} is not allowed; {_ALLOWED}")
@@ -224,7 +235,7 @@ def _comparison(node: ast.Compare, scope: _Scope) -> ast.expr:
             operand, other = _choices(right, scope)
         else:
             operand, other = _check(right, scope)
-        if kind != other:
+        if (kind == "text") != (other == "text"):
             raise _Refused(f"{ast.unparse(node)!r} compares text with a number")
         if kind == "text" and isinstance(op, _ORDER):
             raise _Refused(f"{ast.unparse(node)!r} orders text; only ==, != and in apply to it")
@@ -238,10 +249,10 @@ def _choices(node: ast.expr, scope: _Scope) -> tuple[ast.expr, Kind]:
     if not isinstance(node, ast.Tuple | ast.List) or not node.elts:
         raise _Refused("the right side of 'in' must be a list such as (8, 27, 64)")
     checked = [_check(element, scope) for element in node.elts]
-    kinds = {kind for _, kind in checked}
-    if len(kinds) > 1:
+    texts = [kind == "text" for _, kind in checked]
+    if any(texts) and not all(texts):
         raise _Refused(f"{ast.unparse(node)} mixes text and numbers")
-    return ast.Tuple([element for element, _ in checked], ast.Load()), kinds.pop()
+    return ast.Tuple([element for element, _ in checked], ast.Load()), checked[0][1]
 
 
 def _call(node: ast.Call, scope: _Scope) -> ast.expr:

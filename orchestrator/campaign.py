@@ -1,0 +1,247 @@
+"""Campaign file -> validated `Campaign`. Everything wrong in a file is reported at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from orchestrator import campaign_checks, campaign_resolve, campaign_schema, expressions, generic, registry
+from orchestrator.campaign_errors import validate
+from orchestrator.campaign_schema import Document, Executor, Measure, ModelChoice, Program, Stop, Strategy
+from orchestrator.campaign_yaml import Problem, Tree, expand, override, parse
+from orchestrator.campaign_yaml import dump as dump_yaml
+from orchestrator.errors import CampaignError, ExpressionError
+from orchestrator.expressions import Expression
+from orchestrator.types import Application, FailureClass, Parameter, Point, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """A valid campaign: every default filled in, every path absolute.
+
+    Attributes
+    ----------
+    name, application
+        As in the file; ``application`` may be ``generic``.
+    executable
+        Absolute path; ``""`` only with the simulated executor, which starts nothing.
+    settings
+        Fixed parameters of the application.
+    program
+        Description of a generic application, else None.
+    parameters
+        In the order of the file, which is the order of a point's coordinates.
+    constraints
+        Expressions over parameters and settings; compile them with `expression`.
+    evaluation_point
+        P₊, in the same order, or None.
+    measure, strategy, model, stop, executor
+        Sections of the file. ``stop.budget`` is in core-seconds; durations are in seconds.
+    retries
+        Further attempts at a run by class of failure.
+    seed, validate
+        Seed of everything random; whether to measure the evaluation point at the end.
+    raw
+        The normalised file with all defaults, JSON-ready: ``loads(dump(campaign)) == campaign``.
+    """
+
+    name: str
+    application: str
+    executable: str
+    settings: Mapping[str, Value]
+    program: Program | None
+    parameters: tuple[Parameter, ...]
+    constraints: tuple[str, ...]
+    evaluation_point: Point | None
+    measure: Measure
+    strategy: Strategy
+    model: ModelChoice
+    stop: Stop
+    executor: Executor
+    retries: Mapping[FailureClass, int]
+    seed: int
+    validate: bool
+    raw: Mapping[str, Any]
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the names that expressions may use, and those among them whose values are text."""
+        settings = [name for name, value in self.settings.items() if isinstance(value, str)]
+        parameters = [item.name for item in self.parameters if isinstance(item.values[0], str)]
+        return (*self.settings, *(item.name for item in self.parameters)), (*settings, *parameters)
+
+    def values(self, point: Point) -> dict[str, Value]:
+        """Return the settings and the point's values: what `Application` functions take."""
+        return {**self.settings, **point.as_dict()}
+
+    def expression(self, text: str) -> Expression:
+        """Compile an expression over parameters and settings; raise `ExpressionError`."""
+        return _compiled(text, *self.names)
+
+    def application_spec(self) -> Application:
+        """Return the adapter, or the generic application that ``program`` describes."""
+        if self.program is None:
+            adapter: Application = registry.load("application", self.application)
+            return adapter
+        names, texts = self.names
+        meanings = {name: "setting" if name in self.settings else "parameter" for name in names}
+        return generic.application(self.program, meanings, texts)
+
+    def time_limit(self, point: Point) -> float | None:
+        """Return the user's time limit at a point, in seconds, or None for one derived from the budget."""
+        return self._seconds("time_limit", self.measure.time_limit, point)
+
+    def expected_time(self, point: Point) -> float | None:
+        """Return the user's estimate of one run's time at a point, in seconds, or None."""
+        return self._seconds("expected_time", self.measure.expected_time, point)
+
+    def _seconds(self, key: str, text: str | None, point: Point) -> float | None:
+        if text is None:
+            return None
+        seconds = self.expression(text).number(self.values(point))
+        if seconds <= 0:
+            raise CampaignError(f"measure.{key}: {text} gives {seconds} s at {point}; it must be positive")
+        return seconds
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str, names: tuple[str, ...], texts: tuple[str, ...]) -> Expression:
+    return expressions.parse(text, names, texts)
+
+
+def load(path: Path, overrides: Sequence[str] = ()) -> Campaign:
+    """Read a campaign file.
+
+    Parameters
+    ----------
+    path
+        YAML file; relative paths in it start from its folder.
+    overrides
+        ``key.path=value`` texts, each value in YAML, applied in order.
+
+    Raises
+    ------
+    CampaignError
+        With one line per mistake: file, line, key, value and the remedy.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CampaignError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise CampaignError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+    return loads(text, str(path), path.absolute().parent, overrides)
+
+
+def loads(
+    text: str, source: str = "campaign", base_directory: Path | None = None, overrides: Sequence[str] = ()
+) -> Campaign:
+    """Parse the text of a campaign file; ``source`` is what errors call it. See `load`."""
+    base = base_directory or Path.cwd()
+    tree = parse(text, source)
+    for assignment in overrides:
+        override(tree, assignment)
+    expand(tree, os.environ)
+    document, broken, problems = validate(tree.data)
+    tree.problems += problems
+    campaign = _resolve(document, broken, base, tree)
+    tree.problems += campaign_checks.check(campaign, broken | tree.blocked())
+    if tree.problems:
+        problems = sorted(dict.fromkeys(tree.problems), key=tree.line)
+        raise CampaignError("\n".join(tree.render(problem) for problem in problems))
+    return campaign
+
+
+def _resolve(document: Document, broken: frozenset[str], base: Path, tree: Tree) -> Campaign:
+    """Look up what the document names; what cannot be found becomes a problem and a neutral value."""
+    settings = {} if "settings" in broken else document.settings
+    parameters = () if "parameters" in broken else _parameters(document, settings, tree)
+    executor = _executor(document.executor, base, tree)
+    executable = document.executable
+    if executor.name == "simulated":  # starts nothing: a rehearsal works without the application
+        tree.problems = [problem for problem in tree.problems if problem.path != ("executable",)]
+    elif not any(problem.path == ("executable",) for problem in tree.problems):
+        executable = _found(campaign_resolve.executable, executable, base, ("executable",), tree)
+    resolved = document.model_copy(update={"executable": executable, "executor": executor})
+    return Campaign(
+        name=document.name,
+        application=document.application,
+        executable=executable,
+        settings=settings,
+        program=document.program,
+        parameters=parameters,
+        constraints=document.constraints,
+        evaluation_point=_evaluation_point(document, parameters, tree),
+        measure=document.measure,
+        strategy=document.strategy,
+        model=document.model,
+        stop=document.stop,
+        executor=executor,
+        retries=document.retries.by_class(),
+        seed=document.seed,
+        validate=document.validate_,
+        raw=_raw(resolved),
+    )
+
+
+def _parameters(document: Document, settings: Mapping[str, Value], tree: Tree) -> tuple[Parameter, ...]:
+    result = []
+    for name, section in document.parameters.items():
+        try:
+            result.append(campaign_resolve.parameter(name, section, settings))
+        except (ValueError, ExpressionError) as error:
+            tree.problems.append(Problem(("parameters", name), str(error)))
+    return tuple(result)
+
+
+def _executor(executor: Executor, base: Path, tree: Tree) -> Executor:
+    update = {}
+    if executor.dataset is not None:
+        update["dataset"] = _found(
+            campaign_resolve.file, executor.dataset, base, ("executor", "dataset"), tree
+        )
+    if executor.template is not None and campaign_resolve.is_path(executor.template, base):
+        update["template"] = _found(
+            campaign_resolve.file, executor.template, base, ("executor", "template"), tree
+        )
+    return executor.model_copy(update=update)
+
+
+def _found(find: Callable[[str, Path], str], text: str, base: Path, key: tuple[str, ...], tree: Tree) -> str:
+    try:
+        return find(text, base)
+    except ValueError as error:
+        tree.problems.append(Problem(key, str(error)))
+        return text
+
+
+def _evaluation_point(document: Document, parameters: tuple[Parameter, ...], tree: Tree) -> Point | None:
+    given = document.evaluation_point
+    if given is None or not parameters:
+        return None
+    try:
+        return campaign_resolve.evaluation_point(given, parameters)
+    except ValueError as error:
+        tree.problems.append(Problem(("evaluation_point",), str(error)))
+        return None
+
+
+def _raw(document: Document) -> dict[str, Any]:
+    raw = document.model_dump(mode="json", by_alias=True)
+    for name, section in raw["parameters"].items():
+        raw["parameters"][name] = {key: value for key, value in section.items() if value is not None}
+    return raw
+
+
+def dump(campaign: Campaign) -> str:
+    """Return the campaign as YAML with every default written out; loads as an equal campaign."""
+    return dump_yaml(campaign.raw)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of campaign files."""
+    return campaign_schema.json_schema()

@@ -1,0 +1,238 @@
+"""Checks of a campaign as a whole: what no single key of the file can be blamed for alone."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import typing
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import (
+    ConfigDict,
+    PydanticSchemaGenerationError,
+    PydanticUserError,
+    TypeAdapter,
+    ValidationError,
+)
+
+from orchestrator import generic, registry, space
+from orchestrator.campaign_schema import ModelChoice, Strategy
+from orchestrator.campaign_yaml import Path, Problem
+from orchestrator.errors import CampaignError, ExpressionError
+from orchestrator.expressions import Kind
+from orchestrator.hints import did_you_mean
+from orchestrator.types import Application, Point
+
+if TYPE_CHECKING:
+    from orchestrator.campaign import Campaign
+
+Problems = Iterator[Problem]
+
+
+def check(campaign: Campaign, blocked: frozenset[str]) -> list[Problem]:
+    """Return all problems of a campaign.
+
+    ``blocked`` are the top-level keys known to be wrong: what depends on them is not checked, so that one
+    mistake is reported once.
+    """
+    problems: list[Problem] = []
+    for needs, find in _CHECKS:
+        if not blocked.union(str(p.path[0]) for p in problems if p.path) & needs:
+            problems += find(campaign)
+    return problems
+
+
+def _names(campaign: Campaign) -> Problems:
+    for section, names in (
+        ("settings", list(campaign.settings)),
+        ("parameters", [item.name for item in campaign.parameters]),
+    ):
+        for name in names:
+            valid = name.isidentifier() and not keyword.iskeyword(name)
+            if not valid or unicodedata.normalize("NFKC", name) != name:
+                yield Problem((section, name), "is no name; use letters, digits and '_', as in num_zones")
+            if section == "parameters" and name in campaign.settings:
+                yield Problem(("settings", name), "is a parameter, too; keep it under parameters or settings")
+    if not campaign.parameters:
+        yield Problem(("parameters",), "is empty; give at least one parameter with its values")
+
+
+def _application(campaign: Campaign) -> Problems:
+    """The adapter knows every parameter and setting, and has those that it requires."""
+    if campaign.application == "generic":
+        if campaign.program is None:
+            yield Problem(("program",), "is required for application: generic; describe the program there")
+        return
+    if campaign.program is not None:
+        remedy = "remove it, or write application: generic"
+        yield Problem(
+            ("program",), f"is only for generic applications, not for {campaign.application}; {remedy}"
+        )
+    spec = campaign.application_spec()
+    places = [("settings", name) for name in campaign.settings]
+    places += [("parameters", item.name) for item in campaign.parameters]
+    for section, name in places:
+        if name not in spec.parameters:
+            hint = did_you_mean(name, spec.parameters)
+            yield Problem((section, name), f"{spec.name} has no parameter {name!r}; {hint}")
+    for name in spec.required:
+        if name not in {name for _, name in places}:
+            meaning = spec.parameters.get(name, "")
+            yield Problem(
+                ("parameters",), f"{spec.name} needs {name} ({meaning}); vary it or put it under settings"
+            )
+
+
+def _expressions(campaign: Campaign) -> Problems:
+    wanted: list[tuple[Path, str, Kind]] = []
+    wanted += [(("constraints", i), text, "truth") for i, text in enumerate(campaign.constraints)]
+    for key in ("time_limit", "expected_time"):
+        text = getattr(campaign.measure, key)
+        wanted += [(("measure", key), text, "number")] if text is not None else []
+    wanted += [
+        (("executor", "truth", path), text, "number") for path, text in campaign.executor.truth.items()
+    ]
+    if campaign.program is not None:
+        wanted += [
+            (("program", key), getattr(campaign.program, key), "number") for key in ("ranks", "threads")
+        ]
+        wanted += [(("program", "check", i), text, "truth") for i, text in enumerate(campaign.program.check)]
+    for path, text, kind in wanted:
+        try:
+            found = campaign.expression(text).kind
+        except ExpressionError as error:
+            yield Problem(path, str(error))
+            continue
+        if found != kind:
+            remedy = "write a comparison, such as p <= 64" if kind == "truth" else "write a number"
+            yield Problem(path, f"expression {text!r} gives a {found}, not a {kind}; {remedy}")
+    yield from _templates(campaign)
+
+
+def _templates(campaign: Campaign) -> Problems:
+    if campaign.program is None:
+        return
+    texts: list[tuple[Path, str]] = [
+        (("program", "arguments", i), text) for i, text in enumerate(campaign.program.arguments)
+    ]
+    texts += [(("program", "files", name), text) for name, text in campaign.program.files.items()]
+    for path, text in texts:
+        try:
+            generic.parse_template(text, *campaign.names)
+        except ExpressionError as error:
+            yield Problem(path, str(error))
+
+
+def _measure(campaign: Campaign) -> Problems:
+    measure = campaign.measure
+    if measure.effort and "effort" not in registry.names("reader"):
+        yield Problem(
+            ("measure", "effort"), "this version has no reader of effort counters; write effort: false"
+        )
+    if measure.repetitions.initial > measure.repetitions.maximum:
+        initial, maximum = measure.repetitions.initial, measure.repetitions.maximum
+        yield Problem(
+            ("measure", "repetitions"), f"initial {initial} exceeds maximum {maximum}; raise maximum"
+        )
+    if measure.profiler == "stdout" and campaign.program is not None and not campaign.program.output:
+        others = [name for name in registry.names("reader") if name not in ("stdout", "effort")]
+        yield Problem(
+            ("program",),
+            "has no output, so profiler stdout finds nothing; add program.output, "
+            f"or set measure.profiler to {' or '.join(others)}",
+        )
+
+
+def _simulated(campaign: Campaign) -> Problems:
+    executor = campaign.executor
+    if executor.name == "simulated" and bool(executor.truth) == (executor.dataset is not None):
+        yield Problem(
+            ("executor",), "the simulated executor needs either truth or a dataset; give one of them"
+        )
+
+
+def _options(campaign: Campaign) -> Problems:
+    sections: tuple[tuple[str, Strategy | ModelChoice], ...] = (
+        ("strategy", campaign.strategy),
+        ("model", campaign.model),
+    )
+    for kind, section in sections:
+        if section.options:
+            own = list(type(section).model_fields)
+            factory = registry.load(kind, section.name)
+            yield from _options_of(factory, kind, section.name, section.options, own)
+
+
+def _options_of(
+    factory: Callable[..., Any], kind: str, name: str, options: Mapping[str, Any], own: list[str]
+) -> Problems:
+    """Compare options with the signature of the factory that takes them."""
+    known = [item.name for item in inspect.signature(factory).parameters.values()]
+    hints = typing.get_type_hints(factory)
+    for key, value in options.items():
+        if key not in known:
+            yield Problem(
+                (kind, key), f"{kind} {name} has no option {key!r}; {did_you_mean(key, [*own, *known])}"
+            )
+            continue
+        try:
+            adapter = TypeAdapter(hints.get(key, Any), config=ConfigDict(strict=True))
+        except (PydanticSchemaGenerationError, PydanticUserError):
+            continue  # a type that only the factory itself can check
+        try:
+            adapter.validate_python(value)
+        except ValidationError as error:
+            yield Problem((kind, key), f"{error.errors()[0]['msg']} (value: {value!r})")
+
+
+def _space(campaign: Campaign) -> Problems:
+    try:
+        points = space.build(campaign)
+        first = next(iter(points))
+        campaign.time_limit(first)
+        campaign.expected_time(first)
+        yield from _evaluation_point(campaign, points, campaign.application_spec())
+    except CampaignError as error:
+        yield Problem(("constraints",) if campaign.constraints else ("parameters",), str(error))
+
+
+def _evaluation_point(campaign: Campaign, points: space.SearchSpace, spec: Application) -> Problems:
+    point = campaign.evaluation_point
+    if point is None:
+        if campaign.validate:
+            yield Problem(
+                ("validate",), "needs an evaluation_point to measure; give one or write validate: false"
+            )
+        return
+    if point in points:
+        yield Problem(
+            ("evaluation_point",),
+            f"{point} is a point of the search space: models would be validated on data they were fitted to; "
+            f"move it or narrow parameter {_narrowest(campaign, point)}",
+        )
+    reason = spec.check(campaign.values(point))
+    if reason is not None:
+        yield Problem(("evaluation_point",), f"{point} is impossible for {spec.name}: {reason}")
+
+
+def _narrowest(campaign: Campaign, point: Point) -> str:
+    """The numeric parameter of whose range the evaluation point takes the most, hence the one to narrow."""
+    numeric = [item for item in campaign.parameters if not item.categorical]
+    ranked = sorted(numeric, key=lambda item: item.values.index(point[item.name]) / len(item.values))
+    return ranked[-1].name if ranked else campaign.parameters[0].name
+
+
+_CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
+    (frozenset({"settings", "parameters"}), _names),
+    (frozenset({"application", "program", "settings", "parameters"}), _application),
+    (frozenset({"settings", "parameters"}), _expressions),
+    (frozenset({"measure", "program"}), _measure),
+    (frozenset({"executor"}), _simulated),
+    (frozenset({"strategy", "model"}), _options),
+    (
+        frozenset({"application", "program", "settings", "parameters", "constraints", "measure"}),
+        _space,
+    ),
+)

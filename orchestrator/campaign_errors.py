@@ -1,0 +1,152 @@
+"""Validate data against the schema, and say what is wrong in the words of the campaign file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from orchestrator.campaign_schema import Document, Section
+from orchestrator.campaign_yaml import Path, Problem, dotted
+from orchestrator.hints import closest, did_you_mean
+
+_PLACEHOLDERS: Mapping[str, Any] = {
+    "name": "placeholder",
+    "application": "generic",
+    "parameters": {"placeholder": (1,)},
+    "stop": {"budget": 1},
+}
+"""Stand in for required sections that are broken, so that the other sections can still be checked."""
+
+_EXPECTED = {
+    "int": "a whole number, without quotes",
+    "float": "a number, without quotes",
+    "bool": "true or false",
+    "string": "text; put it in quotes",
+    "tuple": "a list such as [a, b]",
+    "mapping": "a mapping of keys to values",
+    "dict": "a mapping of keys to values",
+    "model": "a mapping of keys to values",
+}
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "greater than"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+}
+
+
+def validate(data: Mapping[str, Any]) -> tuple[Document, frozenset[str], list[Problem]]:
+    """Return the document, the top-level keys in it that are placeholders, and all problems."""
+    try:
+        return Document.model_validate(data), frozenset(), []
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    problems = [_problem(detail, data) for detail in details]
+    broken = frozenset(str(detail["loc"][0]) for detail in details)
+    rest = {key: value for key, value in data.items() if key not in broken}
+    stand_in = {key: value for key, value in _PLACEHOLDERS.items() if key in broken}
+    return Document.model_validate({**rest, **stand_in}), broken, problems
+
+
+def _problem(detail: ErrorDetails, data: Mapping[str, Any]) -> Problem:
+    path: Path = detail["loc"]
+    kind, value = detail["type"], detail["input"]
+    if kind == "extra_forbidden":
+        return Problem(path, _unknown_key(path, data))
+    if kind == "missing":
+        return Problem(path, f"is required; add it{_under(path[:-1])}")
+    return Problem(path, f"{_because(kind, detail, value)} (value: {shown(value)})")
+
+
+def _because(kind: str, detail: ErrorDetails, value: object) -> str:
+    context = detail.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "literal_error":
+        known = re.findall(r"'([^']*)'", context["expected"])
+        hint = did_you_mean(value, known) if isinstance(value, str) else f"known: {', '.join(known)}"
+        return f"unknown value; {hint}"
+    if kind in _BOUNDS:
+        key, words = _BOUNDS[kind]
+        return f"must be {words} {context[key]}"
+    expected = _EXPECTED.get(kind.removesuffix("_type"))
+    if expected is None:
+        return detail["msg"]
+    return f"is empty; remove it or give it {expected}" if value is None else f"must be {expected}"
+
+
+def shown(value: object) -> str:
+    """Return a value as it would stand in a campaign file, shortened."""
+    if value is None or isinstance(value, bool):
+        return {None: "empty", True: "true", False: "false"}[value]
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _unknown_key(path: Path, data: Mapping[str, Any]) -> str:
+    key, parent = str(path[-1]), path[:-1]
+    section = _section(parent)
+    known = keys(section) if section else []
+    present: Any = data
+    for part in parent:
+        present = present[part]
+    # A misspelt key is most likely one that is not there in its right spelling, too.
+    absent = [name for name in known if not isinstance(present, Mapping) or name not in present]
+    meant = closest(key, absent) or closest(key, known)
+    if meant is not None:
+        return f"unknown key; did you mean {meant!r}?"
+    elsewhere = [dotted(place) for place in _places(Document) if place[-1] == key]
+    if elsewhere:
+        return f"unknown key here; it belongs at {' or '.join(elsewhere)}"
+    return f"unknown key; known{_under(parent)}: {', '.join(known)}"
+
+
+def _under(path: Path) -> str:
+    return f" under {dotted(path)}" if path else ""
+
+
+def keys(section: type[Section]) -> list[str]:
+    """Return the keys of a section as they are written in a file."""
+    return [field.alias or name for name, field in section.model_fields.items()]
+
+
+def _inner(annotation: Any) -> tuple[type[Section] | None, bool]:
+    """Return the section that an annotation holds, if any, and whether in a mapping or list."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return (annotation if issubclass(annotation, Section) else None), False
+    origin = get_origin(annotation)
+    arguments = get_args(annotation)
+    if origin is Annotated:
+        return _inner(arguments[0])
+    for argument in arguments:
+        section, _ = _inner(argument)
+        if section is not None:
+            return section, origin in (tuple, Mapping)
+    return None, False
+
+
+def _places(section: type[Section], prefix: Path = ()) -> Iterator[Path]:
+    """Yield the path of every key; ``*`` stands for any name or index."""
+    for name, field in section.model_fields.items():
+        path = (*prefix, field.alias or name)
+        yield path
+        inner, nested = _inner(field.annotation)
+        if inner is not None:
+            yield from _places(inner, (*path, "*") if nested else path)
+
+
+def _section(path: Path) -> type[Section] | None:
+    """Return the section at a path, or None."""
+    section: type[Section] | None = Document
+    remaining = list(path)
+    while remaining and section is not None:
+        key = remaining.pop(0)
+        field = next((f for name, f in section.model_fields.items() if (f.alias or name) == key), None)
+        section, nested = _inner(field.annotation) if field else (None, False)
+        if nested and remaining:
+            remaining.pop(0)
+    return section

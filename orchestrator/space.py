@@ -1,0 +1,227 @@
+"""The search space: parameters and constraints, walked lazily.
+
+The product of the parameters' values is walked depth first, and every constraint is applied as soon as
+all its names have values, so what it excludes is cut off as a whole. Nothing is stored.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import CampaignError
+from orchestrator.expressions import Expression
+from orchestrator.types import Parameter, Point, Value
+
+if TYPE_CHECKING:
+    from orchestrator.campaign import Campaign
+
+MOST_COMBINATIONS = 10**8
+
+Check = Callable[[Mapping[str, Value]], str | None]
+Exclude = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a search space holds.
+
+    Attributes
+    ----------
+    combinations
+        Product of the numbers of values.
+    feasible
+        Points of the space.
+    infeasible
+        Combinations excluded, by constraint or by the application's reason (an example of it, where
+        reasons differ in their figures only).
+    values
+        Per parameter, the values that occur in points, in order.
+    last
+        The reason that excluded combinations last, i.e. after every other one; None if none did.
+    """
+
+    combinations: int
+    feasible: int
+    infeasible: Mapping[str, int]
+    values: Mapping[str, tuple[Value, ...]]
+    last: str | None
+
+    @property
+    def bounds(self) -> dict[str, tuple[Value, Value]]:
+        """Per parameter, the first and last value that occurs in points; empty for an empty space."""
+        return {name: (values[0], values[-1]) for name, values in self.values.items() if values}
+
+
+class SearchSpace:
+    """All points that satisfy every constraint and the application's own check.
+
+    Iterates in lexicographic order of the parameters' values; see `orchestrator.strategies.base.Space`.
+
+    Parameters
+    ----------
+    parameters
+        In the order of the points' coordinates.
+    constraints
+        Compiled over the names of parameters and settings.
+    settings
+        Fixed values that constraints and ``check`` see beside the point's.
+    check
+        Why a point is impossible, or None.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[Parameter],
+        constraints: Sequence[Expression] = (),
+        settings: Mapping[str, Value] | None = None,
+        check: Check = lambda values: None,
+    ):
+        self._parameters = tuple(parameters)
+        self._names = tuple(parameter.name for parameter in self._parameters)
+        self._settings = dict(settings or {})
+        self._check = check
+        self._levels = _by_depth(self._names, constraints)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Return the parameters, in the order of the points' coordinates."""
+        return self._parameters
+
+    @property
+    def combinations(self) -> int:
+        """Return the number of combinations before any constraint."""
+        return math.prod(len(parameter.values) for parameter in self._parameters)
+
+    def __iter__(self) -> Iterator[Point]:
+        names = self._names
+        for values in self._walk(_ignore):
+            yield Point(tuple([(name, values[name]) for name in names]))
+
+    def __contains__(self, point: object) -> bool:
+        if not isinstance(point, Point) or tuple(name for name, _ in point.items) != self._names:
+            return False
+        if any(value not in allowed for (_, value), allowed in zip(point.items, self._allowed, strict=True)):
+            return False
+        values = {**self._settings, **point.as_dict()}
+        return all(constraint(values) for level in self._levels for constraint in level) and (
+            self._check(values) is None
+        )
+
+    def size(self) -> int:
+        """Return the number of points, without storing any."""
+        return self.describe().feasible
+
+    def describe(self) -> Description:
+        """Count points and excluded combinations by reason: one walk, remembered."""
+        return self._description
+
+    def _walk(self, exclude: Exclude) -> Iterator[dict[str, Value]]:
+        """Yield one mapping, changed in place, with the settings and the values of each point in turn."""
+        values = dict(self._settings)
+        deepest = len(self._parameters) - 1
+
+        def descend(depth: int) -> Iterator[dict[str, Value]]:
+            name, level = self._names[depth], self._levels[depth]
+            for value in self._parameters[depth].values:
+                values[name] = value
+                for order, constraint in enumerate(level):
+                    if not constraint(values):
+                        exclude(constraint.text, depth, order)
+                        break
+                else:
+                    if depth < deepest:
+                        yield from descend(depth + 1)
+                    elif (reason := self._check(values)) is None:
+                        yield values
+                    else:
+                        exclude(reason, depth, len(level))
+
+        return descend(0)
+
+    @cached_property
+    def _allowed(self) -> tuple[frozenset[Value], ...]:
+        return tuple(frozenset(parameter.values) for parameter in self._parameters)
+
+    @cached_property
+    def _description(self) -> Description:
+        lengths = [len(parameter.values) for parameter in self._parameters]
+        tally = _Tally([math.prod(lengths[depth + 1 :]) for depth in range(len(lengths))])
+        seen: dict[str, set[Value]] = {name: set() for name in self._names}
+        feasible = 0
+        for values in self._walk(tally.exclude):
+            feasible += 1
+            for name, known in seen.items():
+                known.add(values[name])
+        occurring = {p.name: tuple(v for v in p.values if v in seen[p.name]) for p in self._parameters}
+        return Description(self.combinations, feasible, tally.named(), occurring, tally.last)
+
+
+def _ignore(reason: str, depth: int, order: int) -> None:
+    pass
+
+
+class _Tally:
+    """Excluded combinations by reason. Reasons that differ in their figures only count as one."""
+
+    MOST_REASONS = 50
+
+    def __init__(self, below: Sequence[int]):
+        self._below = below  # combinations below one value, per depth
+        self._counts: dict[str, int] = {}
+        self._examples: dict[str, str] = {}
+        self._last = (-1, -1)
+        self.last: str | None = None
+
+    def exclude(self, reason: str, depth: int, order: int) -> None:
+        pattern = re.sub(r"\d+(?:\.\d+)?", "#", reason)
+        if pattern not in self._counts and len(self._counts) >= self.MOST_REASONS:
+            pattern = reason = "other reasons"
+        self._counts[pattern] = self._counts.get(pattern, 0) + self._below[depth]
+        self._examples.setdefault(pattern, reason)
+        if (depth, order) > self._last:
+            self._last, self.last = (depth, order), reason
+
+    def named(self) -> dict[str, int]:
+        return {self._examples[pattern]: count for pattern, count in self._counts.items()}
+
+
+def _by_depth(names: Sequence[str], constraints: Sequence[Expression]) -> tuple[tuple[Expression, ...], ...]:
+    """Return, per depth, the constraints whose names all have values there but not before."""
+    depth = {name: index for index, name in enumerate(names)}
+    levels: list[list[Expression]] = [[] for _ in names]
+    for constraint in constraints:
+        levels[max((depth.get(name, 0) for name in constraint.names), default=0)].append(constraint)
+    return tuple(tuple(level) for level in levels)
+
+
+def build(campaign: Campaign) -> SearchSpace:
+    """Return the search space of a campaign.
+
+    Raises
+    ------
+    CampaignError
+        If it is empty, naming the constraint that removed the last points, or has more than
+        `MOST_COMBINATIONS` combinations.
+    """
+    names = [parameter.name for parameter in campaign.parameters]
+    constraints = [campaign.expression(text) for text in campaign.constraints]
+    check = campaign.application_spec().check
+    space = SearchSpace(campaign.parameters, constraints, campaign.settings, check)
+    if space.combinations > MOST_COMBINATIONS:
+        raise CampaignError(
+            f"the search space has {space.combinations:.3g} combinations of {', '.join(names)}, more than "
+            f"{MOST_COMBINATIONS:.0e}; use fewer values, or a per-value constraint of one parameter"
+        )
+    if next(iter(space), None) is None:
+        description = space.describe()
+        counts = "; ".join(f"{reason!r} excludes {count}" for reason, count in description.infeasible.items())
+        raise CampaignError(
+            f"the search space is empty: {description.last!r} removed the last of {description.combinations} "
+            f"combinations ({counts}); relax it or add values"
+        )
+    return space
