@@ -34,6 +34,9 @@ TABLES = MappingProxyType(
             "cpf": "orchestrator.strategies.cpf:strategy",
             "random": "orchestrator.strategies.random:strategy",
             "grid": "orchestrator.strategies.grid:strategy",
+            "gpr": "orchestrator.strategies.gpr:strategy",
+            "hybrid": "orchestrator.strategies.hybrid:strategy",
+            "bayesian": "orchestrator.strategies.bayesian:strategy",
         },
         "application": {
             "amg": "adapters.amg:APPLICATION",

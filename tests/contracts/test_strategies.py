@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from orchestrator import registry
 from orchestrator.strategies.base import Strategy, View
 from orchestrator.types import Parameter, Point
-from tests.strategies.views import Box, after, cost, everything, make_view, numbers
+from tests.strategies.views import Box, TrueModel, after, cost, everything, make_view, numbers
 
 every_strategy = pytest.mark.parametrize("name", registry.names("strategy"))
 
@@ -25,6 +25,9 @@ CONSTRAINTS: list[Callable[[Point], bool]] = [
     lambda point: abs(numbers(point)[0] - numbers(point)[-1]) <= 4,  # a diagonal strip
     lambda point: False,
 ]
+
+
+MODELS = (TrueModel("main->f0"), TrueModel("main->f1", 1.3))
 
 
 @st.composite
@@ -49,6 +52,7 @@ def views(draw: st.DrawFn) -> View:
         batch_size=draw(st.integers(1, 5)),
         initial_repetitions=draw(st.integers(1, maximum)),
         maximum_repetitions=maximum,
+        models=draw(st.sampled_from([(), (TrueModel("main->f0"),), MODELS])),
         round=draw(st.integers(1, 3)),
         cost_is_relative=draw(st.booleans()),
     )

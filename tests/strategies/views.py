@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
-from orchestrator.models.base import Model
+from orchestrator.models.base import Model, Prediction
 from orchestrator.strategies.base import Choice, View
 from orchestrator.types import Measurement, Measurements, Parameter, Point
 
@@ -46,7 +47,7 @@ def numbers(point: Point) -> list[float]:
 
 def cost(point: Point) -> float:
     """Core-seconds that grow in every parameter."""
-    return float(np.prod([1.0 + 0.1 * number for number in numbers(point)]))
+    return math.prod(1.0 + 0.1 * number for number in numbers(point))
 
 
 def measured(point: Point, repetition: int, callpath: int = 0) -> float:
@@ -68,6 +69,26 @@ def measurements(done: Mapping[Point, int], names: Sequence[str], callpaths: int
         for number in range(callpaths)
     )
     return Measurements(tuple(names), items if done else ())
+
+
+@dataclass(frozen=True)
+class TrueModel:
+    """Predicts ``factor`` times the noise-free time."""
+
+    callpath: str
+    factor: float = 1.0
+    metric: str = "time"
+    expression: str = "the truth"
+    smape: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def terms(self) -> list[dict[str, object]]:
+        return []
+
+    def predict(self, points: Sequence[Point]) -> Prediction:
+        values = self.factor * np.array([cost(point) for point in points])
+        return Prediction(values, 0.9 * values, 1.1 * values)
 
 
 def make_view(

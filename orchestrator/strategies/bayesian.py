@@ -1,0 +1,91 @@
+"""Bayesian optimisation with expected improvement (Ritter et al., section IV-B)."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from scipy.stats import norm
+
+from orchestrator.strategies.base import Choice, Strategy, View
+from orchestrator.strategies.candidates import (
+    Candidate,
+    affordable,
+    open_points,
+    price_text,
+    single_run,
+    within_budget,
+)
+from orchestrator.strategies.gpr import chunks
+from orchestrator.strategies.relevance import noise_percent, relevant
+from orchestrator.strategies.start import first_round
+from orchestrator.strategies.surrogate import Floats, Surrogate, encode, fit
+from orchestrator.types import Point
+
+
+def strategy() -> Strategy:
+    """Return Bayesian optimisation: the starting set, then the n_b runs of the largest expected improvement.
+
+    The process of the GPR strategy models how far the performance models are off across the search space;
+    the largest deviation is sought: that is where a measurement teaches most. Blind to cost, apart from the
+    budget. One pass over the space per round, memory for one chunk of it.
+    """
+
+    def propose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
+        start = first_round(view) if view.round == 1 else []
+        return start or _largest_improvement(view)
+
+    return propose
+
+
+def model_errors(view: View) -> dict[Point, float]:
+    """Return |log(mean time / predicted time)| per measured point, averaged over call paths by share.
+
+    0 where a call path has no model or no positive prediction.
+    """
+    errors: dict[Point, float] = {}
+    for entry in relevant(view):
+        means = entry.means()
+        points = list(means)
+        predicted = entry.model.predict(points).value if entry.model is not None and points else None
+        for index, point in enumerate(points):
+            guess = 0.0 if predicted is None else float(predicted[index])
+            error = abs(np.log(means[point][0] / guess)) if np.isfinite(guess) and guess > 0 else 0.0
+            errors[point] = errors.get(point, 0.0) + entry.share * float(error)
+    return errors
+
+
+def expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
+    """Return E[max(e - best, 0)] for e normal with mean and deviation; 0 where nothing is uncertain."""
+    z = np.divide(mean - best, deviation, out=np.full_like(mean, -np.inf), where=deviation > 0)
+    return np.asarray(
+        np.where(deviation > 0, (mean - best) * norm.cdf(z) + deviation * norm.pdf(z), 0.0), np.float64
+    )
+
+
+def _largest_improvement(view: View) -> list[Choice]:
+    errors = model_errors(view)
+    best = max(errors.values(), default=0.0)
+    variance = (noise_percent(relevant(view)) / 100.0) ** 2
+    noise = np.array([variance / max(view.done.get(point, 1), 1) for point in errors])
+    surrogate = fit(view.space.parameters, list(errors), np.array(list(errors.values())), noise)
+    rated = heapq.nlargest(view.batch_size, _rate(view, surrogate, best), key=lambda entry: entry[0])
+    gains = {run.point: gain for gain, run in rated}
+
+    def reason(run: Candidate) -> str:
+        return (
+            f"largest expected improvement {gains[run.point]:.3g} over the largest model error of "
+            f"{100 * best:.3g} %: {price_text(view, run)}"
+        )
+
+    return within_budget(view, [run for _, run in rated], reason)
+
+
+def _rate(view: View, surrogate: Surrogate, best: float) -> Iterator[tuple[float, Candidate]]:
+    for chunk in chunks(open_points(view)):
+        runs = [run for run in (single_run(view, point) for point in chunk) if affordable(view, run.seconds)]
+        if runs:
+            coordinates = encode(view.space.parameters, [run.point for run in runs])
+            gains = expected_improvement(*surrogate.predict(coordinates), best)
+            yield from zip(map(float, gains), runs, strict=True)

@@ -1,0 +1,81 @@
+"""Which call paths steer the choice of points, with what weight, and how noisy they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.models.base import Model
+from orchestrator.strategies.base import View
+from orchestrator.types import Measurement, Point
+
+RELEVANT_SHARE = 0.01  # Ritter et al., section V: a kernel is relevant above one percent of the time
+
+
+@dataclass(frozen=True, slots=True)
+class Relevant:
+    """A call path that counts: its time measurements, its model if there is one, its share of the time."""
+
+    measurement: Measurement
+    model: Model | None
+    share: float
+
+    def means(self) -> dict[Point, tuple[float, int]]:
+        """Return mean time (s) and number of repetitions per point, where the mean is positive and finite."""
+        means = {
+            point: (float(np.mean(values)), len(values))
+            for point, values in self.measurement.values.items()
+            if values
+        }
+        return {point: mean for point, mean in means.items() if np.isfinite(mean[0]) and mean[0] > 0}
+
+
+def relevant(view: View, metric: str = "time") -> tuple[Relevant, ...]:
+    """Return the call paths with more than 1 % of the time, with their shares (which sum to 1).
+
+    The time is what the models predict at P₊; where that is not known (no models yet, no evaluation
+    point), it is the total measured so far. Without measurements of ``metric`` every metric counts.
+    """
+    items = [item for item in view.measurements.items if item.metric == metric and item.values]
+    items = items or [item for item in view.measurements.items if item.values]
+    models = {(model.callpath, model.metric): model for model in view.models}
+    paired = [(item, models.get((item.callpath, item.metric))) for item in items]
+    times = _predicted(view, paired)
+    if times is None:
+        times = [sum(map(sum, item.values.values())) for item in items]
+    times = [time if np.isfinite(time) and time > 0 else 0.0 for time in times]
+    total = sum(times)
+    kept = [
+        Relevant(item, model, time)
+        for (item, model), time in zip(paired, times, strict=True)
+        if time > RELEVANT_SHARE * total
+    ]
+    shares = sum(entry.share for entry in kept)
+    return tuple(Relevant(entry.measurement, entry.model, entry.share / shares) for entry in kept)
+
+
+def _predicted(view: View, paired: list[tuple[Measurement, Model | None]]) -> list[float] | None:
+    target = view.evaluation_point
+    if target is None:
+        return None
+    times = [0.0 if model is None else float(model.predict([target]).value[0]) for _, model in paired]
+    return times if any(np.isfinite(time) and time > 0 for time in times) else None
+
+
+def noise_percent(entries: tuple[Relevant, ...]) -> float:
+    """Return n, the mean deviation from the arithmetic mean in percent (Ritter et al., section III-B).
+
+    The mean over the points with repetitions, then over the call paths by their share; 0 without repetitions.
+    """
+    return sum(entry.share * _deviation(entry.measurement.values) for entry in entries)
+
+
+def _deviation(values: Mapping[Point, tuple[float, ...]]) -> float:
+    deviations = []
+    for repetitions in values.values():
+        mean = float(np.mean(repetitions)) if len(repetitions) > 1 else 0.0
+        if np.isfinite(mean) and mean > 0:
+            deviations.append(100.0 * float(np.mean(np.abs(np.array(repetitions) / mean - 1.0))))
+    return float(np.mean(deviations)) if deviations else 0.0
