@@ -14,6 +14,7 @@ from orchestrator.campaign_errors import validate
 from orchestrator.campaign_schema import Document, Executor, Measure, ModelChoice, Program, Stop, Strategy
 from orchestrator.campaign_yaml import Problem, Tree, expand, override, parse
 from orchestrator.campaign_yaml import dump as dump_yaml
+from orchestrator.cost import Machine
 from orchestrator.errors import CampaignError, ExpressionError
 from orchestrator.expressions import Expression
 from orchestrator.types import Application, FailureClass, Parameter, Point, Value
@@ -91,6 +92,17 @@ class Campaign:
         meanings = {name: "setting" if name in self.settings else "parameter" for name in names}
         return generic.application(self.program, meanings, texts)
 
+    def machine(self) -> Machine:
+        """Return what decides where a run fits and how many cores it is charged for."""
+        options = self.executor
+        return Machine(
+            slots=options.slots if options.name == "local" else None,
+            cores_per_node=options.cores_per_node,
+            ranks_per_node=options.ranks_per_node,
+            whole_nodes=options.exclusive or options.billing == "nodes",
+            oversubscribe=options.oversubscribe,
+        )
+
     def time_limit(self, point: Point) -> float | None:
         """Return the user's time limit at a point, in seconds, or None for one derived from the budget."""
         return self._seconds("time_limit", self.measure.time_limit, point)
@@ -162,7 +174,9 @@ def _resolve(document: Document, broken: frozenset[str], base: Path, tree: Tree)
     parameters = () if "parameters" in broken else _parameters(document, settings, tree)
     executor = _executor(document.executor, base, tree)
     executable = document.executable
-    if executor.name == "simulated":  # starts nothing: a rehearsal works without the application
+    written = tree.data.get("executor")
+    name = written.get("name") if isinstance(written, dict) else written
+    if name == "simulated":  # starts nothing: a rehearsal works without the application
         tree.problems = [problem for problem in tree.problems if problem.path != ("executable",)]
     elif not any(problem.path == ("executable",) for problem in tree.problems):
         executable = _found(campaign_resolve.executable, executable, base, ("executable",), tree)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import keyword
 import typing
 import unicodedata
@@ -170,7 +171,7 @@ def _options_of(
 ) -> Problems:
     """Compare options with the signature of the factory that takes them."""
     known = [item.name for item in inspect.signature(factory).parameters.values()]
-    hints = typing.get_type_hints(factory)
+    hints = _type_hints(factory)
     for key, value in options.items():
         if key not in known:
             yield Problem(
@@ -187,15 +188,39 @@ def _options_of(
             yield Problem((kind, key), f"{error.errors()[0]['msg']} (value: {value!r})")
 
 
+def _type_hints(factory: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(factory)
+    except NameError:  # types imported for type checkers only
+        return {}
+
+
 def _space(campaign: Campaign) -> Problems:
     try:
         points = space.build(campaign)
-        first = next(iter(points))
-        campaign.time_limit(first)
-        campaign.expected_time(first)
-        yield from _evaluation_point(campaign, points, campaign.application_spec())
+        evaluation = list(_evaluation_point(campaign, points, campaign.application_spec()))
     except CampaignError as error:
         yield Problem(("constraints",) if campaign.constraints else ("parameters",), str(error))
+        return
+    yield from evaluation
+    yield from _seconds(campaign, points)
+
+
+def _seconds(campaign: Campaign, points: space.SearchSpace) -> Problems:
+    """Times in seconds are positive everywhere, not only where the campaign begins."""
+    measure = campaign.measure
+    for key, text, seconds in (
+        ("time_limit", measure.time_limit, campaign.time_limit),
+        ("expected_time", measure.expected_time, campaign.expected_time),
+    ):
+        if text is None:
+            continue
+        everywhere = iter(points) if campaign.expression(text).names else itertools.islice(points, 1)
+        try:
+            for point in everywhere:
+                seconds(point)
+        except CampaignError as error:
+            yield Problem(("measure", key), str(error))
 
 
 def _evaluation_point(campaign: Campaign, points: space.SearchSpace, spec: Application) -> Problems:

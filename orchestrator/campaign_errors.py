@@ -18,8 +18,9 @@ _PLACEHOLDERS: Mapping[str, Any] = {
     "application": "generic",
     "parameters": {"placeholder": (1,)},
     "stop": {"budget": 1},
+    "executor": {"name": "slurm"},  # sets no limit of its own to the size of a run
 }
-"""Stand in for required sections that are broken, so that the other sections can still be checked."""
+"""Stand in for sections that are broken, so that the other sections can still be checked."""
 
 _EXPECTED = {
     "int": "a whole number, without quotes",
@@ -45,21 +46,28 @@ def validate(data: Mapping[str, Any]) -> tuple[Document, frozenset[str], list[Pr
         return Document.model_validate(data), frozenset(), []
     except ValidationError as error:
         details = error.errors(include_url=False)
-    problems = [_problem(detail, data) for detail in details]
+    problems = _problems(details, data)
     broken = frozenset(str(detail["loc"][0]) for detail in details)
     rest = {key: value for key, value in data.items() if key not in broken}
     stand_in = {key: value for key, value in _PLACEHOLDERS.items() if key in broken}
     return Document.model_validate({**rest, **stand_in}), broken, problems
 
 
-def _problem(detail: ErrorDetails, data: Mapping[str, Any]) -> Problem:
-    path: Path = detail["loc"]
-    kind, value = detail["type"], detail["input"]
-    if kind == "extra_forbidden":
-        return Problem(path, _unknown_key(path, data))
-    if kind == "missing":
-        return Problem(path, f"is required; add it{_under(path[:-1])}")
-    return Problem(path, f"{_because(kind, detail, value)} (value: {shown(value)})")
+def _problems(details: list[ErrorDetails], data: Mapping[str, Any]) -> list[Problem]:
+    problems, meant = [], set()
+    for detail in details:
+        if detail["type"] == "extra_forbidden":
+            text, key = _unknown_key(detail["loc"], data)
+            problems.append(Problem(detail["loc"], text))
+            meant.add((*detail["loc"][:-1], key))
+    for detail in details:
+        kind, value = detail["type"], detail["input"]
+        path: Path = tuple(part for part in detail["loc"] if part != "[key]")  # pydantic's mark of a bad key
+        if kind == "missing" and path not in meant:
+            problems.append(Problem(path, f"is required; add it{_under(path[:-1])}"))
+        elif kind not in ("missing", "extra_forbidden"):
+            problems.append(Problem(path, f"{_because(kind, detail, value)} (value: {shown(value)})"))
+    return problems
 
 
 def _because(kind: str, detail: ErrorDetails, value: object) -> str:
@@ -87,7 +95,8 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _unknown_key(path: Path, data: Mapping[str, Any]) -> str:
+def _unknown_key(path: Path, data: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return what to say of an unknown key, and the key that was meant in its place, if one is known."""
     key, parent = str(path[-1]), path[:-1]
     section = _section(parent)
     known = keys(section) if section else []
@@ -98,11 +107,11 @@ def _unknown_key(path: Path, data: Mapping[str, Any]) -> str:
     absent = [name for name in known if not isinstance(present, Mapping) or name not in present]
     meant = closest(key, absent) or closest(key, known)
     if meant is not None:
-        return f"unknown key; did you mean {meant!r}?"
+        return f"unknown key; did you mean {meant!r}?", meant
     elsewhere = [dotted(place) for place in _places(Document) if place[-1] == key]
     if elsewhere:
-        return f"unknown key here; it belongs at {' or '.join(elsewhere)}"
-    return f"unknown key; known{_under(parent)}: {', '.join(known)}"
+        return f"unknown key here; it belongs at {' or '.join(elsewhere)}", None
+    return f"unknown key; known{_under(parent)}: {', '.join(known)}", None
 
 
 def _under(path: Path) -> str:

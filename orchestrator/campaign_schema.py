@@ -10,6 +10,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -50,6 +51,19 @@ def _number(value: object) -> int | float:
     if isinstance(value, bool | str) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError("must be a finite number, without quotes")
     return value
+
+
+def _variable(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise ValueError("is not the name of an environment variable; use letters, digits and '_'")
+    return name
+
+
+def _file_name(name: str) -> str:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.name:
+        raise ValueError("is not the name of a file inside the attempt's directory; use a plain name")
+    return name
 
 
 def _text_of_scalar(value: object) -> str:
@@ -122,6 +136,7 @@ Budget = Annotated[
 ]
 Expression = Annotated[str, BeforeValidator(_text_of_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
 Seconds = Annotated[str, BeforeValidator(_seconds_expression), WithJsonSchema(_NUMBER_OR_TEXT)]
+Environment = Mapping[Annotated[str, AfterValidator(_variable)], ScalarText]
 Positive = Annotated[int, Field(ge=1)]
 Natural = Annotated[int, Field(ge=0)]
 Aggregate = Literal["mean", "max", "sum", "min"]
@@ -163,8 +178,8 @@ class Program(Section):
     ranks: Expression = "1"
     threads: Expression = "1"
     output: tuple[Output, ...] = ()
-    environment: Mapping[str, ScalarText] = {}
-    files: Mapping[str, str] = {}
+    environment: Environment = {}
+    files: Mapping[Annotated[str, AfterValidator(_file_name)], str] = {}
     check: tuple[Expression, ...] = ()
 
 
@@ -220,7 +235,7 @@ class Stop(Section):
 
     budget: Budget
     patience: Positive = 3
-    wall_time: Duration | None = None
+    wall_time: Annotated[Duration, Field(gt=0)] | None = None
     failures: Positive = 5
     width: Annotated[float, Field(gt=0)] | None = None
 
@@ -240,7 +255,7 @@ class Executor(Section):
     launcher: str | None = None
     template: str | None = None
     prologue: tuple[str, ...] = ()
-    environment: Mapping[str, ScalarText] = {}
+    environment: Environment = {}
     poll_interval: Annotated[Duration, Field(gt=0)] = 10.0
     cores_per_node: Positive | None = None
     ranks_per_node: Positive | None = None
@@ -273,11 +288,17 @@ class Retries(Section):
         return {failure: getattr(self, failure.value) for failure in FailureClass}
 
 
-def _short(key: str) -> Callable[[object], object]:
-    return lambda value: {key: value} if isinstance(value, str | tuple) else value
+def _values(value: object) -> object:
+    if isinstance(value, int | float):
+        raise ValueError("is a single value; vary it with a list of values, or fix it under settings")
+    return {"values": value} if isinstance(value, tuple) else value
 
 
-_BY_NAME = BeforeValidator(_short("name"))
+def _named(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+_BY_NAME = BeforeValidator(_named)
 
 
 class Document(Section):
@@ -288,7 +309,7 @@ class Document(Section):
     executable: str = ""
     settings: Mapping[str, Scalar] = {}
     program: Program | None = None
-    parameters: Mapping[str, Annotated[Values, BeforeValidator(_short("values"))]]
+    parameters: Mapping[str, Annotated[Values, BeforeValidator(_values)]]
     constraints: tuple[Expression, ...] = ()
     evaluation_point: Mapping[str, Scalar] | None = None
     measure: Measure = Measure()
