@@ -147,9 +147,7 @@ def _urgent_rule(state: State, policy: Policy, now: float) -> BeginStop | None:
 
 def _drop_unbegun(state: State) -> list[Action]:
     assert state.stopping is not None
-    waiting = [Skip(run, f"the campaign stops: {state.stopping.rule}") for run in state.waiting]
-    failed = [GiveUp(run, f"{_reason(state, run)}; the campaign stops") for run in state.failed]
-    return [*waiting, *failed]
+    return [Skip(run, f"the campaign stops: {state.stopping.rule}") for run in _candidates(state)]
 
 
 def _give_up(state: State, policy: Policy) -> list[Action]:
@@ -204,15 +202,13 @@ def _begin(state: State, policy: Policy, reservation: Callable[[Run], Reservatio
     return actions
 
 
-def _unaffordable(state: State, policy: Policy, run: Run, need: Reservation) -> Action:
+def _unaffordable(state: State, policy: Policy, run: Run, need: Reservation) -> Skip:
     left = cost.core_hours(policy.budget - state.spent)
-    reason = (
+    return Skip(
+        run,
         f"{need.cores} cores for up to {need.limit:.0f} s may cost "
-        f"{cost.core_hours(need.reserved):.4g} core-hours, {left:.4g} are left"
+        f"{cost.core_hours(need.reserved):.4g} core-hours, {left:.4g} are left",
     )
-    if run in state.failed and state.runs[run].failures:
-        return GiveUp(run, f"{_reason(state, run)}; no further attempt fits the budget: {reason}")
-    return Skip(run, reason)
 
 
 def _after_round(state: State, policy: Policy) -> Action:

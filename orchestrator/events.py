@@ -29,6 +29,13 @@ class CampaignStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class CampaignChanged:
+    """Resumed with other rules (a larger budget, another executor): a stopped campaign goes on."""
+
+    campaign: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class ControllerStarted:
     """A controller took the campaign over (also the first one)."""
 
@@ -163,6 +170,7 @@ class CampaignStopped:
 
 Event = (
     CampaignStarted
+    | CampaignChanged
     | ControllerStarted
     | ControllerStopped
     | RoundProposed
@@ -213,6 +221,7 @@ _CODECS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 
 _NAMES: dict[type[Any], str] = {
     CampaignStarted: "campaign_started",
+    CampaignChanged: "campaign_changed",
     ControllerStarted: "controller_started",
     ControllerStopped: "controller_stopped",
     RoundProposed: "round_proposed",

@@ -21,7 +21,7 @@ from orchestrator.executors.base import Executor
 from orchestrator.journal import Entry, Journal
 from orchestrator.models.base import Model
 from orchestrator.progress import Quality
-from orchestrator.state import InFlight, State, apply, replay
+from orchestrator.state import InFlight, State, apply
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, Observation, Run
 
@@ -70,15 +70,19 @@ class Parts:
     poll_interval: float
 
 
-def run(parts: Parts, journal: Journal, listen: Listener, interrupted: Callable[[], bool]) -> State:
-    """Run a campaign until it stops or ``interrupted`` says so; return its state.
+def run(
+    parts: Parts, journal: Journal, state: State, listen: Listener, interrupted: Callable[[], bool]
+) -> State:
+    """Run a campaign from ``state``, its replayed journal, until it stops or ``interrupted`` says so.
 
     Raises
     ------
     JournalWriteError
         If an event cannot be made durable; nothing is begun after that.
     """
-    controller = Controller(parts, journal, listen)
+    if state.stopped is not None:
+        return state
+    controller = Controller(parts, journal, state, listen)
     controller.commit([events.ControllerStarted(socket.gethostname(), os.getpid(), __version__)])
     while controller.state.stopped is None and not interrupted():
         controller.observe()
@@ -100,13 +104,13 @@ def run(parts: Parts, journal: Journal, listen: Listener, interrupted: Callable[
 class Controller:
     """The one who acts: holds the state, and changes it only through the journal."""
 
-    def __init__(self, parts: Parts, journal: Journal, listen: Listener):
+    def __init__(self, parts: Parts, journal: Journal, state: State, listen: Listener):
         self._parts = parts
         self._journal = journal
         self._listen = listen
         self._models: tuple[Model, ...] | None = None
         self._requests: dict[Attempt, AttemptRequest] = {}
-        self.state = replay(journal.entries())
+        self.state = state
 
     def commit(self, new: Sequence[events.Event], durable: bool = True) -> None:
         """Make events durable, then apply them."""

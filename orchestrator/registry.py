@@ -17,9 +17,9 @@ from orchestrator.errors import CampaignError
 TABLES = MappingProxyType(
     {
         "executor": {
-            "local": "orchestrator.executors.local:LocalExecutor",
-            "slurm": "orchestrator.executors.slurm:SlurmExecutor",
-            "simulated": "orchestrator.executors.simulated:SimulatedExecutor",
+            "local": "orchestrator.executors.local:build",
+            "slurm": "orchestrator.executors.slurm:build",
+            "simulated": "orchestrator.executors.simulated:build",
         },
         "reader": {
             "stdout": "orchestrator.readers.stdout:read",

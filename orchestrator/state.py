@@ -18,6 +18,9 @@ from orchestrator import events
 from orchestrator.journal import Entry
 from orchestrator.types import Attempt, FailureClass, Measurement, Measurements, Point, Run
 
+WHOLE_RUN = "(run)"
+ELAPSED = "elapsed"
+
 
 class RunStatus(StrEnum):
     """Where a run stands."""
@@ -32,7 +35,10 @@ class RunStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """One run: how many attempts were begun, how they failed, and the measurement of the accepted one."""
+    """One run: how many attempts were begun, how they failed, and what the accepted one measured.
+
+    ``elapsed``: seconds of the accepted attempt; ``cost``: core-seconds of all attempts.
+    """
 
     status: RunStatus = RunStatus.WAITING
     attempts: int = 0
@@ -40,6 +46,7 @@ class RunState:
     reason: str = ""
     accepted: int | None = None
     samples: events.Samples = field(default_factory=dict)
+    elapsed: float = 0.0
     cost: float = 0.0
 
 
@@ -105,16 +112,20 @@ class State:
 
 
 def measurements(state: State, parameters: tuple[str, ...]) -> Measurements:
-    """Return what was measured, without the validation run, in an order that does not depend on timing."""
+    """Return what was measured, without the validation run, in an order that does not depend on timing.
+
+    The duration of whole attempts is a measurement, too (`WHOLE_RUN`, `ELAPSED`): it predicts costs.
+    """
     values: dict[tuple[str, str], dict[Point, list[float]]] = {}
     accepted = [
-        (run, item.samples)
+        (run, item)
         for run, item in state.runs.items()
         if item.status is RunStatus.MEASURED and run != state.validation and run.kind == "time"
     ]
     accepted.sort(key=lambda pair: _order(pair[0]))
-    for run, samples in accepted:
-        for metric, by_callpath in samples.items():
+    for run, item in accepted:
+        values.setdefault((WHOLE_RUN, ELAPSED), {}).setdefault(run.point, []).append(item.elapsed)
+        for metric, by_callpath in item.samples.items():
             for callpath, value in by_callpath.items():
                 values.setdefault((callpath, metric), {}).setdefault(run.point, []).append(value)
     items = tuple(
@@ -168,11 +179,17 @@ def _(event: events.CampaignStarted, state: State) -> State:
 
 
 @_apply.register
+def _(event: events.CampaignChanged, state: State) -> State:
+    return replace(state, campaign=event.campaign, stopping=None, stopped=None)
+
+
+@_apply.register
 def _(event: events.RoundProposed, state: State) -> State:
     runs = state.runs.mutate()
     reasons = state.reasons.mutate()
     for run, reason in zip(event.runs, event.reasons, strict=True):
-        runs[run] = RunState()
+        # One that was skipped before keeps its attempts: their directories are taken.
+        runs[run] = replace(runs.get(run, RunState()), status=RunStatus.WAITING)
         reasons[run] = reason
     return replace(
         state,
@@ -243,7 +260,11 @@ def _(event: events.AttemptFinished, state: State) -> State:
     )
     if event.failure is None:
         measured = replace(
-            current, status=RunStatus.MEASURED, accepted=event.attempt.number, samples=event.samples
+            current,
+            status=RunStatus.MEASURED,
+            accepted=event.attempt.number,
+            samples=event.samples,
+            elapsed=event.elapsed,
         )
         return replace(
             state,

@@ -2,10 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
 
-from orchestrator.types import AttemptRequest, Observation
+import numpy as np
+
+from orchestrator.types import AttemptRequest, Observation, Run, Sample
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """What a run would yield if nothing went wrong: its samples and its duration in seconds."""
+
+    samples: tuple[Sample, ...]
+    seconds: float
+
+
+Truth = Callable[[Run, np.random.Generator], SimulatedRun]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorContext:
+    """What an executor's ``build(context)``, the attribute in the registry, gets.
+
+    Attributes
+    ----------
+    directory
+        The campaign directory.
+    options
+        The campaign's ``executor:`` section with its defaults.
+    seed
+        The campaign's seed.
+    start
+        First instant of a virtual clock, in Unix seconds.
+    truth
+        What simulated runs yield; None outside a simulation.
+    """
+
+    directory: Path
+    options: Mapping[str, Any]
+    seed: int = 0
+    start: float = 0.0
+    truth: Truth | None = None
 
 
 class Executor(Protocol):

@@ -9,25 +9,16 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orchestrator.types import Attempt, AttemptRecord, AttemptRequest, AttemptState, Observation, Run, Sample
+from orchestrator.errors import ExecutorError
+from orchestrator.executors.base import ExecutorContext, SimulatedRun, Truth
+from orchestrator.types import Attempt, AttemptRecord, AttemptRequest, AttemptState, Observation
 
 _KILLED = 128 + 15
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedRun:
-    """What a run would yield if nothing went wrong: its samples and its duration in seconds."""
-
-    samples: tuple[Sample, ...]
-    seconds: float
-
-
-Truth = Callable[[Run, np.random.Generator], SimulatedRun]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +35,31 @@ class SimulatedSettings:
     slots: int | None = None
     seed: int = 0
     start: float = 0.0
+
+
+def build(context: ExecutorContext) -> SimulatedExecutor:
+    """Build the executor from a campaign.
+
+    Raises
+    ------
+    ExecutorError
+        Without a truth.
+    """
+    if context.truth is None:
+        raise ExecutorError(
+            "a simulation needs to know what runs would yield: give executor.truth (call path -> expression "
+            "in the parameters, in seconds) or a data set of measurements"
+        )
+    options = context.options
+    settings = SimulatedSettings(
+        queue_delay=options["queue_delay"],
+        failure_rate=options["failure_rate"],
+        overhead=options["overhead"],
+        slots=options.get("simulated_slots"),
+        seed=context.seed,
+        start=context.start,
+    )
+    return SimulatedExecutor(settings, context.truth)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,261 @@
+"""From a campaign to the parts that the loop works with: the only place that puts plug-ins together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orchestrator import cost, progress, registry, simulation, space, templates
+from orchestrator.campaign import Campaign
+from orchestrator.cost import Machine, Reservation
+from orchestrator.decide import Policy
+from orchestrator.errors import CampaignError, ModelError
+from orchestrator.events import Samples
+from orchestrator.executors.base import Executor, ExecutorContext, Truth
+from orchestrator.launchers import launcher_for
+from orchestrator.loop import Parts
+from orchestrator.models.base import Model, Modeler
+from orchestrator.readers import load as measured_files
+from orchestrator.readers.select import select
+from orchestrator.report import models_document
+from orchestrator.space import SearchSpace
+from orchestrator.state import ELAPSED, InFlight, State, measurements, repetitions
+from orchestrator.strategies.base import Choice, Strategy, View
+from orchestrator.types import (
+    Application,
+    Attempt,
+    AttemptRequest,
+    Measurements,
+    Observation,
+    Point,
+    Resources,
+    Run,
+)
+
+RUNS = "runs"
+_LOCAL_WAIT = 0.5  # seconds; executors with an interval of their own return earlier or throttle themselves
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """A campaign with its application, search space and machine. Pure: starts and opens nothing."""
+
+    campaign: Campaign
+    application: Application
+    space: SearchSpace
+    machine: Machine
+
+    def resources(self, point: Point) -> Resources:
+        """Return what a run at a point occupies; raise ``ValueError`` where the machine cannot hold it."""
+        values = self.campaign.values(point)
+        return cost.resources(self.application.ranks(values), self.application.threads(values), self.machine)
+
+    def cores(self, point: Point) -> int:
+        """Return the cores that a run at a point is charged for."""
+        return self.resources(point).cores
+
+    def expected_cost(self, models: Sequence[Model]) -> Callable[[Point], float]:
+        """Return expected core-seconds of a run: from models, the user's estimate, or a monotone guess."""
+        for model in models:
+            if model.metric == ELAPSED:
+                return lambda point: self.cores(point) * max(0.0, float(model.predict([point]).value[0]))
+        if self.campaign.measure.expected_time is not None:
+            return lambda point: self.cores(point) * (self.campaign.expected_time(point) or 0.0)
+        return cost.guess({item.name: item.values for item in self.campaign.parameters}, self.cores)
+
+    def view(self, state: State, models: tuple[Model, ...], known: Measurements) -> View:
+        """Return all that a strategy may know."""
+        campaign = self.campaign
+        return View(
+            self.space,
+            campaign.evaluation_point,
+            known,
+            models,
+            repetitions(state),
+            state.infeasible,
+            self.expected_cost(models),
+            campaign.stop.budget - state.spent - state.reserved,
+            campaign.strategy.batch_size,
+            campaign.measure.repetitions.initial,
+            campaign.measure.repetitions.maximum,
+            state.round + 1,
+        )
+
+
+def assemble(campaign: Campaign) -> Assembly:
+    """Load the application and build the search space.
+
+    Raises
+    ------
+    CampaignError
+        For an empty space, or a machine that cannot hold any point.
+    """
+    options = campaign.executor
+    machine = Machine(
+        slots=options.slots if options.name == "local" else None,
+        cores_per_node=options.cores_per_node,
+        ranks_per_node=options.ranks_per_node,
+        whole_nodes=options.exclusive or options.billing == "nodes",
+        oversubscribe=options.oversubscribe,
+    )
+    application = campaign.application_spec()
+    return Assembly(campaign, application, space.build(campaign, machine), machine)
+
+
+def policy(campaign: Campaign) -> Policy:
+    """Return the campaign's rules for `decide`."""
+    stop = campaign.stop
+    return Policy(
+        budget=stop.budget,
+        patience=stop.patience,
+        failures=stop.failures,
+        max_pending=campaign.executor.max_pending,
+        retries=campaign.retries,
+        wall_time=stop.wall_time,
+        width=stop.width,
+        validation_point=campaign.evaluation_point if campaign.validate else None,
+    )
+
+
+def executor(campaign: Campaign, directory: Path, start: float) -> Executor:
+    """Build the campaign's executor; ``start`` is the first instant of a virtual clock (Unix seconds)."""
+    options = campaign.executor.model_dump()
+    context = ExecutorContext(directory, options, campaign.seed, start, _truth(campaign))
+    built: Executor = registry.load("executor", campaign.executor.name)(context)
+    return built
+
+
+def _truth(campaign: Campaign) -> Truth | None:
+    options = campaign.executor
+    if options.name != "simulated":
+        return None
+    if options.dataset is not None:
+        return simulation.replayed(measured_files.load([Path(options.dataset)]))
+    if options.truth:
+        names = tuple(item.name for item in campaign.parameters)
+        return simulation.stated(options.truth, names, options.noise)
+    return None
+
+
+def strategy_of(campaign: Campaign) -> Strategy:
+    """Return the campaign's strategy with its options.
+
+    Raises
+    ------
+    CampaignError
+        For an option that the strategy does not have.
+    """
+    chosen = campaign.strategy
+    built: Strategy = _with_options("strategy", chosen.name, chosen.options)
+    return built
+
+
+def modeler_of(campaign: Campaign) -> Modeler:
+    """Return the campaign's modeler with its options; raises like `strategy_of`."""
+    chosen = campaign.model
+    built: Modeler = _with_options("model", chosen.name, chosen.options)
+    return built
+
+
+def _with_options(kind: str, name: str, options: dict[str, Any]) -> Any:
+    try:
+        return registry.load(kind, name)(**options)
+    except (TypeError, ValueError) as error:
+        raise CampaignError(f"{kind} {name!r}: {error}") from error
+
+
+def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
+    """Return what the loop needs."""
+    campaign = assembly.campaign
+    strategy, modeler = strategy_of(campaign), modeler_of(campaign)
+    names = tuple(item.name for item in campaign.parameters)
+
+    def reservation(state: State, run: Run) -> Reservation:
+        limit = campaign.time_limit(run.point) or state.time_limit
+        assert limit is not None, "a time limit is derived when the campaign starts"
+        cores = assembly.cores(run.point)
+        return Reservation(cores, limit, built.reserved_seconds(limit) * cores)
+
+    def propose(state: State, models: tuple[Model, ...], rng: np.random.Generator) -> Sequence[Choice]:
+        return strategy(assembly.view(state, models, measurements(state, names)), rng)
+
+    return Parts(
+        directory=directory,
+        executor=built,
+        policy=policy(campaign),
+        reservation=reservation,
+        request=lambda state, attempt, flight: request(assembly, directory, attempt, flight),
+        collect=lambda item, observation: collect(assembly, item, observation),
+        fit=lambda state: fit(modeler, measurements(state, names)),
+        propose=propose,
+        assess=lambda models: progress.assess(models, campaign.evaluation_point),
+        publish=lambda state, models: models_document.write(
+            directory, state, models, campaign.evaluation_point
+        ),
+        seed=campaign.seed,
+        poll_interval=campaign.executor.poll_interval
+        if campaign.executor.name == "simulated"
+        else _LOCAL_WAIT,
+    )
+
+
+def fit(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:
+    """Fit models; return none where too little was measured so far."""
+    try:
+        return modeler(known) if known.items else ()
+    except ModelError:
+        return ()
+
+
+def request(assembly: Assembly, directory: Path, attempt: Attempt, flight: InFlight) -> AttemptRequest:
+    """Return everything an executor needs for an attempt: a pure function of the campaign."""
+    campaign, application = assembly.campaign, assembly.application
+    point = attempt.run.point
+    values = campaign.values(point)
+    resources = assembly.resources(point)
+    where = directory / RUNS / attempt.id
+    simulated = campaign.executor.name == "simulated"
+    return AttemptRequest(
+        attempt=attempt,
+        name=flight.name,
+        directory=where,
+        resources=resources,
+        limit=flight.limit,
+        script="" if simulated else script(assembly, point, resources),
+        files={} if simulated else dict(application.files(values)),
+    )
+
+
+def script(assembly: Assembly, point: Point, resources: Resources) -> str:
+    """Render the launch script of a run."""
+    campaign = assembly.campaign
+    options = campaign.executor
+    template = templates.find_template(options.template, options.name)
+    return templates.launch_script(
+        application=assembly.application,
+        executable=campaign.executable,
+        settings=campaign.values(point),
+        resources=resources,
+        launcher=launcher_for(campaign.executable, options.launcher, options.name),
+        template=template.read_text(),
+        prologue=options.prologue,
+        environment=options.environment,
+        profiler=campaign.measure.profiler,
+    )
+
+
+def collect(assembly: Assembly, item: AttemptRequest, observation: Observation) -> Samples:
+    """Read what a finished attempt measured; raise ``ReadError``."""
+    measure = assembly.campaign.measure
+    samples = observation.samples
+    if samples is None:
+        read = registry.load("reader", measure.profiler)
+        samples = tuple(read(item.directory, assembly.application))
+    chosen: dict[str, dict[str, float]] = {}
+    for (callpath, metric), value in select(samples, measure.metrics, measure.aggregate).items():
+        chosen.setdefault(metric, {})[callpath] = value
+    return chosen

@@ -1,0 +1,119 @@
+"""What several commands share: arguments, JSON output, interrupts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from orchestrator import campaign
+from orchestrator.campaign import Campaign
+from orchestrator.errors import CampaignError
+from orchestrator.templates import data_directory
+from orchestrator.types import Parameter, Point, Value
+
+
+def add_campaign(parser: argparse.ArgumentParser, optional: bool = False) -> None:
+    """Add the campaign file and ``--set``."""
+    parser.add_argument(
+        "campaign",
+        metavar="CAMPAIGN.yaml",
+        nargs="?" if optional else None,
+        help="a campaign file, or the name of a ready one (quickstart)",
+    )
+    add_overrides(parser)
+
+
+def add_overrides(parser: argparse.ArgumentParser) -> None:
+    """Add ``--set key=value``."""
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        dest="overrides",
+        help="override a key of the campaign file, e.g. --set stop.budget='2 core-hours' (repeatable)",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document on standard output")
+
+
+def campaign_path(text: str) -> Path:
+    """Return the path of a campaign file, or of the ready campaign of that name."""
+    path = Path(text)
+    if path.exists():
+        return path
+    ready = data_directory("campaigns") / (text if path.suffix else f"{text}.yaml")
+    if ready.exists() and path.parent == Path():
+        return ready
+    if path.parent.name == "campaigns" and (data_directory("campaigns") / path.name).exists():
+        return data_directory("campaigns") / path.name
+    known = ", ".join(sorted(item.stem for item in data_directory("campaigns").glob("*.yaml")))
+    raise CampaignError(f"there is no campaign file {text}; ready campaigns: {known}")
+
+
+def read_campaign(arguments: argparse.Namespace, extra: tuple[str, ...] = ()) -> Campaign:
+    """Load the campaign that the arguments name."""
+    return campaign.load(campaign_path(arguments.campaign), [*arguments.overrides, *extra])
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document."""
+    json.dump(document, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Give a function that tells whether SIGINT or SIGTERM has come; a second one ends at once."""
+    received: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+        print("\nstopping: runs in flight are left running; again to stop at once", file=sys.stderr)
+
+    previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(received)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def parse_point(text: str, parameters: tuple[str, ...]) -> Point:
+    """Read ``p=1024,s=35``; raise ``CampaignError`` unless it names every parameter once."""
+    values: dict[str, Value] = {}
+    for item in text.split(","):
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or name not in parameters or name in values:
+            raise CampaignError(f"point {text!r}: give each of {', '.join(parameters)} once, like p=64,s=20")
+        values[name] = parse_value(value)
+    if missing := [name for name in parameters if name not in values]:
+        raise CampaignError(f"point {text!r} lacks {', '.join(missing)}")
+    return Point.of({name: values[name] for name in parameters})
+
+
+def parse_value(text: str) -> Value:
+    """Read a number, integer where it is one, else text."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def names_of(parameters: tuple[Parameter, ...]) -> tuple[str, ...]:
+    """Return the parameters' names, in order."""
+    return tuple(item.name for item in parameters)

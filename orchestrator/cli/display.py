@@ -1,0 +1,96 @@
+"""Progress of a running campaign on standard error: a live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from orchestrator import events
+from orchestrator.campaign import Campaign
+from orchestrator.cost import core_hours
+from orchestrator.journal import Entry
+from orchestrator.report.status import counts
+from orchestrator.state import State
+
+_REFRESH = 0.1  # seconds between updates; simulated campaigns have thousands of events a second
+
+
+class Display:
+    """Shows what happens; `update` listens to the journal."""
+
+    def __init__(self, campaign: Campaign):
+        self._console = Console(stderr=True)
+        self._budget = campaign.stop.budget
+        self._progress = Progress(
+            TextColumn("round {task.fields[round]}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[cost]}"),
+            TextColumn("{task.fields[runs]}"),
+            TimeElapsedColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+            transient=True,
+        )
+        self._task = self._progress.add_task("", total=self._budget, round=0, cost="", runs="")
+        self._last = 0.0
+
+    def __enter__(self) -> Display:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def note(self, text: str) -> None:
+        """Print a line above the progress bar."""
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def update(self, entry: Entry, state: State) -> None:
+        """Show an event."""
+        text = describe(entry.event, state)
+        if text:
+            self.note(text)
+        if time.monotonic() - self._last < _REFRESH:
+            return
+        self._last = time.monotonic()
+        found = counts(state)
+        self._progress.update(
+            self._task,
+            completed=state.spent,
+            round=state.round,
+            cost=f"{core_hours(state.spent):.4g} of {core_hours(self._budget):.4g} core-hours",
+            runs=f"{found['measured']} measured, {found['in flight']} in flight, {found['waiting']} waiting",
+        )
+
+
+def describe(event: events.Event, state: State) -> str:
+    """Return one line for the events that a human wants to follow, else an empty text."""
+    match event:
+        case events.RoundProposed(number, runs, reasons):
+            points = len({run.point for run in runs})
+            return f"round {number}: {len(runs)} runs at {points} points; first: {runs[0]} ({reasons[0]})"
+        case events.AttemptFinished(failure=None):
+            return ""
+        case events.AttemptFinished():
+            return f"failed: {event.attempt}: {event.failure}: {event.reason}"
+        case events.RunGivenUp(run, reason):
+            return f"given up: {run}: {reason}"
+        case events.RunSkipped(run, reason):
+            return f"skipped: {run}: {reason}"
+        case events.RoundCompleted(number, smape, width, improved):
+            fit = "no models yet" if smape is None else f"models fit to {smape:.2f} % SMAPE"
+            spread = "" if width is None else f", intervals at the evaluation point {100 * width:.0f} % wide"
+            return f"round {number} done: {fit}{spread}{'' if improved else ' (no improvement)'}"
+        case events.StopRuleReached(rule, detail):
+            return f"stop rule: {rule} ({detail})"
+        case events.ValidationProposed(run):
+            return f"validation: {run}"
+    return ""

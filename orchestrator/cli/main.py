@@ -1,0 +1,78 @@
+"""The command line: find the command, run it, turn errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from orchestrator import __version__
+from orchestrator.errors import OrchestratorError
+
+EXIT_CODES = """\
+exit codes:
+  0  done
+  1  failed
+  2  wrong usage or an invalid campaign: nothing was spent
+  3  stopped early but resumable (interrupted, cluster lost, disk full)
+"""
+
+# name -> what it does; the command lives in orchestrator/cli/<name>.py
+COMMANDS = {
+    "run": "start a campaign; if its directory already holds it, continue it",
+    "resume": "continue an interrupted campaign",
+    "plan": "show search space, first batch, job scripts and what they will cost; launch nothing",
+    "simulate": "rehearse a campaign: the same loop on a virtual clock; launch nothing",
+    "status": "show where a campaign stands",
+    "model": "fit models to existing measurements",
+    "export": "write a campaign's measurements for other tools",
+    "doctor": "check Slurm, launchers, applications and profilers; say what is missing",
+    "schema": "print the JSON schema of campaign files",
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the top-level parser, which knows the commands by name only."""
+    commands = "\n".join(f"  {name:<10}{text}" for name, text in COMMANDS.items())
+    top = argparse.ArgumentParser(
+        prog="orchestrator",
+        description="Measure an HPC application within a core-hour budget and model every function of it.",
+        epilog=f"commands:\n{commands}\n\n{EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"orchestrator {__version__}")
+    top.add_argument("command", choices=COMMANDS, metavar="command", help="see below; each has --help")
+    top.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the command")
+    return top
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit code."""
+    chosen = parser().parse_args(argv)
+    module = importlib.import_module(f"orchestrator.cli.{chosen.command}")
+    command = argparse.ArgumentParser(
+        prog=f"orchestrator {chosen.command}",
+        description=module.__doc__,
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(command)
+    try:
+        code: int = module.run(command.parse_args(chosen.arguments))
+        sys.stdout.flush()
+        return code
+    except OrchestratorError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:  # the reader of our output (head, less) has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""Show what a campaign would do first, and what that may cost; launch nothing.
+
+Prints the search space, the first batch with its reasons, the job script of its first run and the most
+that the batch can be charged.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator import assembly, planning
+from orchestrator.assembly import Assembly
+from orchestrator.campaign import Campaign
+from orchestrator.cli import common
+from orchestrator.cost import core_hours
+from orchestrator.planning import FirstRound
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    common.add_campaign(parser)
+    parser.add_argument("--executor", help="plan for this executor instead of the campaign's")
+    parser.add_argument(
+        "--scripts", action="store_true", help="print the job script of every point of the batch"
+    )
+    common.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    extra = (f"executor.name={arguments.executor}",) if arguments.executor else ()
+    chosen = common.read_campaign(arguments, extra)
+    built = assembly.assemble(chosen)
+    executor = assembly.executor(chosen, Path(chosen.name), 0.0)
+    first = planning.first_round(built, executor)
+    document = describe(built, first)
+    if arguments.json:
+        common.print_json(document)
+    else:
+        show(chosen, document, len(document["runs"]) if arguments.scripts else 1)
+    return 0
+
+
+def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
+    """Return the plan, JSON-ready; costs in core-hours, limits in seconds."""
+    space = built.space.describe()
+    return {
+        "campaign": built.campaign.name,
+        "space": {
+            "combinations": space.combinations,
+            "points": space.feasible,
+            "bounds": {name: list(bounds) for name, bounds in space.bounds.items()},
+            "infeasible": dict(space.infeasible),
+        },
+        "runs": [
+            {
+                "run": item.id,
+                "point": item.point.as_dict(),
+                "cores": cores,
+                "time_limit": limit,
+                "reason": reason,
+                "script": _script(built, first, position),
+            }
+            for position, (item, cores, limit, reason) in enumerate(
+                zip(first.runs, first.cores, first.limits, first.reasons, strict=True)
+            )
+        ],
+        "cost": {
+            "budget": core_hours(built.campaign.stop.budget),
+            "worst": core_hours(first.worst),
+            "expected": None if first.expected is None else core_hours(first.expected),
+        },
+    }
+
+
+def _script(built: Assembly, first: FirstRound, position: int) -> str | None:
+    if built.campaign.executor.name == "simulated":
+        return None
+    point = first.runs[position].point
+    return assembly.script(built, point, built.resources(point))
+
+
+def show(chosen: Campaign, document: dict[str, Any], scripts: int) -> None:
+    """Print the plan for a human, with the scripts of the first ``scripts`` points."""
+    console = Console(highlight=False)
+    space, cost = document["space"], document["cost"]
+    console.print(f"search space: {space['points']} points of {space['combinations']} combinations")
+    for name, (low, high) in space["bounds"].items():
+        console.print(f"  {name}: {low} .. {high}", markup=False)
+    for reason, number in space["infeasible"].items():
+        console.print(f"  excluded {number}: {reason}", markup=False)
+    runs = document["runs"]
+    table = Table(
+        title=f"first batch: {len(runs)} runs", title_justify="left", show_edge=False, pad_edge=False
+    )
+    for column in ("point", "repetitions", "cores", "limit s", "why"):
+        table.add_column(column, overflow="fold")
+    repetitions = Counter(item["run"].split("/")[0] for item in runs)
+    seen: dict[str, dict[str, Any]] = {}
+    for item in runs:
+        seen.setdefault(item["run"].split("/")[0], item)
+    for key, item in seen.items():
+        cells = (key, repetitions[key], item["cores"], f"{item['time_limit']:.4g}", item["reason"])
+        table.add_row(*(Text(str(cell)) for cell in cells))
+    console.print(table)
+    console.print(
+        f"core-hours: at most {cost['worst']:.4g} for this batch"
+        + ("" if cost["expected"] is None else f", {cost['expected']:.4g} expected")
+        + f"; budget {cost['budget']:.4g}; {chosen.executor.name} executor, strategy {chosen.strategy.name}"
+    )
+    for item in list(seen.values())[:scripts]:
+        if item["script"] is not None:
+            console.print(f"\n--- script of {item['run']} ---", markup=False)
+            console.print(item["script"], markup=False, soft_wrap=True)

@@ -1,0 +1,73 @@
+"""Rehearse a campaign: the same loop on a virtual clock, with queue delays, failures and noise.
+
+Runs yield replayed measurements (--dataset) or stated functions of the parameters (--truth). Nothing is
+launched and no time passes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from orchestrator.campaign import Campaign
+from orchestrator.cli import common
+from orchestrator.cli.run import add_directory, drive
+from orchestrator.errors import CampaignError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    common.add_campaign(parser)
+    parser.add_argument("--dataset", metavar="FILE", type=Path, help="replay these measurements")
+    parser.add_argument(
+        "--truth",
+        metavar="CALLPATH=EXPRESSION",
+        action="append",
+        default=[],
+        help="seconds of a call path in terms of the parameters, e.g. 'main=1e-6*n*log2(p)' (repeatable)",
+    )
+    parser.add_argument(
+        "--noise", type=float, metavar="PERCENT", help="multiplicative noise of stated functions"
+    )
+    parser.add_argument(
+        "--failure-rate", type=float, metavar="SHARE", help="share of attempts that fail, 0..1"
+    )
+    parser.add_argument("--queue-delay", metavar="DURATION", help="mean time in the queue")
+    add_directory(parser)
+    common.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command. Without ``--directory`` the rehearsal's journal is thrown away."""
+    chosen = common.read_campaign(arguments, tuple(_overrides(arguments)))
+    _check(chosen)
+    if arguments.directory is not None:
+        return drive(chosen, arguments.directory, arguments.json)
+    with tempfile.TemporaryDirectory(prefix="rehearsal-") as directory:
+        return drive(chosen, Path(directory), arguments.json)
+
+
+def _overrides(arguments: argparse.Namespace) -> list[str]:
+    overrides = ["executor.name=simulated"]
+    if arguments.dataset is not None:
+        overrides.append(f"executor.dataset={arguments.dataset.resolve()}")
+    for item in arguments.truth:
+        callpath, equals, expression = item.partition("=")
+        if not equals:
+            raise CampaignError(f"--truth {item!r}: write CALLPATH=EXPRESSION")
+        overrides.append(f"executor.truth.{callpath}={expression}")
+    options = (
+        ("noise", arguments.noise),
+        ("failure_rate", arguments.failure_rate),
+        ("queue_delay", arguments.queue_delay),
+    )
+    return overrides + [f"executor.{key}={value}" for key, value in options if value is not None]
+
+
+def _check(chosen: Campaign) -> None:
+    if not chosen.executor.truth and chosen.executor.dataset is None:
+        raise CampaignError(
+            "a rehearsal needs to know what runs would yield: give --dataset FILE with measurements, or "
+            "--truth 'main=EXPRESSION' in the parameters (or executor.truth in the campaign file)"
+        )

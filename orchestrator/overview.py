@@ -1,0 +1,17 @@
+"""The status document of a campaign: refits the models, which are never stored as truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator import assembly
+from orchestrator.campaign import Campaign
+from orchestrator.report import status
+from orchestrator.state import State, measurements
+
+
+def status_of(campaign: Campaign, state: State) -> dict[str, Any]:
+    """Return the status document of a campaign in a state."""
+    known = measurements(state, tuple(item.name for item in campaign.parameters))
+    models = assembly.fit(assembly.modeler_of(campaign), known)
+    return status.document(state, models, known, campaign.evaluation_point)

@@ -1,0 +1,87 @@
+"""Models as a JSON document: ``models.json`` and the output of ``orchestrator model``."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.models.base import Model
+from orchestrator.state import RunStatus, State
+from orchestrator.types import Point
+
+FILE_NAME = "models.json"
+
+
+def describe(model: Model, points: Sequence[Point]) -> dict[str, Any]:
+    """Return one model, JSON-ready, with predictions (and 90 % intervals) at ``points``."""
+    predictions = []
+    if points:
+        predicted = model.predict(points)
+        predictions = [
+            {"point": point.as_dict(), "value": number(v), "low": number(low), "high": number(high)}
+            for point, v, low, high in zip(
+                points, predicted.value, predicted.low, predicted.high, strict=True
+            )
+        ]
+    return {
+        "callpath": model.callpath,
+        "metric": model.metric,
+        "expression": model.expression,
+        "terms": model.terms,
+        "smape": number(model.smape),
+        "notes": list(model.notes),
+        "predictions": predictions,
+    }
+
+
+def number(value: float) -> float | None:
+    """Return a JSON number, or None for what JSON cannot hold."""
+    return float(value) if math.isfinite(value) else None
+
+
+def validation(state: State, models: Sequence[Model]) -> list[dict[str, Any]]:
+    """Return predicted against measured at the evaluation point, once the validation run is measured."""
+    run = state.validation
+    if run is None or state.runs[run].status is not RunStatus.MEASURED:
+        return []
+    rows = []
+    for model in models:
+        measured = state.runs[run].samples.get(model.metric, {}).get(model.callpath)
+        if measured is None:
+            continue
+        predicted = model.predict([run.point])
+        value = float(predicted.value[0])
+        rows.append(
+            {
+                "callpath": model.callpath,
+                "metric": model.metric,
+                "point": run.point.as_dict(),
+                "measured": measured,
+                "predicted": number(value),
+                "low": number(float(predicted.low[0])),
+                "high": number(float(predicted.high[0])),
+                "error_percent": number(100 * (value - measured) / measured) if measured else None,
+            }
+        )
+    return rows
+
+
+def document(state: State, models: Sequence[Model], point: Point | None) -> dict[str, Any]:
+    """Return the content of ``models.json``."""
+    return {
+        "campaign": state.campaign.get("name"),
+        "round": state.rounds_completed,
+        "models": [describe(model, [point] if point else []) for model in models],
+        "validation": validation(state, models),
+    }
+
+
+def write(directory: Path, state: State, models: Sequence[Model], point: Point | None) -> None:
+    """Replace ``models.json`` atomically; it can be rebuilt from the journal at any time."""
+    temporary = directory / f".{FILE_NAME}.{os.getpid()}"
+    temporary.write_text(json.dumps(document(state, models, point), indent=1, allow_nan=False) + "\n")
+    temporary.replace(directory / FILE_NAME)

@@ -1,0 +1,187 @@
+"""Where a campaign stands, as one JSON-ready document and as text for humans; reads state only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.cost import core_hours
+from orchestrator.models.base import Model
+from orchestrator.report.models_document import describe, validation
+from orchestrator.state import RunStatus, State
+from orchestrator.types import Measurements, Point
+
+
+def document(
+    state: State, models: Sequence[Model], known: Measurements, point: Point | None
+) -> dict[str, Any]:
+    """Return the status of a campaign; costs in core-hours.
+
+    Parameters
+    ----------
+    state, models
+        The replayed journal, and the models fitted to ``known``.
+    known
+        What was measured.
+    point
+        The evaluation point, for predictions.
+    """
+    stop = state.stopped or state.stopping
+    budget = float(state.campaign["stop"]["budget"].split()[0])
+    return {
+        "campaign": state.campaign["name"],
+        "id": state.id,
+        "state": phase(state),
+        "stop_reason": None if stop is None else {"rule": stop.rule, "detail": stop.detail},
+        "nearest_rule": nearest_rule(state, budget),
+        "round": state.round,
+        "runs": counts(state),
+        "attempts": state.attempts_settled + len(state.in_flight),
+        "cost": {
+            "budget": core_hours(budget),
+            "spent": core_hours(state.spent),
+            "reserved": core_hours(state.reserved),
+            "left": core_hours(budget - state.spent - state.reserved),
+        },
+        "points": len(known.points),
+        "noise_percent": noise(known),
+        "last_round": [
+            {"run": run.id, "status": state.runs[run].status, "reason": state.reasons.get(run, "")}
+            for run in state.queue
+        ],
+        "given_up": [
+            {"run": run.id, "reason": item.reason}
+            for run, item in sorted(state.runs.items(), key=lambda pair: pair[0].id)
+            if item.status is RunStatus.GIVEN_UP
+        ],
+        "models": [describe(model, [point] if point else []) for model in models],
+        "validation": validation(state, models),
+    }
+
+
+def phase(state: State) -> str:
+    """Return ``not started``, ``running``, ``stopping`` or ``stopped``."""
+    if state.stopped is not None:
+        return "stopped"
+    if state.stopping is not None:
+        return "stopping"
+    return "running" if state.round else "not started"
+
+
+def counts(state: State) -> dict[str, int]:
+    """Return the number of runs in each status, all statuses named."""
+    found = Counter(item.status for item in state.runs.values())
+    return {str(status): found.get(status, 0) for status in RunStatus}
+
+
+def noise(known: Measurements) -> float | None:
+    """Return the mean relative deviation from the mean of repeated time measurements, in percent.
+
+    Ritter et al., Cost-Effective Empirical Performance Modeling, section III-B: "the divergence from the
+    arithmetic mean metric value in percent". None without repetitions.
+    """
+    deviations: list[float] = []
+    for item in known.items:
+        for values in item.values.values() if item.metric == "time" else ():
+            mean = float(np.mean(values))
+            if len(values) > 1 and mean > 0:
+                deviations += [abs(value - mean) / mean for value in values]
+    return 100 * float(np.mean(deviations)) if deviations else None
+
+
+def nearest_rule(state: State, budget: float) -> str:
+    """Say how far the stop rules are, in one line."""
+    patience = state.campaign["stop"]["patience"]
+    used = 100 * (state.spent + state.reserved) / budget
+    return (
+        f"budget: {used:.0f} % spent or reserved; "
+        f"patience: {state.rounds_without_improvement} of {patience} rounds without improvement"
+    )
+
+
+def render(status: dict[str, Any]) -> RenderableType:
+    """Return the document as text and tables."""
+    cost = status["cost"]
+    lines = [
+        f"campaign {status['campaign']} ({status['id']}): {status['state']}, round {status['round']}",
+        f"core-hours: {cost['spent']:.4g} spent, {cost['reserved']:.4g} reserved, {cost['left']:.4g} left "
+        f"of {cost['budget']:.4g}",
+        "runs: "
+        + ", ".join(f"{number} {name}" for name, number in status["runs"].items() if number)
+        + f"; {status['points']} points measured",
+    ]
+    if status["noise_percent"] is not None:
+        lines.append(f"noise: repetitions deviate {status['noise_percent']:.1f} % from their mean")
+    if status["stop_reason"]:
+        lines.append(f"stop rule: {status['stop_reason']['rule']} ({status['stop_reason']['detail']})")
+    else:
+        lines.append(f"stop rules: {status['nearest_rule']}")
+    lines += [f"given up: {item['run']}: {item['reason']}" for item in status["given_up"][:10]]
+    parts: list[RenderableType] = [Text("\n".join(lines))]
+    if status["models"]:
+        parts.append(models_table(status["models"]))
+    if status["validation"]:
+        parts.append(validation_table(status["validation"]))
+    return Group(*parts)
+
+
+def models_table(models: Sequence[dict[str, Any]]) -> Table:
+    """Return a table of models, as `models_document.describe` gives them."""
+    predicted = next((m["predictions"][0]["point"] for m in models if m["predictions"]), None)
+    where = Point.of(predicted) if predicted else None
+    table = Table(title="models", title_justify="left", show_edge=False, pad_edge=False)
+    table.add_column("call path")
+    table.add_column("metric")
+    table.add_column("model", overflow="fold")
+    table.add_column("SMAPE %", justify="right")
+    if where is not None:
+        table.add_column(f"at {where}", justify="right")
+    for model in models:
+        row = [model["callpath"], model["metric"], model["expression"], _figure(model["smape"], "{:.2f}")]
+        if where is not None:
+            row.append(_interval(model["predictions"][0]) if model["predictions"] else "")
+        table.add_row(*map(Text, row))
+    return table
+
+
+def validation_table(rows: Sequence[dict[str, Any]]) -> Table:
+    """Return predicted against measured values at the evaluation point."""
+    table = Table(
+        title=f"validation at {Point.of(rows[0]['point'])}",
+        title_justify="left",
+        show_edge=False,
+        pad_edge=False,
+    )
+    for column in ("call path", "metric"):
+        table.add_column(column)
+    for column in ("measured", "predicted", "error %"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(
+            Text(row["callpath"]),
+            row["metric"],
+            _figure(row["measured"]),
+            _interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
+            _figure(row["error_percent"], "{:+.1f}"),
+        )
+    return table
+
+
+def _interval(prediction: dict[str, Any]) -> str:
+    low, high = _figure(prediction["low"]), _figure(prediction["high"])
+    return f"{_figure(prediction['value'])} [{low}, {high}]"
+
+
+def _figure(value: float | None, form: str = "{:.4g}") -> str:
+    return "-" if value is None else form.format(value)
+
+
+def print_status(status: dict[str, Any]) -> None:
+    """Print the document for a human."""
+    Console().print(render(status))

@@ -1,0 +1,118 @@
+"""Open a campaign directory, take the journal's lock, run the loop: start and resume."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator import __version__, assembly, campaign, events, journal, loop, planning, state
+from orchestrator.assembly import Assembly
+from orchestrator.campaign import Campaign
+from orchestrator.errors import CampaignError, JournalError
+from orchestrator.executors.base import Executor
+from orchestrator.journal import Entry, Journal
+from orchestrator.state import State
+
+CAMPAIGN_FILE = "campaign.yaml"
+
+# Sections that may change between a stop and a resume: how far to go and where, not what is measured.
+_CHANGEABLE = frozenset({"stop", "executor", "retries", "strategy", "model", "validate"})
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Who listens to entries, who may interrupt; ``after_append`` is for tests that end the process."""
+
+    listen: loop.Listener = lambda entry, state: None
+    interrupted: Callable[[], bool] = lambda: False
+    after_append: Callable[[Sequence[Entry]], None] | None = None
+
+
+def holds_campaign(directory: Path) -> bool:
+    """Tell whether a directory holds a campaign that was begun."""
+    path = directory / journal.FILE_NAME
+    return path.exists() and path.stat().st_size > 0
+
+
+def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
+    """Start a campaign in ``directory``, or continue the one that is there; return its final state.
+
+    Raises
+    ------
+    CampaignError
+        Before anything is spent: the campaign is impossible, or the directory holds another one.
+    JournalError
+        If another controller holds the directory, or its journal is damaged.
+    """
+    built = assembly.assemble(chosen)
+    directory.mkdir(parents=True, exist_ok=True, mode=0o755)
+    with Journal(directory, hooks.after_append) as opened:
+        known = state.replay(opened.entries())
+        executor = assembly.executor(chosen, directory, known.time)
+        first = _changed(built, known) if known.id else _begun(built, directory, executor)
+        if first:
+            (directory / CAMPAIGN_FILE).write_text(campaign.dump(chosen))
+            known = state.replay(opened.append(first, executor.now()), known)
+        parts = assembly.parts(built, directory, executor)
+        return loop.run(parts, opened, known, hooks.listen, hooks.interrupted)
+
+
+def load(directory: Path, overrides: Sequence[str] = ()) -> Campaign:
+    """Read the campaign that a directory holds.
+
+    Raises
+    ------
+    JournalError
+        If there is none.
+    """
+    path = directory / CAMPAIGN_FILE
+    if not holds_campaign(directory) or not path.exists():
+        raise JournalError(
+            f"{directory} holds no campaign (no {journal.FILE_NAME} with {CAMPAIGN_FILE}): "
+            "start one with: orchestrator run CAMPAIGN.yaml --directory DIR"
+        )
+    return campaign.load(path, overrides)
+
+
+def replayed(directory: Path) -> State:
+    """Return the state of a campaign without locking it.
+
+    Raises
+    ------
+    JournalError
+        If the directory holds no readable campaign.
+    """
+    if not holds_campaign(directory):
+        raise JournalError(f"{directory} holds no campaign: {journal.FILE_NAME} is missing or empty")
+    return state.replay(journal.read(directory / journal.FILE_NAME))
+
+
+def _begun(built: Assembly, directory: Path, executor: Executor) -> list[events.Event]:
+    """Check that the first round can be paid for; return the first event."""
+    plan = planning.first_round(built, executor)
+    digest = hashlib.sha256(f"{socket.gethostname()}:{directory.resolve()}:{time.time_ns()}".encode())
+    raw = dict(built.campaign.raw)
+    return [events.CampaignStarted(digest.hexdigest()[:8], raw, __version__, plan.derived_limit)]
+
+
+def _changed(built: Assembly, known: State) -> list[events.Event]:
+    """Return the event of changed rules, if any.
+
+    Raises
+    ------
+    CampaignError
+        If what is measured differs: such measurements cannot be mixed.
+    """
+    new, old = built.campaign.raw, known.campaign
+    changed = sorted(key for key in {*new, *old} if new.get(key) != old.get(key))
+    forbidden = [key for key in changed if key not in _CHANGEABLE]
+    if forbidden:
+        raise CampaignError(
+            f"the directory holds a campaign with other {', '.join(forbidden)}: measurements cannot be "
+            f"mixed. Use another --directory; only {', '.join(sorted(_CHANGEABLE))} may change on the way"
+        )
+    return [events.CampaignChanged(dict(new))] if changed else []

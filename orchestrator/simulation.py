@@ -1,0 +1,85 @@
+"""What simulated runs yield: stated functions with noise, or measurements replayed from files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from orchestrator import expressions
+from orchestrator.errors import CampaignError
+from orchestrator.executors.base import SimulatedRun, Truth
+from orchestrator.types import Measurements, Point, Run, Sample
+
+_ROOTS = ("main", "main()")
+
+
+def stated(functions: Mapping[str, str], parameters: tuple[str, ...], noise: float) -> Truth:
+    """Return runs whose times are the given functions of the parameters.
+
+    Parameters
+    ----------
+    functions
+        Call path -> expression in the parameters, in seconds.
+    parameters
+        Names that expressions may use.
+    noise
+        Half width of the uniform multiplicative noise, in percent (5 means ±5 %).
+
+    Raises
+    ------
+    CampaignError
+        For a malformed expression.
+    """
+    compiled = {path: expressions.parse(text, parameters) for path, text in functions.items()}
+
+    def truth(run: Run, rng: np.random.Generator) -> SimulatedRun:
+        values = run.point.as_dict()
+        samples = []
+        for path, expression in compiled.items():
+            seconds = expression.number(values) * (1 + noise / 100 * rng.uniform(-1, 1))
+            if not seconds >= 0:
+                raise CampaignError(f"executor.truth.{path} is {seconds} at {run.point}: times are >= 0")
+            samples.append(Sample(path, "time", seconds))
+        return SimulatedRun(tuple(samples), sum(sample.value for sample in samples))
+
+    return truth
+
+
+def replayed(measurements: Measurements) -> Truth:
+    """Return runs that yield measured values: repetition k gives the k-th measured one.
+
+    No number is invented: beyond the measured repetitions, earlier ones are drawn again. A run takes the
+    time of the call path ``main`` where there is one, else the sum over call paths.
+
+    Raises
+    ------
+    CampaignError
+        When a run asks for a point that the data do not hold.
+    """
+    known = frozenset(measurements.points)
+
+    def truth(run: Run, rng: np.random.Generator) -> SimulatedRun:
+        point = Point.of({name: run.point[name] for name in measurements.parameters})
+        if point not in known:
+            raise CampaignError(
+                f"the data set has no measurement at {run.point}: restrict the parameters to measured values"
+            )
+        draw = int(rng.integers(1 << 30))
+        samples = []
+        for item in measurements.items:
+            values = item.values.get(point, ())
+            if values:
+                index = run.repetition - 1 if run.repetition <= len(values) else draw % len(values)
+                samples.append(Sample(item.callpath, item.metric, values[index]))
+        return SimulatedRun(tuple(samples), _seconds(samples))
+
+    return truth
+
+
+def _seconds(samples: list[Sample]) -> float:
+    times = {sample.callpath: sample.value for sample in samples if sample.metric == "time"}
+    for root in _ROOTS:
+        if root in times:
+            return times[root]
+    return sum(times.values())
