@@ -1,0 +1,123 @@
+"""What the file readers share: text, numbers, and entries put together to measurements."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.errors import ReadError
+from orchestrator.types import Measurement, Measurements, Point, Value
+
+DEFAULT_CALLPATH = "<root>"  # as Extra-P calls what a file leaves unnamed
+DEFAULT_METRIC = "<default>"
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Values of one metric at one call path at one point, and where they were found.
+
+    ``point`` has a value per parameter, in order.
+    """
+
+    where: str
+    callpath: str
+    metric: str
+    point: tuple[Value, ...]
+    values: tuple[float, ...]
+
+
+def content_of(path: Path) -> bytes:
+    """Return the bytes of a file, or raise ``ReadError``."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def decoded(content: bytes, source: str) -> str:
+    """Return the text of UTF-8 bytes, with or without byte order mark, line ends made ``\\n``."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ReadError(f"{source}:{line}: not UTF-8 text (byte {content[error.start]:#04x})") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def is_number(text: str) -> bool:
+    """Tell whether a text is a decimal number (which excludes ``nan``, ``inf`` and ``1_000``)."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def number(text: str, where: str) -> int | float:
+    """Return a finite number, an integer if it is written as one."""
+    if not is_number(text):
+        raise ReadError(f"{where}: {text!r} is not a number")
+    value = finite(float(text), where)
+    return int(text) if _INTEGER.fullmatch(text) else value
+
+
+def finite(value: object, where: str) -> float:
+    """Return a number read by another parser as a finite float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ReadError(f"{where}: {value!r} is not a number")
+    try:
+        result = float(value)
+    except OverflowError:
+        result = math.inf
+    if not math.isfinite(result):
+        raise ReadError(f"{where}: the value {result} is not finite")
+    return result
+
+
+def coordinate(value: object, where: str) -> Value:
+    """Return a parameter's value: a finite number, or the text of a category."""
+    if isinstance(value, str):
+        return value
+    result = finite(value, where)
+    return value if isinstance(value, int) else result
+
+
+def assemble(parameters: Sequence[str], entries: Iterable[Entry], source: str) -> Measurements:
+    """Group entries by call path and metric; entries of one point are repetitions, in order.
+
+    Raises
+    ------
+    ReadError
+        Without parameters or entries, for parameters named twice, and for a parameter with both
+        numbers and texts.
+    """
+    if not parameters:
+        raise ReadError(f"{source}: no parameters")
+    if "" in parameters or len(set(parameters)) != len(parameters):
+        raise ReadError(f"{source}: every parameter needs a name of its own, not {', '.join(parameters)}")
+    groups: dict[tuple[str, str], dict[Point, tuple[float, ...]]] = {}
+    points: dict[tuple[Value, ...], Point] = {}
+    kinds: dict[str, Value] = {}
+    for entry in entries:
+        if entry.point not in points:
+            _check_kinds(parameters, entry, kinds)
+            points[entry.point] = Point(tuple(zip(parameters, entry.point, strict=True)))
+        values = groups.setdefault((entry.callpath, entry.metric), {})
+        point = points[entry.point]
+        values[point] = values.get(point, ()) + entry.values
+    if not groups:
+        raise ReadError(f"{source}: no measurements")
+    items = tuple(Measurement(callpath, metric, values) for (callpath, metric), values in groups.items())
+    return Measurements(tuple(parameters), items)
+
+
+def _check_kinds(parameters: Sequence[str], entry: Entry, kinds: dict[str, Value]) -> None:
+    for name, value in zip(parameters, entry.point, strict=True):
+        other = kinds.setdefault(name, value)
+        if isinstance(value, str) != isinstance(other, str):
+            raise ReadError(
+                f"{entry.where}: parameter {name} is {value!r} here but {other!r} before: "
+                "its values must all be numbers, or all be names"
+            )

@@ -1,0 +1,205 @@
+"""Extra-P's JSON formats, current and old, and JSON Lines (``docs/file-formats.md`` of extra-p/extrap).
+
+Unlike Extra-P's own, these readers let a call path lack points, and refuse lines whose parameters differ.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from orchestrator.errors import ReadError
+from orchestrator.readers.collect import (
+    DEFAULT_CALLPATH,
+    DEFAULT_METRIC,
+    Entry,
+    assemble,
+    coordinate,
+    finite,
+)
+from orchestrator.types import Measurements, Value
+
+T = TypeVar("T")
+
+
+def read_json(text: str, source: str) -> Measurements:
+    """Read Extra-P's JSON formats, the current one and the older one with ids.
+
+    Raises
+    ------
+    ReadError
+        With file and line for what is not JSON, else with the place in the document.
+    """
+    document = _parsed(text, source)
+    if not isinstance(document, dict):
+        raise ReadError(f"{source}: the document is not a JSON object")
+    if "callpaths" in document:
+        return _read_old_json(document, source)
+    if "parameters" not in document or "measurements" not in document:
+        raise ReadError(
+            f"{source}: neither of Extra-P's JSON formats: expected the keys 'parameters' and "
+            f"'measurements', found {', '.join(document) or 'none'}"
+        )
+    parameters = [_name(name, f"{source}: parameters") for name in _list(document, "parameters", source)]
+    return assemble(parameters, _json_entries(document, parameters, source), source)
+
+
+def _json_entries(document: Mapping[str, object], parameters: list[str], source: str) -> Iterator[Entry]:
+    callpaths = _object(document, "measurements", source)
+    for callpath in callpaths:
+        metrics = _object(callpaths, callpath, f"{source}: measurements")
+        for metric in metrics:
+            for index, item in enumerate(_list(metrics, metric, f"{source}: measurements/{callpath}")):
+                where = f"{source}: measurements/{callpath}/{metric}[{index}]"
+                point = tuple(coordinate(value, f"{where}/point") for value in _list(item, "point", where))
+                values = tuple(finite(value, f"{where}/values") for value in _list(item, "values", where))
+                if len(point) != len(parameters) or not values:
+                    raise ReadError(
+                        f"{where}: {len(point)} coordinates for {len(parameters)} parameters, "
+                        f"{len(values)} values"
+                    )
+                yield Entry(where, callpath, metric, point, values)
+
+
+def _read_old_json(document: Mapping[str, object], source: str) -> Measurements:
+    parameters = dict(sorted(_names(document, "parameters", source).items()))
+    points = {
+        id_: _old_point(item, list(parameters), f"{source}: coordinates, id {id_:g}")
+        for id_, item in _by_id(document, "coordinates", source).items()
+    }
+    return assemble(list(parameters.values()), _old_entries(document, points, source), source)
+
+
+def _old_point(item: object, parameters: Sequence[float], where: str) -> tuple[Value, ...]:
+    pairs = {
+        finite(_get(pair, "parameter_id", where), where): coordinate(
+            _get(pair, "parameter_value", where), where
+        )
+        for pair in _list(item, "parameter_value_pairs", where)
+    }
+    if pairs.keys() != set(parameters):
+        raise ReadError(f"{where}: values of the parameters {sorted(pairs)}, not of {sorted(parameters)}")
+    return tuple(pairs[parameter] for parameter in parameters)
+
+
+def _old_entries(
+    document: Mapping[str, object], points: Mapping[float, tuple[Value, ...]], source: str
+) -> Iterator[Entry]:
+    callpaths = _names(document, "callpaths", source)
+    metrics = _names(document, "metrics", source)
+    for index, item in enumerate(_list(document, "measurements", source)):
+        where = f"{source}: measurements[{index}]"
+        yield Entry(
+            where,
+            _referred(callpaths, item, "callpath_id", where),
+            _referred(metrics, item, "metric_id", where),
+            _referred(points, item, "coordinate_id", where),
+            (finite(_get(item, "value", where), where),),
+        )
+
+
+def _referred(table: Mapping[float, T], item: object, key: str, where: str) -> T:
+    id_ = finite(_get(item, key, where), where)
+    if id_ not in table:
+        raise ReadError(f"{where}: {key} is {id_:g}, which nothing has")
+    return table[id_]
+
+
+def _names(document: Mapping[str, object], table: str, source: str) -> dict[float, str]:
+    items = _by_id(document, table, source).items()
+    return {id_: _name(_get(item, "name", f"{source}: {table}"), f"{source}: {table}") for id_, item in items}
+
+
+def _by_id(document: Mapping[str, object], name: str, source: str) -> dict[float, object]:
+    table: dict[float, object] = {}
+    for index, item in enumerate(_list(document, name, source)):
+        where = f"{source}: {name}[{index}]"
+        id_ = finite(_get(item, "id", where), where)
+        if id_ in table:
+            raise ReadError(f"{where}: the id {id_:g} is given twice")
+        table[id_] = item
+    return table
+
+
+def read_json_lines(text: str, source: str) -> Measurements:
+    """Read JSON Lines: an object with ``params`` and ``value`` per line, ``callpath``, ``metric`` optional.
+
+    ``value`` is a number or a list of repetitions. All lines must name the same parameters.
+
+    Raises
+    ------
+    ReadError
+        With file and line.
+    """
+    lines = ((f"{source}:{n}", line) for n, line in enumerate(text.split("\n"), start=1) if line.strip())
+    items = [(where, _parsed(line, where)) for where, line in lines]
+    if not items:
+        raise ReadError(f"{source}: no measurements")
+    parameters = list(_object(items[0][1], "params", items[0][0]))
+    return assemble(parameters, (_line_entry(item, parameters, where) for where, item in items), source)
+
+
+def _line_entry(item: object, parameters: list[str], where: str) -> Entry:
+    params = _object(item, "params", where)
+    if params.keys() != set(parameters):
+        raise ReadError(
+            f"{where}: the parameters are {', '.join(params)}, but in the first line {', '.join(parameters)}"
+        )
+    value = _get(item, "value", where)
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise ReadError(f"{where}: 'value' is an empty list")
+    names = item if isinstance(item, dict) else {}
+    return Entry(
+        where,
+        _name(names.get("callpath", DEFAULT_CALLPATH), where),
+        _name(names.get("metric", DEFAULT_METRIC), where),
+        tuple(coordinate(params[name], f"{where}: {name}") for name in parameters),
+        tuple(finite(value, where) for value in values),
+    )
+
+
+def _parsed(text: str, where: str) -> object:
+    def unique(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
+        result: dict[str, object] = {}
+        for key, value in pairs:
+            if key in result:
+                raise ReadError(f"{where}: the key {key!r} is given twice in one object")
+            result[key] = value
+        return result
+
+    try:
+        result: object = json.loads(text, object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        line = f"{where}:{error.lineno}" if error.lineno > 1 else where
+        raise ReadError(f"{line}: not JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ReadError(f"{where}: not JSON: {error}") from error
+    return result
+
+
+def _get(container: object, key: str, where: str) -> object:
+    if not isinstance(container, dict) or key not in container:
+        raise ReadError(f"{where}: {key!r} is missing")
+    return container[key]
+
+
+def _list(container: object, key: str, where: str) -> list[object]:
+    value = _get(container, key, where)
+    if not isinstance(value, list):
+        raise ReadError(f"{where}: {key!r} is not a list")
+    return value
+
+
+def _object(container: object, key: str, where: str) -> dict[str, object]:
+    value = _get(container, key, where)
+    if not isinstance(value, dict):
+        raise ReadError(f"{where}: {key!r} is not an object")
+    return value
+
+
+def _name(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        raise ReadError(f"{where}: the name {value!r} is not a text")
+    return value

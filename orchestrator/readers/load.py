@@ -1,0 +1,132 @@
+"""One entry for measurements in files, whatever their format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from orchestrator.errors import ReadError
+from orchestrator.readers import cubeset
+from orchestrator.readers.collect import Entry, assemble, content_of, decoded
+from orchestrator.readers.extrap_json import read_json, read_json_lines
+from orchestrator.readers.extrap_text import KEYWORDS, read_text
+from orchestrator.readers.table import DELIMITERS, read_csv, read_parquet
+from orchestrator.types import Measurements
+
+
+def load(
+    paths: Sequence[Path],
+    *,
+    parameters: Sequence[str] | None = None,
+    metrics: Collection[str] | None = None,
+    aggregate: str = "mean",
+    inclusive: bool = False,
+) -> Measurements:
+    """Load measurements from files and CUBE sets; several paths are put together.
+
+    The format is recognised by the content: CUBE set (a folder), Extra-P text, JSON (both), JSON
+    Lines, CSV, Parquet.
+
+    Parameters
+    ----------
+    paths
+        Files and folders; their parameters must be the same, in any order. Values of one point in
+        several files are repetitions.
+    parameters
+        The columns of tables that are parameters, where the header alone does not tell.
+    metrics
+        The wanted metrics; None for all.
+    aggregate, inclusive
+        For CUBE profiles: how ranks become one value, and whether it includes called regions.
+
+    Raises
+    ------
+    ReadError
+        Naming file and line; where no format fits, what was tried.
+    """
+    folders = [path for path in paths if path.is_dir()]
+    parts = [cubeset.read(folders, metrics, aggregate, inclusive)] if folders else []
+    parts += [_file(path, parameters) for path in paths if not path.is_dir()]
+    if not parts:
+        raise ReadError("no files to load measurements from")
+    source = ", ".join(map(str, paths))
+    return _wanted(_merged(parts, source), metrics, source)
+
+
+def _file(path: Path, parameters: Sequence[str] | None) -> Measurements:
+    content = content_of(path)
+    source = str(path)
+    if not content.strip():
+        raise ReadError(f"{source}: the file is empty")
+    if content.startswith(b"PAR1"):
+        return read_parquet(content, source, parameters)
+    if path.suffix == ".cubex":
+        raise ReadError(
+            f"{source}: one profile does not say at which point it was measured: give its folder, "
+            "or the folder of all points, named like lulesh.p64.s20.r1"
+        )
+    if content.startswith(b"PK\x03\x04"):
+        raise ReadError(
+            f"{source}: a ZIP archive; if it is an Extra-P experiment, load the files it was made from: "
+            "experiments keep no repetitions"
+        )
+    text = decoded(content, source)
+    start = next(
+        (line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")), ""
+    )
+    if start.lstrip().startswith(("{", "[")):
+        return _json(path, text)
+    if start.split()[:1] and start.split()[0] in KEYWORDS:
+        return read_text(text, source)
+    if any(delimiter in start for delimiter in DELIMITERS):
+        return read_csv(text, source, parameters)
+    raise ReadError(
+        f"{source}: format not recognised from {start.strip()[:40]!r}; tried Extra-P text (starts with "
+        f"{', '.join(KEYWORDS)}), JSON and JSON Lines (start with '{{'), CSV (a header with commas, "
+        "semicolons or tabulators), Parquet, CUBE set (a folder)"
+    )
+
+
+def _json(path: Path, text: str) -> Measurements:
+    if path.suffix == ".jsonl" or _is_record(text.strip().partition("\n")[0]):
+        return read_json_lines(text, str(path))
+    return read_json(text, str(path))
+
+
+def _is_record(line: str) -> bool:
+    try:
+        item = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(item, dict) and "measurements" not in item
+
+
+def _merged(parts: Sequence[Measurements], source: str) -> Measurements:
+    if len(parts) == 1:
+        return parts[0]
+    names = parts[0].parameters
+    for part in parts[1:]:
+        if set(part.parameters) != set(names):
+            raise ReadError(
+                f"{source}: the files have different parameters: {', '.join(names)} and "
+                f"{', '.join(part.parameters)}"
+            )
+    entries = (
+        Entry(source, item.callpath, item.metric, tuple(point[name] for name in names), values)
+        for part in parts
+        for item in part.items
+        for point, values in item.values.items()
+    )
+    return assemble(names, entries, source)
+
+
+def _wanted(measurements: Measurements, metrics: Collection[str] | None, source: str) -> Measurements:
+    if metrics is None:
+        return measurements
+    there = measurements.metrics()
+    missing = [metric for metric in metrics if metric not in there]
+    if missing:
+        raise ReadError(f"{source}: no measurements of {', '.join(missing)}; there are {', '.join(there)}")
+    items = tuple(item for item in measurements.items if item.metric in metrics)
+    return Measurements(measurements.parameters, items)
