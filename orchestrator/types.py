@@ -150,7 +150,8 @@ class AttemptState(StrEnum):
 class AttemptRecord:
     """The content of ``attempt.json``. Instants are Unix seconds; ``finished`` is None while it runs.
 
-    ``timed_out`` is true where the attempt was ended because of its limit.
+    ``timed_out`` is true where the attempt was ended because of its limit, ``cancelled`` where it was
+    ended from outside.
     """
 
     run: str
@@ -162,6 +163,7 @@ class AttemptRecord:
     exit_code: int | None = None
     timed_out: bool = False
     nodes: tuple[str, ...] = ()
+    cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

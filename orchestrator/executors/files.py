@@ -1,0 +1,280 @@
+"""The files of an attempt, for the controller: preparing them, reading what became of the attempt."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar
+
+from orchestrator.errors import ReadError, SubmitRejected
+from orchestrator.executors import processes
+from orchestrator.executors.attempt import CLAIM, OWNER, RECORD, REQUEST, SCRIPT
+from orchestrator.types import AttemptRecord, AttemptRequest
+
+T = TypeVar("T")
+
+_MOST_NODES = 100_000  # a range of more is no list of nodes
+_OURS = {CLAIM, RECORD, REQUEST, SCRIPT, "stdout", "stderr"}
+
+
+def prepare(request: AttemptRequest, durable: bool = True) -> None:
+    """Write the directory of an attempt: ``run.sh``, ``request.json`` and the input files.
+
+    May be called again: what is there already with the same content is left alone.
+
+    Parameters
+    ----------
+    request
+        The attempt, with its directory.
+    durable
+        Whether the files must survive a power failure here, because the attempt runs elsewhere.
+
+    Raises
+    ------
+    SubmitRejected
+        If the directory cannot be written, a file may not have its name, or the attempt has begun with
+        other content.
+    """
+    contents = _contents(request)
+    directory = request.directory
+    try:
+        _make_directory(directory)
+        changed = {name: data for name, data in contents.items() if not _has(directory / name, data)}
+        if changed and (directory / CLAIM).exists():
+            raise SubmitRejected(
+                f"{request.attempt}: {directory} belongs to an attempt that began with another "
+                f"{', '.join(changed)}; a new attempt needs a new directory"
+            )
+        for name, data in changed.items():
+            _replace(directory / name, data, 0o700 if name == SCRIPT else 0o600, durable)
+        if durable and changed:
+            _sync(directory)
+    except OSError as error:
+        raise SubmitRejected(
+            f"{request.attempt}: cannot write into {directory}: {error.strerror}; free or make writable "
+            f"{error.filename or directory}"
+        ) from error
+
+
+def _contents(request: AttemptRequest) -> dict[str, bytes]:
+    if not (math.isfinite(request.limit) and request.limit > 0):
+        raise SubmitRejected(f"{request.attempt}: a time limit of {request.limit} s; give a positive number")
+    for name in request.files:
+        path = PurePosixPath(name)
+        if name in _OURS or path.is_absolute() or ".." in path.parts or not path.name:
+            raise SubmitRejected(
+                f"{request.attempt}: an input file may not be called {name!r}; rename it in the adapter"
+            )
+    resources = request.resources
+    description = {
+        "run": request.attempt.run.id,
+        "attempt": request.attempt.number,
+        "name": request.name,
+        "limit": request.limit,
+        "resources": {field: getattr(resources, field) for field in resources.__slots__},
+        "files": sorted(request.files),
+    }
+    texts = {**request.files, SCRIPT: request.script, REQUEST: json.dumps(description, indent=1) + "\n"}
+    return {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
+
+
+def _make_directory(directory: Path) -> None:
+    """Create what is missing, writable by the owner only, whatever the umask; refuse what others can."""
+    for parent in reversed(directory.parents):
+        if not parent.exists():
+            parent.mkdir(0o755, exist_ok=True)
+    directory.mkdir(0o700, exist_ok=True)
+    if directory.stat().st_mode & 0o002:
+        raise SubmitRejected(
+            f"everybody can write into {directory} and replace what is executed there: chmod o-w it"
+        )
+
+
+def _has(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data
+    except FileNotFoundError:
+        return False
+
+
+def _replace(path: Path, data: bytes, mode: int, durable: bool) -> None:
+    """Write by renaming: a shell that reads the old script, or a symbolic link, is not written through."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.unlink(missing_ok=True)
+    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(file, "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        if durable:
+            os.fsync(file)
+    temporary.replace(path)
+
+
+def _sync(directory: Path) -> None:
+    file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+# --- what became of it --------------------------------------------------------------------------------
+
+
+def read_record(directory: Path) -> AttemptRecord | None:
+    """Return the content of ``attempt.json``, or None where there is none (yet).
+
+    Raises
+    ------
+    ReadError
+        If the file is not what ``attempt.py`` writes, naming it and what is wrong.
+    """
+    path = directory / RECORD
+    document = _load(path)
+    if document is None:
+        return None
+    try:
+        return _record(document)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        what = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+        raise ReadError(f"{path}: {what}; the file was damaged or edited") from error
+
+
+def _record(document: Mapping[str, Any]) -> AttemptRecord:
+    host = _field(document, "host", str)
+    started = _instant(document, "started")
+    finished = _instant(document, "finished") if document.get("finished") is not None else None
+    if finished is not None and finished < started:
+        raise ValueError(f"finished ({document['finished']}) before it started ({document['started']})")
+    return AttemptRecord(
+        run=_field(document, "run", str),
+        attempt=_field(document, "attempt", int),
+        host=host,
+        pid=_field(document, "pid", int),
+        started=started,
+        finished=finished,
+        exit_code=None if finished is None else _field(document, "exit_code", int),
+        timed_out=_field({"timed_out": False, **document}, "timed_out", bool),
+        nodes=expand_nodes(_field({"nodes": host, **document}, "nodes", str)),
+        cancelled=_field({"cancelled": False, **document}, "cancelled", bool),
+    )
+
+
+def _field(document: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    value = document[name]
+    if type(value) is not kind:  # not isinstance: true is no exit code
+        raise TypeError(f"{name} is {value!r}, not of type {kind.__name__}")
+    return value
+
+
+def _instant(document: Mapping[str, Any], name: str) -> float:
+    instant = datetime.fromisoformat(_field(document, name, str))
+    return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
+
+
+def _load(path: Path) -> dict[str, Any] | None:
+    """Return a JSON object, or None where the file is missing."""
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise ReadError(f"{path}: not JSON ({error}); the file was damaged or edited") from error
+    if not isinstance(document, dict):
+        raise ReadError(f"{path}: not a JSON object; the file was damaged or edited")
+    return document
+
+
+def expand_nodes(text: str) -> tuple[str, ...]:
+    """Expand Slurm's ``node[01-03,7],login``; text without such ranges is one name per comma."""
+    return tuple(name for part in re.findall(r"(?:[^,\[]|\[[^\]]*\]?)+", text) for name in _expand(part))
+
+
+def _expand(part: str) -> list[str]:
+    pieces = re.split(r"\[([\d,-]+)\]", part)
+    choices = [_numbers(piece) if i % 2 else [piece] for i, piece in enumerate(pieces)]
+    return ["".join(combination) for combination in itertools.product(*choices)]
+
+
+def _numbers(ranges: str) -> list[str]:
+    numbers: list[str] = []
+    for item in ranges.split(","):
+        first, _, last = item.partition("-")
+        if first.isdigit() and last.isdigit() and int(last) - int(first) < _MOST_NODES:
+            numbers += [f"{i:0{len(first)}d}" for i in range(int(first), int(last) + 1)]
+        else:
+            numbers.append(item)
+    return numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """The processes that own an attempt, identified over reboots, recycled pids and containers.
+
+    ``processes`` holds pid and start time (clock ticks since boot); ``who`` is `OWNER`
+    for ``attempt.py``, else what a controller said when it barred the attempt.
+    """
+
+    host: str
+    boot: str
+    namespace: str
+    processes: tuple[tuple[int, int], ...]
+    who: str = OWNER
+
+    def alive(self) -> tuple[int, ...] | None:
+        """Return the pids of those that still run; None where that cannot be told from here."""
+        here = processes.identity()
+        if self.host != here["host"]:
+            return None
+        if self.boot != here["boot"]:
+            return ()  # the machine was restarted since
+        if self.namespace != here["namespace"]:
+            return None
+        return tuple(pid for pid, ticks in self.processes if processes.is_running(pid, ticks))
+
+
+def owners(directory: Path) -> Owners | None:
+    """Return who executes (or barred) an attempt: from ``attempt.json``, else from ``claim``.
+
+    Returns
+    -------
+    Owners or None
+        None where nobody claimed the attempt.
+
+    Raises
+    ------
+    ReadError
+        If the file does not say (damaged, or claimed on a full disk).
+    """
+    path = directory / RECORD
+    document = _load(path)
+    if document is None:
+        path = directory / CLAIM
+        document = _load(path)
+    if document is None:
+        return None
+    try:
+        return Owners(
+            host=_field(document, "host", str),
+            boot=_field(document, "boot", str),
+            namespace=_field(document, "namespace", str),
+            processes=tuple((int(pid), int(ticks)) for pid, ticks in document["processes"]),
+            who=_field({"who": OWNER, **document}, "who", str),
+        )
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ReadError(f"{path}: it does not say who owns the attempt ({error!r})") from error
+
+
+def last_sign_of_life(directory: Path) -> float:
+    """Return the latest modification (Unix seconds) of the files of an attempt, its heartbeat among them."""
+    return max((entry.stat(follow_symlinks=False).st_mtime for entry in os.scandir(directory)), default=0.0)

@@ -1,0 +1,306 @@
+"""The local executor: attempts on this machine, as many at once as their cores fit into the slots.
+
+Each attempt is a process of its own (``attempt.py``) that outlives a killed controller; the next one
+adopts it. What waits for cores was never started, and is absent for the next controller.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.errors import ReadError, SubmitRejected
+from orchestrator.executors import attempt, files, processes
+from orchestrator.executors.base import ExecutorContext
+from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Observation
+
+_WITHOUT_PIDFD = 0.01  # seconds between looks on kernels before 5.3
+_PATIENCE = (
+    60.0  # seconds without a sign of life after which files that do not say whose they are count as deserted
+)
+_LONGEST_SLEEP = 3600.0  # seconds; poll(2) counts milliseconds in an int
+
+
+def build(context: ExecutorContext) -> LocalExecutor:
+    """Build the executor from a campaign."""
+    return LocalExecutor(context.options["slots"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    """The process that owns a running attempt: a child of ours, or adopted."""
+
+    request: AttemptRequest
+    pid: int
+    start_time: int
+    child: bool
+    pidfd: int | None
+
+
+class LocalExecutor:
+    """See the contract in `orchestrator.executors.base.Executor`.
+
+    Parameters
+    ----------
+    slots
+        Cores that attempts may occupy at the same time.
+    """
+
+    name = "local"
+
+    def __init__(self, slots: int):
+        self._slots = slots
+        self._waiting: dict[str, AttemptRequest] = {}  # by name, first come first served
+        self._running: dict[str, _Process] = {}
+        self._ends: dict[str, str] = {}  # how attempt.py ended, for children; by name
+        self._news: set[str] = set()  # ended, and not reported since
+
+    def now(self) -> float:
+        """Return the time."""
+        return time.time()
+
+    def reserved_seconds(self, limit: float) -> float:
+        """Return the limit and what ending an attempt may take at worst."""
+        return limit + attempt.OVERRUN
+
+    def submit(self, requests: Sequence[AttemptRequest]) -> list[Observation]:
+        """Start what fits into the free slots; queue the rest."""
+        return [self._submit(request) for request in requests]
+
+    def poll(self, attempts: Sequence[AttemptRequest]) -> list[Observation]:
+        """Report attempts; those of an earlier controller are looked up in their directories."""
+        self._collect()
+        return [self._observe(request) for request in attempts]
+
+    def find(self, requests: Sequence[AttemptRequest]) -> list[Observation]:
+        """Look up attempts, and adopt those that run."""
+        return self.poll(requests)
+
+    def cancel(self, attempts: Sequence[AttemptRequest]) -> None:
+        """End running attempts and whatever they started; bar waiting ones."""
+        for request in attempts:
+            if self._waiting.pop(request.name, None):
+                attempt.claim(request.directory, "controller: cancelled while it waited for cores")
+                self._news.add(request.name)
+            elif self._observe(request).state is AttemptState.RUNNING:
+                process = self._running[request.name]
+                if processes.is_running(process.pid, process.start_time):
+                    processes.kill(process.pid, processes.SIGTERM)
+        self._start_waiting()
+
+    def wait(self, seconds: float) -> None:
+        """Return when an attempt ends, or ended and was not reported; at the latest after ``seconds``."""
+        deadline = time.monotonic() + seconds
+        self._collect()
+        while not self._news and (remaining := deadline - time.monotonic()) > 0:
+            _sleep(self._running.values(), remaining)
+            self._collect()
+        self._news.clear()
+
+    # --- starting -------------------------------------------------------------------------------------
+
+    def _submit(self, request: AttemptRequest) -> Observation:
+        if request.name in self._waiting or request.name in self._running:
+            return self._observe(request)
+        cores = request.resources.cores
+        if cores > self._slots:
+            return _rejected(request, f"it needs {cores} cores: set executor.slots to at least that")
+        try:
+            files.prepare(request, durable=False)
+        except SubmitRejected as error:
+            return _rejected(request, str(error))
+        if not (request.directory / attempt.CLAIM).exists():
+            self._waiting[request.name] = request
+            self._start_waiting()
+        return self._observe(request)
+
+    def _start_waiting(self) -> None:
+        """Start in order of submission, so that small attempts do not overtake a big one for ever."""
+        while self._waiting:
+            name, request = next(iter(self._waiting.items()))
+            occupied = sum(process.request.resources.cores for process in self._running.values())
+            if occupied + request.resources.cores > self._slots:
+                return
+            del self._waiting[name]
+            try:
+                pid = _spawn(request.directory)
+                self._running[name] = _Process(request, pid, processes.start_time(pid), True, _pidfd(pid))
+            except OSError as error:
+                self._ends[name] = f"no process could be started: {error}"
+                self._news.add(name)
+
+    # --- looking --------------------------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        """Notice which processes ended, and start others in their place."""
+        for name, process in list(self._running.items()):
+            if self._has_ended(process):
+                del self._running[name]
+                self._news.add(name)
+                if process.pidfd is not None:
+                    os.close(process.pidfd)
+        self._start_waiting()
+
+    def _has_ended(self, process: _Process) -> bool:
+        if not process.child:
+            return not processes.is_running(process.pid, process.start_time)
+        try:
+            pid, status = os.waitpid(process.pid, os.WNOHANG)
+        except ChildProcessError:  # somebody ignores SIGCHLD here
+            return True
+        if pid:
+            code = os.waitstatus_to_exitcode(status)
+            self._ends[process.request.name] = f"attempt.py ended with exit code {code}"
+        return bool(pid)
+
+    def _observe(self, request: AttemptRequest) -> Observation:
+        if request.name in self._waiting:
+            return Observation(request.attempt, AttemptState.QUEUED, request.name)
+        if request.name not in self._running:
+            self._news.discard(request.name)
+            try:
+                observation = self._look_up(request)
+            except OSError as error:  # nothing is known then, least of all that it is gone
+                return Observation(request.attempt, AttemptState.UNKNOWN, reason=str(error))
+            if observation.state is not AttemptState.RUNNING:
+                return observation
+        return Observation(request.attempt, AttemptState.RUNNING, str(self._running[request.name].pid))
+
+    def _look_up(self, request: AttemptRequest) -> Observation:
+        """Say what the directory says of an attempt that is no known process of ours; adopt it if it runs."""
+        try:
+            owners = files.owners(request.directory)
+            alive = () if owners is None else owners.alive()
+            # After the owners: what has ended by then has also written its record.
+            record = files.read_record(request.directory)
+        except ReadError as error:
+            return self._illegible(request, error)
+        if record is not None and record.finished is not None:
+            reason = "cancelled, or its processes were killed" if record.cancelled else ""
+            return Observation(request.attempt, AttemptState.FINISHED, record=record, reason=reason)
+        if owners is None:
+            return self._unclaimed(request)
+        if owners.who != attempt.OWNER:
+            return _lost(request, 0.0, f"barred before it began, by {owners.who}")
+        if alive is None:
+            reason = f"it is {owners.host}'s (or another container's): continue the campaign there"
+            return Observation(request.attempt, AttemptState.UNKNOWN, reason=reason)
+        return self._adopt(request, alive) or _bury(request, record, self.reserved_seconds(request.limit))
+
+    def _unclaimed(self, request: AttemptRequest) -> Observation:
+        """Tell what never began from what is about to."""
+        adopted = self._adopt(request, processes.marked(os.path.realpath(request.directory)))
+        if adopted:
+            return adopted
+        how = self._ends.get(request.name)
+        if how is not None and attempt.claim(request.directory, "controller: it ended before it began"):
+            return _lost(request, 0.0, f"it never began: {how}; see {request.directory / 'stderr'}")
+        if (request.directory / attempt.CLAIM).exists():  # claimed since we looked
+            return self._look_up(request)
+        return Observation(request.attempt, AttemptState.ABSENT)
+
+    def _illegible(self, request: AttemptRequest, error: ReadError) -> Observation:
+        """Judge an attempt by its processes where its files do not say."""
+        adopted = self._adopt(request, processes.marked(os.path.realpath(request.directory)))
+        if adopted:
+            return adopted
+        if time.time() - files.last_sign_of_life(request.directory) < _PATIENCE:
+            return Observation(request.attempt, AttemptState.UNKNOWN, reason=str(error))
+        return _lost(request, None, str(error))
+
+    def _adopt(self, request: AttemptRequest, pids: Sequence[int]) -> Observation | None:
+        for pid in pids:
+            try:
+                process = _Process(request, pid, processes.start_time(pid), False, _pidfd(pid))
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has just ended
+            self._running[request.name] = process
+            return Observation(request.attempt, AttemptState.RUNNING, str(pid))
+        return None
+
+
+# --- processes ----------------------------------------------------------------------------------------
+
+
+def _spawn(directory: Path) -> int:
+    """Start attempt.py in a session of its own: no signal to the controller's terminal reaches it."""
+    path = os.path.realpath(directory)
+    complaints = str(directory / "stderr")
+    return os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-I", "-S", attempt.__file__, path],
+        {**os.environ, processes.MARK: path},
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, complaints, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+        setsigmask=[],
+    )
+
+
+def _pidfd(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise
+    except OSError:  # an old kernel, or no descriptor left: `_sleep` does without
+        return None
+
+
+def _sleep(running: Iterable[_Process], seconds: float) -> None:
+    """Return when one of the processes ends, at the latest after some seconds."""
+    poll = select.poll()
+    for process in running:
+        if process.pidfd is None:
+            seconds = min(seconds, _WITHOUT_PIDFD)
+        else:
+            poll.register(process.pidfd, select.POLLIN)
+    poll.poll(math.ceil(min(seconds, _LONGEST_SLEEP) * 1000))
+
+
+# --- observations of what is gone ---------------------------------------------------------------------
+
+
+def _rejected(request: AttemptRequest, reason: str) -> Observation:
+    return _lost(request, 0.0, f"rejected: {reason}")
+
+
+def _lost(request: AttemptRequest, elapsed: float | None, reason: str) -> Observation:
+    return Observation(request.attempt, AttemptState.LOST, elapsed=elapsed, reason=reason)
+
+
+def _bury(request: AttemptRequest, record: AttemptRecord | None, most: float) -> Observation:
+    """Declare lost what was claimed and is gone, after ending what it left; charge an upper bound."""
+    survivors = _end_survivors(request.directory)
+    if survivors is None:
+        reason = f"its processes do not die: end them ({processes.marked(str(request.directory))})"
+        return Observation(request.attempt, AttemptState.UNKNOWN, reason=reason)
+    if record is None:  # which is written before anything is started
+        return _lost(request, 0.0, f"it ended before it started anything; see {request.directory / 'stderr'}")
+    now = time.time()
+    seen = now if survivors else files.last_sign_of_life(request.directory) + attempt.HEARTBEAT
+    elapsed = min(max(0.0, min(seen, now) - record.started), most)
+    what = f"it left {survivors} processes, ended now" if survivors else "from its last sign of life"
+    return _lost(request, elapsed, f"its owner was killed; charged at most {elapsed:.0f} s ({what})")
+
+
+def _end_survivors(directory: Path) -> int | None:
+    """Kill what an attempt left; return how many there were, None if they do not die."""
+    ended: set[int] = set()
+    deadline = time.monotonic() + processes.KILL_WAIT
+    while pids := processes.marked(os.path.realpath(directory)):
+        if time.monotonic() > deadline:
+            return None
+        ended.update(pids)
+        for pid in pids:
+            processes.kill(pid, processes.SIGKILL)
+        time.sleep(0.01)
+    return len(ended)

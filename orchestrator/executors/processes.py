@@ -1,0 +1,179 @@
+"""Linux processes of one attempt: who they are, waiting for them, ending all of them.
+
+Imported by ``attempt.py``, so it too avoids everything that is slow to import.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+
+# The module behind `signal`, without the enum classes that take 4 ms to build.
+_signal = __import__("_signal")
+
+SIGTERM: int = _signal.SIGTERM
+SIGKILL: int = _signal.SIGKILL
+MARK = "ORCHESTRATOR_ATTEMPT"  # in the environment of everything an attempt starts: its directory
+TERM_GRACE = 3.0  # seconds from SIGTERM to SIGKILL
+KILL_WAIT = 4.0  # seconds to wait for processes to die of SIGKILL
+
+_CANCEL = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP)
+_WATCHED = (_signal.SIGCHLD, *_CANCEL)
+_GONE = (FileNotFoundError, ProcessLookupError)  # what reading /proc/PID says of a process that ended
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def block_signals() -> None:
+    """Make the signals that `wait_for` watches wait for it."""
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # where it is ignored, no child has an exit code
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, _WATCHED)
+
+
+def restore_signals() -> None:
+    """Give a child, before it executes a program, the signals as a shell would."""
+    for signal in (_signal.SIGPIPE, _signal.SIGXFSZ):  # which Python ignores
+        _signal.signal(signal, _signal.SIG_DFL)
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _WATCHED)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends (child subreaper)."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with(parent: int, signal: int) -> bool:
+    """Get a signal when the parent dies; false if it is dead already."""
+    _prctl(_PR_SET_PDEATHSIG, signal)
+    return os.getppid() == parent
+
+
+def identity(*pids: int) -> dict[str, object]:
+    """Describe processes so that a recycled pid, another boot or another container is not mistaken."""
+    return {
+        "host": os.uname().nodename,
+        "boot": read_text("/proc/sys/kernel/random/boot_id").strip(),
+        "namespace": os.readlink("/proc/self/ns/pid"),
+        "processes": [[pid, start_time(pid)] for pid in pids],
+    }
+
+
+def is_running(pid: int, start_ticks: int) -> bool:
+    """Tell whether the process that got this pid at that time (clock ticks since boot) still runs."""
+    try:
+        state, ticks, _ = _stat(pid)
+    except _GONE:
+        return False
+    return ticks == start_ticks and state not in "ZX"
+
+
+def start_time(pid: int) -> int:
+    """Return when a process started, in clock ticks since boot; raise ``OSError`` if it is gone."""
+    return _stat(pid)[1]
+
+
+def _stat(pid: int) -> tuple[str, int, int]:
+    """Return state, start time in clock ticks and parent of a process."""
+    fields = read_text(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return fields[0], int(fields[19]), int(fields[1])
+
+
+def descendants() -> list[int]:
+    """Return every process below this one."""
+    children: dict[int, list[int]] = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            children.setdefault(_stat(int(name))[2], []).append(int(name))
+        except _GONE:
+            continue  # since the listing
+    found = children.get(os.getpid(), [])
+    for pid in found:
+        found += children.get(pid, [])
+    return found
+
+
+def _prctl(option: int, value: int) -> None:
+    if _libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl({option}, {value}) failed")
+
+
+def kill(pid: int, signal: int) -> None:
+    """Send a signal to a process that may be gone."""
+    try:
+        os.kill(pid, signal)
+    except (ProcessLookupError, PermissionError):
+        pass  # gone, or it changed its user: nothing more can be done
+
+
+def _reap(ended: dict[int, int]) -> bool:
+    """Collect exit codes (128 + n for signals) by pid; return whether children are left."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return False
+        if pid == 0:
+            return True
+        code = os.waitstatus_to_exitcode(status)
+        ended[pid] = code if code >= 0 else 128 - code
+
+
+def wait_for(pid: int, deadline: float, ended: dict[int, int]) -> str:
+    """Return "ended", "deadline" or "cancelled", whichever happens first to a child."""
+    while True:
+        _reap(ended)
+        if pid in ended:
+            return "ended"
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            return "deadline"
+        signal = _signal.sigtimedwait(_WATCHED, remaining)
+        if signal is not None and signal.si_signo in _CANCEL:
+            return "cancelled"
+
+
+def end_all(ended: dict[int, int], grace: float) -> int:
+    """End every descendant (orphans too, this is a subreaper); return how many there were."""
+    if not _reap(ended):
+        return 0
+    victims = set(descendants())
+    if grace:
+        # Only who is there now: what a handler of SIGTERM starts for its cleanup has until SIGKILL.
+        for pid in victims:
+            kill(pid, SIGTERM)
+        deadline = time.monotonic() + grace
+        while _reap(ended) and (remaining := deadline - time.monotonic()) > 0:
+            _signal.sigtimedwait((_signal.SIGCHLD,), remaining)
+    deadline = time.monotonic() + KILL_WAIT
+    while _reap(ended) and time.monotonic() < deadline:
+        for pid in descendants():
+            victims.add(pid)
+            kill(pid, SIGKILL)
+        _signal.sigtimedwait((_signal.SIGCHLD,), 0.02)  # and look again: they may have forked meanwhile
+    return len(victims)
+
+
+def read_text(path: str) -> str:
+    """Return the content of a file; bytes that are not UTF-8 are replaced."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def marked(directory: str) -> list[int]:
+    """Return the processes that an attempt started, by the directory in their environment.
+
+    This finds what outlived its owners, whoever adopted it; only a program that also clears its
+    environment escapes.
+    """
+    mark = f"{MARK}={directory}".encode(errors="surrogateescape")
+    found: list[int] = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if mark in file.read().split(b"\0"):
+                    found.append(int(name))
+        except (*_GONE, PermissionError):
+            continue  # since the listing; or it is somebody else's
+    return found
