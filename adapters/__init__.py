@@ -1,4 +1,4 @@
-"""Application adapters: one file per application. They import `orchestrator.types` and nothing else of ours."""
+"""Application adapters: one file per application, pure functions on top of `orchestrator.types` alone."""
 
 # Other distributions install a top-level ``adapters`` too; the registry looks for this mark.
 MEASUREMENT_ORCHESTRATOR = True

@@ -1,0 +1,91 @@
+"""LAMMPS: molecular dynamics. Brings its own input (a melting Lennard-Jones crystal) unless given one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from adapters import common
+from adapters.common import Settings
+from orchestrator.types import Application, Sample
+
+_INPUT_NAME = "in.melt"
+_INPUT = """\
+# A face-centred cubic crystal of Lennard-Jones particles melts; x * y * z unit cells of four atoms.
+units         lj
+lattice       fcc 0.8442
+region        domain block 0 ${x} 0 ${y} 0 ${z}
+create_box    1 domain
+create_atoms  1 box
+mass          1 1.0
+velocity      all create 3.0 20250101
+pair_style    lj/cut 2.5
+pair_coeff    1 1 1.0 1.0
+neighbor      0.3 bin
+neigh_modify  every 20 delay 0 check no
+fix           motion all nve
+run           ${steps}
+"""
+_LOOP = re.compile(r"^Loop time of (\S+) on (\d+) procs for (\d+) steps with (\d+) atoms", re.MULTILINE)
+_SECTION = re.compile(
+    r"^(\w+) +\| *([\d.e+-]*) *\| *([\d.e+-]+) *\| *([\d.e+-]*) *\|[^|]*\|[^|]*$", re.MULTILINE
+)
+
+
+def _plan(settings: Settings) -> list[str]:
+    common.ranks(settings)
+    source = str(settings.get("input", _INPUT_NAME))
+    if "input" in settings and not source.startswith("/"):
+        raise ValueError(
+            f"input {source!r} must be an absolute path: every attempt runs in its own directory"
+        )
+    numbers = {name: common.positive(settings, name, default) for name, default in _DEFAULTS.items()}
+    variables = [text for name, number in numbers.items() for text in ("-var", name, str(number))]
+    threads = common.threads(settings)
+    suffix = ["-sf", "omp", "-pk", "omp", str(threads)] if threads > 1 else []
+    return ["-in", source, "-log", "none", *variables, *suffix]
+
+
+_DEFAULTS = {"x": 10, "y": 10, "z": 10, "steps": 100}
+
+
+def _output(texts: Mapping[str, str]) -> list[Sample]:
+    """Read loop times and the breakdown below each; an input with several runs yields their sums."""
+    text = common.output_text(texts, r"^ERROR")
+    common.only(r"^LAMMPS \(", text, "banner 'LAMMPS (version)'")
+    loops = list(_LOOP.finditer(text))
+    if not loops:
+        raise ValueError("the output has no 'Loop time of'")
+    ends = [match.start() for match in loops[1:]] + [len(text)]
+    totals: dict[tuple[str, str], float] = {("loop", "value"): sum(float(match[1]) for match in loops)}
+    for match, end in zip(loops, ends, strict=True):
+        for section in _SECTION.finditer(text, match.end(), end):
+            for column, aggregate in ((2, "min"), (3, "mean"), (4, "max")):
+                if section[column]:
+                    key = (f"loop->{section[1]}", aggregate)
+                    totals[key] = totals.get(key, 0.0) + float(section[column])
+    if ("loop->Pair", "mean") not in totals:
+        raise ValueError("the output has no 'MPI task timing breakdown' with a section Pair")
+    return [common.seconds(callpath, value, aggregate) for (callpath, aggregate), value in totals.items()]
+
+
+APPLICATION = Application(
+    name="lammps",
+    description="LAMMPS, classical molecular dynamics (a melting Lennard-Jones crystal unless input is set)",
+    parameters={
+        "p": common.RANKS,
+        "t": common.THREADS,
+        "x": "unit cells of four atoms in x (-var x, default 10)",
+        "y": "unit cells in y (-var y, default 10)",
+        "z": "unit cells in z (-var z, default 10)",
+        "steps": "time steps (-var steps, default 100)",
+        "input": "absolute path of another input, which gets x, y, z and steps as variables",
+    },
+    required=("p",),
+    ranks=common.ranks,
+    threads=common.threads,
+    arguments=_plan,
+    check=common.refusal(_plan),
+    output=_output,
+    files=lambda settings: {} if "input" in settings else {_INPUT_NAME: _INPUT},
+)
