@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,13 @@ class Entry:
     event: events.Event
 
 
+class TornLine(ValueError):
+    """A line whose checksum does not match."""
+
+
+Boundary = Callable[[str, Sequence[Entry]], None]
+
+
 def encode(entry: Entry) -> bytes:
     """Return the line of an entry, with its newline."""
     body = json.dumps(
@@ -58,13 +66,15 @@ def decode(line: bytes) -> Entry:
 
     Raises
     ------
+    TornLine
+        If the line is torn or was altered.
     ValueError
-        If the line is torn, altered, or of a schema that this version does not know.
+        If it is of a schema, or holds an event, that this version does not know.
     """
     line = line.rstrip(b"\n")
     body, checksum = line[:-_CHECKSUM_LENGTH], line[-_CHECKSUM_LENGTH:]
     if checksum != (_CHECKSUM % zlib.crc32(body)).encode():
-        raise ValueError("its checksum does not match: the line is torn or was altered")
+        raise TornLine("its checksum does not match: the line is torn or was altered")
     data: dict[str, Any] = json.loads(body + b"}")
     if data["schema"] > events.SCHEMA:
         raise ValueError(
@@ -78,7 +88,7 @@ def decode(line: bytes) -> Entry:
     return Entry(data["sequence"], data["time"], event)
 
 
-def read(path: Path) -> list[Entry]:
+def read(path: Path) -> Iterator[Entry]:
     """Read a journal without locking it; a torn last line, being written or left by a crash, is ignored.
 
     Raises
@@ -86,31 +96,34 @@ def read(path: Path) -> list[Entry]:
     JournalError
         If the file cannot be read, or a line before the last is damaged or out of sequence.
     """
-    return _scan(path)[0]
+    for entry, _ in _scan(path):
+        yield entry
 
 
-def _scan(path: Path) -> tuple[list[Entry], int]:
-    """Return the entries and the length in bytes of the intact part."""
+def _scan(path: Path) -> Iterator[tuple[Entry, int]]:
+    """Yield the entries of the intact part, each with the offset of its end."""
+    end = 0
+    damage = ""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if damage:  # and it is not the last line
+                    raise JournalError(_damaged(path, number - 1, damage))
+                try:
+                    entry = decode(line)
+                except TornLine as error:
+                    damage = str(error)
+                    continue
+                except ValueError as error:
+                    raise JournalError(_damaged(path, number, str(error))) from error
+                if not line.endswith(b"\n"):
+                    return
+                if entry.sequence != number:
+                    raise JournalError(_damaged(path, number, f"its sequence number is {entry.sequence}"))
+                end += len(line)
+                yield entry, end
     except OSError as error:
         raise JournalError(f"cannot read the journal {path}: {error.strerror}") from error
-    lines = content.split(b"\n")
-    complete = lines[:-1]  # what follows the last newline is a torn append
-    entries: list[Entry] = []
-    length = 0
-    for number, line in enumerate(complete, start=1):
-        try:
-            entry = decode(line)
-        except ValueError as error:
-            if number == len(complete):
-                break  # blocks of the last append that never reached the disk
-            raise JournalError(_damaged(path, number, str(error))) from error
-        if entry.sequence != number:
-            raise JournalError(_damaged(path, number, f"its sequence number is {entry.sequence}"))
-        entries.append(entry)
-        length += len(line) + 1
-    return entries, length
 
 
 def _damaged(path: Path, line: int, reason: str) -> str:
@@ -127,15 +140,16 @@ class Journal:
     ----------
     directory
         The campaign directory; must exist.
-    after_append
-        Called with the entries after each append; tests use it to end the process there.
+    boundary
+        Called with ``"before"`` or ``"after"`` and the entries around each append; tests end the process
+        there.
     """
 
-    def __init__(self, directory: Path, after_append: Callable[[Sequence[Entry]], None] | None = None):
+    def __init__(self, directory: Path, boundary: Boundary | None = None):
         self.path = directory / FILE_NAME
         self._holder = directory / "controller.json"
         self._lock = FileLock(directory / "controller.lock")
-        self._after_append = after_append or (lambda entries: None)
+        self._boundary = boundary or (lambda moment, entries: None)
         self._descriptor = -1
         self._sequence = 0
         self._length = 0
@@ -143,14 +157,6 @@ class Journal:
 
     def __enter__(self) -> Journal:
         self._acquire()
-        try:
-            self._entries, self._length = _scan(self.path) if self.path.exists() else ([], 0)
-            self._sequence = len(self._entries)
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-            self._repair()
-        except BaseException:
-            self._release()
-            raise
         return self
 
     def __exit__(
@@ -197,9 +203,16 @@ class Journal:
             self.repaired_bytes = size - self._length
 
     def entries(self) -> Iterator[Entry]:
-        """Yield the entries that were there on opening, once."""
-        entries, self._entries = self._entries, []
-        yield from entries
+        """Yield the entries that are there, then repair a torn tail and be ready to append."""
+        if self.path.exists():
+            for entry, end in _scan(self.path):
+                self._sequence, self._length = entry.sequence, end
+                yield entry
+        try:
+            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._repair()
+        except OSError as error:
+            raise JournalError(f"cannot open the journal {self.path}: {error.strerror}") from error
 
     def append(self, new: Sequence[events.Event], time: float, durable: bool = True) -> list[Entry]:
         """Append events in one write; durable when it returns unless ``durable`` is false.
@@ -209,8 +222,11 @@ class Journal:
         JournalWriteError
             If they could not be written; the journal is then as it was before.
         """
+        if self._descriptor < 0:
+            deque(self.entries(), maxlen=0)
         entries = [Entry(self._sequence + i, time, event) for i, event in enumerate(new, start=1)]
         content = b"".join(encode(entry) for entry in entries)
+        self._boundary("before", entries)
         try:
             _write_all(self._descriptor, content)
             if durable:
@@ -223,7 +239,7 @@ class Journal:
             ) from error
         self._sequence += len(entries)
         self._length += len(content)
-        self._after_append(entries)
+        self._boundary("after", entries)
         return entries
 
     def _undo(self) -> None:

@@ -14,7 +14,7 @@ from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
 from orchestrator.errors import CampaignError, JournalError
 from orchestrator.executors.base import Executor
-from orchestrator.journal import Entry, Journal
+from orchestrator.journal import Boundary, Journal
 from orchestrator.state import State
 
 CAMPAIGN_FILE = "campaign.yaml"
@@ -25,11 +25,11 @@ _CHANGEABLE = frozenset({"stop", "executor", "retries", "strategy", "model", "va
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Who listens to entries, who may interrupt; ``after_append`` is for tests that end the process."""
+    """Who listens to entries, who may interrupt; ``boundary`` (see `Journal`) is for tests of crashes."""
 
     listen: loop.Listener = lambda entry, state: None
     interrupted: Callable[[], bool] = lambda: False
-    after_append: Callable[[Sequence[Entry]], None] | None = None
+    boundary: Boundary | None = None
 
 
 def holds_campaign(directory: Path) -> bool:
@@ -50,7 +50,7 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     """
     built = assembly.assemble(chosen)
     directory.mkdir(parents=True, exist_ok=True, mode=0o755)
-    with Journal(directory, hooks.after_append) as opened:
+    with Journal(directory, hooks.boundary) as opened:
         known = state.replay(opened.entries())
         executor = assembly.executor(chosen, directory, known.time)
         first = _changed(built, known) if known.id else _begun(built, directory, executor)

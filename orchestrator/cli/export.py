@@ -1,0 +1,31 @@
+"""Write a campaign's measurements, every repetition, for other tools."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from orchestrator.cli import inputs
+from orchestrator.errors import CampaignError
+from orchestrator.report import export
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    inputs.add_inputs(parser)
+    parser.add_argument("--format", required=True, choices=export.FORMATS, help="what to write")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="where to (default: standard output)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    content = export.export(inputs.read(arguments), arguments.format)
+    if arguments.output is None:
+        sys.stdout.buffer.write(content)
+        return 0
+    try:
+        arguments.output.write_bytes(content)
+    except OSError as error:
+        raise CampaignError(f"cannot write {arguments.output}: {error.strerror}") from error
+    return 0

@@ -1,0 +1,53 @@
+"""Measurements from what a command is given: a campaign directory, or files of any known format."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from orchestrator import session, state
+from orchestrator.cli.common import names_of
+from orchestrator.errors import CampaignError
+from orchestrator.readers.load import load
+from orchestrator.types import Measurements
+
+
+def add_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add the inputs, and what to take from Score-P profiles."""
+    parser.add_argument(
+        "inputs",
+        metavar="INPUT",
+        nargs="+",
+        type=Path,
+        help="a campaign directory; or files and folders: Extra-P text, JSON, JSON Lines, CUBE sets, CSV",
+    )
+    parser.add_argument(
+        "--aggregate",
+        choices=("mean", "max", "sum", "min"),
+        default="mean",
+        help="how the ranks of a CUBE profile become one value (default mean)",
+    )
+    parser.add_argument("--inclusive", action="store_true", help="inclusive values of CUBE profiles")
+
+
+def read(arguments: argparse.Namespace) -> Measurements:
+    """Return the measurements that the arguments name.
+
+    Raises
+    ------
+    CampaignError
+        For several campaign directories, or one together with files.
+    ReadError, JournalError
+        For inputs that cannot be read.
+    """
+    paths: list[Path] = arguments.inputs
+    campaigns = [path for path in paths if path.is_dir() and session.holds_campaign(path)]
+    if not campaigns:
+        return load(paths, aggregate=arguments.aggregate, inclusive=arguments.inclusive)
+    if len(paths) > 1:
+        raise CampaignError(
+            f"{campaigns[0]} is a campaign directory: give it alone, or export campaigns to files "
+            "(orchestrator export DIR --format extrap-jsonl) and give those together"
+        )
+    chosen = session.load(campaigns[0])
+    return state.measurements(session.replayed(campaigns[0]), names_of(chosen.parameters))

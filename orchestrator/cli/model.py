@@ -1,0 +1,72 @@
+"""Fit models to existing measurements: campaign directories, Extra-P files, CUBE sets, CSV tables."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+
+from orchestrator import registry
+from orchestrator.cli import common, inputs
+from orchestrator.errors import CampaignError
+from orchestrator.models.base import Model
+from orchestrator.report.models_document import describe
+from orchestrator.report.status import models_table
+from orchestrator.types import Measurements
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    inputs.add_inputs(parser)
+    parser.add_argument(
+        "--predict",
+        metavar="POINT",
+        action="append",
+        default=[],
+        help="predict there, with a 90 %% interval, e.g. --predict p=1024,s=35 (repeatable)",
+    )
+    parser.add_argument("--metric", action="append", help="model only this metric (repeatable)")
+    parser.add_argument("--callpath", action="append", help="only call paths with this text (repeatable)")
+    parser.add_argument("--modeler", default="pmnf", choices=registry.names("model"))
+    common.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    known = inputs.read(arguments)
+    points = [common.parse_point(text, known.parameters) for text in arguments.predict]
+    chosen = _select(known, arguments.metric, arguments.callpath)
+    models: tuple[Model, ...] = registry.load("model", arguments.modeler)()(chosen)
+    described = [describe(model, points) for model in models]
+    if arguments.json:
+        common.print_json({"models": described})
+        return 0
+    console = Console()
+    console.print(models_table(described))
+    for item in described:
+        for prediction in item["predictions"][1:]:
+            where = ", ".join(f"{name}={value}" for name, value in prediction["point"].items())
+            console.print(
+                f"{item['callpath']} {item['metric']} at {where}: {prediction['value']:.4g} "
+                f"[{prediction['low']:.4g}, {prediction['high']:.4g}]",
+                markup=False,
+            )
+    for item in described:
+        for note in item["notes"]:
+            console.print(f"note: {item['callpath']} {item['metric']}: {note}", markup=False, style="dim")
+    return 0
+
+
+def _select(known: Measurements, metrics: list[str] | None, callpaths: list[str] | None) -> Measurements:
+    items = tuple(
+        item
+        for item in known.items
+        if (metrics is None or item.metric in metrics)
+        and (callpaths is None or any(text in item.callpath for text in callpaths))
+    )
+    if not items:
+        raise CampaignError(
+            f"nothing to model: the inputs have the metrics {', '.join(known.metrics())} at "
+            f"{len({item.callpath for item in known.items})} call paths"
+        )
+    return Measurements(known.parameters, items)

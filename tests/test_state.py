@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator import events
+from orchestrator.journal import Entry
+from orchestrator.state import ELAPSED, WHOLE_RUN, State, apply, measurements, repetitions, replay
+from orchestrator.types import Attempt, Point, Run
+
+RUNS = tuple(Run(Point.of(p=p, n=n), "time", k) for p in (2, 16) for n in (5, 10) for k in (1, 2))
+
+
+def measured(run: Run, value: float) -> list[events.Event]:
+    attempt = Attempt(run)
+    return [
+        events.AttemptIntended(attempt, "x", 1, 10.0, 10.0),
+        events.AttemptFinished(attempt, value, value, {"time": {"main": value}}),
+    ]
+
+
+def history(order: list[Run]) -> list[events.Event]:
+    values = {run: float(index) for index, run in enumerate(RUNS)}
+    proposed = events.RoundProposed(1, tuple(order), ("",) * len(order))
+    return [proposed, *(event for run in order for event in measured(run, values[run]))]
+
+
+@given(st.permutations(RUNS))
+def test_measurements_do_not_depend_on_the_order_in_which_runs_finished(order: list[Run]) -> None:
+    entries = [Entry(i, float(i), event) for i, event in enumerate(history(order), start=1)]
+    found = measurements(replay(entries), ("p", "n"))
+    assert found == measurements(
+        replay([Entry(i, float(i), e) for i, e in enumerate(history(list(RUNS)), start=1)]), ("p", "n")
+    )
+    elapsed, main = found.items
+    assert (elapsed.callpath, elapsed.metric) == (WHOLE_RUN, ELAPSED)
+    assert main.values[Point.of(p=2, n=5)] == (0.0, 1.0)
+    assert list(main.values) == [Point.of(p=p, n=n) for p in (2, 16) for n in (5, 10)]
+
+
+def test_replay_is_the_same_in_one_go_or_in_parts() -> None:
+    entries = [Entry(i, float(i), event) for i, event in enumerate(history(list(RUNS)), start=1)]
+    for cut in range(len(entries) + 1):
+        assert replay(entries[cut:], replay(entries[:cut])) == replay(entries)
+
+
+def test_apply_leaves_the_old_state_alone() -> None:
+    before = replay([Entry(1, 1.0, history(list(RUNS))[0])])
+    snapshot = dict(before.runs)
+    apply(before, history(list(RUNS))[1], 2.0)
+    assert dict(before.runs) == snapshot and not before.in_flight
+
+
+def test_the_validation_run_is_never_among_the_measurements() -> None:
+    run = Run(Point.of(p=99, n=99))
+    state = replay([Entry(i, float(i), e) for i, e in enumerate(history(list(RUNS)), start=1)])
+    for event in (events.ValidationProposed(run), *measured(run, 7.0)):
+        state = apply(state, event, 99.0)
+    assert run.point not in measurements(state, ("p", "n")).points
+    assert run.point not in repetitions(state)
+
+
+def test_costs_add_up() -> None:
+    state = replay([Entry(i, float(i), e) for i, e in enumerate(history(list(RUNS)), start=1)])
+    assert state.spent == sum(item.cost for item in state.runs.values()) == sum(range(len(RUNS)))
+    assert State().spent == 0
