@@ -117,6 +117,9 @@ def read_parquet(content: bytes, source: str, parameters: Sequence[str] | None =
 
 def _layout(names: list[str], where: str, parameters: Sequence[str] | None) -> _Layout:
     columns = {name: index for index, name in enumerate(names)}
+    if names[0] == "":
+        del columns[""]  # the row numbers that pandas writes by default
+        names = names[1:]
     if len(columns) != len(names) or "" in columns:
         raise ReadError(f"{where}: every column needs a name of its own; found {', '.join(map(repr, names))}")
     missing = [name for name in parameters or () if name not in columns]

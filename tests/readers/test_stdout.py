@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import ReadError
+from orchestrator.readers import stdout
+from orchestrator.types import Application, Sample
+
+
+def application(
+    samples: list[Sample] | None = None, *patterns: str, error: Exception | None = None
+) -> Application:
+    def output(texts: Mapping[str, str]) -> list[Sample]:
+        if error:
+            raise error
+        return samples or []
+
+    return Application("demo", "", {}, lambda s: 1, lambda s: [], output, output_files=patterns)
+
+
+def texts_of(directory: Path, *patterns: str) -> dict[str, str]:
+    seen: dict[str, str] = {}
+
+    def output(texts: Mapping[str, str]) -> list[Sample]:
+        seen.update(texts)
+        return [Sample("main", "time", 1.0)]
+
+    stdout.read(
+        directory, Application("demo", "", {}, lambda s: 1, lambda s: [], output, output_files=patterns)
+    )
+    return seen
+
+
+def test_the_application_sees_stdout_stderr_and_its_output_files(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("out")
+    (tmp_path / "stderr").write_text("err")
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.yaml").write_text("a: 1")
+    (tmp_path / "other").write_text("no")
+    assert texts_of(tmp_path, "logs/*.yaml", "**/a.*") == {
+        "stdout": "out",
+        "stderr": "err",
+        "logs/a.yaml": "a: 1",
+    }
+
+
+def test_a_missing_stderr_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("out")
+    assert texts_of(tmp_path)["stderr"] == ""
+
+
+def test_undecodable_bytes_are_replaced(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_bytes(b"time \xff 1")
+    assert texts_of(tmp_path)["stdout"] == "time \N{REPLACEMENT CHARACTER} 1"
+
+
+def test_of_a_huge_file_beginning_and_end_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdout, "LIMIT", 20)
+    (tmp_path / "stdout").write_text("0123456789" + "x" * 50 + "abcdefghij")
+    assert texts_of(tmp_path)["stdout"] == "0123456789\n[50 bytes left out]\nabcdefghij"
+    (tmp_path / "stdout").write_text("x" * 20)
+    assert texts_of(tmp_path)["stdout"] == "x" * 20
+
+
+def test_too_many_output_files_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("")
+    for number in range(stdout.MOST_FILES + 1):
+        (tmp_path / f"{number}.log").touch()
+    with pytest.raises(ReadError, match=r"101 output files match \*\.log"):
+        texts_of(tmp_path, "*.log")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1e-9])
+def test_impossible_values_are_refused_with_call_path_and_value(tmp_path: Path, value: float) -> None:
+    (tmp_path / "stdout").write_text("")
+    with pytest.raises(ReadError, match=rf"stdout: time \(value\) at main is {value}"):
+        stdout.read(tmp_path, application([Sample("main", "time", value)]))
+
+
+def test_zero_is_a_possible_value(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("")
+    assert stdout.read(tmp_path, application([Sample("main", "time", 0.0)])) == [Sample("main", "time", 0.0)]
+
+
+def test_what_the_application_misses_is_told_with_file_and_reason(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("")
+    with pytest.raises(ReadError, match=r"stdout: demo: no line 'Elapsed time'"):
+        stdout.read(tmp_path, application(error=ValueError("no line 'Elapsed time'")))
+
+
+def test_the_files_read_are_named_where_there_are_several(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("")
+    (tmp_path / "a.yaml").write_text("")
+    with pytest.raises(ReadError, match=r"\(stdout, a\.yaml\): demo: no CG time"):
+        stdout.read(tmp_path, application(None, "*.yaml", error=ValueError("no CG time")))
+
+
+@pytest.mark.parametrize(
+    "error", [IndexError("list index"), ZeroDivisionError("x"), AttributeError("group"), TypeError("None")]
+)
+def test_output_that_breaks_the_parser_fails_the_attempt_only(tmp_path: Path, error: Exception) -> None:
+    (tmp_path / "stdout").write_text("")
+    with pytest.raises(ReadError, match=f"demo: {type(error).__name__}: "):
+        stdout.read(tmp_path, application(error=error))
+
+
+def test_no_values_at_all_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("")
+    with pytest.raises(ReadError, match="no values found"):
+        stdout.read(tmp_path, application())
