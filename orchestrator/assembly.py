@@ -240,11 +240,12 @@ def script(assembly: Assembly, point: Point, resources: Resources) -> str:
         executable=campaign.executable,
         settings=campaign.values(point),
         resources=resources,
-        launcher=launcher_for(campaign.executable, options.launcher, options.name),
+        launcher=launcher_for(campaign.executable, options.launcher, options.name, resources),
         template=template.read_text(),
         prologue=options.prologue,
         environment=options.environment,
         profiler=campaign.measure.profiler,
+        source=str(template),
     )
 
 

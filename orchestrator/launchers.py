@@ -1,0 +1,167 @@
+"""Which command starts parallel programs here. Looks at the machine, so that `templates` need not."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from orchestrator.errors import CampaignError
+from orchestrator.types import Resources
+
+Flavour = Literal["openmpi", "mpich", "unknown"]
+
+_NAMES = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.hydra")
+_PATIENCE = 10.0  # seconds for a program to print its version
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """A command found on this machine: ``kind`` is ``openmpi``, ``mpich``, ``srun``, ``unknown`` or ``none``.
+
+    ``slots`` are the ranks that Open MPI places without being told to oversubscribe.
+    """
+
+    kind: Flavour | Literal["srun", "none"]
+    path: str = ""
+    mpi: str = ""
+    root: bool = False
+    slots: int = 1
+
+    def pattern(self, resources: Resources) -> str:
+        """Return the command for `templates.launch_script`, with its ``{placeholders}``. Pure."""
+        return " ".join(self._words(resources))
+
+    def _words(self, resources: Resources) -> Iterator[str]:
+        command = shlex.quote(self.path.replace("{", "{{").replace("}", "}}"))
+        if self.kind == "none":
+            return
+        if self.kind == "srun":
+            yield from (command, "--ntasks={ranks}", "--cpus-per-task={threads}", "--export=ALL")
+            yield from ("--cpu-bind=verbose", "--kill-on-bad-exit=1")
+            if self.mpi:
+                yield f"--mpi={self.mpi}"
+            return
+        if self.kind == "openmpi" and self.root:
+            yield from ("env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+        yield from (command, "-n", "{ranks}")
+        if self.kind == "openmpi":
+            # By itself it binds every program to the same first cores, and all threads of a rank to one core.
+            yield from ("--bind-to", "none")
+            if resources.ranks > self.slots:
+                yield "--oversubscribe"
+
+
+def launcher_for(executable: str, configured: str | None, executor_name: str, resources: Resources) -> str:
+    """Return the launcher for `templates.launch_script`: the configured one, else what this machine has.
+
+    Raises
+    ------
+    CampaignError
+        If several ranks are wanted and nothing here can start them.
+    """
+    if configured is not None:
+        return configured
+    found = detect(executable, executor_name)
+    if found.kind == "none" and resources.ranks > 1:
+        raise CampaignError(
+            f"no mpiexec beside {executable} or on PATH to start {resources.ranks} ranks: install the MPI "
+            "that the executable was built with, or set executor.launcher"
+        )
+    return found.pattern(resources)
+
+
+@cache
+def detect(executable: str, executor_name: str = "local") -> Launcher:
+    """Find what starts this executable.
+
+    Locally, of the ``mpiexec`` beside the executable (or beside what its name links to) and those on
+    ``PATH``, the first one that belongs to the MPI library the executable is linked with; where that
+    cannot be told (a script, a static program), the first. Under Slurm ``srun``, if it speaks the process
+    management interface of that library, else ``mpiexec``, which starts its ranks through Slurm, too.
+    """
+    flavour = linked_mpi(executable)
+    local = _local(executable, flavour)
+    srun = shutil.which("srun")
+    if executor_name != "slurm" or (srun is None and local.kind != "none"):
+        return local
+    spoken = _interfaces(srun) if srun else ()
+    wanted = {"openmpi": "pmix", "mpich": "pmi2", "unknown": ""}[flavour]
+    if wanted and spoken and wanted not in spoken and local.kind == flavour:
+        return local
+    return Launcher("srun", srun or "srun", wanted if wanted in spoken else "")
+
+
+def _local(executable: str, flavour: Flavour) -> Launcher:
+    found = [(path, flavour_of(path)) for path in _candidates(executable)]
+    for path, kind in [pair for pair in found if flavour in (pair[1], "unknown")] + found:
+        return Launcher(kind, path, root=os.geteuid() == 0, slots=_physical_cores())
+    return Launcher("none")
+
+
+def _candidates(executable: str) -> list[str]:
+    beside = []
+    if os.sep in executable:
+        path = Path(executable)
+        beside = [path.parent, path.resolve().parent]
+    folders = [*beside, *map(Path, os.get_exec_path())]
+    paths = [str(folder / name) for folder in folders for name in _NAMES]
+    return list(dict.fromkeys(path for path in paths if shutil.which(path)))
+
+
+@cache
+def flavour_of(mpiexec: str) -> Flavour:
+    """Tell whose ``mpiexec`` this is from what ``--version`` prints."""
+    text = _output(mpiexec, "--version")
+    if re.search(r"Open MPI|OpenRTE|PRRTE|prterun", text):
+        return "openmpi"
+    # MPICH and what is derived from it (Intel MPI, MVAPICH) are started by Hydra.
+    return "mpich" if re.search(r"HYDRA|Intel\(R\) MPI|MVAPICH", text, re.IGNORECASE) else "unknown"
+
+
+@cache
+def linked_mpi(executable: str) -> Flavour:
+    """Tell which MPI library an executable is linked with.
+
+    The file names are part of the libraries' binary interfaces: Open MPI's is ``libmpi.so.40`` since 3.0,
+    that of MPICH and its derivatives ``libmpi.so.12`` (or ``libmpich``).
+    """
+    path = shutil.which(executable)
+    text = _output("ldd", path) if path else ""
+    if re.search(r"libmpi\.so\.(?:20|40)\b|libopen-rte", text):
+        return "openmpi"
+    return "mpich" if re.search(r"libmpi(?:fort|cxx)?\.so\.12\b|libmpich", text) else "unknown"
+
+
+@cache
+def _interfaces(srun: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"^\s*(\w+)\s*$", _output(srun, "--mpi=list"), re.MULTILINE))
+
+
+@cache
+def _physical_cores() -> int:
+    """Cores that this process may use, hyper-threads counted once, as Open MPI counts its slots."""
+    if not hasattr(os, "sched_getaffinity"):
+        return os.cpu_count() or 1
+    cores = set()
+    for number in os.sched_getaffinity(0):
+        topology = Path(f"/sys/devices/system/cpu/cpu{number}/topology/thread_siblings_list")
+        cores.add(topology.read_text() if topology.exists() else str(number))
+    return len(cores)
+
+
+def _output(*command: str) -> str:
+    try:
+        process = subprocess.run(
+            command, capture_output=True, text=True, timeout=_PATIENCE, stdin=subprocess.DEVNULL, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return process.stdout + process.stderr
