@@ -233,7 +233,7 @@ class Owners:
 
     def alive(self) -> tuple[int, ...] | None:
         """Return the pids of those that still run; None where that cannot be told from here."""
-        here = processes.identity()
+        here = processes.place()
         if self.host != here["host"]:
             return None
         if self.boot != here["boot"]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import select
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -232,9 +231,10 @@ def _spawn(directory: Path) -> int:
     """Start attempt.py in a session of its own: no signal to the controller's terminal reaches it."""
     path = os.path.realpath(directory)
     complaints = str(directory / "stderr")
+    command = attempt.command(path)
     return os.posix_spawn(
-        sys.executable,
-        [sys.executable, "-I", "-S", attempt.__file__, path],
+        command[0],
+        command,
         {**os.environ, processes.MARK: path},
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

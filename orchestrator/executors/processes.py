@@ -3,8 +3,6 @@
 Imported by ``attempt.py``, so it too avoids everything that is slow to import.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import time
@@ -50,14 +48,18 @@ def die_with(parent: int, signal: int) -> bool:
     return os.getppid() == parent
 
 
-def identity(*pids: int) -> dict[str, object]:
-    """Describe processes so that a recycled pid, another boot or another container is not mistaken."""
+def place() -> dict[str, object]:
+    """Describe where this process runs, so that another boot or another container is not mistaken."""
     return {
         "host": os.uname().nodename,
         "boot": read_text("/proc/sys/kernel/random/boot_id").strip(),
         "namespace": os.readlink("/proc/self/ns/pid"),
-        "processes": [[pid, start_time(pid)] for pid in pids],
     }
+
+
+def identity() -> list[int]:
+    """Return the pid of this process and when it started, so that a recycled pid is not mistaken."""
+    return [os.getpid(), start_time(os.getpid())]
 
 
 def is_running(pid: int, start_ticks: int) -> bool:
@@ -157,8 +159,18 @@ def end_all(ended: dict[int, int], grace: float) -> int:
 
 def read_text(path: str) -> str:
     """Return the content of a file; bytes that are not UTF-8 are replaced."""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
+    return _read(path).decode("utf-8", "replace")
+
+
+def _read(path: str) -> bytes:
+    file = os.open(path, os.O_RDONLY)  # `open` would make eight system calls for the three needed here
+    try:
+        chunks = []
+        while chunk := os.read(file, 65536):
+            chunks.append(chunk)
+        return b"".join(chunks)
+    finally:
+        os.close(file)
 
 
 def marked(directory: str) -> list[int]:
@@ -171,9 +183,8 @@ def marked(directory: str) -> list[int]:
     found: list[int] = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open(f"/proc/{name}/environ", "rb") as file:
-                if mark in file.read().split(b"\0"):
-                    found.append(int(name))
+            if mark in _read(f"/proc/{name}/environ").split(b"\0"):
+                found.append(int(name))
         except (*_GONE, PermissionError):
             continue  # since the listing; or it is somebody else's
     return found
