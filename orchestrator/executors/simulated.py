@@ -69,7 +69,11 @@ class _Job:
     outcome: str  # "ok", "crash", "lost", "hang"
     run: SimulatedRun
     started: float = math.inf
-    ends: float = math.inf
+    elapsed: float = math.inf  # not ends - started: that would round differently at another time
+
+    @property
+    def ends(self) -> float:
+        return self.started + self.elapsed
 
 
 class SimulatedExecutor:
@@ -115,7 +119,7 @@ class SimulatedExecutor:
             self._waiting.pop(request.attempt, None)
             job = self._running.pop(request.attempt, None)
             if job is not None:
-                self._over[request.attempt] = replace(job, outcome="crash", ends=self._clock)
+                self._over[request.attempt] = replace(job, outcome="crash", elapsed=self._clock - job.started)
         self._start_what_can()
 
     def wait(self, seconds: float) -> None:
@@ -150,9 +154,7 @@ class SimulatedExecutor:
                 break
             free -= job.request.resources.cores
             del self._waiting[attempt]
-            self._running[attempt] = replace(
-                job, started=self._clock, ends=self._clock + _duration(job, self._settings)
-            )
+            self._running[attempt] = replace(job, started=self._clock, elapsed=_duration(job, self._settings))
 
     def _advance(self, until: float) -> None:
         """Pass through every instant at which something ends or becomes ready, up to ``until``."""
@@ -192,7 +194,7 @@ def _duration(job: _Job, settings: SimulatedSettings) -> float:
 def _outcome(job: _Job) -> Observation:
     attempt = job.request.attempt
     handle = f"simulated:{attempt.id}"
-    elapsed = job.ends - job.started
+    elapsed = job.elapsed
     if job.outcome == "lost":
         return Observation(
             attempt, AttemptState.LOST, handle, elapsed=elapsed, reason="simulated node failure"

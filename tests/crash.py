@@ -1,0 +1,52 @@
+"""Campaigns in child processes that end themselves with SIGKILL at a chosen point of the journal."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrator import campaign, journal, session
+from orchestrator.journal import Entry
+
+
+def campaign_in_child(text: str, directory: Path, moment: str = "", append: int = 0) -> int:
+    """Run a campaign in a forked child; SIGKILL it ``before``, ``torn`` in or ``after`` the n-th append.
+
+    Returns the child's exit code, negative for a signal. ``append`` counts from 1; 0 never kills.
+    """
+    child = os.fork()
+    if child == 0:
+        code = 70
+        try:
+            chosen = campaign.loads(text, "test.yaml", Path.cwd())
+            state = session.run(chosen, directory, session.Hooks(boundary=_killer(directory, moment, append)))
+            code = 0 if state.stopped is not None else 3
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _killer(directory: Path, moment: str, append: int) -> journal.Boundary:
+    seen = {"before": 0, "after": 0}
+
+    def boundary(now: str, entries: Sequence[Entry]) -> None:
+        seen[now] += 1
+        if seen[now] != append:
+            return
+        if now == "before" and moment == "torn":
+            line = journal.encode(entries[0])
+            with (directory / journal.FILE_NAME).open("ab") as file:
+                file.write(line[: len(line) // 2])
+            os.kill(os.getpid(), signal.SIGKILL)
+        if now == moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return boundary
+
+
+def appends(directory: Path) -> int:
+    """Return the number of lines of a journal: an upper bound of its appends."""
+    return len((directory / journal.FILE_NAME).read_bytes().splitlines())

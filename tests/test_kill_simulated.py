@@ -1,0 +1,99 @@
+"""SIGKILL at every boundary of the journal, in simulation: resume loses nothing and repeats nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from orchestrator import campaign, events, journal, overview, session
+from orchestrator.state import State
+from tests.crash import campaign_in_child
+
+CAMPAIGN = """
+name: rehearsal
+application: generic
+program: {arguments: ["{p}"], ranks: p, output: [{callpath: main, pattern: "t=(.*)"}]}
+parameters: {p: [1, 2, 4], n: [10, 20]}
+evaluation_point: {p: 8, n: 30}
+measure: {time_limit: 100 s, repetitions: {initial: 1, maximum: 2}}
+strategy: {name: full, batch_size: 3}
+stop: {budget: 5 core-hours, patience: 9}
+executor:
+  name: simulated
+  max_pending: 3
+  poll_interval: 1 s
+  queue_delay: 20 s
+  failure_rate: 0.25
+  noise: 3
+  truth: {solve: "2 + 0.1*n*p", exchange: "1 + log2(p)*n*0.01"}
+validate: true
+seed: 4
+"""
+
+
+def final(directory: Path) -> State:
+    return session.replayed(directory)
+
+
+def models(state: State) -> object:
+    document = overview.status_of(campaign.loads(CAMPAIGN, "test.yaml", Path.cwd()), state)
+    return document["models"]
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("uninterrupted")
+    assert campaign_in_child(CAMPAIGN, directory) == 0
+    return directory
+
+
+def check_same_campaign(directory: Path, reference: State) -> None:
+    """Every run has one accepted attempt, costs add up, the models are those of the reference."""
+    entries = [entry.event for entry in journal.read(directory / journal.FILE_NAME)]
+    state = final(directory)
+    assert state.stopped is not None and not state.in_flight
+    settled = [event for event in entries if isinstance(event, events.AttemptFinished)]
+    accepted = Counter(event.attempt.run for event in settled if event.failure is None)
+    assert set(accepted.values()) == {1}
+    assert len({event.attempt for event in settled}) == len(settled), "an attempt was settled twice"
+    assert state.spent == pytest.approx(sum(event.cost for event in settled))
+    assert state.spent == pytest.approx(reference.spent)
+    samples = {run: item.samples for run, item in state.runs.items()}
+    assert samples == {run: item.samples for run, item in reference.runs.items()}
+    assert state.stopped == reference.stopped
+    assert models(state) == models(reference)
+
+
+def count_appends(directory: Path) -> int:
+    """Appends of one uninterrupted campaign, counted by running it once more."""
+    seen = []
+    chosen = campaign.loads(CAMPAIGN, "test.yaml", Path.cwd())
+    session.run(chosen, directory, session.Hooks(boundary=lambda moment, entries: seen.append(moment)))
+    return seen.count("after")
+
+
+@pytest.mark.parametrize("moment", ["before", "torn", "after"])
+def test_a_kill_at_any_append_loses_and_repeats_nothing(
+    moment: str, uninterrupted: Path, tmp_path: Path
+) -> None:
+    reference = final(uninterrupted)
+    total = count_appends(tmp_path / "count")
+    assert total > 20
+    for append in range(1, total + 1):
+        directory = tmp_path / str(append)
+        assert campaign_in_child(CAMPAIGN, directory, moment, append) == -9
+        assert campaign_in_child(CAMPAIGN, directory) == 0
+        check_same_campaign(directory, reference)
+
+
+def test_a_controller_that_is_killed_again_and_again_still_gets_there(
+    uninterrupted: Path, tmp_path: Path
+) -> None:
+    for _ in range(200):
+        code = campaign_in_child(CAMPAIGN, tmp_path / "c", "after", 15)
+        if code == 0:
+            break
+        assert code == -9
+    check_same_campaign(tmp_path / "c", final(uninterrupted))
