@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -82,12 +82,15 @@ def launcher_for(executable: str, configured: str | None, executor_name: str, re
 def detect(executable: str, executor_name: str = "local") -> Launcher:
     """Find what starts this executable.
 
-    Locally, of the ``mpiexec`` beside the executable (or beside what its name links to) and those on
-    ``PATH``, the first one that belongs to the MPI library the executable is linked with; where that
-    cannot be told (a script, a static program), the first. Under Slurm ``srun``, if it speaks the process
-    management interface of that library, else ``mpiexec``, which starts its ranks through Slurm, too.
+    Its MPI is that of the library it is linked with or, where that cannot be told (a script, a static
+    program), that of the ``mpiexec`` beside it. Locally the first ``mpiexec`` of that MPI is taken, beside
+    the executable (or beside what its name links to) or on ``PATH``; failing that, the first of any MPI.
+    Under Slurm it is ``srun``, if it speaks the process management interface of that MPI, else that
+    ``mpiexec``, which starts its ranks through Slurm, too.
     """
     flavour = linked_mpi(executable)
+    if flavour == "unknown":
+        flavour = next((flavour_of(path) for path in _programs(_beside(executable))), flavour)
     local = _local(executable, flavour)
     srun = shutil.which("srun")
     if executor_name != "slurm" or (srun is None and local.kind != "none"):
@@ -107,11 +110,15 @@ def _local(executable: str, flavour: Flavour) -> Launcher:
 
 
 def _candidates(executable: str) -> list[str]:
-    beside = []
-    if os.sep in executable:
-        path = Path(executable)
-        beside = [path.parent, path.resolve().parent]
-    folders = [*beside, *map(Path, os.get_exec_path())]
+    return _programs([*_beside(executable), *map(Path, os.get_exec_path())])
+
+
+def _beside(executable: str) -> list[Path]:
+    path = Path(executable)
+    return [path.parent, path.resolve().parent] if os.sep in executable else []
+
+
+def _programs(folders: Iterable[Path]) -> list[str]:
     paths = [str(folder / name) for folder in folders for name in _NAMES]
     return list(dict.fromkeys(path for path in paths if shutil.which(path)))
 
