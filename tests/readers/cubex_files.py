@@ -50,9 +50,9 @@ class Cubex:
     gzip_anchor: bool = False
     members: Mapping[str, bytes] = field(default_factory=dict)
 
-    def bytes(self) -> bytes:
+    def content(self) -> bytes:
         anchor = self._anchor().encode()
-        content = {
+        members = {
             **{
                 name: data
                 for number, metric in enumerate(self.metrics)
@@ -64,7 +64,7 @@ class Cubex:
         }
         stream = io.BytesIO()
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-            for name, data in content.items():
+            for name, data in members.items():
                 entry = tarfile.TarInfo(name)
                 entry.size = len(data)
                 archive.addfile(entry, io.BytesIO(data))

@@ -47,7 +47,7 @@ def values(samples: Sequence[Sample]) -> dict[tuple[str, str, str], float]:
 
 def write(tmp_path: Path, cube: Cubex | bytes) -> Path:
     path = tmp_path / "profile.cubex"
-    path.write_bytes(cube if isinstance(cube, bytes) else cube.bytes())
+    path.write_bytes(cube if isinstance(cube, bytes) else cube.content())
     return path
 
 
@@ -118,7 +118,7 @@ def test_every_encoding_gives_the_same_samples(tmp_path: Path, variant: Cubex) -
 
 
 def test_a_tar_that_is_compressed_as_a_whole_is_read(tmp_path: Path) -> None:
-    assert profile(write(tmp_path, gzip.compress(DEMO.bytes()))) == profile(write(tmp_path, DEMO))
+    assert profile(write(tmp_path, gzip.compress(DEMO.content()))) == profile(write(tmp_path, DEMO))
 
 
 def test_a_declared_metric_without_data_is_zero_everywhere(tmp_path: Path) -> None:
@@ -204,9 +204,9 @@ def with_checksums(content: bytes, difference: int) -> bytes:
 
 
 def test_the_checksum_bug_of_cube_4_8_is_tolerated_but_no_other(tmp_path: Path) -> None:
-    assert profile(write(tmp_path, with_checksums(DEMO.bytes(), -32))) == profile(write(tmp_path, DEMO))
+    assert profile(write(tmp_path, with_checksums(DEMO.content(), -32))) == profile(write(tmp_path, DEMO))
     with pytest.raises(ReadError, match=r"profile\.cubex.*checksum"):
-        profile(write(tmp_path, with_checksums(DEMO.bytes(), -31)))
+        profile(write(tmp_path, with_checksums(DEMO.content(), -31)))
 
 
 def test_a_real_profile_has_the_values_of_its_measurement() -> None:
@@ -219,7 +219,7 @@ def test_a_real_profile_has_the_values_of_its_measurement() -> None:
 
 @pytest.mark.parametrize("source", [REAL, None], ids=["Score-P", "generated"])
 def test_a_file_cut_anywhere_is_refused(tmp_path: Path, source: Path | None) -> None:
-    content = source.read_bytes() if source else DEMO.bytes()
+    content = source.read_bytes() if source else DEMO.content()
     with tarfile.open(source or write(tmp_path, DEMO)) as archive:
         boundaries = [entry.offset for entry in archive.getmembers()]
         last = archive.getmembers()[-1]

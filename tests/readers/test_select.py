@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import ReadError
@@ -55,6 +55,7 @@ def test_an_unknown_aggregate_is_refused() -> None:
         select(RANKS, None, "avg")
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.builds(

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.time import read
-from orchestrator.types import Application, Sample
+from orchestrator.types import Application
 
 APPLICATION = Application("demo", "", {}, lambda s: 1, lambda s: [], lambda texts: [])
 
@@ -29,9 +29,9 @@ def write(tmp_path: Path, **record: object) -> Path:
 def test_elapsed_time_is_the_time_of_main(
     tmp_path: Path, started: str, finished: str, seconds: float
 ) -> None:
-    assert read(write(tmp_path, started=started, finished=finished), APPLICATION) == [
-        Sample("main", "time", pytest.approx(seconds, abs=1e-9))
-    ]
+    (sample,) = read(write(tmp_path, started=started, finished=finished), APPLICATION)
+    assert (sample.callpath, sample.metric, sample.aggregate) == ("main", "time", "value")
+    assert sample.value == pytest.approx(seconds, abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import importlib.util
+import io
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.errors import ReadError
+from orchestrator.readers.table import read_csv, read_parquet
+from orchestrator.types import Measurement, Measurements, Point
+from tests.requirements import need
+
+A, B = Point.of(p=1, s=10), Point.of(p=2, s=10)
+
+
+def read(text: str, parameters: list[str] | None = None) -> Measurements:
+    return read_csv(text, "in.csv", parameters)
+
+
+def test_a_long_table_has_a_row_per_value() -> None:
+    got = read("p,s,callpath,metric,value\n1,10,main,time,1.5\n1,10,main,time,2\n\n2,10,main,visits,3\n")
+    assert got == Measurements(
+        ("p", "s"),
+        (Measurement("main", "time", {A: (1.5, 2.0)}), Measurement("main", "visits", {B: (3.0,)})),
+    )
+
+
+def test_call_path_metric_and_repetition_are_optional_in_a_long_table() -> None:
+    got = read("p,s,repetition,value\n1,10,1,1.5\n1,10,2,2\n")
+    assert got == Measurements(("p", "s"), (Measurement("<root>", "<default>", {A: (1.5, 2.0)}),))
+
+
+def test_in_a_wide_table_the_call_path_parts_parameters_from_metrics() -> None:
+    got = read("p,s,rep,callpath,time,visits\n1,10,1,main,1.5,3\n1,10,2,main,2,3\n2,10,1,main,,4\n")
+    assert got == Measurements(
+        ("p", "s"),
+        (
+            Measurement("main", "time", {A: (1.5, 2.0)}),
+            Measurement("main", "visits", {A: (3.0, 3.0), B: (4.0,)}),
+        ),
+    )
+
+
+def test_named_parameters_settle_which_columns_are_metrics() -> None:
+    got = read("time,p,s\n1.5,1,10\n", ["p", "s"])
+    assert got == Measurements(("p", "s"), (Measurement("<root>", "time", {A: (1.5,)}),))
+
+
+def test_named_parameters_leave_other_columns_of_a_long_table_out() -> None:
+    assert read("p,s,host,value\n1,10,n17,3\n", ["p", "s"]).points == (A,)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_delimiters_comments_and_row_numbers(delimiter: str) -> None:
+    text = "# made by hand, with care\n,p,s,value\n0,1,10,1.5\n# the end\n1,2,10,2\n"
+    head, *rest = text.split("\n")
+    got = read("\n".join([head, *(line.replace(",", delimiter) for line in rest)]))
+    assert got.items == (Measurement("<root>", "<default>", {A: (1.5,), B: (2.0,)}),)
+
+
+def test_quoted_call_paths_may_contain_delimiters_and_line_ends() -> None:
+    got = read('p,callpath,metric,value\n1,"f(int, int)->g\nh",time,1\n2,"f",time,x\n'.replace("x", "2"))
+    assert [item.callpath for item in got.items] == ["f(int, int)->g\nh", "f"]
+
+
+def test_categories_are_texts() -> None:
+    assert read("layout,p,value\nDGZ,1,2\nZGD,1,2\n").points[1] == Point.of(layout="ZGD", p=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", r"in\.csv: no header"),
+        ("value\n1\n", r"in\.csv:1: no header"),
+        ("1,2,3\n4,5,6\n", r"in\.csv:1: no header line naming the columns; add one"),
+        ("p,p,value\n", r"in\.csv:1: every column needs a name of its own"),
+        ("p,,value\n", r"in\.csv:1: every column needs a name of its own"),
+        ("p,s,time\n1,2,3\n", r"in\.csv:1: which columns are parameters, which metrics\?"),
+        ("p,metric,time\n1,2,3\n", r"in\.csv:1: a column 'metric' needs a column 'value'"),
+        ("p,callpath\n1,main\n", r"in\.csv:1: no column of values"),
+        ("callpath,time\nmain,1\n", r"in\.csv: no parameters"),
+        ("p,value\n", r"in\.csv: no measurements"),
+        ("p,value\n1,2\n\n3\n", r"in\.csv:4: 1 fields, but 2 columns"),
+        ("p,value\n1,2,3\n", r"in\.csv:2: 3 fields, but 2 columns"),
+        ("p,value\n1,fast\n", r"in\.csv:2: value: 'fast' is not a number"),
+        ("p,value\n1,\n", r"in\.csv:2: value: '' is not a number"),
+        ("p,value\n1,inf\n", r"in\.csv:2: value: 'inf' is not a number"),
+        ("p,value\n,1\n", r"in\.csv:2: p: the value of the parameter is missing"),
+        ("p,value\n1,1\nmany,1\n", r"in\.csv:3: parameter p is 'many' here but 1 before"),
+        ('p,value\n1,"2\n', r"in\.csv:2: not CSV: "),
+        ('p,callpath,metric,value\n1,"a\nb",t,2\n1,a,t,x\n', r"in\.csv:4: value: 'x'"),
+    ],
+)
+def test_mistakes_are_told_with_file_and_line(text: str, reason: str) -> None:
+    with pytest.raises(ReadError, match=reason):
+        read(text)
+
+
+def test_parameters_that_are_no_column_are_refused() -> None:
+    with pytest.raises(ReadError, match=r"in\.csv:1: no column for parameter q; found p, value"):
+        read("p,value\n1,2\n", ["p", "q"])
+
+
+@settings(deadline=None)
+@given(st.text() | st.text('pvalue,;\t"\n#01.e-', max_size=60).map("p,value\n1,2\n".__add__))
+def test_garbage_gives_measurements_or_a_read_error(text: str) -> None:
+    try:
+        got = read(text)
+    except ReadError as error:
+        assert "in.csv" in str(error)
+    else:
+        assert got.items
+
+
+def parquet(frame: pd.DataFrame) -> bytes:
+    need(importlib.util.find_spec("pyarrow") is not None, "pyarrow")
+    stream = io.BytesIO()
+    frame.to_parquet(stream, engine="pyarrow")
+    return stream.getvalue()
+
+
+def test_parquet_has_the_columns_of_csv_and_keeps_texts_that_look_like_numbers() -> None:
+    content = parquet(pd.DataFrame({"p": [1, 1], "layout": ["7", "7"], "value": [1.5, 2.5]}))
+    got = read_parquet(content, "in.parquet")
+    assert got == Measurements(
+        ("p", "layout"), (Measurement("<root>", "<default>", {Point.of(p=1, layout="7"): (1.5, 2.5)}),)
+    )
+
+
+def test_missing_values_of_a_wide_parquet_table_are_not_measured() -> None:
+    content = parquet(pd.DataFrame({"p": [1, 2], "callpath": ["a", "a"], "time": [1.5, None]}))
+    assert read_parquet(content, "in.parquet").points == (Point.of(p=1),)
+
+
+def test_missing_parameters_of_a_parquet_table_are_refused_by_row() -> None:
+    content = parquet(pd.DataFrame({"p": [1, None], "value": [1.5, 2]}))
+    with pytest.raises(ReadError, match=r"in\.parquet: row 2: p: the value nan is not finite"):
+        read_parquet(content, "in.parquet")
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_a_damaged_parquet_file_gives_measurements_or_a_read_error(data: st.DataObject) -> None:
+    content = bytearray(parquet(pd.DataFrame({"p": [1, 2], "callpath": ["a", "b"], "time": [1.5, 2]})))
+    place = data.draw(st.integers(4, len(content) - 1))
+    content[place] ^= data.draw(st.integers(1, 255))
+    cut = data.draw(st.integers(4, len(content)))
+    try:
+        read_parquet(bytes(content[:cut]), "in.parquet")
+    except ReadError as error:
+        assert "in.parquet" in str(error)
