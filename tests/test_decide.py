@@ -149,7 +149,7 @@ def test_the_models_are_refitted_when_the_round_is_settled_then_the_next_is_prop
 def test_patience_counts_rounds_without_improvement() -> None:
     state = after(*ONE_MEASURED, events.RoundCompleted(1, 5.0, 0.5, False))
     assert actions(state) == [decide.Propose(2)]
-    state = replace(state, rounds_without_improvement=2)
+    state = state._replace(rounds_without_improvement=2)
     assert actions(state) == [decide.BeginStop("patience", "2 rounds without improvement")]
 
 
@@ -176,7 +176,7 @@ def test_wall_time_stops_proposing_but_lets_runs_in_flight_finish() -> None:
 
 
 def test_failures_in_a_row_stop_the_campaign() -> None:
-    (stop,) = actions(replace(after(*ONE_MEASURED), consecutive_given_up=3))
+    (stop,) = actions(after(*ONE_MEASURED)._replace(consecutive_given_up=3))
     assert isinstance(stop, decide.BeginStop) and stop.rule == "failures"
 
 

@@ -173,9 +173,9 @@ class SimulatedExecutor:
 
     def _observe(self, attempt: Attempt) -> Observation:
         if attempt in self._waiting:
-            return Observation(attempt, AttemptState.QUEUED, f"simulated:{attempt.id}")
+            return Observation(attempt, AttemptState.QUEUED, self._waiting[attempt].request.name)
         if attempt in self._running:
-            return Observation(attempt, AttemptState.RUNNING, f"simulated:{attempt.id}")
+            return Observation(attempt, AttemptState.RUNNING, self._running[attempt].request.name)
         job = self._over.pop(attempt, None)
         if job is None:
             return Observation(attempt, AttemptState.ABSENT, reason="not known to this simulation")
@@ -193,7 +193,7 @@ def _duration(job: _Job, settings: SimulatedSettings) -> float:
 
 def _outcome(job: _Job) -> Observation:
     attempt = job.request.attempt
-    handle = f"simulated:{attempt.id}"
+    handle = job.request.name
     elapsed = job.elapsed
     if job.outcome == "lost":
         return Observation(
