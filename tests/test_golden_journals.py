@@ -1,0 +1,43 @@
+"""Journals written by earlier versions must replay to what they meant when they were written.
+
+A journal here is never regenerated: when the format grows, another one is added beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from orchestrator import events, journal
+from orchestrator.state import StopReason, measurements, replay
+from orchestrator.types import Point
+
+GOLDEN = Path(__file__).parent / "golden" / "journals"
+
+
+def test_schema_1_has_every_event_and_replays_to_the_same_campaign() -> None:
+    entries = list(journal.read(GOLDEN / "schema-1.jsonl"))
+    names = {events.name_of(entry.event) for entry in entries}
+    assert len(names) == 16
+    state = replay(entries)
+    assert state.id == "5a1b53ac"
+    assert state.spent == pytest.approx(2466.333585060428, rel=1e-12)
+    assert Counter(str(item.status) for item in state.runs.values()) == {
+        "measured": 21,
+        "given up": 3,
+        "skipped": 1,
+    }
+    assert (state.round, state.rounds_completed, state.attempts_settled) == (3, 3, 28)
+    assert state.stopped == StopReason("exhausted", "the strategy has nothing left to measure")
+    assert state.validation is not None and state.validation.point == Point.of(p=16, n=40)
+    known = measurements(state, ("p", "n"))
+    assert [(item.callpath, item.metric) for item in known.items] == [
+        ("(run)", "elapsed"),
+        ("exchange", "time"),
+        ("solve", "time"),
+    ]
+    assert known.items[2].values[Point.of(p=1, n=10)] == pytest.approx(
+        (2.9391706528622965, 2.9308176966696715)
+    )
