@@ -69,7 +69,7 @@ def _file(path: Path, parameters: Sequence[str] | None) -> Measurements:
     if content.startswith(b"PK\x03\x04"):
         raise ReadError(
             f"{source}: a ZIP archive; if it is an Extra-P experiment, load the files it was made from: "
-            "experiments keep no repetitions"
+            "an experiment holds means and medians, as a rule without the repetitions"
         )
     text = decoded(content, source)
     start = next(

@@ -69,10 +69,13 @@ def _text(path: Path) -> str:
 
 
 def _checked(samples: Sequence[Sample], where: str) -> Sequence[Sample]:
+    seen: set[tuple[str, str, str]] = set()
     for sample in samples:
+        key = (sample.callpath, sample.metric, sample.aggregate)
+        name = f"{sample.metric} ({sample.aggregate}) at {sample.callpath}"
         if not math.isfinite(sample.value) or sample.value < 0:
-            raise ReadError(
-                f"{where}: {sample.metric} ({sample.aggregate}) at {sample.callpath} is {sample.value}: "
-                "not a possible value"
-            )
+            raise ReadError(f"{where}: {name} is {sample.value}: not a possible value")
+        if key in seen:
+            raise ReadError(f"{where}: {name} is found twice; one run has one value")
+        seen.add(key)
     return samples

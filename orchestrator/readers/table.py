@@ -9,11 +9,10 @@ the rows counts.
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-
-import pandas as pd
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.collect import (
@@ -31,6 +30,8 @@ from orchestrator.types import Measurements, Value
 REPETITION = ("repetition", "rep")
 RESERVED = ("callpath", "metric", "value", *REPETITION)
 DELIMITERS = (",", ";", "\t")
+
+_PANDAS_INDEX = "__index_level_"  # row labels, where they are more than row numbers
 
 Row = tuple[str, Sequence[object]]  # where it was found, and a text or number per column
 
@@ -101,23 +102,27 @@ def read_parquet(content: bytes, source: str, parameters: Sequence[str] | None =
         With file and row; or where pyarrow is not installed.
     """
     try:
-        frame = pd.read_parquet(io.BytesIO(content), engine="pyarrow")
+        arrow = importlib.import_module("pyarrow")
+        parquet = importlib.import_module("pyarrow.parquet")
     except ImportError as error:
         raise ReadError(
             f"{source}: reading Parquet needs pyarrow: pip install 'measurement-orchestrator[parquet]'"
         ) from error
-    except (ValueError, OSError, LookupError, NotImplementedError, TypeError) as error:
+    try:
+        table = parquet.read_table(io.BytesIO(content))
+        kept = [i for i, name in enumerate(table.column_names) if not name.startswith(_PANDAS_INDEX)]
+        columns: list[list[object]] = [table.column(index).to_pylist() for index in kept]
+    except (arrow.ArrowException, OSError, ValueError) as error:
         raise ReadError(f"{source}: broken Parquet file: {error}") from error
-    names = [str(name) for name in frame.columns]
-    columns = [frame.iloc[:, index].tolist() for index in range(len(names))]
-    rows = ((f"{source}: row {index}", row) for index, row in enumerate(zip(*columns, strict=True), start=1))
+    names: list[str] = [table.column_names[index] for index in kept]
+    rows = ((f"{source}: row {n}", row) for n, row in enumerate(zip(*columns, strict=True), start=1))
     layout = _layout(names, source, parameters)
     return assemble(layout.parameters, _entries(layout, len(names), rows, coordinate), source)
 
 
 def _layout(names: list[str], where: str, parameters: Sequence[str] | None) -> _Layout:
     columns = {name: index for index, name in enumerate(names)}
-    if names[0] == "":
+    if names[:1] == [""]:
         del columns[""]  # the row numbers that pandas writes by default
         names = names[1:]
     if len(columns) != len(names) or "" in columns:

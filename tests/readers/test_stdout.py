@@ -108,6 +108,13 @@ def test_output_that_breaks_the_parser_fails_the_attempt_only(tmp_path: Path, er
         stdout.read(tmp_path, application(error=error))
 
 
+def test_two_values_for_the_same_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("")
+    twice = [Sample("main", "time", 1.0, "max"), Sample("main", "time", 1.0), Sample("main", "time", 2.0)]
+    with pytest.raises(ReadError, match=r"time \(value\) at main is found twice"):
+        stdout.read(tmp_path, application(twice))
+
+
 def test_no_values_at_all_are_refused(tmp_path: Path) -> None:
     (tmp_path / "stdout").write_text("")
     with pytest.raises(ReadError, match="no values found"):

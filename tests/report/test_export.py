@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import sys
@@ -13,6 +14,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.readers.load import load
 from orchestrator.report.export import FORMATS, export
 from orchestrator.types import Measurement, Measurements, Point, Value
+from tests.requirements import need
 
 A, B = Point.of(p=8, layout="DGZ"), Point.of(p=27, layout="ZGD")
 DEMO = Measurements(
@@ -55,18 +57,23 @@ def measurements(draw: st.DrawFn) -> Measurements:
     return Measurements(tuple(parameters), items)
 
 
+@pytest.fixture(params=FORMATS)
+def file_format(request: pytest.FixtureRequest) -> str:
+    if request.param == "parquet":
+        need(importlib.util.find_spec("pyarrow") is not None, "pyarrow")
+    return str(request.param)
+
+
 def reread(folder: Path, content: bytes, file_format: str) -> Measurements:
     path = folder / f"export.{SUFFIX[file_format]}"
     path.write_bytes(content)
     return load([path])
 
 
-@pytest.mark.parametrize("file_format", FORMATS)
 def test_an_export_is_read_back_unchanged(tmp_path: Path, file_format: str) -> None:
     assert reread(tmp_path, export(DEMO, file_format), file_format) == DEMO
 
 
-@pytest.mark.parametrize("file_format", FORMATS)
 @given(data=measurements())
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 def test_every_export_is_lossless(tmp_path: Path, file_format: str, data: Measurements) -> None:
@@ -91,7 +98,6 @@ def test_csv_has_a_row_per_repetition() -> None:
     ]
 
 
-@pytest.mark.parametrize("file_format", FORMATS)
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_values_that_are_not_finite_are_refused(file_format: str, value: float) -> None:
     broken = Measurements(("p", "layout"), (Measurement("main", "time", {A: (1.0, value)}),))
@@ -99,7 +105,6 @@ def test_values_that_are_not_finite_are_refused(file_format: str, value: float) 
         export(broken, file_format)
 
 
-@pytest.mark.parametrize("file_format", FORMATS)
 def test_nothing_measured_is_refused(file_format: str) -> None:
     with pytest.raises(OrchestratorError, match="nothing to export"):
         export(Measurements(("p",), ()), file_format)
