@@ -56,6 +56,7 @@ def _output(texts: Mapping[str, str]) -> list[Sample]:
     loops = list(_LOOP.finditer(text))
     if not loops:
         raise ValueError("the output has no 'Loop time of'")
+    common.only(r"^Total wall time: ", text, "'Total wall time:'")
     ends = [match.start() for match in loops[1:]] + [len(text)]
     totals: dict[tuple[str, str], float] = {("loop", "value"): sum(float(match[1]) for match in loops)}
     for match, end in zip(loops, ends, strict=True):

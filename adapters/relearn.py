@@ -11,7 +11,7 @@ from orchestrator.types import Application, Sample, format_value
 
 _COLOUR = re.compile(r"\x1b?\[[0-9;]*m")
 _TIMER = re.compile(r"^( +)(\S.*?) +: +(\S+) \| +(\S+) \| +(\S+) *$", re.MULTILINE)
-_ALGORITHMS = ("barnes-hut", "barnes-hut-inverted", "naive")
+_ALGORITHMS = ("barnes-hut", "barnes-hut-inverted")
 
 
 def _plan(settings: Settings) -> list[str]:
@@ -20,11 +20,11 @@ def _plan(settings: Settings) -> list[str]:
         raise ValueError(f"RELeARN needs a power of two of at least 2 as number of ranks, p is {count}")
     algorithm = common.one_of(settings, "algorithm", _ALGORITHMS, "barnes-hut")
     theta = settings.get("theta", 0.3)
-    if isinstance(theta, str) or theta < 0:
-        raise ValueError(f"theta must be a number of at least 0, not {theta!r}")
+    if isinstance(theta, str) or not 0 < theta <= 0.5:
+        raise ValueError(f"theta must be above 0 and at most 0.5, not {theta!r}")
     return [
         *("-a", algorithm),
-        *([] if algorithm == "naive" else ["-t", format_value(theta)]),
+        *("-t", format_value(theta)),
         *("--num-neurons-per-rank", str(common.positive(settings, "n"))),
         *("-s", str(common.positive(settings, "steps", 1000))),
         *("-r", str(common.integer(settings, "seed", 0))),
@@ -37,6 +37,7 @@ def _output(texts: Mapping[str, str]) -> list[Sample]:
     """Read the tree of timers; two spaces of indentation are one level."""
     clean = {name: _COLOUR.sub("", text) for name, text in texts.items()}
     text = common.output_text(clean, r"\[ERROR|RelearnException|what\(\):|^Run with --help")
+    common.only(r"^END: ", text, "'END:'")
     start = common.only(r"^TIMERS: main\(\)$", text, "'TIMERS: main()'").end()
     samples: list[Sample] = []
     path = ["main"]
@@ -60,7 +61,7 @@ APPLICATION = Application(
         "p": f"{common.RANKS}, a power of two of at least 2",
         "t": common.THREADS,
         "n": "neurons per rank (--num-neurons-per-rank)",
-        "theta": "acceptance criterion of the Barnes-Hut algorithms (-t, default 0.3)",
+        "theta": "acceptance criterion of the Barnes-Hut algorithms (-t, up to 0.5, default 0.3)",
         "steps": "steps of the simulation in ms (-s, default 1000)",
         "algorithm": f"{', '.join(_ALGORITHMS)} (-a, default barnes-hut)",
         "seed": "random seed (-r, default 0)",
