@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator import launchers, templates
+from orchestrator.errors import CampaignError
+from orchestrator.launchers import Launcher
+from orchestrator.types import Application, Resources
+from tests.requirements import need
+
+OPEN_MPI = "mpiexec (OpenRTE) 4.1.4"
+MPICH = "HYDRA build details:\n    Version: 5.0.2"
+TWO = Resources(2, 1, 1, 2, 2)
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    cached = (launchers.detect, launchers.flavour_of, launchers.linked_mpi, launchers._interfaces)
+    for function in cached:
+        function.cache_clear()
+    yield
+    for function in cached:
+        function.cache_clear()
+
+
+def fake(path: Path, text: str) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\ncat <<'EOF'\n{text}\nEOF\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture
+def path_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that is the only one on PATH, apart from cat and sh."""
+    folder = tmp_path / "path"
+    folder.mkdir()
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for tool in ("cat", "sh"):
+        (tools / tool).symlink_to(str(shutil.which(tool)))
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{tools}")
+    return folder
+
+
+def test_the_mpiexec_beside_the_executable_comes_first(tmp_path: Path, path_with: Path) -> None:
+    fake(path_with / "mpiexec", OPEN_MPI)
+    beside = fake(tmp_path / "venv" / "mpiexec", MPICH)
+    executable = fake(tmp_path / "venv" / "app", "")
+    found = launchers.detect(executable)
+    assert (found.kind, found.path) == ("mpich", beside)
+    assert found.pattern(TWO) == f"{beside} -n {{ranks}}"
+
+
+def test_a_link_leads_to_the_mpiexec_beside_its_target(tmp_path: Path, path_with: Path) -> None:
+    beside = fake(tmp_path / "mpi" / "mpiexec", MPICH)
+    executable = fake(tmp_path / "mpi" / "app", "")
+    (tmp_path / "link").symlink_to(executable)
+    assert launchers.detect(str(tmp_path / "link")).path == beside
+
+
+def test_the_mpiexec_that_fits_the_linked_library_is_taken(tmp_path: Path, path_with: Path) -> None:
+    """An activated virtual environment with an MPICH must not start programs built with Open MPI."""
+    fake(path_with / "mpiexec", MPICH)
+    fitting = fake(path_with / "mpiexec.openmpi", OPEN_MPI)
+    fake(path_with / "ldd", "\tlibmpi.so.40 => /lib/libmpi.so.40 (0x00007fc7dd368000)")
+    executable = fake(tmp_path / "app", "")
+    assert launchers.detect(executable).path == fitting
+
+
+@pytest.mark.parametrize(
+    ("libraries", "flavour"),
+    [
+        ("libmpi.so.40 => /lib/libmpi.so.40", "openmpi"),
+        ("libmpi.so.12 => /opt/intel/libmpi.so.12", "mpich"),
+        ("libmpichcxx.so.12 => /lib/libmpichcxx.so.12", "mpich"),
+        ("libc.so.6 => /lib/libc.so.6", "unknown"),
+        ("not a dynamic executable", "unknown"),
+    ],
+)
+def test_libraries_tell_the_mpi(tmp_path: Path, path_with: Path, libraries: str, flavour: str) -> None:
+    fake(path_with / "ldd", libraries)
+    assert launchers.linked_mpi(fake(tmp_path / "app", "")) == flavour
+
+
+def test_open_mpi_as_root_with_more_ranks_than_cores() -> None:
+    launcher = Launcher("openmpi", "/opt/my mpi/mpiexec", root=True, slots=2)
+    allow = "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+    assert launcher.pattern(TWO) == f"{allow} '/opt/my mpi/mpiexec' -n {{ranks}} --bind-to none"
+    assert launcher.pattern(Resources(3)).endswith("-n {ranks} --bind-to none --oversubscribe")
+    assert "env" not in Launcher("openmpi", "mpiexec").pattern(TWO)
+
+
+def test_braces_in_the_path_are_no_placeholders() -> None:
+    pattern = Launcher("mpich", "/opt/{mpi}/mpiexec").pattern(TWO)
+    application = Application("demo", "", {}, lambda s: 2, lambda s: [], lambda texts: [])
+    text = templates.launch_script(
+        application=application,
+        executable="./app",
+        settings={},
+        resources=TWO,
+        launcher=pattern,
+        template="{{prologue}}{{environment}}\n{{launcher}} {{command}}",
+        prologue=(),
+        environment={},
+        profiler="stdout",
+    )
+    assert shlex.split(text.splitlines()[-1]) == ["/opt/{mpi}/mpiexec", "-n", "2", "./app"]
+
+
+@pytest.mark.parametrize(
+    ("libraries", "interfaces", "option"),
+    [
+        ("libmpi.so.40 =>", "\tpmi2\n\tpmix\nspecific pmix plugin versions available: pmix_v4", "--mpi=pmix"),
+        ("libmpi.so.12 =>", "\tpmi2\n\tpmix", "--mpi=pmi2"),
+        ("libmpi.so.40 =>", "srun: fatal: Could not establish a configuration source", None),
+        ("libc.so.6 =>", "\tpmi2\n\tpmix", None),
+    ],
+)
+def test_srun_speaks_the_interface_of_the_library(
+    tmp_path: Path, path_with: Path, libraries: str, interfaces: str, option: str | None
+) -> None:
+    fake(path_with / "ldd", libraries)
+    fake(path_with / "mpiexec", OPEN_MPI)
+    srun = fake(path_with / "srun", interfaces)
+    words = launchers.launcher_for(fake(tmp_path / "app", ""), None, "slurm", TWO).split()
+    assert words[:3] == [srun, "--ntasks={ranks}", "--cpus-per-task={threads}"]
+    assert [word for word in words if word.startswith("--mpi")] == ([option] if option else [])
+
+
+def test_mpiexec_takes_over_where_srun_lacks_the_interface(tmp_path: Path, path_with: Path) -> None:
+    fake(path_with / "ldd", "libmpi.so.40 =>")
+    mpiexec = fake(path_with / "mpiexec", OPEN_MPI)
+    fake(path_with / "srun", "MPI plugin types are...\n\tnone\n\tpmi2")
+    assert mpiexec in launchers.launcher_for(fake(tmp_path / "app", ""), None, "slurm", TWO)
+
+
+def test_the_configured_launcher_is_taken_as_it_is(tmp_path: Path, path_with: Path) -> None:
+    assert launchers.launcher_for("app", "jsrun -n {ranks}", "slurm", TWO) == "jsrun -n {ranks}"
+    assert launchers.launcher_for("app", "none", "local", Resources(1)) == "none"
+
+
+def test_without_any_launcher_one_rank_starts_by_itself_and_two_are_an_error(
+    tmp_path: Path, path_with: Path
+) -> None:
+    executable = fake(tmp_path / "app", "")
+    assert launchers.launcher_for(executable, None, "local", Resources(1)) == ""
+    with pytest.raises(CampaignError, match=r"no mpiexec beside .*app or on PATH to start 2 ranks"):
+        launchers.launcher_for(executable, None, "local", TWO)
+
+
+@pytest.mark.mpi
+def test_a_real_launcher_starts_all_ranks(tmp_path: Path) -> None:
+    need(shutil.which("mpiexec"), "mpiexec")
+    executable = tmp_path / "app"
+    executable.write_text("#!/bin/sh\necho rank\n")
+    executable.chmod(0o755)
+    application = Application("demo", "", {}, lambda s: 3, lambda s: [], lambda texts: [])
+    three = Resources(3, 1, 1, 3, 3)
+    (tmp_path / "run.sh").write_text(
+        templates.launch_script(
+            application=application,
+            executable=str(executable),
+            settings={},
+            resources=three,
+            launcher=launchers.launcher_for(str(executable), None, "local", three),
+            template=templates.find_template(None, "local").read_text(),
+            prologue=(),
+            environment={},
+            profiler="stdout",
+        )
+    )
+    process = subprocess.run(
+        ["bash", "run.sh"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert process.stdout.split() == ["rank"] * 3, process.stderr
