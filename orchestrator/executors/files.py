@@ -87,14 +87,18 @@ def _contents(request: AttemptRequest) -> dict[str, bytes]:
 
 def _make_directory(directory: Path) -> None:
     """Create what is missing, writable by the owner only, whatever the umask; refuse what others can."""
-    for parent in reversed(directory.parents):
-        if not parent.exists():
-            parent.mkdir(0o755, exist_ok=True)
+    _make_parents(directory)
     directory.mkdir(0o700, exist_ok=True)
     if directory.stat().st_mode & 0o002:
         raise SubmitRejected(
             f"everybody can write into {directory} and replace what is executed there: chmod o-w it"
         )
+
+
+def _make_parents(path: Path) -> None:
+    for parent in reversed(path.parents):
+        if not parent.exists():
+            parent.mkdir(0o755, exist_ok=True)
 
 
 def _has(path: Path, data: bytes) -> bool:
@@ -106,7 +110,7 @@ def _has(path: Path, data: bytes) -> bool:
 
 def _replace(path: Path, data: bytes, mode: int, durable: bool) -> None:
     """Write by renaming: a shell that reads the old script, or a symbolic link, is not written through."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    _make_parents(path)
     temporary = path.with_name(path.name + ".tmp")
     temporary.unlink(missing_ok=True)
     file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
@@ -176,7 +180,11 @@ def _field(document: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def _instant(document: Mapping[str, Any], name: str) -> float:
-    instant = datetime.fromisoformat(_field(document, name, str))
+    text = _field(document, name, str)
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{name} is {text!r}, which is no instant in ISO 8601") from None
     return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
 
 
