@@ -159,7 +159,8 @@ def loads(
         override(tree, assignment)
     expand(tree, os.environ)
     document, broken, problems = validate(tree.data)
-    tree.problems += problems
+    known = {problem.path for problem in tree.problems}
+    tree.problems += [problem for problem in problems if problem.path not in known]
     campaign = _resolve(document, broken, base, tree)
     tree.problems += campaign_checks.check(campaign, broken | tree.blocked())
     if tree.problems:
@@ -178,7 +179,7 @@ def _resolve(document: Document, broken: frozenset[str], base: Path, tree: Tree)
     name = written.get("name") if isinstance(written, dict) else written
     if name == "simulated":  # starts nothing: a rehearsal works without the application
         tree.problems = [problem for problem in tree.problems if problem.path != ("executable",)]
-    elif not any(problem.path == ("executable",) for problem in tree.problems):
+    elif "executable" not in broken | tree.blocked():
         executable = _found(campaign_resolve.executable, executable, base, ("executable",), tree)
     resolved = document.model_copy(update={"executable": executable, "executor": executor})
     return Campaign(
@@ -235,7 +236,7 @@ def _found(find: Callable[[str, Path], str], text: str, base: Path, key: tuple[s
 
 def _evaluation_point(document: Document, parameters: tuple[Parameter, ...], tree: Tree) -> Point | None:
     given = document.evaluation_point
-    if given is None or not parameters:
+    if given is None or len(parameters) < len(document.parameters):
         return None
     try:
         return campaign_resolve.evaluation_point(given, parameters)

@@ -203,12 +203,11 @@ def _space(campaign: Campaign) -> Problems:
         yield Problem(("constraints",) if campaign.constraints else ("parameters",), str(error))
         return
     yield from evaluation
-    yield from _seconds(campaign, points)
 
 
-def _seconds(campaign: Campaign, points: space.SearchSpace) -> Problems:
+def _times(campaign: Campaign) -> Problems:
     """Times in seconds are positive everywhere, not only where the campaign begins."""
-    measure = campaign.measure
+    points, measure = space.build(campaign), campaign.measure
     for key, text, seconds in (
         ("time_limit", measure.time_limit, campaign.time_limit),
         ("expected_time", measure.expected_time, campaign.expected_time),
@@ -249,6 +248,7 @@ def _narrowest(campaign: Campaign, point: Point) -> str:
     return ranked[-1].name if ranked else campaign.parameters[0].name
 
 
+_SPACE = frozenset({"application", "program", "settings", "parameters", "constraints"})
 _CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
     (frozenset({"settings", "parameters"}), _names),
     (frozenset({"application", "program", "settings", "parameters"}), _application),
@@ -256,8 +256,7 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
     (frozenset({"measure", "program"}), _measure),
     (frozenset({"executor"}), _simulated),
     (frozenset({"strategy", "model"}), _options),
-    (
-        frozenset({"application", "program", "settings", "parameters", "constraints", "measure"}),
-        _space,
-    ),
+    (_SPACE, _space),
+    (_SPACE | {"measure"}, _times),
 )
+"""The top-level keys that a check needs to be right, and the check."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from orchestrator.campaign_schema import Document, Section
@@ -46,20 +47,22 @@ def validate(data: Mapping[str, Any]) -> tuple[Document, frozenset[str], list[Pr
         return Document.model_validate(data), frozenset(), []
     except ValidationError as error:
         details = error.errors(include_url=False)
-    problems = _problems(details, data)
-    broken = frozenset(str(detail["loc"][0]) for detail in details)
+    problems, meant = _problems(details, data)
+    broken = frozenset(str(path[0]) for path in (*meant, *(detail["loc"] for detail in details)))
     rest = {key: value for key, value in data.items() if key not in broken}
     stand_in = {key: value for key, value in _PLACEHOLDERS.items() if key in broken}
     return Document.model_validate({**rest, **stand_in}), broken, problems
 
 
-def _problems(details: list[ErrorDetails], data: Mapping[str, Any]) -> list[Problem]:
-    problems, meant = [], set()
+def _problems(details: list[ErrorDetails], data: Mapping[str, Any]) -> tuple[list[Problem], set[Path]]:
+    """Return what to say, and the paths of keys that stand in the file under a misspelt name."""
+    problems: list[Problem] = []
+    meant: set[Path] = set()
     for detail in details:
         if detail["type"] == "extra_forbidden":
             text, key = _unknown_key(detail["loc"], data)
             problems.append(Problem(detail["loc"], text))
-            meant.add((*detail["loc"][:-1], key))
+            meant.update([(*detail["loc"][:-1], key)] if key else [])
     for detail in details:
         kind, value = detail["type"], detail["input"]
         path: Path = tuple(part for part in detail["loc"] if part != "[key]")  # pydantic's mark of a bad key
@@ -67,7 +70,7 @@ def _problems(details: list[ErrorDetails], data: Mapping[str, Any]) -> list[Prob
             problems.append(Problem(path, f"is required; add it{_under(path[:-1])}"))
         elif kind not in ("missing", "extra_forbidden"):
             problems.append(Problem(path, f"{_because(kind, detail, value)} (value: {shown(value)})"))
-    return problems
+    return problems, meant
 
 
 def _because(kind: str, detail: ErrorDetails, value: object) -> str:
@@ -80,7 +83,7 @@ def _because(kind: str, detail: ErrorDetails, value: object) -> str:
         return f"unknown value; {hint}"
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]
-        return f"must be {words} {context[key]}"
+        return f"must be {words} {context[key]:g}"
     expected = _EXPECTED.get(kind.removesuffix("_type"))
     if expected is None:
         return detail["msg"]
@@ -98,7 +101,7 @@ def shown(value: object) -> str:
 def _unknown_key(path: Path, data: Mapping[str, Any]) -> tuple[str, str | None]:
     """Return what to say of an unknown key, and the key that was meant in its place, if one is known."""
     key, parent = str(path[-1]), path[:-1]
-    section = _section(parent)
+    section = section_at(parent)
     known = keys(section) if section else []
     present: Any = data
     for part in parent:
@@ -108,7 +111,7 @@ def _unknown_key(path: Path, data: Mapping[str, Any]) -> tuple[str, str | None]:
     meant = closest(key, absent) or closest(key, known)
     if meant is not None:
         return f"unknown key; did you mean {meant!r}?", meant
-    elsewhere = [dotted(place) for place in _places(Document) if place[-1] == key]
+    elsewhere = [dotted(place) for place, _ in places(Document) if place[-1] == key]
     if elsewhere:
         return f"unknown key here; it belongs at {' or '.join(elsewhere)}", None
     return f"unknown key; known{_under(parent)}: {', '.join(known)}", None
@@ -138,17 +141,17 @@ def _inner(annotation: Any) -> tuple[type[Section] | None, bool]:
     return None, False
 
 
-def _places(section: type[Section], prefix: Path = ()) -> Iterator[Path]:
-    """Yield the path of every key; ``*`` stands for any name or index."""
+def places(section: type[Section], prefix: Path = ()) -> Iterator[tuple[Path, FieldInfo]]:
+    """Yield every key that a section may have, as a path in which ``*`` stands for any name or index."""
     for name, field in section.model_fields.items():
         path = (*prefix, field.alias or name)
-        yield path
+        yield path, field
         inner, nested = _inner(field.annotation)
         if inner is not None:
-            yield from _places(inner, (*path, "*") if nested else path)
+            yield from places(inner, (*path, "*") if nested else path)
 
 
-def _section(path: Path) -> type[Section] | None:
+def section_at(path: Path) -> type[Section] | None:
     """Return the section at a path, or None."""
     section: type[Section] | None = Document
     remaining = list(path)

@@ -27,12 +27,20 @@ def parameter(name: str, section: Values, settings: Mapping[str, Value]) -> Para
     ExpressionError
         If the constraint is malformed.
     """
-    listed = section.values if section.values is not None else _range(section)
+    listed = _range(section) if section.values is None else _list(section)
     categorical = section.type == "categorical" or any(isinstance(value, str) for value in listed)
     values = _categories(listed, section.type) if categorical else _numbers(listed, section)
     if section.constraint is not None:
         values = _satisfying(name, values, section.constraint, settings)
     return Parameter(name, values, categorical)
+
+
+def _list(section: Values) -> tuple[Value, ...]:
+    ranged = {"from": section.from_, "to": section.to, "step": section.step, "factor": section.factor}
+    for key, value in ranged.items():
+        if value is not None:
+            raise ValueError(f"has both values and {key}; a range has no values, a list no {key}")
+    return section.values or ()
 
 
 def _categories(listed: tuple[Value, ...], kind: str | None) -> tuple[Value, ...]:
@@ -89,6 +97,9 @@ def _steps(low: float, high: float, step: float) -> Iterator[int | float]:
     first, width = Decimal(repr(low)), Decimal(repr(step))
     count = int((Decimal(repr(high)) - first) / width) + 1
     _refuse_more_than_most(count)
+    if isinstance(low, int) and isinstance(step, int):
+        yield from range(low, low + count * step, step)
+        return
     for index in range(count):
         yield _plain(first + index * width)
 

@@ -88,6 +88,13 @@ def _seconds_expression(value: Any) -> str:
         raise
 
 
+def _number_or_text(expression: str) -> float | str:
+    try:
+        return float(expression)
+    except ValueError:
+        return expression
+
+
 def _pattern(text: str) -> str:
     try:
         pattern = re.compile(text, re.MULTILINE)
@@ -135,7 +142,12 @@ Budget = Annotated[
     WithJsonSchema(_NUMBER_OR_TEXT),
 ]
 Expression = Annotated[str, BeforeValidator(_text_of_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
-Seconds = Annotated[str, BeforeValidator(_seconds_expression), WithJsonSchema(_NUMBER_OR_TEXT)]
+Seconds = Annotated[
+    str,
+    BeforeValidator(_seconds_expression),
+    PlainSerializer(_number_or_text),
+    WithJsonSchema(_NUMBER_OR_TEXT),
+]
 Environment = Mapping[Annotated[str, AfterValidator(_variable)], ScalarText]
 Positive = Annotated[int, Field(ge=1)]
 Natural = Annotated[int, Field(ge=0)]

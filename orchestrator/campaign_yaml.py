@@ -16,7 +16,7 @@ from orchestrator.errors import CampaignError
 
 Path = tuple[str | int, ...]
 
-MOST_NODES = 2_000_000  # also ends the expansion of aliases within aliases
+MOST_NODES = 200_000  # also ends the expansion of aliases within aliases
 
 _TAG = "tag:yaml.org,2002:"
 _VARIABLE = re.compile(
@@ -273,8 +273,8 @@ class _Dumper(yaml.SafeDumper):
 
 
 def dump(data: Mapping[str, Any]) -> str:
-    """Return YAML that `parse` and `expand` read back as the same data."""
-    return yaml.dump(_escape(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+    """Return YAML (in ASCII: PyYAML loses U+0085 otherwise) that reads back as the same data."""
+    return yaml.dump(_escape(data), Dumper=_Dumper, sort_keys=False, width=100)
 
 
 def _escape(data: Any) -> Any:

@@ -1,0 +1,145 @@
+"""Programs described in a campaign file."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator import campaign, generic
+from orchestrator.campaign_schema import Output, Program
+from orchestrator.errors import CampaignError, ExpressionError
+from orchestrator.types import Application, Sample, Value
+
+STENCIL = r"""
+name: stencil
+application: generic
+executable: 'true'
+settings: {steps: 100, mode: fast}
+program:
+  arguments: ["--size={n}", "{n * p}", 7, "{{x}}", "{mode}", "{n / 4}"]
+  ranks: p * 2
+  threads: "2 if n > 64 else 1"
+  environment: {OMP_PLACES: cores, LEVEL: 3}
+  files: {in.txt: "n = {n}\nset {{ a }}\n"}
+  check: ["n % p == 0", "mode == 'fast'"]
+  output:
+    - {callpath: main, pattern: 'total: ([\d.eEdD+-]+)'}
+    - {callpath: main->solve, pattern: '^(solve|Solve): (?P<value>\S+) ms', scale: 0.001, aggregate: sum}
+    - {callpath: main, metric: bytes, pattern: 'bytes=(\d+)', file: '*.log', aggregate: max}
+parameters: {p: [1, 2, 3], n: [64, 128]}
+executor: {name: slurm}
+stop: {budget: 1}
+"""
+
+
+@pytest.fixture
+def stencil() -> Application:
+    return campaign.loads(STENCIL).application_spec()
+
+
+def test_arguments_ranks_threads_files_and_environment(stencil: Application) -> None:
+    values: dict[str, Value] = {"p": 2, "n": 128, "steps": 100, "mode": "fast"}
+    assert stencil.arguments(values) == ["--size=128", "256", "7", "{x}", "fast", "32"]
+    assert stencil.ranks(values) == 4
+    assert stencil.threads(values) == 2
+    assert stencil.files(values) == {"in.txt": "n = 128\nset { a }\n"}
+    assert stencil.environment == {"OMP_PLACES": "cores", "LEVEL": "3"}
+    assert stencil.output_files == ("*.log",)
+
+
+def test_check_gives_the_expression_that_does_not_hold(stencil: Application) -> None:
+    assert stencil.check({"p": 2, "n": 64, "steps": 1, "mode": "fast"}) is None
+    assert stencil.check({"p": 3, "n": 64, "steps": 1, "mode": "fast"}) == "program.check: n % p == 0"
+    reason = stencil.check({"p": 0.75, "n": 64, "steps": 1, "mode": "fast"})
+    assert reason == "program.ranks: p * 2 = 1.5 is not a whole number from 1"
+
+
+def test_reads_values_from_all_outputs(stencil: Application) -> None:
+    texts = {
+        "stdout": "total: 1.5\nsolve: 20 ms\nSolve: 30 ms\n  solve: 99 ms\ntotal: 2.5D-1\n",
+        "stderr": "",
+        "a.log": "bytes=10",
+        "b.log": "bytes=30 bytes=20",
+    }
+    assert stencil.output(texts) == [
+        Sample("main", "time", 0.25),
+        Sample("main->solve", "time", (20 + 30) * 0.001),
+        Sample("main", "bytes", 30.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ({"stdout": "nothing"}, r"main: nothing in stdout matches 'total"),
+        ({"stdout": "total: 1\nsolve: nan ms"}, "main->solve: 'nan'.*is not finite"),
+        ({"stdout": "total: 1\nsolve: fast ms"}, "main->solve: 'fast'.*is not a number"),
+        ({"stdout": "total: 1\nsolve: 1 ms"}, r"main: no file '\*.log' among stdout"),
+    ],
+)
+def test_says_what_is_missing_in_the_output(
+    stencil: Application, texts: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        stencil.output(texts)
+
+
+@given(st.lists(st.floats(-1e9, 1e9, allow_nan=False), min_size=1, max_size=6))
+def test_several_matches_are_combined_as_asked(numbers: list[float]) -> None:
+    wanted = {"last": numbers[-1], "first": numbers[0], "max": max(numbers), "min": min(numbers),
+              "sum": sum(numbers), "mean": sum(numbers) / len(numbers)}  # fmt: skip
+    text = "\n".join(f"t = {number!r}" for number in numbers)
+    for aggregate, value in wanted.items():
+        rule = Output.model_validate({"callpath": "x", "pattern": r"t = (\S+)", "aggregate": aggregate})
+        spec = generic.application(Program(output=(rule,)), {})
+        [sample] = spec.output({"stdout": text})
+        assert sample.value == pytest.approx(value, abs=1e-6)
+
+
+@given(st.text(alphabet="ab{}n ", max_size=20))
+def test_doubled_braces_stand_for_themselves(text: str) -> None:
+    escaped = re.sub(r"([{}])", r"\1\1", text)
+    assert generic.render(generic.parse_template(escaped, ["n"]), {"n": 1}) == text
+
+
+@pytest.mark.parametrize("text", ["{", "}", "{}", "{m}", "{n +}", "a{b", "{n.x}"])
+def test_malformed_placeholders_are_errors(text: str) -> None:
+    with pytest.raises(ExpressionError):
+        generic.parse_template(text, ["n"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("{n * p}", "{n * q}", "program.arguments.1: expression 'n * q': unknown name 'q'"),
+        ("n = {n}", "n = {k}", "program.files.in.txt: expression 'k': unknown name 'k'"),
+        ("ranks: p * 2", "ranks: p < 2", "program.ranks: expression 'p < 2' gives a truth, not a number"),
+        ("n % p == 0", "n % p", "program.check.0: expression 'n % p' gives a number, not a truth"),
+        (r"([\d.eEdD+-]+)", r"\d+", "program.output.0.pattern: has 0 groups"),
+        (r"([\d.eEdD+-]+)", r"(\d+", "program.output.0.pattern: not a regular expression"),
+        ("in.txt", "../in.txt", "program.files.../in.txt: is not the name of a file inside"),
+        ("LEVEL", "LE VEL", "program.environment.LE VEL: is not the name of an environment variable"),
+        (
+            "application: generic",
+            "application: lulesh",
+            "program: is only for generic applications, not for lulesh",
+        ),
+    ],
+)
+def test_mistakes_in_the_program_section_name_their_place(old: str, new: str, message: str) -> None:
+    assert old in STENCIL
+    with pytest.raises(CampaignError, match=re.escape(message)):
+        campaign.loads(STENCIL.replace(old, new))
+
+
+def test_a_program_without_output_needs_a_profiler_that_reads_none() -> None:
+    text = "name: x\napplication: generic\nexecutable: 'true'\nprogram: {}\nparameters: {n: [1, 2]}\n"
+    text += "stop: {budget: 1}\n"
+    with pytest.raises(CampaignError, match=r"add program.output, or set measure.profiler to scorep or time"):
+        campaign.loads(text)
+    assert campaign.loads(text, overrides=["measure.profiler=time"]).measure.profiler == "time"
+    with pytest.raises(CampaignError, match="program: is required for application: generic"):
+        campaign.loads(text.replace("program: {}\n", ""))

@@ -1,0 +1,188 @@
+"""The lazy search space equals the filtered product, and explains what it excludes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import tracemalloc
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator import campaign, expressions, space
+from orchestrator.errors import CampaignError
+from orchestrator.space import SearchSpace
+from orchestrator.types import Parameter, Point, Value
+
+NAMES = ("a", "b", "c")
+CONSTRAINTS = (
+    "a <= b", "a * b != 6", "b % 2 == c % 2", "a + b + c <= limit",
+    "c > 0", "a * b * c == 12", "limit > 3", "a == b or b == c",
+)  # fmt: skip
+
+
+def _refuse_sum_of_seven(values: Mapping[str, Value]) -> str | None:
+    total = sum(int(values[name]) for name in NAMES)
+    return f"the sum of {values['a']}, {values['b']} and {values['c']} is 7" if total == 7 else None
+
+
+@st.composite
+def spaces(draw: st.DrawFn) -> tuple[SearchSpace, list[Point]]:
+    values = {name: sorted(draw(st.sets(st.integers(-2, 6), min_size=1, max_size=5))) for name in NAMES}
+    parameters = [Parameter(name, tuple(values[name])) for name in NAMES]
+    texts = draw(st.lists(st.sampled_from(CONSTRAINTS), unique=True))
+    settings: dict[str, Value] = {"limit": draw(st.integers(0, 12))}
+    compiled = [expressions.parse(text, [*NAMES, "limit"]) for text in texts]
+    wanted = []
+    for combination in itertools.product(*values.values()):
+        names = dict(zip(NAMES, combination, strict=True))
+        holds = all(eval(text, {**names, **settings}) for text in texts)
+        if holds and _refuse_sum_of_seven(names) is None:
+            wanted.append(Point.of(dict(names)))
+    return SearchSpace(parameters, compiled, settings, _refuse_sum_of_seven), wanted
+
+
+@given(spaces())
+def test_iterates_the_filtered_product_in_lexicographic_order(case: tuple[SearchSpace, list[Point]]) -> None:
+    found, wanted = case
+    assert list(found) == wanted
+    assert list(found) == wanted  # again: iteration leaves no trace
+    assert found.size() == len(wanted)
+
+
+@given(spaces(), st.tuples(*[st.integers(-3, 7)] * 3))
+def test_contains_exactly_what_it_iterates(
+    case: tuple[SearchSpace, list[Point]], values: tuple[int, int, int]
+) -> None:
+    found, wanted = case
+    point = Point(tuple(zip(NAMES, values, strict=True)))
+    assert (point in found) == (point in wanted)
+    assert all(point in found for point in wanted)
+    assert Point(point.items[::-1]) not in found
+    assert Point(point.items[:2]) not in found
+    assert "a=1" not in found
+
+
+@given(spaces())
+def test_every_combination_is_a_point_or_excluded_for_one_reason(
+    case: tuple[SearchSpace, list[Point]],
+) -> None:
+    found, wanted = case
+    description = found.describe()
+    assert description.combinations == description.feasible + sum(description.infeasible.values())
+    assert description.feasible == len(wanted)
+    for name in NAMES:
+        occurring = sorted({point[name] for point in wanted}, key=float)
+        assert list(description.values[name]) == occurring
+        if wanted:
+            assert description.bounds[name] == (occurring[0], occurring[-1])
+    assert (description.last is None) == (description.feasible == description.combinations)
+
+
+def test_reasons_that_differ_in_figures_count_as_one() -> None:
+    sizes = Parameter("s", tuple(range(1000)))
+    odd = SearchSpace([sizes], check=lambda values: f"{values['s']} is odd" if int(values["s"]) % 2 else None)
+    assert odd.describe().infeasible == {"1 is odd": 500}
+
+
+def test_many_different_reasons_do_not_fill_the_memory() -> None:
+    names = [f"{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(600)]
+    words = Parameter("word", tuple(names), categorical=True)
+    description = SearchSpace([words], check=lambda values: f"no {values['word']}").describe()
+    assert len(description.infeasible) <= 60
+    assert sum(description.infeasible.values()) == 600
+
+
+def test_constraints_cut_off_before_deeper_parameters_are_walked() -> None:
+    seen = []
+
+    def check(values: Mapping[str, Value]) -> str | None:
+        seen.append((values["a"], values["b"]))
+        return None
+
+    huge = Parameter("b", tuple(range(10**5)))
+    first = expressions.parse("a == 3 and limit == 2", ["a", "limit"])
+    second = expressions.parse("b < 2", ["b"])
+    found = SearchSpace([Parameter("a", (1, 2, 3)), huge], [second, first], {"limit": 2}, check)
+    assert [str(point) for point in found] == ["P(a=3, b=0)", "P(a=3, b=1)"]
+    assert seen == [(3, 0), (3, 1)]
+    assert found.describe().infeasible == {"a == 3 and limit == 2": 2 * 10**5, "b < 2": 10**5 - 2}
+
+
+def test_a_million_combinations_need_little_memory() -> None:
+    parameters = [Parameter(name, tuple(range(1, 101))) for name in NAMES]
+    found = SearchSpace(parameters, [expressions.parse("a * b**2 <= 1e5", NAMES)])
+    tracemalloc.start()
+    try:
+        description = found.describe()
+        walked = sum(1 for _ in itertools.islice(found, 100_000))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert description.combinations == 10**6
+    assert description.feasible == 100 * sum(min(100, math.isqrt(10**5 // a)) for a in range(1, 101))
+    assert walked == 100_000
+    assert peak < 1_000_000
+
+
+def _campaign(text: str) -> campaign.Campaign:
+    head = (
+        "name: x\napplication: generic\nexecutable: 'true'\nprogram: {ranks: p}\nmeasure: {profiler: time}\n"
+    )
+    return campaign.loads(f"{head}stop: {{budget: 1}}\nexecutor: {{name: slurm}}\n{text}")
+
+
+def test_parallelogram_of_a_strong_scaling_study() -> None:
+    # as of FASTEST (Ritter et al., section V-B): one size at 16 ranks, two at 32, one at 2048
+    built = space.build(
+        _campaign(
+            "parameters: {p: {from: 16, to: 2048, factor: 2}, s: {from: 8192, to: 131072, factor: 2}}\n"
+            "constraints: ['2**21 <= p * s <= 2**24']\n"
+        )
+    )
+    assert [(point["p"], point["s"]) for point in built] == [
+        (2**i, 2**j) for i in range(4, 12) for j in range(13, 18) if 21 <= i + j <= 24
+    ]
+    sizes = {p: [point["s"] for point in built if point["p"] == p] for p in (16, 32, 2048)}
+    assert sizes == {16: [131072], 32: [65536, 131072], 2048: [8192]}
+
+
+def test_factorisations_of_the_ranks() -> None:
+    built = space.build(
+        _campaign(
+            "parameters: {p: {from: 1, to: 64, factor: 2}, x: {from: 1, to: 64, factor: 2}, "
+            "y: {from: 1, to: 64, factor: 2}, z: {from: 1, to: 64, factor: 2}}\nconstraints: ['x*y*z == p']\n"
+        )
+    )
+    assert built.size() == sum((n + 1) * (n + 2) // 2 for n in range(7))
+    assert all(point.number("x") * point.number("y") * point.number("z") == point["p"] for point in built)
+
+
+def test_points_that_the_machine_cannot_hold_are_not_in_the_space() -> None:
+    text = "parameters: {p: [1, 2, 4, 8]}\n"
+    loaded = _campaign(text)
+    assert space.build(loaded).size() == 4
+    local = campaign.loads(campaign.dump(loaded), overrides=["executor={name: local, slots: 2}"])
+    description = space.build(local).describe()
+    assert description.values["p"] == (1, 2)
+    [(reason, count)] = description.infeasible.items()
+    assert "slots" in reason
+    assert count == 2
+
+
+def test_empty_space_names_the_constraint_that_removed_the_last_points() -> None:
+    text = "parameters: {p: [1, 2], s: [1, 2]}\nconstraints: ['p > 1', 'p * s > 9', 's < 9']\n"
+    with pytest.raises(CampaignError) as error:
+        _campaign(text)
+    message = str(error.value)
+    assert "the last of 4 combinations was excluded by 'p * s > 9'" in message
+    assert "2 by 'p > 1'" in message
+    assert "s < 9" not in message.partition("excluded by")[2]
+
+
+def test_too_many_combinations_are_refused_before_they_are_walked() -> None:
+    wide = "{from: 1, to: 100000}"
+    with pytest.raises(CampaignError, match=r"1e\+10 combinations, more than 1e\+08; use fewer values"):
+        _campaign(f"parameters: {{p: {wide}, s: {wide}}}\nconstraints: ['p + s < 0']\n")
