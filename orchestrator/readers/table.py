@@ -168,7 +168,7 @@ def _entries(
 
 
 def _is_empty(cell: object) -> bool:
-    return cell is None or (isinstance(cell, str) and not cell.strip()) or (cell != cell)
+    return cell is None or (isinstance(cell, str) and not cell.strip())
 
 
 def _from_text(cell: object, where: str) -> Value:

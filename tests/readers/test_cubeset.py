@@ -26,7 +26,7 @@ def points_of(tmp_path: Path, *names: str) -> list[dict[str, object]]:
 
 
 def test_the_name_carries_point_and_repetition(tmp_path: Path) -> None:
-    for name, value in (("lulesh.p8.s20.r2", 2.0), ("lulesh.p8.s20.r1", 1.0), ("lulesh.p27.s30.r1", 4.0)):
+    for name, value in (("lulesh.p8.s20.r10", 2.0), ("lulesh.p8.s20.r9", 1.0), ("lulesh.p27.s30.r1", 4.0)):
         make(tmp_path, name, value)
     got = read([tmp_path])
     assert got.parameters == ("p", "s")
