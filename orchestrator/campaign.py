@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from orchestrator.expressions import Expression
 from orchestrator.types import Application, FailureClass, Parameter, Point, Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Campaign:
     """A valid campaign: every default filled in, every path absolute.
 
@@ -68,7 +68,7 @@ class Campaign:
     validate: bool
     raw: Mapping[str, Any]
 
-    @property
+    @cached_property
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the names that expressions may use, and those among them whose values are text."""
         settings = [name for name, value in self.settings.items() if isinstance(value, str)]

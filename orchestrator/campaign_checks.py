@@ -18,7 +18,7 @@ from pydantic import (
     ValidationError,
 )
 
-from orchestrator import generic, registry, space
+from orchestrator import cost, generic, registry, space, templates
 from orchestrator.campaign_schema import ModelChoice, Strategy
 from orchestrator.campaign_yaml import Path, Problem
 from orchestrator.errors import CampaignError, ExpressionError
@@ -154,6 +154,32 @@ def _simulated(campaign: Campaign) -> Problems:
         )
 
 
+def _script(campaign: Campaign) -> Problems:
+    """The launch script of a first run can be written."""
+    executor, spec = campaign.executor, campaign.application_spec()
+    if executor.name == "simulated":
+        return
+    values = campaign.values(next(iter(space.build(campaign))))
+    try:
+        template = templates.find_template(executor.template, executor.name)
+        templates.launch_script(
+            application=spec,
+            executable=campaign.executable,
+            settings=values,
+            resources=cost.resources(spec.ranks(values), spec.threads(values), campaign.machine()),
+            launcher=executor.launcher or "mpiexec",  # which one is there is looked up when runs begin
+            template=template.read_text(encoding="utf-8"),
+            prologue=executor.prologue,
+            environment=executor.environment,
+            profiler=campaign.measure.profiler,
+            source=str(template),
+        )
+    except CampaignError as error:
+        key, _, text = str(error).partition(": ")
+        own = key.startswith("executor.")
+        yield Problem(tuple(key.split(".")) if own else ("executor", "template"), text if own else str(error))
+
+
 def _options(campaign: Campaign) -> Problems:
     sections: tuple[tuple[str, Strategy | ModelChoice], ...] = (
         ("strategy", campaign.strategy),
@@ -258,5 +284,6 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
     (frozenset({"strategy", "model"}), _options),
     (_SPACE, _space),
     (_SPACE | {"measure"}, _times),
+    (_SPACE | {"measure", "executor"}, _script),
 )
 """The top-level keys that a check needs to be right, and the check."""

@@ -251,6 +251,31 @@ def test_datasets_and_templates_are_searched_beside_the_campaign_file(tmp_path: 
         campaign.load(path, ["executor.template=./no.sh"])
 
 
+def test_launch_scripts_are_tried_before_anything_is_spent(tmp_path: Path) -> None:
+    (tmp_path / "bad.sh").write_text("#!/bin/sh\n{{command}} {{rank}}\n")
+    path = tmp_path / "c.yaml"
+    path.write_text(VALID)
+    for assignment, message in (
+        (
+            "executor.template=slrum",
+            r"executor\.template: there is no launch script 'slrum'; give a path or one of",
+        ),
+        (
+            "executor.template=./bad.sh",
+            rf"executor\.template: {tmp_path}/bad\.sh:2: unknown placeholder {{{{rank}}}}",
+        ),
+        (
+            "executor.launcher=mpirun {rank}",
+            r"executor\.launcher: '\{rank\}' in 'mpirun \{rank\}' is unknown; known",
+        ),
+        ("executor.launcher=mpirun '", r"executor\.launcher: .*No closing quotation"),
+        ("executor.environment.OMP_NUM_THREADS=3", r"executor\.environment: OMP_NUM_THREADS=3, but the run"),
+    ):
+        with pytest.raises(CampaignError, match=rf"^(--set {re.escape(assignment)}|{path}:14): {message}"):
+            campaign.load(path, [assignment])
+        assert campaign.load(path, [assignment, "executor.name=simulated", "executor.truth={main: '1'}"])
+
+
 def test_unreadable_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(CampaignError, match=r"nothing\.yaml: cannot be read: No such file or directory"):
         campaign.load(tmp_path / "nothing.yaml")
