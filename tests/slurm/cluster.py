@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -51,7 +51,7 @@ SlurmdTimeout=120
 {accounting}
 NodeName=n[1-4] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first_node_port}-{last_node_port}] CPUs={cpus}
 PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-PartitionName=short Nodes=n1 MaxTime=2 State=UP
+PartitionName=small Nodes=n1 MaxCPUsPerNode=2 MaxTime=60 State=UP
 """
 WITH_ACCOUNTING = """\
 AccountingStorageType=accounting_storage/slurmdbd
@@ -92,7 +92,7 @@ def missing(accounting: bool) -> tuple[str, ...]:
 
 
 def free_ports(count: int) -> int:
-    """Return the first of ``count`` consecutive TCP ports that nobody listens on, below the ephemeral range."""
+    """Return the first of ``count`` consecutive free TCP ports, below those that Linux hands out itself."""
     start = 17000 + os.getpid() * 16 % 14000
     for first in range(start, start + 800, count):
         with ExitStack() as stack:
@@ -339,10 +339,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with SlurmCluster(accounting=not options.no_accounting) as cluster:
         print(f"export SLURM_CONF={cluster.conf}", flush=True)
         print("Ctrl-C ends the cluster", file=sys.stderr)
-        try:
+        with suppress(KeyboardInterrupt):
             signal.pause()
-        except KeyboardInterrupt:
-            pass
     return 0
 
 

@@ -1,0 +1,373 @@
+"""The Slurm executor: attempts as job arrays, submitted through submitit, found again by name.
+
+Only an attempt's own record proves that it finished. Slurm's word says what is charged, and that there is
+nothing left to wait for. While Slurm does not answer, nothing is concluded.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from orchestrator.errors import ExecutorError, ReadError, SubmitRejected, SubmitUncertain
+from orchestrator.executors import attempt, files, slurm_submit
+from orchestrator.executors.base import ExecutorContext
+from orchestrator.executors.slurm_batch import FOLDER, Batches, groups, name_of
+from orchestrator.executors.slurm_judge import SETTLED, Evidence, SlurmSettings, judge, lost
+from orchestrator.executors.slurm_query import CommandFailed, Job, call
+from orchestrator.executors.slurm_site import read_site
+from orchestrator.executors.slurm_submit import JobOptions, SubmitLater
+from orchestrator.executors.slurm_watch import Places, Watch
+from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Observation
+
+_SCAN = 30.0  # seconds between Slurm's looks for jobs beyond their limit
+_IDS_PER_CALL = 500
+# Slurm gives these reasons for a job that fits no limit; it would wait for ever.
+_HOPELESS = {
+    *("AccountNotAllowed", "AssocMaxCpuPerJobLimit", "AssocMaxNodePerJobLimit", "BadConstraints"),
+    *("AssocMaxWallDurationPerJobLimit", "InvalidAccount", "InvalidQOS", "PartitionNodeLimit"),
+    *("PartitionTimeLimit", "QOSMaxCpuPerJobLimit", "QOSMaxNodePerJobLimit", "QOSNotAllowed"),
+    *("QOSMaxWallDurationPerJobLimit", "QOSMinCpuNotSatisfied"),
+}
+
+
+def build(context: ExecutorContext) -> SlurmExecutor:
+    """Build the executor from a campaign.
+
+    Raises
+    ------
+    CampaignError
+        For an option of ``sbatch`` that is not the campaign's to choose.
+    ExecutorError
+        If there is no Slurm here.
+    """
+    missing = [name for name in ("sbatch", "squeue", "scancel", "scontrol") if shutil.which(name) is None]
+    if missing:
+        raise ExecutorError(
+            f"no {', '.join(missing)} on PATH: run on a login node of the cluster (perhaps after "
+            "'module load slurm'), or choose another executor"
+        )
+    settings = SlurmSettings(job_options(context), context.options["poll_interval"])
+    return SlurmExecutor(context.directory, settings, np.random.default_rng(context.seed))
+
+
+def job_options(context: ExecutorContext) -> JobOptions:
+    """Return what the campaign says about its jobs; raises ``CampaignError`` as `JobOptions` does."""
+    return JobOptions(**{name: context.options[name] for name in JobOptions.__slots__})
+
+
+def sbatch_script(context: ExecutorContext, request: AttemptRequest) -> str:
+    """Return the script that would be submitted for one attempt. Needs no Slurm and touches nothing."""
+    directory = context.directory.absolute()
+    name = name_of([request], directory.name)
+    folder = directory / FOLDER / name
+    return slurm_submit.script(name, request.resources, request.limit, job_options(context), folder)
+
+
+class SlurmExecutor:
+    """See the contract in `orchestrator.executors.base.Executor`.
+
+    Parameters
+    ----------
+    directory
+        The campaign directory.
+    settings
+        How to use Slurm.
+    rng
+        Spreads the queries of several controllers.
+    clock, sleep
+        Of this process; tests have their own.
+    """
+
+    name = "slurm"
+
+    def __init__(
+        self,
+        directory: Path,
+        settings: SlurmSettings,
+        rng: np.random.Generator,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._settings = settings
+        self._clock, self._sleep = clock, sleep
+        self._batches = Batches(directory.absolute())
+        job = settings.job
+        read = functools.partial(read_site, settings.command_timeout, job.account, job.qos)
+        self._watch = Watch(settings.poll_interval, settings.command_timeout, read, clock, rng)
+        self._handles: dict[
+            str, str
+        ] = {}  # by attempt's name, as all of these: accepted by Slurm, not settled
+        self._later: dict[str, AttemptRequest] = {}  # not accepted yet
+        self._later_reason, self._later_due = "", float("-inf")
+        self._cancelled: set[str] = set()
+        self._since: dict[tuple[str, str], float] = {}  # what was first seen when
+        self._queued: dict[str, float] = {}  # when last seen in the queue
+        self._signs: dict[Path, tuple[int, int] | None] = {}  # what `wait` looks for changes of
+
+    def now(self) -> float:
+        """Return the time."""
+        return self._clock()
+
+    def reserved_seconds(self, limit: float) -> float:
+        """Return the whole minutes asked for, and what Slurm may take to end a job after them."""
+        site = self._watch.site
+        return 60.0 * (slurm_submit.minutes(limit) + site.over_time_limit) + site.kill_wait + _SCAN
+
+    def submit(self, requests: Sequence[AttemptRequest]) -> list[Observation]:
+        """Submit attempts, equal ones as arrays; what Slurm does not accept now is submitted later."""
+        done: dict[str, Observation] = {}
+        for request in requests:
+            observation = self._refusal(request)
+            if observation is not None:
+                done[request.name] = observation
+        self._submit_all([request for request in requests if request.name not in done], done)
+        return [done[request.name] for request in requests]
+
+    def poll(self, attempts: Sequence[AttemptRequest]) -> list[Observation]:
+        """Report attempts by their records and the last answers of Slurm."""
+        return self._look(attempts, finding=False)
+
+    def find(self, requests: Sequence[AttemptRequest]) -> list[Observation]:
+        """Look up attempts by the names of their batches; keep one of several jobs."""
+        return self._look(requests, finding=True)
+
+    def cancel(self, attempts: Sequence[AttemptRequest]) -> None:
+        """Bar attempts that have not begun; cancel the jobs of all."""
+        for request in attempts:
+            self._later.pop(request.name, None)
+            attempt.claim(request.directory, "controller: cancelled before it began")
+            self._cancelled.add(request.name)
+        # Of those that another controller submitted the jobs are not known.
+        self._watch.refresh(
+            self._places([item for item in attempts if item.name not in self._handles]), force=True
+        )
+        ids = []
+        for request in attempts:
+            places = self._batches.places(request.name)
+            sight = self._watch.sight(places) if places else None
+            found = {_id(job, places) for job in sight.active} if sight is not None else set()
+            ids += sorted(found | ({self._handles[request.name]} if request.name in self._handles else set()))
+        self._scancel(ids)
+
+    def wait(self, seconds: float) -> None:
+        """Return when a record appears or the next query is due, at the latest after ``seconds``."""
+        pause = min(seconds, max(self._watch.due - self._clock(), 0.0)) if self._signs else seconds
+        deadline = self._clock() + max(pause, min(seconds, 0.05))
+        step = self._settings.poll_interval / 50
+        while (remaining := deadline - self._clock()) > 0:
+            self._sleep(min(step, remaining))
+            if any(_sign(directory) != sign for directory, sign in self._signs.items()):
+                return
+            step = min(1.5 * step, self._settings.poll_interval / 5)
+
+    # --- submitting -----------------------------------------------------------------------------------
+
+    def _refusal(self, request: AttemptRequest) -> Observation | None:
+        """Prepare an attempt; return an observation where it must not be submitted (again)."""
+        if request.name in self._later or request.name in self._handles:
+            return self._look([request], finding=False)[0]
+        try:
+            files.prepare(request)
+        except SubmitRejected as error:
+            return lost(request, f"rejected: {error}", 0.0)
+        if self._batches.places(request.name) or (request.directory / attempt.CLAIM).exists():
+            observation = self._look([request], finding=True)[0]
+            return None if observation.state is AttemptState.ABSENT else observation
+        return None
+
+    def _submit_all(self, requests: Sequence[AttemptRequest], done: dict[str, Observation]) -> None:
+        site = self._watch.site
+        most = min(site.array_size, site.submit_limit or site.array_size)
+        for group in groups(requests, most):
+            self._submit_group(group, done)
+
+    def _submit_group(self, group: Sequence[AttemptRequest], done: dict[str, Observation]) -> None:
+        """Submit one array; where that is too much for now, half of it, and the rest later."""
+        try:
+            batch = self._batches.begin(group, self._clock())
+        except OSError as error:
+            reason = f"rejected: cannot write into {self._batches.folder}: {error.strerror}"
+            done.update({request.name: lost(request, reason, 0.0) for request in group})
+            return
+        folder, seconds = self._batches.folder / batch.name, self._settings.command_timeout
+        try:
+            handles = slurm_submit.submit(batch.name, group, self._settings.job, folder, seconds)
+        except SubmitUncertain as error:
+            state, reason = AttemptState.UNKNOWN, str(error)
+            done.update({item.name: Observation(item.attempt, state, reason=reason) for item in group})
+        except SubmitLater as error:
+            self._batches.drop(batch)
+            if len(group) > 1:
+                self._submit_group(group[: len(group) // 2], done)
+                group = group[len(group) // 2 :]
+            self._postpone(group, str(error), done)
+        except SubmitRejected as error:
+            self._batches.drop(batch)
+            done.update({request.name: self._rejected(request, str(error)) for request in group})
+        else:
+            for request, handle in zip(group, handles, strict=True):
+                self._handles[request.name] = handle
+                done[request.name] = Observation(request.attempt, AttemptState.QUEUED, handle)
+
+    def _postpone(self, group: Sequence[AttemptRequest], reason: str, done: dict[str, Observation]) -> None:
+        self._later_reason = f"not submitted yet: {reason}"
+        self._later_due = self._clock() + self._settings.poll_interval
+        for request in group:
+            self._later[request.name] = request
+            done[request.name] = self._postponed(request)
+
+    def _postponed(self, request: AttemptRequest) -> Observation:
+        return Observation(request.attempt, AttemptState.QUEUED, reason=self._later_reason)
+
+    def _submit_postponed(self) -> dict[str, Observation]:
+        """Try again, once per interval; return what became of those that are not postponed any more."""
+        done: dict[str, Observation] = {}
+        if self._later and self._clock() >= self._later_due:
+            requests, self._later = list(self._later.values()), {}
+            self._submit_all(requests, done)
+        return {name: item for name, item in done.items() if name not in self._later}
+
+    def _rejected(self, request: AttemptRequest, reason: str) -> Observation:
+        """Declare lost what Slurm refused, unless it runs all the same."""
+        if attempt.claim(request.directory, f"controller: {reason}"):
+            return lost(request, f"rejected: {reason}", 0.0)
+        return Observation(request.attempt, AttemptState.UNKNOWN, reason=reason)
+
+    # --- looking --------------------------------------------------------------------------------------
+
+    def _look(self, requests: Sequence[AttemptRequest], finding: bool) -> list[Observation]:
+        news = self._submit_postponed()
+        requests_by_name = {item.name: item for item in requests if item.name not in news}
+        self._signs |= {item.directory: _sign(item.directory) for item in requests_by_name.values()}
+        found = news | {name: self._observe(item, finding) for name, item in requests_by_name.items()}
+        unsettled = [item for name, item in requests_by_name.items() if found[name].state not in SETTLED]
+        if self._watch.refresh(self._places(unsettled)):
+            for item in unsettled:
+                self._cancel_what_is_not_wanted(item)
+                found[item.name] = self._observe(item, finding)
+        for item in requests:
+            if found[item.name].state in SETTLED:
+                self._forget(item)
+        return [found[item.name] for item in requests]
+
+    def _observe(self, request: AttemptRequest, finding: bool) -> Observation:
+        if request.name in self._later:
+            return self._postponed(request)
+        evidence = self._evidence(request)
+        observation = judge(evidence, self._settings, finding)
+        if observation.state is not AttemptState.LOST or evidence.owner is not None:
+            return observation
+        if attempt.claim(request.directory, f"controller: {observation.reason}"):
+            return observation
+        # It began this very moment, wherever it was.
+        return Observation(request.attempt, AttemptState.UNKNOWN, observation.handle)
+
+    def _evidence(self, request: AttemptRequest) -> Evidence:
+        now = self._clock()
+        places = self._batches.places(request.name)
+        # Slurm first: what its answer calls ended has left its record by now.
+        sight = self._watch.sight(places) if places else None
+        record, trouble = _read_record(request)
+        gone = sight is not None and not sight.error and not sight.active
+        jobs = (*sight.active, *sight.ended) if sight is not None else ()
+        if jobs:
+            self._handles[request.name] = _id(jobs[0], places)
+        if any(job.meaning is AttemptState.QUEUED for job in jobs):
+            self._queued[request.name] = self._watch.asked
+        site = self._watch.site
+        remembered = now - self._queued.get(request.name, float("-inf")) < site.remembered
+        return Evidence(
+            request,
+            record,
+            trouble,
+            _owner(request),
+            None if not places else (now if sight is None else self._watch.asked) - _last(places),
+            self._handles.get(request.name, ""),
+            sight,
+            self._age(request, "finished", record is not None and record.finished is not None),
+            self._age(request, "gone", gone),
+            never_charged=site.accounting or remembered,
+        )
+
+    def _age(self, request: AttemptRequest, what: str, holds: bool) -> float:
+        """Return for how many seconds something holds, as far as this controller saw."""
+        key = (request.name, what)
+        if not holds:
+            self._since.pop(key, None)
+            return 0.0
+        return self._clock() - self._since.setdefault(key, self._clock())
+
+    def _forget(self, request: AttemptRequest) -> None:
+        name = request.name
+        for memory in (self._handles, self._queued, self._later):
+            memory.pop(name, None)
+        for what in ("finished", "gone", "hopeless"):
+            self._since.pop((name, what), None)
+        self._cancelled.discard(name)
+        self._signs.pop(request.directory, None)
+
+    def _places(self, requests: Sequence[AttemptRequest]) -> Places:
+        return [place for request in requests for place in self._batches.places(request.name)]
+
+    # --- cancelling -----------------------------------------------------------------------------------
+
+    def _cancel_what_is_not_wanted(self, request: AttemptRequest) -> None:
+        """Cancel duplicates, hopeless jobs, and again what an earlier ``scancel`` did not reach."""
+        places = self._batches.places(request.name)
+        sight = self._watch.sight(places)
+        if sight is None or not sight.active:
+            return
+        first = sight.active[0]
+        hopeless = first.meaning is AttemptState.QUEUED and first.reason in _HOPELESS
+        if self._age(request, "hopeless", hopeless) >= self._settings.hopeless_grace and hopeless:
+            attempt.claim(request.directory, f"controller: Slurm would never start it ({first.reason})")
+            self._cancelled.add(request.name)
+        unwanted = sight.active if request.name in self._cancelled else sight.active[1:]
+        self._scancel([_id(job, places) for job in unwanted])
+
+    def _scancel(self, ids: Sequence[str]) -> None:
+        for start in range(0, len(ids), _IDS_PER_CALL):
+            # What is not reached now is cancelled after the next query.
+            with suppress(CommandFailed):
+                call(["scancel", *ids[start : start + _IDS_PER_CALL]], self._settings.command_timeout)
+
+
+def _id(job: Job, places: Places) -> str:
+    """Return the id of an attempt's job, as ``scancel`` takes it."""
+    return f"{job.number}_{next(index for batch, index in places if batch.name == job.name)}"
+
+
+def _last(places: Places) -> float:
+    return max(batch.last for batch, _ in places)
+
+
+def _read_record(request: AttemptRequest) -> tuple[AttemptRecord | None, str]:
+    try:
+        return files.read_record(request.directory), ""
+    except ReadError as error:
+        return None, str(error)
+
+
+def _owner(request: AttemptRequest) -> str | None:
+    """Return who claimed an attempt; its own process where the claim does not say."""
+    try:
+        owners = files.owners(request.directory)
+    except ReadError:
+        return attempt.OWNER
+    return owners.who if owners is not None else None
+
+
+def _sign(directory: Path) -> tuple[int, int] | None:
+    """Return what changes when an attempt writes its record; None before it does."""
+    try:
+        status = (directory / attempt.RECORD).stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns

@@ -1,0 +1,183 @@
+"""What is said of an attempt, from all that is known of it: a pure function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from orchestrator.executors import slurm_states
+from orchestrator.executors.attempt import OWNER
+from orchestrator.executors.slurm_query import Job
+from orchestrator.executors.slurm_submit import JobOptions
+from orchestrator.executors.slurm_watch import Sight
+from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Observation
+
+SETTLED = {AttemptState.FINISHED, AttemptState.LOST, AttemptState.ABSENT}
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmSettings:
+    """How to use Slurm. Durations in seconds.
+
+    Attributes
+    ----------
+    job
+        Options of every job.
+    poll_interval
+        Between queries of Slurm.
+    command_timeout
+        After which a command of Slurm is given up.
+    submission_grace
+        After which a submission that nobody confirmed, and that Slurm does not know, did not happen.
+    file_grace
+        For an attempt's files to become visible here after its job ended elsewhere.
+    accounting_grace
+        For the charge of an attempt to be known after it finished.
+    hopeless_grace
+        After which a job that Slurm says fits no limit is cancelled.
+    """
+
+    job: JobOptions = field(default_factory=JobOptions)
+    poll_interval: float = 10.0
+    command_timeout: float = 30.0
+    submission_grace: float = 60.0
+    file_grace: float = 30.0
+    accounting_grace: float = 60.0
+    hopeless_grace: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that is known of one attempt at one instant.
+
+    Attributes
+    ----------
+    request
+        The attempt.
+    record
+        Its ``attempt.json``; ``trouble`` says why that cannot be read.
+    owner
+        Who claimed it (`OWNER`: it did so itself); None while nobody did.
+    submitted
+        Seconds from the last time that it was handed to ``sbatch`` to Slurm's last answer (or to now, before
+        there is one); None if it never was.
+    handle
+        What ``sbatch`` or a query said of its job's id; empty while that is unknown.
+    sight
+        What Slurm says of its jobs; None before it was asked.
+    finished_for, gone_for
+        Seconds since its record was seen finished, or since Slurm had no active job of it.
+    never_charged
+        Whether, having no job that Slurm knows of, it certainly had none that was charged.
+    """
+
+    request: AttemptRequest
+    record: AttemptRecord | None = None
+    trouble: str = ""
+    owner: str | None = None
+    submitted: float | None = None
+    handle: str = ""
+    sight: Sight | None = None
+    finished_for: float = 0.0
+    gone_for: float = 0.0
+    never_charged: bool = False
+
+
+def judge(evidence: Evidence, settings: SlurmSettings, finding: bool) -> Observation:
+    """Return what to say of an attempt.
+
+    Parameters
+    ----------
+    evidence
+        What is known. Where nobody owns the attempt, the caller must claim it before it passes on LOST.
+    settings
+        How long to wait for what may still appear.
+    finding
+        Whether its submission was never confirmed, so that it may not have happened.
+    """
+    request, sight = evidence.request, evidence.sight
+    if evidence.record is not None and evidence.record.finished is not None:
+        return _finished(evidence, evidence.record, evidence.record.finished, settings)
+    if evidence.submitted is None:
+        return _never_submitted(evidence)
+    if sight is None:
+        state = AttemptState.QUEUED if evidence.handle else AttemptState.UNKNOWN
+        return Observation(request.attempt, state, evidence.handle)
+    if sight.error:
+        return _unknown(evidence, sight.error)
+    if sight.active:
+        job = sight.active[0]
+        if job.meaning is AttemptState.UNKNOWN:
+            return _unknown(evidence, f"Slurm calls its job {job.state}")
+        reason = job.reason if job.meaning is AttemptState.QUEUED else ""
+        return Observation(request.attempt, job.meaning, evidence.handle, evidence.record, reason=reason)
+    return _gone(evidence, sight, settings, finding)
+
+
+def _finished(
+    evidence: Evidence, record: AttemptRecord, finished: float, settings: SlurmSettings
+) -> Observation:
+    """Report a finished attempt once its charge is known, or when that takes too long."""
+    request, sight = evidence.request, evidence.sight
+    if evidence.submitted is None:
+        return Observation(request.attempt, AttemptState.FINISHED, record=record, reason=_fault(record, ""))
+    jobs: tuple[Job, ...] = (*sight.ended, *sight.active) if sight is not None else ()
+    elapsed = sight.elapsed if sight is not None else None
+    if elapsed is None:
+        if evidence.finished_for < settings.accounting_grace:
+            return Observation(request.attempt, AttemptState.RUNNING, evidence.handle, record)
+        # The job began before its attempt did.
+        begun = min([record.started, *(job.started for job in jobs if job.started is not None)])
+        elapsed = finished - begun
+    reason = _fault(record, jobs[0].state if jobs else "")
+    return Observation(request.attempt, AttemptState.FINISHED, evidence.handle, record, elapsed, reason)
+
+
+def _fault(record: AttemptRecord, state: str) -> str:
+    """Say who ended an attempt that did not end by itself or at its limit."""
+    if record.timed_out or record.exit_code == 0:
+        return ""
+    if record.cancelled or slurm_states.from_outside(state):
+        return f"ended from outside (Slurm: {state or 'not asked'})"
+    return ""
+
+
+def _never_submitted(evidence: Evidence) -> Observation:
+    if evidence.owner is None:
+        return Observation(evidence.request.attempt, AttemptState.ABSENT)
+    if evidence.owner == OWNER:
+        return lost(evidence.request, "begun by another executor, and not finished", None)
+    return lost(evidence.request, f"barred before it began, by {evidence.owner}", 0.0)
+
+
+def _gone(evidence: Evidence, sight: Sight, settings: SlurmSettings, finding: bool) -> Observation:
+    """Judge an attempt that is submitted, not finished, and has no active job."""
+    if not sight.ended and sight.ledger_error:
+        return _unknown(evidence, sight.ledger_error)
+    nothing = not sight.ended and evidence.owner is None
+    if nothing and finding:
+        # sbatch may still have been on its way when Slurm was asked.
+        if evidence.submitted is None or evidence.submitted < settings.submission_grace:
+            return _unknown(evidence, "Slurm does not know it (yet)")
+        return Observation(evidence.request.attempt, AttemptState.ABSENT)
+    elapsed = sight.elapsed
+    if elapsed is None and evidence.owner != OWNER and evidence.never_charged:
+        elapsed = 0.0
+    if evidence.owner not in (None, OWNER):
+        return lost(
+            evidence.request, f"barred before it began, by {evidence.owner}", elapsed, evidence.handle
+        )
+    patience = settings.file_grace if sight.ended else settings.submission_grace
+    word = f"Slurm: {sight.ended[0].state}" if sight.ended else "Slurm knows nothing of its job any more"
+    if evidence.gone_for < patience:
+        return _unknown(evidence, f"{word}; its files may still appear")
+    what = "it never began" if evidence.owner is None else evidence.trouble or "it began, and did not finish"
+    return lost(evidence.request, f"{word}; {what}", elapsed, evidence.handle)
+
+
+def _unknown(evidence: Evidence, reason: str) -> Observation:
+    return Observation(evidence.request.attempt, AttemptState.UNKNOWN, evidence.handle, reason=reason)
+
+
+def lost(request: AttemptRequest, reason: str, elapsed: float | None, handle: str = "") -> Observation:
+    """Report an attempt as lost, ``elapsed`` seconds being charged for it (None: nobody knows)."""
+    return Observation(request.attempt, AttemptState.LOST, handle, elapsed=elapsed, reason=reason)

@@ -1,0 +1,216 @@
+"""Asking Slurm: every command has a time limit, and one call answers for all jobs.
+
+Jobs are asked for by name, since a name is all that is known of a submission nobody confirmed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from orchestrator.errors import ExecutorError
+from orchestrator.executors import slurm_states
+from orchestrator.types import AttemptState
+
+TIMED_OUT = -1  # in place of an exit code
+
+_KEPT = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_CONF_SERVER")
+_DEFAULTS = ("SBATCH_ACCOUNT", "SBATCH_PARTITION", "SBATCH_QOS", "SBATCH_RESERVATION", "SBATCH_CONSTRAINT")
+_FOREIGN = ("SLURM_", "SLURMD_", "SBATCH_", "SQUEUE_", "SACCT_", "SALLOC_", "SRUN_", "PMI_", "PMIX_")
+_QUEUE_FORMAT = "%F|%K|%j|%T|%S|%e|%r"
+_LEDGER_FIELDS = "JobID,JobName,State,ElapsedRaw"
+_LONGEST_ARGUMENT = 100_000  # bytes; Linux refuses more than 128 KiB
+_MOST_TASKS = 4_000_001  # Slurm's own bound on the size of an array
+
+
+class CommandFailed(ExecutorError):
+    """A command of Slurm that failed, took too long or answered with what makes no sense."""
+
+    def __init__(self, message: str, code: int = 0, output: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.output = output
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What Slurm says of one element of a job array.
+
+    Attributes
+    ----------
+    name, number
+        Of the array.
+    index
+        Of the element; None stands for all that are not listed by themselves.
+    state
+        As Slurm prints it.
+    started
+        Unix seconds, or None where it has not started or that is not said.
+    elapsed
+        Seconds charged for it, or None before its end.
+    reason
+        Why it is still queued.
+    """
+
+    name: str
+    number: int
+    index: int | None
+    state: str
+    started: float | None = None
+    elapsed: float | None = None
+    reason: str = ""
+
+    @property
+    def meaning(self) -> AttemptState:
+        """Return what the state means for the attempt."""
+        return slurm_states.meaning(self.state)
+
+
+def environment(keep: Sequence[str] = ()) -> dict[str, str]:
+    """Return the environment for Slurm's commands, and through ``sbatch`` for jobs.
+
+    Without the variables of a job that the controller itself may be running in, and without those that
+    change what commands do or print. ``keep`` names further ones that may stay.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_FOREIGN) or name in _KEPT or name in keep
+    }
+    # Instants in Unix seconds; lists of array indices in full.
+    return kept | {"SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}
+
+
+def submission_environment(settings: Mapping[str, object]) -> dict[str, str]:
+    """Return the environment for ``sbatch``: a user's own defaults stay where the campaign says nothing.
+
+    They must go otherwise, because for ``sbatch`` a variable outweighs an option in the script.
+    """
+    keep = [name for name in _DEFAULTS if settings.get(name.removeprefix("SBATCH_").lower()) is None]
+    changed = environment(keep)
+    del changed["SLURM_TIME_FORMAT"], changed["SLURM_BITSTR_LEN"]
+    return changed
+
+
+def call(command: Sequence[str], seconds: float, env: Mapping[str, str] | None = None) -> str:
+    """Return what a command prints.
+
+    Raises
+    ------
+    CommandFailed
+        If it cannot be started, exits with another code than 0, or has not ended after ``seconds``.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            env=environment() if env is None else env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise CommandFailed(f"{command[0]} did not answer within {seconds:g} s", TIMED_OUT) from error
+    except OSError as error:
+        raise CommandFailed(f"{command[0]} cannot be started: {error.strerror}", TIMED_OUT) from error
+    output = done.stdout.decode(errors="replace")
+    if done.returncode:
+        complaint = done.stderr.decode(errors="replace").strip() or output.strip()
+        raise CommandFailed(
+            f"{command[0]} failed with exit code {done.returncode}: {complaint}", done.returncode, complaint
+        )
+    return output
+
+
+def queue(names: Sequence[str], seconds: float) -> list[Job]:
+    """Ask ``squeue`` once for the jobs with these names, the recently ended ones among them."""
+    command = ["squeue", "--noheader", "--array", "--states=all", f"--format={_QUEUE_FORMAT}"]
+    wanted = set(names)
+    return [job for job in parse_queue(call([*command, _selection(names)], seconds)) if job.name in wanted]
+
+
+def ledger(names: Sequence[str], since: float, seconds: float) -> list[Job]:
+    """Ask ``sacct`` once for the jobs with these names that existed after an instant (Unix seconds).
+
+    Without a start time ``sacct`` begins at midnight. A requeued job has one row per start.
+    """
+    start = datetime.fromtimestamp(since).strftime("%Y-%m-%dT%H:%M:%S")
+    command = ["sacct", "--noheader", "--parsable2", "--allocations", "--duplicates", f"--starttime={start}"]
+    wanted = set(names)
+    rows = parse_ledger(call([*command, f"--format={_LEDGER_FIELDS}", _selection(names)], seconds))
+    return [job for job in rows if job.name in wanted]
+
+
+def _selection(names: Sequence[str]) -> str:
+    joined = ",".join(names)
+    return f"--name={joined}" if len(joined) < _LONGEST_ARGUMENT else f"--user={os.getuid()}"
+
+
+def parse_queue(text: str) -> list[Job]:
+    """Read what `queue` makes ``squeue`` print.
+
+    Raises
+    ------
+    CommandFailed
+        For a line that makes no sense. A job must not seem to have vanished because its line was cut.
+    """
+    jobs = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        fields = line.split("|", 6)
+        try:
+            number, index, name, state, start, end, reason = fields
+            # An array that is cancelled before any of its elements started is listed as one job.
+            position = None if index == "N/A" else int(index)
+            started, ended = _instant(start), _instant(end)
+            over = slurm_states.meaning(state) is AttemptState.LOST
+            # Cancelled before its start, a job has no start, or one after its end.
+            elapsed = max(0.0, ended - started) if started is not None and ended is not None else 0.0
+            jobs.append(Job(name, int(number), position, state, started, elapsed if over else None, reason))
+        except ValueError as error:
+            raise CommandFailed(f"squeue printed {line[:200]!r}: {error}") from error
+    return jobs
+
+
+def parse_ledger(text: str) -> list[Job]:
+    """Read what `ledger` makes ``sacct`` print; raises like `parse_queue`."""
+    jobs = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        try:
+            identifier, name, state, elapsed = line.split("|")
+            number, _, indices = identifier.partition("_")
+            # A requeue is the end of one start: its time was spent, whatever becomes of the job.
+            over = slurm_states.meaning(state) is AttemptState.LOST or slurm_states.word(state) == "REQUEUED"
+            seconds = float(int(elapsed or 0))
+            jobs += [
+                Job(name, int(number), index, state, elapsed=seconds if over else None)
+                for index in _indices(indices)
+            ]
+        except ValueError as error:
+            raise CommandFailed(f"sacct printed {line[:200]!r}: {error}") from error
+    return jobs
+
+
+def _instant(text: str) -> float | None:
+    return None if text in ("N/A", "Unknown", "None", "0", "") else float(int(text))
+
+
+def _indices(text: str) -> Sequence[int | None]:
+    """Expand ``7``, ``[0-3,7]``, ``[0-6:2]`` and ``[0-3%2]``, as array elements are listed."""
+    if not text.startswith("["):
+        return [int(text) if text else None]
+    found = re.fullmatch(r"\[([\d,:-]+)(?:%\d+)?\]", text)
+    if found is None:
+        raise ValueError(f"{text!r} is no list of array indices")
+    indices: list[int | None] = []
+    for item in found[1].split(","):
+        span, _, step = item.partition(":")
+        first, _, last = span.partition("-")
+        stop = int(last or first) + 1
+        if stop > _MOST_TASKS:
+            raise ValueError(f"{text!r} is larger than any job array")
+        indices += range(int(first), stop, int(step or 1))
+    return indices

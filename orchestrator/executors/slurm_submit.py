@@ -1,0 +1,239 @@
+"""Submitting a batch through submitit: the options of a job, its script, what ``sbatch`` answers."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import submitit
+from submitit.core.utils import DelayedSubmission
+
+import orchestrator
+from orchestrator.errors import CampaignError, SubmitRejected, SubmitUncertain
+from orchestrator.executors import attempt, slurm_job
+from orchestrator.executors.slurm_query import TIMED_OUT, CommandFailed, call, submission_environment
+from orchestrator.types import AttemptRequest, Resources
+
+_MOST_AT_ONCE = 10**6  # elements of an array: the campaign limits how many are submitted
+START_UP = 30.0  # seconds that Python may take to start on a slow file system, within the job's time limit
+
+# What the executor itself decides: another value would break the search for jobs, the limit or the charge.
+_OWN = {
+    *("array", "chdir", "cpus-per-task", "error", "export", "export-file", "job-name", "nodes", "no-requeue"),
+    *(
+        "ntasks",
+        "ntasks-per-node",
+        "open-mode",
+        "output",
+        "parsable",
+        "requeue",
+        "signal",
+        "test-only",
+        "time",
+    ),
+    *("time-min", "wait", "wrap"),
+}
+_KEYS = {"partition", "account", "qos", "constraint", "reservation", "exclusive"}
+_NOT_NOW = re.compile(r"SubmitJob|temporarily un(?:able|available)", re.IGNORECASE)
+_UNCLEAR = re.compile(
+    r"timed? ?out|unable to contact|communication|connection|not responding|zero bytes|insane"
+    r"|unexpected message|transport endpoint|message (?:send|receive)|protocol|credential|munge"
+    r"|configuration source|ClusterName|process configuration",
+    re.IGNORECASE,
+)
+
+
+class SubmitLater(SubmitRejected):
+    """A submission that was refused because the user has too many jobs: it will be accepted later."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """What a campaign says about its jobs. ``sbatch`` holds further options: name -> value, None for a flag.
+
+    Raises
+    ------
+    CampaignError
+        For an option that is the executor's to choose.
+    """
+
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    constraint: str | None = None
+    reservation: str | None = None
+    exclusive: bool = False
+    sbatch: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.sbatch:
+            if not re.fullmatch(r"[a-z][a-z-]+", _long(name)):
+                raise CampaignError(f"executor.sbatch: {name!r} is not the long name of an option of sbatch")
+            if _long(name) in _OWN:
+                raise CampaignError(f"executor.sbatch: {name!r} is chosen by the executor; remove it")
+            if _long(name) in _KEYS:
+                raise CampaignError(f"executor.sbatch: write executor.{_long(name)} instead")
+
+    def named(self) -> dict[str, str | None]:
+        """Return the options that have a key of their own."""
+        names = ("partition", "account", "qos", "constraint", "reservation")
+        return {name: getattr(self, name) for name in names}
+
+
+def _long(name: str) -> str:
+    return name.lstrip("-").replace("_", "-")
+
+
+def minutes(limit: float) -> int:
+    """Return the time to ask Slurm for, in its unit, so that an attempt always ends by its own limit."""
+    return math.ceil((limit + attempt.OVERRUN + START_UP) / 60)
+
+
+def parameters(
+    name: str, resources: Resources, limit: float, options: JobOptions, folder: Path, root: Path
+) -> dict[str, Any]:
+    """Return submitit's parameters for a batch. Pure.
+
+    Parameters
+    ----------
+    name
+        Of the batch, hence of the job.
+    resources, limit
+        Of each of its attempts; the limit in seconds.
+    options
+        The campaign's.
+    folder
+        Where the batch's files are.
+    root
+        Directory to start Python in: it finds the orchestrator there, installed or not.
+    """
+    batch = shlex.quote(str(folder))
+    task = f"{batch}/${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
+    further = {_long(key): True if value is None else value for key, value in options.sbatch.items()}
+    named: dict[str, Any] = options.named()
+    reservation = named.pop("reservation")  # for which submitit has no parameter
+    return {
+        **named,
+        "job_name": name,
+        "time": minutes(limit),
+        "nodes": resources.nodes,
+        "cpus_per_task": resources.threads,
+        "exclusive": True if options.exclusive else None,
+        # One process per job, which starts the launcher; within srun an mpirun would hang.
+        "use_srun": False,
+        # 0 switches off the signal with which submitit would requeue the job before its end.
+        "signal_delay_s": 0,
+        "array_parallelism": _MOST_AT_ONCE,
+        "wckey": None,
+        # submitit expects a task's work under the id of the job, which is not known before sbatch returns.
+        "setup": [f"ln -sf {batch}/$SLURM_ARRAY_TASK_ID.pkl {task}_submitted.pkl"],
+        "additional_parameters": {
+            "ntasks": resources.ranks,
+            "ntasks-per-node": resources.ranks_per_node,
+            "chdir": str(root),
+            "export": "ALL",
+            "no-requeue": True,
+            **({} if reservation is None else {"reservation": reservation}),
+            **further,
+        },
+    }
+
+
+class _Arrays(submitit.SlurmExecutor):
+    """submitit's executor, for arrays that survive the death of the controller at any point."""
+
+    def __init__(self, folder: Path, python: str, seconds: float, options: JobOptions) -> None:
+        # exec: a signal to the batch script is then one to the attempt, whose record would be lost if
+        # the shell died of it first.
+        super().__init__(folder, python=f"exec {shlex.quote(python)}")
+        self._seconds = seconds
+        self._environment = submission_environment(options.named())
+
+    @classmethod
+    def affinity(cls) -> int:
+        """Be available without ``srun``, which is not used (and not there where scripts are only shown)."""
+        return 2
+
+    def text(self, count: int) -> str:
+        """Return the script of an array."""
+        self.parameters["map_count"] = count
+        return self._make_submission_file_text(self._submitit_command_str, "")
+
+    def _internal_process_submissions(
+        self, delayed_submissions: list[DelayedSubmission]
+    ) -> list[submitit.Job[Any]]:
+        # submitit writes the tasks' work after sbatch has returned, under the id of the job. A controller
+        # that is killed in between would leave jobs without work. And a single task is an array, too.
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for index, delayed in enumerate(delayed_submissions):
+            delayed.set_timeout(self.parameters["time"], 0)
+            delayed.dump(self.folder / f"{index}.pkl")
+        script = self.folder / "submission.sh"
+        script.write_text(self.text(len(delayed_submissions)))
+        # submitit's own call of sbatch has no time limit and hands on the variables of an enclosing job.
+        output = call(["sbatch", str(script)], self._seconds, self._environment)
+        number = self._get_job_id_from_submission_command(output)
+        return [self.job_class(self.folder, f"{number}_{i}") for i in range(len(delayed_submissions))]
+
+
+def script(
+    name: str,
+    resources: Resources,
+    limit: float,
+    options: JobOptions,
+    folder: Path,
+    count: int = 1,
+    root: Path | None = None,
+    python: str = sys.executable,
+) -> str:
+    """Return the script that would be submitted for a batch of ``count`` attempts. Touches nothing."""
+    arrays = _Arrays(folder, python, 0.0, options)
+    arrays.update_parameters(**parameters(name, resources, limit, options, folder, root or _root()))
+    return arrays.text(count)
+
+
+def submit(
+    name: str, requests: Sequence[AttemptRequest], options: JobOptions, folder: Path, seconds: float
+) -> list[str]:
+    """Submit requests of equal resources and limit as one array; return the job ids, in order.
+
+    Raises
+    ------
+    SubmitLater
+        If Slurm accepts no more jobs of this user now.
+    SubmitRejected
+        If it certainly did not accept these, saying why.
+    SubmitUncertain
+        If it may have.
+    """
+    first = requests[0]
+    arrays = _Arrays(folder, sys.executable, seconds, options)
+    arrays.update_parameters(**parameters(name, first.resources, first.limit, options, folder, _root()))
+    directories = [str(request.directory.absolute()) for request in requests]
+    try:
+        jobs = arrays.submit_array([functools.partial(slurm_job.run, directory) for directory in directories])
+    except CommandFailed as error:
+        raise _verdict(error) from error
+    except submitit.core.utils.FailedSubmissionError as error:
+        raise SubmitUncertain(f"sbatch gave no job id: {error}") from error
+    except OSError as error:
+        raise SubmitRejected(f"cannot write the files of a batch into {folder}: {error.strerror}") from error
+    return [job.job_id for job in jobs]
+
+
+def _verdict(error: CommandFailed) -> SubmitRejected | SubmitUncertain:
+    # Killed by a signal it has a negative code, on top of TIMED_OUT's.
+    if error.code < 0 or error.code == TIMED_OUT or _UNCLEAR.search(error.output):
+        return SubmitUncertain(str(error))
+    return SubmitLater(str(error)) if _NOT_NOW.search(error.output) else SubmitRejected(str(error))
+
+
+def _root() -> Path:
+    return Path(orchestrator.__file__).resolve().parent.parent

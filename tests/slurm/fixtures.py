@@ -1,0 +1,42 @@
+"""Clusters that live as long as the test session, and executors on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestrator.executors.slurm import SlurmExecutor
+from orchestrator.executors.slurm_judge import SlurmSettings
+from orchestrator.executors.slurm_submit import JobOptions
+from tests.requirements import need
+from tests.slurm.cluster import SlurmCluster, missing
+
+
+def _cluster(accounting: bool) -> Iterator[SlurmCluster]:
+    lacking = missing(accounting)
+    need(not lacking, f"{', '.join(lacking)} for a Slurm of our own")
+    with SlurmCluster(accounting) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def slurm_cluster() -> Iterator[SlurmCluster]:
+    yield from _cluster(accounting=True)
+
+
+@pytest.fixture(scope="session")
+def slurm_cluster_without_accounting() -> Iterator[SlurmCluster]:
+    yield from _cluster(accounting=False)
+
+
+def settings(partition: str = "debug", **changes: float) -> SlurmSettings:
+    """Return settings for a cluster whose files are local and whose daemons are idle."""
+    patience = {"poll_interval": 0.4, "submission_grace": 3.0, "file_grace": 0.5, "accounting_grace": 10.0}
+    return SlurmSettings(JobOptions(partition=partition), **{**patience, **changes})
+
+
+def executor(directory: Path, partition: str = "debug", **changes: float) -> SlurmExecutor:
+    return SlurmExecutor(directory, settings(partition, **changes), np.random.default_rng(0))
