@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any
 
-from orchestrator.types import Attempt, FailureClass, Point, Run
+from orchestrator.types import Attempt, FailureClass, Point, Run, RunKind, Value
 
 SCHEMA = 1
 
@@ -192,8 +193,14 @@ def _run_to_json(run: Run) -> dict[str, Any]:
     return {"point": run.point.as_dict(), "kind": run.kind, "repetition": run.repetition}
 
 
+@lru_cache(maxsize=1 << 16)
+def _run(items: tuple[tuple[str, Value], ...], kind: RunKind, repetition: int) -> Run:
+    return Run(Point(items), kind, repetition)
+
+
 def _run_from_json(data: Mapping[str, Any]) -> Run:
-    return Run(Point(tuple(data["point"].items())), data["kind"], data["repetition"])
+    """Rebuild a run; each stands in several events, and one object serves them all."""
+    return _run(tuple(data["point"].items()), data["kind"], data["repetition"])
 
 
 def _attempt_to_json(attempt: Attempt) -> dict[str, Any]:

@@ -18,12 +18,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import orjson
 from filelock import FileLock, Timeout
 
 from orchestrator import events
 from orchestrator.errors import JournalError, JournalWriteError
 
 FILE_NAME = "journal.jsonl"
+LOCK_NAME = "controller.lock"
+_HOLDER_NAME = "controller.json"
 _CHECKSUM = ',"checksum":"%08x"}'
 _CHECKSUM_LENGTH = len(_CHECKSUM % 0)
 
@@ -75,7 +78,7 @@ def decode(line: bytes) -> Entry:
     body, checksum = line[:-_CHECKSUM_LENGTH], line[-_CHECKSUM_LENGTH:]
     if checksum != (_CHECKSUM % zlib.crc32(body)).encode():
         raise TornLine("its checksum does not match: the line is torn or was altered")
-    data: dict[str, Any] = json.loads(body + b"}")
+    data: dict[str, Any] = orjson.loads(body + b"}")
     if data["schema"] > events.SCHEMA:
         raise ValueError(
             f"it was written by a newer version (schema {data['schema']}, this one reads up to "
@@ -133,6 +136,15 @@ def _damaged(path: Path, line: int, reason: str) -> str:
     )
 
 
+def holder_of(directory: Path) -> str:
+    """Return `` (host H, pid N)`` of the last controller of a directory, or an empty text."""
+    try:
+        holder = json.loads((directory / _HOLDER_NAME).read_text())
+        return f" (host {holder['host']}, pid {holder['pid']})"
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
 class Journal:
     """The single writer of a campaign's journal. Use as a context manager.
 
@@ -147,8 +159,8 @@ class Journal:
 
     def __init__(self, directory: Path, boundary: Boundary | None = None):
         self.path = directory / FILE_NAME
-        self._holder = directory / "controller.json"
-        self._lock = FileLock(directory / "controller.lock")
+        self._holder = directory / _HOLDER_NAME
+        self._lock = FileLock(directory / LOCK_NAME)
         self._boundary = boundary or (lambda moment, entries: None)
         self._descriptor = -1
         self._sequence = 0
@@ -172,19 +184,12 @@ class Journal:
             self._lock.acquire(timeout=0)
         except Timeout as error:
             raise JournalError(
-                f"{self.path.parent} is held by another controller{self._describe_holder()}: "
+                f"{self.path.parent} is held by another controller{holder_of(self.path.parent)}: "
                 "wait for it, or stop it (Ctrl-C) before you resume"
             ) from error
         except OSError as error:
             raise JournalError(f"cannot lock {self.path.parent}: {error.strerror}") from error
         self._holder.write_text(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
-
-    def _describe_holder(self) -> str:
-        try:
-            holder = json.loads(self._holder.read_text())
-            return f" (host {holder['host']}, pid {holder['pid']})"
-        except (OSError, ValueError, KeyError):
-            return ""
 
     def _release(self) -> None:
         if self._descriptor >= 0:

@@ -54,6 +54,8 @@ class Parts:
         Called with each new set of models (writes ``models.json``).
     poll_interval
         Seconds to wait, at most, when there is nothing to do.
+    cancel_on_interrupt
+        Whether an interrupt ends runs in flight, which are charged, instead of leaving them running.
     """
 
     directory: Path
@@ -68,6 +70,7 @@ class Parts:
     publish: Callable[[State, tuple[Model, ...]], None]
     seed: int
     poll_interval: float
+    cancel_on_interrupt: bool = False
 
 
 def run(
@@ -97,6 +100,8 @@ def run(
             parts.executor.wait(parts.poll_interval)
     if controller.state.stopped is None:
         controller.observe()
+        if parts.cancel_on_interrupt:
+            controller.cancel()
         controller.commit([events.ControllerStopped("interrupted")])
     return controller.state
 
@@ -128,6 +133,13 @@ class Controller:
             self._settle(self._parts.executor.find([self._request(attempt) for attempt in unconfirmed]))
         if confirmed:
             self._settle(self._parts.executor.poll([self._request(attempt) for attempt in confirmed]))
+
+    def cancel(self) -> None:
+        """End what is in flight, and settle it."""
+        self._parts.executor.cancel([self._request(attempt) for attempt in self.state.in_flight])
+        while self.state.in_flight:
+            self._parts.executor.wait(self._parts.poll_interval)
+            self.observe()
 
     def perform(self, actions: Sequence[Action]) -> bool:
         """Do what was decided; return whether anything began or was settled (else it is time to wait)."""

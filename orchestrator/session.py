@@ -6,7 +6,7 @@ import hashlib
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator import __version__, assembly, campaign, events, journal, loop, planning, state
@@ -30,6 +30,7 @@ class Hooks:
     listen: loop.Listener = lambda entry, state: None
     interrupted: Callable[[], bool] = lambda: False
     boundary: Boundary | None = None
+    cancel_on_interrupt: bool = False
 
 
 def holds_campaign(directory: Path) -> bool:
@@ -58,6 +59,7 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             (directory / CAMPAIGN_FILE).write_text(campaign.dump(chosen))
             known = state.replay(opened.append(first, executor.now()), known)
         parts = assembly.parts(built, directory, executor)
+        parts = replace(parts, cancel_on_interrupt=hooks.cancel_on_interrupt)
         return loop.run(parts, opened, known, hooks.listen, hooks.interrupted)
 
 
@@ -108,11 +110,17 @@ def _changed(built: Assembly, known: State) -> list[events.Event]:
         If what is measured differs: such measurements cannot be mixed.
     """
     new, old = built.campaign.raw, known.campaign
-    changed = sorted(key for key in {*new, *old} if new.get(key) != old.get(key))
-    forbidden = [key for key in changed if key not in _CHANGEABLE]
+    forbidden = forbidden_changes(built.campaign, known)
     if forbidden:
         raise CampaignError(
             f"the directory holds a campaign with other {', '.join(forbidden)}: measurements cannot be "
             f"mixed. Use another --directory; only {', '.join(sorted(_CHANGEABLE))} may change on the way"
         )
+    changed = any(new.get(key) != old.get(key) for key in {*new, *old})
     return [events.CampaignChanged(dict(new))] if changed else []
+
+
+def forbidden_changes(chosen: Campaign, known: State) -> list[str]:
+    """Return the sections in which ``chosen`` differs from a begun campaign, and must not."""
+    new, old = chosen.raw, known.campaign
+    return sorted(key for key in {*new, *old} - _CHANGEABLE if new.get(key) != old.get(key))

@@ -7,7 +7,7 @@ so replaying 10^5 runs stays linear.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -33,8 +33,7 @@ class RunStatus(StrEnum):
     SKIPPED = "skipped"  # the budget left could not hold it
 
 
-@dataclass(frozen=True, slots=True)
-class RunState:
+class RunState(NamedTuple):
     """One run: how many attempts were begun, how they failed, and what the accepted one measured.
 
     ``elapsed``: seconds of the accepted attempt; ``cost``: core-seconds of all attempts.
@@ -45,13 +44,12 @@ class RunState:
     failures: tuple[FailureClass, ...] = ()
     reason: str = ""
     accepted: int | None = None
-    samples: events.Samples = field(default_factory=dict)
+    samples: events.Samples = immutables.Map()
     elapsed: float = 0.0
     cost: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class InFlight:
+class InFlight(NamedTuple):
     """An attempt that was intended and is not settled. ``reserved`` in core-seconds, ``limit`` in seconds."""
 
     name: str
@@ -74,8 +72,8 @@ class StopReason:
 class State(NamedTuple):
     """Everything that decisions depend on. Costs in core-seconds, times in Unix seconds.
 
-    A named tuple because its ``_replace`` is several times faster than that of a dataclass, and every
-    event needs one.
+    This and its parts are named tuples because their ``_replace`` is several times faster than that of a
+    dataclass, and every event needs it.
     """
 
     id: str = ""
@@ -193,7 +191,7 @@ def _(event: events.RoundProposed, state: State) -> State:
     reasons = state.reasons.mutate()
     for run, reason in zip(event.runs, event.reasons, strict=True):
         # One that was skipped before keeps its attempts: their directories are taken.
-        runs[run] = replace(runs.get(run, RunState()), status=RunStatus.WAITING)
+        runs[run] = runs.get(run, RunState())._replace(status=RunStatus.WAITING)
         reasons[run] = reason
     return state._replace(
         round=event.round,
@@ -213,7 +211,7 @@ def _(event: events.AttemptIntended, state: State) -> State:
         raise ValueError(_story(state, run, f"attempt {event.attempt.number} intended"))
     item = InFlight(event.name, event.cores, event.limit, event.reserved)
     return _dequeue(state, run)._replace(
-        runs=state.runs.set(run, replace(current, status=RunStatus.IN_FLIGHT, attempts=event.attempt.number)),
+        runs=state.runs.set(run, current._replace(status=RunStatus.IN_FLIGHT, attempts=event.attempt.number)),
         in_flight=state.in_flight.set(event.attempt, item),
     )
 
@@ -221,7 +219,7 @@ def _(event: events.AttemptIntended, state: State) -> State:
 @_apply.register
 def _(event: events.AttemptSubmitted, state: State) -> State:
     return _update(
-        state, event.attempt, lambda x: replace(x, submitted=True, handle=event.handle or x.handle)
+        state, event.attempt, lambda x: x._replace(submitted=True, handle=event.handle or x.handle)
     )
 
 
@@ -230,7 +228,7 @@ def _(event: events.AttemptStarted, state: State) -> State:
     return _update(
         state,
         event.attempt,
-        lambda x: replace(x, submitted=True, running=True, handle=event.handle or x.handle),
+        lambda x: x._replace(submitted=True, running=True, handle=event.handle or x.handle),
     )
 
 
@@ -242,7 +240,7 @@ def _(event: events.AttemptWithdrawn, state: State) -> State:
     return state._replace(
         in_flight=state.in_flight.delete(event.attempt),
         runs=state.runs.set(
-            run, replace(current, status=RunStatus.FAILED, attempts=event.attempt.number - 1)
+            run, current._replace(status=RunStatus.FAILED, attempts=event.attempt.number - 1)
         ),
         failed=(*state.failed, run),
     )
@@ -252,15 +250,15 @@ def _(event: events.AttemptWithdrawn, state: State) -> State:
 def _(event: events.AttemptFinished, state: State) -> State:
     _check_in_flight(state, event.attempt)
     run = event.attempt.run
-    current = replace(_run(state, run), cost=_run(state, run).cost + event.cost)
+    current = _run(state, run)
+    current = current._replace(cost=current.cost + event.cost)
     state = state._replace(
         in_flight=state.in_flight.delete(event.attempt),
         spent=state.spent + event.cost,
         attempts_settled=state.attempts_settled + 1,
     )
     if event.failure is None:
-        measured = replace(
-            current,
+        measured = current._replace(
             status=RunStatus.MEASURED,
             accepted=event.attempt.number,
             samples=event.samples,
@@ -271,8 +269,7 @@ def _(event: events.AttemptFinished, state: State) -> State:
             measured_in_round=state.measured_in_round + 1,
             consecutive_given_up=0,
         )
-    failed = replace(
-        current,
+    failed = current._replace(
         status=RunStatus.FAILED,
         failures=(*current.failures, event.failure),
         reason=event.reason,
@@ -282,7 +279,7 @@ def _(event: events.AttemptFinished, state: State) -> State:
 
 @_apply.register
 def _(event: events.RunGivenUp, state: State) -> State:
-    given_up = replace(_run(state, event.run), status=RunStatus.GIVEN_UP, reason=event.reason)
+    given_up = _run(state, event.run)._replace(status=RunStatus.GIVEN_UP, reason=event.reason)
     return _dequeue(state, event.run)._replace(
         runs=state.runs.set(event.run, given_up),
         infeasible=state.infeasible
@@ -293,7 +290,7 @@ def _(event: events.RunGivenUp, state: State) -> State:
 
 @_apply.register
 def _(event: events.RunSkipped, state: State) -> State:
-    skipped = replace(_run(state, event.run), status=RunStatus.SKIPPED, reason=event.reason)
+    skipped = _run(state, event.run)._replace(status=RunStatus.SKIPPED, reason=event.reason)
     return _dequeue(state, event.run)._replace(runs=state.runs.set(event.run, skipped))
 
 

@@ -81,7 +81,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
         if received:
             raise KeyboardInterrupt
         received.append(number)
-        print("\nstopping: runs in flight are left running; again to stop at once", file=sys.stderr)
+        print("\nstopping; again to stop at once", file=sys.stderr)
 
     previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -7,17 +7,18 @@ from pathlib import Path
 
 from orchestrator import session
 from orchestrator.cli import common
-from orchestrator.cli.run import drive
+from orchestrator.cli.run import add_cancel, drive
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("directory", metavar="DIR", type=Path, help="the campaign directory")
     common.add_overrides(parser)
+    add_cancel(parser)
     common.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; 3 if the campaign was interrupted again."""
     chosen = session.load(arguments.directory, arguments.overrides)
-    return drive(chosen, arguments.directory, arguments.json)
+    return drive(chosen, arguments.directory, arguments.json, arguments.cancel)

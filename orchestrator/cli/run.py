@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_campaign(parser)
     parser.add_argument("--executor", help="executor to use instead of the campaign's")
     add_directory(parser)
+    add_cancel(parser)
     common.add_json(parser)
 
 
@@ -30,17 +31,27 @@ def add_directory(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_cancel(parser: argparse.ArgumentParser) -> None:
+    """Add ``--cancel``."""
+    parser.add_argument(
+        "--cancel",
+        action="store_true",
+        help="on Ctrl-C end the runs in flight (they are charged) instead of leaving them running",
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; 3 if the campaign was interrupted."""
     extra = (f"executor.name={arguments.executor}",) if arguments.executor else ()
     chosen = common.read_campaign(arguments, extra)
-    return drive(chosen, arguments.directory or Path(chosen.name), arguments.json)
+    return drive(chosen, arguments.directory or Path(chosen.name), arguments.json, arguments.cancel)
 
 
-def drive(chosen: Campaign, directory: Path, as_json: bool) -> int:
+def drive(chosen: Campaign, directory: Path, as_json: bool, cancel: bool = False) -> int:
     """Run or continue a campaign with a progress display; print its status at the end."""
     with common.interruptible() as interrupted, Display(chosen) as display:
-        state = session.run(chosen, directory, session.Hooks(display.update, interrupted))
+        hooks = session.Hooks(display.update, interrupted, cancel_on_interrupt=cancel)
+        state = session.run(chosen, directory, hooks)
     document = overview.status_of(chosen, state)
     if as_json:
         common.print_json(document)

@@ -7,6 +7,7 @@ submission, so that an interrupted rehearsal continues as if nothing had happene
 
 from __future__ import annotations
 
+import heapq
 import math
 import zlib
 from collections.abc import Sequence
@@ -66,7 +67,7 @@ def build(context: ExecutorContext) -> SimulatedExecutor:
 class _Job:
     request: AttemptRequest
     ready: float  # earliest start
-    outcome: str  # "ok", "crash", "lost", "hang"
+    outcome: str  # "ok", "crash", "lost", "hang", "cancelled"
     run: SimulatedRun
     started: float = math.inf
     elapsed: float = math.inf  # not ends - started: that would round differently at another time
@@ -88,6 +89,8 @@ class SimulatedExecutor:
         self._waiting: dict[Attempt, _Job] = {}
         self._running: dict[Attempt, _Job] = {}
         self._over: dict[Attempt, _Job] = {}
+        self._instants: list[tuple[float, str, Attempt]] = []  # heap: when a job is ready or ends; its name
+        self._free = math.inf if settings.slots is None else settings.slots
 
     def now(self) -> float:
         """Return the virtual time."""
@@ -101,7 +104,9 @@ class SimulatedExecutor:
         """Queue attempts."""
         for request in requests:
             if request.attempt not in self._running and request.attempt not in self._over:
-                self._waiting[request.attempt] = self._draw(request)
+                job = self._draw(request)
+                self._waiting[request.attempt] = job
+                heapq.heappush(self._instants, (job.ready, request.name, request.attempt))
         self._start_what_can()
         return self.poll(requests)
 
@@ -117,20 +122,24 @@ class SimulatedExecutor:
         """End attempts now."""
         for request in attempts:
             self._waiting.pop(request.attempt, None)
-            job = self._running.pop(request.attempt, None)
-            if job is not None:
-                self._over[request.attempt] = replace(job, outcome="crash", elapsed=self._clock - job.started)
+            if request.attempt in self._running:
+                job = self._end(request.attempt)
+                self._over[request.attempt] = replace(
+                    job, outcome="cancelled", elapsed=self._clock - job.started
+                )
         self._start_what_can()
 
     def wait(self, seconds: float) -> None:
         """Advance the clock in steps of ``seconds`` until something has changed, as a poller would see it."""
-        upcoming = [job.ends for job in self._running.values()]
-        upcoming += [job.ready for job in self._waiting.values() if job.ready > self._clock]
-        if not upcoming:
+        self._advance(self._clock)  # what ends at once
+        if self._over:
+            return
+        if not self._instants:
             self._clock += seconds
             return
-        steps = max(1, math.ceil((min(upcoming) - self._clock) / seconds)) if seconds > 0 else 0
-        self._advance(self._clock + steps * seconds if steps else min(upcoming))
+        upcoming = self._instants[0][0]
+        steps = max(1, math.ceil((upcoming - self._clock) / seconds)) if seconds > 0 else 0
+        self._advance(self._clock + steps * seconds if steps else upcoming)
 
     def _draw(self, request: AttemptRequest) -> _Job:
         settings = self._settings
@@ -145,29 +154,30 @@ class SimulatedExecutor:
 
     def _start_what_can(self) -> None:
         """First come, first served; a job that does not fit holds back those behind it."""
-        free = math.inf if self._settings.slots is None else self._settings.slots
-        free -= sum(job.request.resources.cores for job in self._running.values())
         for attempt, job in list(self._waiting.items()):
             if job.ready > self._clock:
                 continue
-            if job.request.resources.cores > free:
+            if job.request.resources.cores > self._free:
                 break
-            free -= job.request.resources.cores
+            self._free -= job.request.resources.cores
             del self._waiting[attempt]
-            self._running[attempt] = replace(job, started=self._clock, elapsed=_duration(job, self._settings))
+            started = replace(job, started=self._clock, elapsed=_duration(job, self._settings))
+            self._running[attempt] = started
+            heapq.heappush(self._instants, (started.ends, job.request.name, attempt))
+
+    def _end(self, attempt: Attempt) -> _Job:
+        job = self._running.pop(attempt)
+        self._free += job.request.resources.cores
+        self._over[attempt] = job
+        return job
 
     def _advance(self, until: float) -> None:
         """Pass through every instant at which something ends or becomes ready, up to ``until``."""
-        while True:
-            instants = [job.ends for job in self._running.values()]
-            instants += [job.ready for job in self._waiting.values() if job.ready > self._clock]
-            upcoming = min((t for t in instants if t <= until), default=None)
-            if upcoming is None:
-                break
-            self._clock = max(self._clock, upcoming)
-            for attempt, job in list(self._running.items()):
-                if job.ends <= self._clock:
-                    self._over[attempt] = self._running.pop(attempt)
+        while self._instants and self._instants[0][0] <= until:
+            instant, _, attempt = heapq.heappop(self._instants)
+            self._clock = max(self._clock, instant)
+            if attempt in self._running and self._running[attempt].ends <= self._clock:
+                self._end(attempt)
             self._start_what_can()
         self._clock = max(self._clock, until)
 
@@ -195,10 +205,9 @@ def _outcome(job: _Job) -> Observation:
     attempt = job.request.attempt
     handle = job.request.name
     elapsed = job.elapsed
-    if job.outcome == "lost":
-        return Observation(
-            attempt, AttemptState.LOST, handle, elapsed=elapsed, reason="simulated node failure"
-        )
+    if job.outcome in ("lost", "cancelled"):
+        reason = "simulated node failure" if job.outcome == "lost" else "cancelled"
+        return Observation(attempt, AttemptState.LOST, handle, elapsed=elapsed, reason=reason)
     timed_out = job.outcome == "hang" or (job.outcome == "ok" and elapsed >= job.request.limit)
     exit_code = _KILLED if timed_out else int(job.outcome == "crash")
     record = AttemptRecord(
