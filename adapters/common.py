@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 
-from orchestrator.types import Sample, Value
+from orchestrator.types import Sample, Value, format_value
 
 Settings = Mapping[str, Value]
 
@@ -114,9 +114,7 @@ def rank_grid(settings: Settings, name: str) -> tuple[int, int, int]:
     return grid
 
 
-def cells(
-    settings: Settings, grid: tuple[int, int, int], name: str, default: int | None = None
-) -> tuple[int, int, int]:
+def cells(settings: Settings, grid: tuple[int, int, int], name: str) -> tuple[int, int, int]:
     """Return the cells of the whole domain per dimension, from exactly one of three settings.
 
     ``name`` (such as ``zones``) gives them per dimension, ``n`` one number for all three (fixed total,
@@ -125,18 +123,18 @@ def cells(
     given = [key for key in (name, "n", "s") if key in settings]
     if len(given) > 1:
         raise ValueError(f"{' and '.join(given)} all give the problem size: set one of them")
-    if not given and default is None:
+    if not given:
         raise ValueError(f"the problem size is not set: s (per rank), n or {name} (of the whole domain)")
-    if given == ["s"]:
-        edge = positive(settings, "s")
-        return grid[0] * edge, grid[1] * edge, grid[2] * edge
-    edge = positive(settings, "n", default) if given != [name] else 0
-    return triple(settings, name) or (edge, edge, edge)
+    whole = triple(settings, name)
+    if whole is not None:
+        return whole
+    edge = positive(settings, given[0])
+    return (grid[0] * edge, grid[1] * edge, grid[2] * edge) if given == ["s"] else (edge, edge, edge)
 
 
 def one_of(settings: Settings, name: str, choices: tuple[str, ...], default: str) -> str:
     """Return a setting that must be one of ``choices``, or raise ``ValueError``."""
-    value = str(settings.get(name, default))
+    value = format_value(settings.get(name, default))
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
     return value

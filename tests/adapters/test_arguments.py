@@ -114,7 +114,7 @@ def test_quicksilver_refuses_so_few_particles_that_it_would_create_none() -> Non
 
 def test_amg_blocks_are_per_rank() -> None:
     assert line(AMG, p=6, s=20) == "-problem 1 -n 20 20 20 -P 3 2 1"
-    assert line(AMG, p=6, block="5,6,7", grid="1,6,1", problem=2) == "-problem 2 -n 5 6 7 -P 1 6 1"
+    assert line(AMG, p=6, block="5,6,7", grid="1,6,1", problem=2.0) == "-problem 2 -n 5 6 7 -P 1 6 1"
     assert "has 4 ranks, but p is 6" in (AMG.check({"p": 6, "s": 5, "grid": "2,2,1"}) or "")
     assert "problem must be one of 1, 2" in (AMG.check({"p": 1, "s": 5, "problem": 3}) or "")
     assert "exactly one of s and block" in (AMG.check({"p": 1}) or "")
