@@ -125,7 +125,7 @@ def _compiled(text: str, names: tuple[str, ...], texts: tuple[str, ...]) -> Expr
     return expressions.parse(text, names, texts)
 
 
-def load(path: Path, overrides: Sequence[str] = ()) -> Campaign:
+def load(path: Path, overrides: Sequence[str] = (), *, starts: bool = True) -> Campaign:
     """Read a campaign file.
 
     Parameters
@@ -134,6 +134,9 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Campaign:
         YAML file; relative paths in it start from its folder.
     overrides
         ``key.path=value`` texts, each value in YAML, applied in order.
+    starts
+        False where nothing will be started (reports, predictions): executable, data set and launch script
+        need not be on this machine.
 
     Raises
     ------
@@ -146,11 +149,16 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Campaign:
         raise CampaignError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise CampaignError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
-    return loads(text, str(path), path.absolute().parent, overrides)
+    return loads(text, str(path), path.absolute().parent, overrides, starts=starts)
 
 
 def loads(
-    text: str, source: str = "campaign", base_directory: Path | None = None, overrides: Sequence[str] = ()
+    text: str,
+    source: str = "campaign",
+    base_directory: Path | None = None,
+    overrides: Sequence[str] = (),
+    *,
+    starts: bool = True,
 ) -> Campaign:
     """Parse the text of a campaign file; ``source`` is what errors call it. See `load`."""
     base = base_directory or Path.cwd()
@@ -161,23 +169,24 @@ def loads(
     document, broken, problems = validate(tree.data)
     known = {problem.path for problem in tree.problems}
     tree.problems += [problem for problem in problems if problem.path not in known]
-    campaign = _resolve(document, broken, base, tree)
-    tree.problems += campaign_checks.check(campaign, broken | tree.blocked())
+    campaign = _resolve(document, broken, base if starts else None, tree)
+    not_checked = broken | tree.blocked() | (frozenset() if starts else {"executor"})
+    tree.problems += campaign_checks.check(campaign, not_checked)
     if tree.problems:
         problems = sorted(dict.fromkeys(tree.problems), key=tree.line)
         raise CampaignError("\n".join(tree.render(problem) for problem in problems))
     return campaign
 
 
-def _resolve(document: Document, broken: frozenset[str], base: Path, tree: Tree) -> Campaign:
-    """Look up what the document names; what cannot be found becomes a problem and a neutral value."""
+def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree: Tree) -> Campaign:
+    """Look up what the document names, files only with a ``base``; what is missing becomes a problem."""
     settings = {} if "settings" in broken else document.settings
     parameters = () if "parameters" in broken else _parameters(document, settings, tree)
-    executor = _executor(document.executor, base, tree)
+    executor = _executor(document.executor, base, tree) if base else document.executor
     executable = document.executable
     written = tree.data.get("executor")
     name = written.get("name") if isinstance(written, dict) else written
-    if name == "simulated":  # starts nothing: a rehearsal works without the application
+    if base is None or name == "simulated":  # a rehearsal works without the application, too
         tree.problems = [problem for problem in tree.problems if problem.path != ("executable",)]
     elif "executable" not in broken | tree.blocked():
         executable = _found(campaign_resolve.executable, executable, base, ("executable",), tree)

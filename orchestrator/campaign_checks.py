@@ -241,6 +241,8 @@ def _times(campaign: Campaign) -> Problems:
         if text is None:
             continue
         everywhere = iter(points) if campaign.expression(text).names else itertools.islice(points, 1)
+        if campaign.validate and campaign.evaluation_point is not None:
+            everywhere = itertools.chain(everywhere, [campaign.evaluation_point])
         try:
             for point in everywhere:
                 seconds(point)
@@ -265,6 +267,12 @@ def _evaluation_point(campaign: Campaign, points: space.SearchSpace, spec: Appli
     reason = spec.check(campaign.values(point))
     if reason is not None:
         yield Problem(("evaluation_point",), f"{point} is impossible for {spec.name}: {reason}")
+    elif campaign.validate:
+        values = campaign.values(point)
+        try:
+            cost.resources(spec.ranks(values), spec.threads(values), campaign.machine())
+        except ValueError as error:
+            yield Problem(("validate",), f"{point} cannot be measured: {error}; or write validate: false")
 
 
 def _narrowest(campaign: Campaign, point: Point) -> str:

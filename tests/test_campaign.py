@@ -65,6 +65,18 @@ def test_a_saved_campaign_loads_as_the_same_campaign(example: Path, tmp_path: Pa
     assert json.loads(json.dumps(loaded.raw)) == loaded.raw
 
 
+def test_reports_need_no_file_of_the_machine_that_measured(example: Path) -> None:
+    loaded = campaign.load(example, ["executor.template=null"])
+    text = campaign.dump(loaded).replace(loaded.executable or "none", "/gone/program")
+    path = example.with_name("gone.yaml")
+    path.write_text(text.replace("template: null", "template: /gone/script.sh"))
+    elsewhere = campaign.load(path, starts=False)
+    assert elsewhere.parameters == loaded.parameters
+    assert elsewhere.executor.template == "/gone/script.sh"
+    with pytest.raises(CampaignError, match=r"executor.template: '/gone/script.sh' does not exist"):
+        campaign.load(path)
+
+
 def test_a_campaign_has_resolved_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LULESH", sys.executable)
     loaded = campaign.loads(examples()[0])
@@ -123,6 +135,17 @@ def test_times_are_durations_or_expressions() -> None:
         campaign.loads(head + "{time_limit: 12:30}")
     with pytest.raises(CampaignError, match=r"measure.expected_time: .*unknown name 'q'"):
         campaign.loads(head + "{expected_time: 12 * q}")
+
+
+def test_validation_needs_an_evaluation_point_that_can_be_measured() -> None:
+    text = MINIMAL + "evaluation_point: {p: 27, s: 20}\nvalidate: true\nexecutor: slurm\n"
+    assert campaign.loads(text).validate is True
+    with pytest.raises(CampaignError, match=r"validate: needs an evaluation_point to measure"):
+        campaign.loads(text, overrides=["evaluation_point="])
+    with pytest.raises(CampaignError, match=r"validate: P\(p=27, s=20\) cannot be measured: .* 8 slots"):
+        campaign.loads(text, overrides=["executor={name: local, slots: 8}"])
+    with pytest.raises(CampaignError, match=r"measure.time_limit: 18 - s gives -2 s at P\(p=27, s=20\)"):
+        campaign.loads(text, overrides=["measure.time_limit=18 - s"])
 
 
 def test_short_forms_equal_long_forms() -> None:
