@@ -1,0 +1,236 @@
+"""Can this campaign run here? What its file cannot tell: programs, machine, folder, first round."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from orchestrator import assembly, journal, planning, session, templates
+from orchestrator.assembly import Assembly
+from orchestrator.campaign import Campaign
+from orchestrator.cost import core_hours
+from orchestrator.doctor.check import Check, Probe, failed, missing, ok, warning
+from orchestrator.errors import CampaignError, JournalError, OrchestratorError
+from orchestrator.launchers import Launcher, detect, linked_mpi
+from orchestrator.types import Point, Resources
+from orchestrator.units import format_duration
+
+_LEAST_SPACE = 1e9  # bytes; profiles of thousands of runs, and a journal that must never fail to grow
+_LEAST_FILES = 10_000
+_MOST_POINTS = 100_000  # looked at for the largest run
+
+
+def checks(chosen: Campaign, directory: Path, probe: Probe) -> Iterator[Check]:
+    """Check everything but the executor's own world (see `on_slurm` for that)."""
+    try:
+        built = assembly.assemble(chosen)
+    except CampaignError as error:
+        yield failed("search space", str(error), "change the campaign file")
+        return
+    if chosen.executor.name != "simulated":
+        largest = largest_run(built)
+        yield from executable(chosen, probe)
+        yield from launcher(chosen, largest, probe)
+        yield from template(built, largest)
+    if chosen.executor.name == "local":
+        yield slots(chosen.executor.slots, chosen.executor.oversubscribe, len(os.sched_getaffinity(0)))
+    yield budget(built, directory)
+    yield from folder(chosen, directory)
+
+
+def largest_run(built: Assembly) -> tuple[Point, Resources]:
+    """Return the point of the search space (or P₊, if it is to be measured) that occupies most cores."""
+    campaign = built.campaign
+    last = [campaign.evaluation_point] if campaign.validate and campaign.evaluation_point is not None else []
+    points = itertools.chain(itertools.islice(iter(built.space), _MOST_POINTS), last)
+    return max(((point, built.resources(point)) for point in points), key=lambda pair: pair[1].cores)
+
+
+# --- programs -----------------------------------------------------------------------------------------
+
+
+def executable(chosen: Campaign, probe: Probe) -> Iterator[Check]:
+    """Check that the executable's interpreter and libraries are there, and what it is instrumented with."""
+    path = Path(chosen.executable)
+    with path.open("rb") as file:
+        head = file.read(256)
+    if head.startswith(b"#!"):
+        yield _script(path, head)
+    elif head.startswith(b"\x7fELF"):
+        yield _binary(path, head, probe)
+    else:
+        remedy = "give executable: a compiled program, or a script whose first line is #!/path/to/interpreter"
+        yield failed("executable", f"{path} is neither", remedy)
+        return
+    if chosen.measure.profiler == "scorep":
+        yield _instrumented(path, probe)
+
+
+def _script(path: Path, head: bytes) -> Check:
+    words = head.split(b"\n")[0][2:].decode(errors="replace").split()
+    interpreter = words[1] if words and words[0].endswith("/env") and len(words) > 1 else (words or [""])[0]
+    if shutil.which(interpreter) is None:
+        remedy = f"install {interpreter or 'an interpreter'}, or correct the first line of {path}"
+        return failed("executable", f"its interpreter {interpreter!r} is missing", remedy)
+    return ok("executable", f"{path} (script of {interpreter})")
+
+
+def _binary(path: Path, head: bytes, probe: Probe) -> Check:
+    with Path("/proc/self/exe").open("rb") as file:  # this Python: a program that certainly runs here
+        runs = file.read(20)
+    if runs[:4] == head[:4] and (head[4:6], head[18:20]) != (runs[4:6], runs[18:20]):
+        remedy = "rebuild it here, unless the machine that the runs go to differs from this one"
+        return warning("executable", f"{path} is built for another processor", remedy)
+    answer = probe.ask(["ldd", str(path)])
+    lines = f"{answer.output}\n{answer.error}".splitlines()
+    lacking = [line.strip() for line in lines if "not found" in line]
+    if lacking:
+        remedy = "module load what it was built with (executor.prologue), set LD_LIBRARY_PATH, or rebuild it"
+        return failed("executable", f"{path}: {'; '.join(lacking)}", remedy)
+    return ok("executable", f"{path}, all libraries found")
+
+
+def _instrumented(path: Path, probe: Probe) -> Check:
+    if b"SCOREP_" in path.read_bytes() or "libscorep" in probe.ask(["ldd", str(path)]).output:
+        return ok("instrumentation", "Score-P is linked in")
+    remedy = "rebuild it with the compiler call prefixed: scorep mpicc ...; or set measure.profiler: stdout"
+    detail = f"no trace of Score-P in {path}: runs would leave no profile (unless it is a wrapper)"
+    return warning("instrumentation", detail, remedy)
+
+
+def launcher(chosen: Campaign, largest: tuple[Point, Resources], probe: Probe) -> Iterator[Check]:
+    """Check the launcher: that there is one, and that it is of the MPI the executable is linked with."""
+    point, resources = largest
+    configured = chosen.executor.launcher
+    if configured is not None:
+        yield _configured(configured, resources, point, probe)
+        return
+    found = detect(chosen.executable, chosen.executor.name)
+    yield _detected(found, linked_mpi(chosen.executable), resources, point)
+
+
+def _configured(pattern: str, resources: Resources, point: Point, probe: Probe) -> Check:
+    if pattern.strip() in templates.NO_LAUNCHER:
+        if resources.ranks > 1:
+            remedy = "set executor.launcher, such as 'mpiexec -n {ranks}', or remove it to have one found"
+            return failed("launcher", f"none, but {point} has {resources.ranks} ranks", remedy)
+        return ok("launcher", "none: every run is a single process")
+    program = next(iter(shlex.split(pattern)), "")
+    if probe.which(program) is None:
+        remedy = "correct executor.launcher, or load it in executor.prologue"
+        return warning("launcher", f"{program} of executor.launcher is not on PATH here", remedy)
+    return ok("launcher", pattern)
+
+
+def _detected(found: Launcher, linked: str, resources: Resources, point: Point) -> Check:
+    if found.kind == "none":
+        if resources.ranks > 1:
+            remedy = "install the MPI that the executable was built with, or set executor.launcher"
+            return missing("launcher", f"none to start the {resources.ranks} ranks of {point}", remedy)
+        return ok("launcher", "none found, none needed: every run is a single process")
+    if found.kind in ("openmpi", "mpich") and linked not in ("unknown", found.kind):
+        detail = f"{found.path} is of {found.kind}, the executable of {linked}: every rank would run alone"
+        remedy = f"put the mpiexec of {linked} on PATH, or set executor.launcher"
+        return failed("launcher", detail, remedy)
+    return ok("launcher", found.pattern(resources))
+
+
+def template(built: Assembly, largest: tuple[Point, Resources]) -> Iterator[Check]:
+    """Check that the launch script exists and can be rendered, for the largest run."""
+    options = built.campaign.executor
+    try:
+        path = templates.find_template(options.template, options.name)
+        assembly.script(built, *largest)
+    except CampaignError as error:
+        yield failed("launch script", str(error), "see docs/campaign-file.md")
+    else:
+        yield ok("launch script", str(path))
+
+
+def slots(wanted: int, oversubscribe: bool, usable: int) -> Check:
+    """Check that the local executor's slots are cores that exist."""
+    if wanted > usable:
+        detail = f"executor.slots is {wanted}, but {usable} cores are usable: runs would share them"
+        return warning("slots", detail, f"set executor.slots: {usable}")
+    if oversubscribe:
+        detail = "executor.oversubscribe: runs may have more ranks than cores; times are then of little worth"
+        return warning("slots", detail, "remove executor.oversubscribe")
+    return ok("slots", f"{wanted} of {usable} cores")
+
+
+# --- budget and folder --------------------------------------------------------------------------------
+
+
+def budget(built: Assembly, directory: Path) -> Check:
+    """Check that the budget pays for the first round."""
+    chosen = built.campaign
+    limit = core_hours(chosen.stop.budget)
+    try:
+        first = planning.first_round(built, assembly.executor(chosen, directory, 0.0))
+    except OrchestratorError as error:
+        return failed("first round", str(error), "raise stop.budget or shrink the round")
+    cost = first.worst if first.expected is None else first.expected
+    word = "at most" if first.expected is None else "about"
+    longest = f", time limit up to {format_duration(max(first.limits))}"
+    detail = f"{len(first.runs)} runs, {word} {core_hours(cost):.4g} of {limit:.4g} core-hours{longest}"
+    return ok("first round", detail)
+
+
+def folder(chosen: Campaign, directory: Path) -> Iterator[Check]:
+    """Check the campaign directory: writable, with space left, free or this campaign's own."""
+    existing = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        detail = f"{directory}: cannot write to {existing}"
+        yield failed("directory", detail, "give another --directory")
+        return
+    yield _held(chosen, directory)
+    yield space_left(existing)
+
+
+def space_left(existing: Path) -> Check:
+    """Check bytes and files that may still be written; a user's quota may be smaller, and is not seen."""
+    found = os.statvfs(existing)
+    free = found.f_bavail * found.f_frsize
+    files = found.f_favail if found.f_files else math.inf  # some file systems count none
+    detail = f"{free / 1e9:.4g} GB free at {existing}"
+    if free < _LEAST_SPACE or files < _LEAST_FILES:
+        remedy = "free some, or give a --directory on another file system"
+        return warning("disk space", f"{detail}, {files} files", remedy)
+    return ok("disk space", detail)
+
+
+def _held(chosen: Campaign, directory: Path) -> Check:
+    """Tell whether the directory is free, another campaign's, or at work."""
+    if not session.holds_campaign(directory):
+        return ok("directory", f"{directory}: free")
+    holder = _holder(directory)
+    if holder:
+        remedy = "wait for it, or stop it with Ctrl-C; see: orchestrator status " + str(directory)
+        return failed("directory", f"{directory} is held by a controller{holder}", remedy)
+    try:
+        known = session.replayed(directory)
+    except JournalError as error:
+        return failed("directory", str(error), "give another --directory")
+    other = session.forbidden_changes(chosen, known)
+    if other:
+        detail = f"{directory} holds a campaign with other {', '.join(other)}"
+        return failed("directory", detail, "give another --directory")
+    return ok("directory", f"{directory}: holds this campaign, which would be continued")
+
+
+def _holder(directory: Path) -> str:
+    """Describe the controller at work, or return an empty text. Takes its lock for an instant."""
+    try:
+        with FileLock(directory / journal.LOCK_NAME, timeout=0):
+            return ""
+    except Timeout:
+        return journal.holder_of(directory) or " on some host"
+    except OSError:
+        return ""  # a folder that cannot be written to is no controller's

@@ -1,0 +1,128 @@
+"""Is the program itself complete? Nothing works without."""
+
+from __future__ import annotations
+
+import importlib
+import platform
+from collections.abc import Callable, Iterable, Iterator
+from importlib import metadata
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from orchestrator import __version__, registry
+from orchestrator.doctor.check import Check, failed, missing, needed, ok, warning
+from orchestrator.errors import CampaignError
+from orchestrator.templates import data_directory
+
+DISTRIBUTION = "measurement-orchestrator"
+_EXTRAS = {
+    "quickstart": "only for the campaign quickstart",
+    "parquet": "only for export --format parquet",
+}
+
+Version = Callable[[str], str | None]
+
+
+def checks() -> Iterator[Check]:
+    """Check Python, packages and the parts of the installation."""
+    try:
+        ours = metadata.metadata(DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        yield warning(
+            "packages",
+            f"{DISTRIBUTION} {__version__} is used without being installed: versions are not checked",
+            "pip install -e . in the clone",
+        )
+    else:
+        required = [Requirement(text) for text in metadata.requires(DISTRIBUTION) or ()]
+        yield from needed([python(platform.python_version(), ours["Requires-Python"] or "")])
+        yield from needed([packages(required, installed_version)])
+        yield from extras(required, installed_version)
+    yield from needed([adapters(), data()])
+
+
+def installed_version(name: str) -> str | None:
+    """Return the version of an installed distribution."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def python(version: str, wanted: str) -> Check:
+    """Check the version of Python against what the distribution asks for."""
+    if SpecifierSet(wanted).contains(version, prereleases=True):
+        return ok("Python", version)
+    remedy = f"use Python {wanted}: python3.11 -m venv ~/venv && ~/venv/bin/pip install {DISTRIBUTION}"
+    return failed("Python", f"{version}, needs {wanted}", remedy)
+
+
+def packages(required: Iterable[Requirement], version: Version) -> Check:
+    """Check that every required package is there in a version that is new enough."""
+    always = [item for item in required if item.marker is None or item.marker.evaluate({"extra": ""})]
+    lacking = list(_lacking(always, version))
+    if lacking:
+        return missing("packages", "; ".join(lacking), _pip(lacking))
+    detail = f"{DISTRIBUTION} {__version__}, all {len(always)} required packages"
+    return ok("packages", detail)
+
+
+def extras(required: Iterable[Requirement], version: Version) -> Iterator[Check]:
+    """Check what is needed for some features only."""
+    listed = [item for item in required if item.marker is not None]
+    for extra, purpose in _EXTRAS.items():
+        chosen = [item for item in listed if item.marker and item.marker.evaluate({"extra": extra})]
+        lacking = list(_lacking(chosen, version))
+        if lacking:
+            remedy = f"pip install '{DISTRIBUTION}[{extra}]'"
+            yield missing(f"extra {extra}", f"{'; '.join(lacking)}; {purpose}", remedy)
+        elif chosen:
+            found = ", ".join(f"{item.name} {version(item.name)}" for item in chosen)
+            yield ok(f"extra {extra}", found)
+
+
+def _lacking(required: Iterable[Requirement], version: Version) -> Iterator[str]:
+    for item in required:
+        found = version(item.name)
+        if found is None:
+            yield f"{item.name}{item.specifier} is not installed"
+        elif not item.specifier.contains(found, prereleases=True):
+            yield f"{item.name}{item.specifier} is wanted, {found} is installed"
+
+
+def _pip(lacking: Iterable[str]) -> str:
+    wanted = " ".join(f"'{text.split()[0]}'" for text in lacking)
+    return f"pip install {wanted}"
+
+
+def adapters() -> Check:
+    """Check that the package ``adapters`` is ours, and every plug-in of the registry is there."""
+    broken = []
+    for kind, table in registry.TABLES.items():
+        for name, target in table.items():
+            try:
+                registry.load(kind, name)
+            except CampaignError as error:  # of all adapters alike: another distribution's package
+                remedy = f"install {DISTRIBUTION} in an environment of its own"
+                return failed("adapters", str(error), remedy)
+            except (ImportError, AttributeError) as error:
+                broken.append(f"{kind} {name} ({target}): {error}")
+    if broken:
+        remedy = f"pip install --force-reinstall {DISTRIBUTION}"
+        return failed("plug-ins", "; ".join(broken), remedy)
+    where = importlib.import_module("adapters").__path__[0]
+    known = ", ".join(registry.names("application"))
+    return ok("adapters", f"{known} (from {where})")
+
+
+def data() -> Check:
+    """Check that launch scripts and ready campaigns are found."""
+    try:
+        scripts = sorted(path.stem for path in data_directory("templates").glob("*.sh"))
+        campaigns = sorted(path.stem for path in data_directory("campaigns").glob("*.yaml"))
+    except CampaignError as error:
+        remedy = f"pip install --force-reinstall {DISTRIBUTION}"
+        return failed("data files", str(error), remedy)
+    detail = f"launch scripts {', '.join(scripts)}; campaigns {', '.join(campaigns)}"
+    return ok("data files", detail)

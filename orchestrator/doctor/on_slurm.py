@@ -1,0 +1,121 @@
+"""Does the campaign fit the cluster? Its ``executor`` section against what Slurm says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from orchestrator.campaign_schema import Executor
+from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
+from orchestrator.doctor.slurm import Association, Cluster, Partition
+from orchestrator.hints import did_you_mean
+from orchestrator.types import Point, Resources
+from orchestrator.units import format_duration
+
+
+def checks(
+    options: Executor, cluster: Cluster, largest: tuple[Point, Resources], longest: float | None
+) -> Iterator[Check]:
+    """Check the ``executor`` section of a campaign.
+
+    Parameters
+    ----------
+    options, cluster
+        The section, and the cluster.
+    largest
+        The run that occupies most cores.
+    longest
+        The longest time limit of a run, in seconds; None where it is not known.
+    """
+    found = [item for item in cluster.partitions if _is_meant(item, options.partition)]
+    yield from _partition(options, cluster, found)
+    if found:
+        yield from _fit(options, found[0], largest, longest)
+    if cluster.associations is not None:
+        yield from _account(options, cluster.associations)
+
+
+def _is_meant(item: Partition, name: str | None) -> bool:
+    return item.default if name is None else item.name in name.split(",")
+
+
+def _partition(options: Executor, cluster: Cluster, found: Sequence[Partition]) -> Iterator[Check]:
+    known = [item.name for item in cluster.partitions]
+    if options.partition is None and not found:
+        remedy = f"set executor.partition; known: {', '.join(known)}"
+        yield failed("partition", "none is given, and the cluster has no default", remedy)
+        return
+    for name in [] if options.partition is None else options.partition.split(","):
+        if name not in known:
+            remedy = f"set executor.partition: {did_you_mean(name, known)}"
+            yield failed("partition", f"the cluster has no partition {name!r}", remedy)
+    for item in found:
+        if not item.up:
+            yield failed("partition", f"{item.name} is closed", "set another executor.partition")
+        elif not item.usable:
+            remedy = "wait, or set another executor.partition; runs would stay queued"
+            yield warning("partition", f"no node of {item.name} takes jobs now", remedy)
+        else:
+            yield ok("partition", f"{item.name}, {item.usable} of {item.nodes} nodes up")
+
+
+def _fit(
+    options: Executor, item: Partition, largest: tuple[Point, Resources], longest: float | None
+) -> Iterator[Check]:
+    yield _cores(options.cores_per_node, item)
+    point, resources = largest
+    if resources.nodes > item.nodes:
+        detail = f"{point} needs {resources.nodes} nodes, {item.name} has {item.nodes}: such runs never start"
+        remedy = "set another executor.partition, or exclude such points by constraints"
+        yield failed("nodes", detail, remedy)
+    if longest is not None and item.time is not None and longest > item.time:
+        allowed = format_duration(item.time)
+        detail = (
+            f"runs may take {format_duration(longest)}, {item.name} allows {allowed}: they would be rejected"
+        )
+        remedy = f"set measure.time_limit: {allowed}, or another executor.partition"
+        yield failed("time limit", detail, remedy)
+
+
+def _cores(stated: int | None, item: Partition) -> Check:
+    listed = " or ".join(map(str, item.cores))
+    if not item.cores:
+        return warning("cores_per_node", f"sinfo does not tell the cores of {item.name}", "ask the site")
+    if stated is None:
+        detail = (
+            f"not set: the number of nodes of a run is unknown (nodes of {item.name} have {listed} cores)"
+        )
+        remedy = f"set executor.cores_per_node: {item.cores[0]}"
+        return missing("cores_per_node", detail, remedy)
+    if stated in item.cores and len(item.cores) == 1:
+        return ok("cores_per_node", f"{stated}, as sinfo says")
+    if stated in item.cores:
+        detail = f"{stated}, but nodes of {item.name} have {listed} cores: times of runs would differ by node"
+        return warning("cores_per_node", detail, "choose one kind of node by executor.constraint")
+    remedy = f"set executor.cores_per_node: {item.cores[0]}"
+    if item.threads > 1 and stated == item.cores[-1] * item.threads:
+        detail = f"{stated} counts {item.threads} hardware threads per core: ranks would share cores"
+        return warning("cores_per_node", detail, remedy)
+    status = Status.FAILED if stated > item.cores[-1] else Status.WARNING
+    detail = f"{stated}, but nodes of {item.name} have {listed} cores"
+    return Check("cores_per_node", status, detail, remedy)
+
+
+def _account(options: Executor, known: Sequence[Association]) -> Iterator[Check]:
+    accounts = list(dict.fromkeys(item.account for item in known))
+    mine = [item for item in known if options.account in (None, item.account)]
+    if options.account is not None and not mine:
+        remedy = f"set executor.account: {did_you_mean(options.account, accounts)}"
+        detail = f"you have no account {options.account!r}"
+        yield failed("account", detail, remedy)
+        return
+    if options.account is not None:
+        yield ok("account", options.account)
+    allowed = list(dict.fromkeys(name for item in mine for name in item.qos))
+    if options.qos is not None and mine and options.qos not in allowed:
+        remedy = f"set executor.qos: {did_you_mean(options.qos, allowed)}"
+        detail = f"you may not use the QOS {options.qos!r}"
+        yield failed("QOS", detail, remedy)
+    most = min((item.submitted for item in mine if item.submitted is not None), default=None)
+    if most is not None and most < options.max_pending:
+        detail = f"{options.max_pending}, but {most} jobs may be queued or running at once"
+        yield warning("max_pending", detail, f"set executor.max_pending: {most}")

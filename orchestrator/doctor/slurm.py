@@ -1,0 +1,269 @@
+"""Slurm as a user sees it from here: programs, controller, partitions, accounting, limits, MPI."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.doctor.check import Check, Probe, Status, failed, missing, ok, warning
+from orchestrator.executors.slurm_site import parse_configuration
+
+PROGRAMS = ("sbatch", "squeue", "scontrol", "scancel", "sinfo", "sacct")
+_OPTIONAL = ("sacct",)  # without accounting there is nothing that it could say
+_SINFO = ("sinfo", "--noheader", "--exact", "--format=%P|%a|%T|%D|%c|%z|%l")
+_ASSOCIATIONS = "format=Account,Partition,QOS,MaxJobs,MaxSubmitJobs,MaxWall,MaxTRES"
+_NO_ACCOUNTING = ("", "(null)", "accounting_storage/none")
+_SHOWN = 6  # partitions named one by one
+_LONG_KILL = 120.0  # seconds; every reservation grows by the time that ending a job takes
+_DOWN = ("down", "drain", "error", "fail", "future", "inval", "maint", "perfctrs", "reboot", "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition; ``cores`` are the distinct numbers of cores of its nodes, ``time`` seconds or None.
+
+    ``threads`` are the most hardware threads that Slurm counts per core.
+    """
+
+    name: str
+    default: bool
+    up: bool
+    nodes: int
+    usable: int
+    cores: tuple[int, ...]
+    threads: int
+    time: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Association:
+    """What a user may do under one account (all partitions if ``partition`` is empty). None: no limit."""
+
+    account: str
+    partition: str
+    qos: tuple[str, ...]
+    jobs: int | None
+    submitted: int | None
+    wall: float | None
+    resources: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What could be learned of the Slurm here; empty where its controller does not answer."""
+
+    configuration: Mapping[str, str]
+    partitions: tuple[Partition, ...]
+    associations: tuple[Association, ...] | None  # None: not known
+
+    @property
+    def accounting(self) -> bool:
+        """Whether there is a data base of finished jobs."""
+        return self.configuration.get("AccountingStorageType", "") not in _NO_ACCOUNTING
+
+
+def examine(probe: Probe, user: str) -> tuple[list[Check], Cluster | None]:
+    """Check the Slurm that this machine belongs to; the cluster is None where there is none to use."""
+    lacking = [name for name in PROGRAMS if probe.which(name) is None]
+    if "sbatch" in lacking:
+        remedy = "work on a login node of the cluster, or apt-get install slurm-client with its slurm.conf"
+        return [missing("Slurm", "not installed: only needed for executor slurm", remedy)], None
+    found = [_programs(probe, lacking)]
+    ping = probe.ask(["scontrol", "ping"])
+    if not re.search(r"\bis UP\b", ping.output):
+        remedy = "work on a login node of the cluster, or set SLURM_CONF to its slurm.conf"
+        detail = f"slurmctld does not answer: {ping.complaint}; only needed for executor slurm"
+        return [*found, missing("slurmctld", detail, remedy)], None
+    configuration = parse_configuration(probe.ask(["scontrol", "show", "config"]).output)
+    partitions = parse_partitions(probe.ask(_SINFO).output)
+    cluster = Cluster(configuration, partitions, None)
+    if cluster.accounting and probe.which("sacctmgr"):
+        query = ["sacctmgr", "--noheader", "--parsable2", "show", "associations", f"user={user}"]
+        answer = probe.ask([*query, f"cluster={configuration.get('ClusterName', '')}", _ASSOCIATIONS])
+        if answer.ok:
+            cluster = Cluster(configuration, partitions, parse_associations(answer.output))
+    found += [_controller(configuration), _partitions(partitions), _limits(configuration)]
+    found += [_accounting(cluster, probe), *_associations(cluster, user), _mpi(probe)]
+    return found, cluster
+
+
+def _programs(probe: Probe, lacking: Sequence[str]) -> Check:
+    if not lacking:
+        return ok("Slurm", f"{', '.join(PROGRAMS)} found ({probe.which('sbatch')})")
+    serious = any(name not in _OPTIONAL for name in lacking)
+    status = Status.MISSING if serious else Status.WARNING
+    return Check("Slurm", status, f"not found: {', '.join(lacking)}", "apt-get install slurm-client")
+
+
+def _controller(configuration: Mapping[str, str]) -> Check:
+    if not configuration:
+        remedy = "try it: scontrol show config"
+        return warning("slurmctld", "answers, but does not tell its configuration", remedy)
+    version = configuration.get("SLURM_VERSION", "of unknown version")
+    name = configuration.get("ClusterName", "?")
+    return ok("slurmctld", f"answers: Slurm {version}, cluster {name}")
+
+
+# --- partitions ---------------------------------------------------------------------------------------
+
+
+def parse_partitions(text: str) -> tuple[Partition, ...]:
+    """Read lines of ``sinfo --exact --format=%P|%a|%T|%D|%c|%z|%l``: by partition, state and kind of node."""
+    rows: dict[str, list[list[str]]] = {}
+    for line in text.splitlines():
+        fields = line.strip().split("|")
+        if len(fields) == 7:
+            rows.setdefault(fields[0], []).append(fields)
+    return tuple(_partition(name, lines) for name, lines in rows.items())
+
+
+def _partition(name: str, lines: Sequence[Sequence[str]]) -> Partition:
+    layouts = [_layout(line[4], line[5]) for line in lines]
+    return Partition(
+        name=name.rstrip("*"),
+        default=name.endswith("*"),
+        up=lines[0][1] == "up",
+        nodes=sum(_count(line[3]) for line in lines),
+        usable=sum(_count(line[3]) for line in lines if not _is_down(line[2])),
+        cores=tuple(sorted({cores for cores, _ in layouts if cores})),
+        threads=max(threads for _, threads in layouts),
+        time=parse_time(lines[0][6]),
+    )
+
+
+def _layout(cpus: str, layout: str) -> tuple[int, int]:
+    """Return cores of a node and threads per core from ``%c`` and ``%z`` (sockets:cores:threads)."""
+    parts = layout.split(":")
+    if len(parts) == 3 and all(part.isdigit() for part in parts):
+        sockets, cores, threads = map(int, parts)
+        if _count(cpus) == sockets * cores * threads:
+            return sockets * cores, threads
+    return _count(cpus), 1  # CPUs=, or cores counted as CPUs although they have several threads
+
+
+def _count(text: str) -> int:
+    """Read ``64``, and ``64+`` or ``1.5K``, as ``sinfo`` shortens large numbers."""
+    found = re.match(r"(\d+(?:\.\d+)?)([KM]?)", text)
+    return int(float(found[1]) * {"": 1, "K": 1024, "M": 1024**2}[found[2]]) if found else 0
+
+
+def _is_down(state: str) -> bool:
+    """Tell states whose nodes take no jobs; a ``*`` at the end marks a node that does not answer."""
+    return state.endswith("*") or state.lower().startswith(_DOWN)
+
+
+def parse_time(text: str) -> float | None:
+    """Read a time limit as Slurm prints it, in seconds; None for none.
+
+    ``[days-]hours:minutes:seconds``, ``minutes:seconds``, ``days-hours`` or minutes alone.
+    """
+    days, dash, clock = text.strip().rpartition("-")
+    parts = clock.split(":")
+    if not all(part.isdigit() for part in [*parts, days or "0"]):
+        return None  # infinite, UNLIMITED, n/a, empty
+    numbers = [int(part) for part in parts]
+    # Without days, one number counts minutes and two count minutes and seconds; with days, hours come first.
+    first = 0 if dash or len(numbers) == 3 else 1
+    weights = (3600, 60, 1)[first:]
+    return 86400.0 * int(days or 0) + sum(n * weight for n, weight in zip(numbers, weights, strict=False))
+
+
+def _partitions(partitions: Sequence[Partition]) -> Check:
+    if not partitions:
+        return failed("partitions", "sinfo shows none", "ask the site which partitions you may use")
+    usable = [item for item in partitions if item.up and item.usable]
+    texts = [_describe(item) for item in partitions[:_SHOWN]]
+    rest = len(partitions) - _SHOWN
+    detail = "; ".join(texts) + (f"; and {rest} more" if rest > 0 else "")
+    if usable:
+        return ok("partitions", detail)
+    return failed("partitions", detail, "no node takes jobs now: see sinfo --list-reasons")
+
+
+def _describe(item: Partition) -> str:
+    cores = " or ".join(map(str, item.cores)) or "unknown"
+    time = "no time limit" if item.time is None else f"up to {item.time / 3600:.4g} h"
+    name = f"{item.name} (default)" if item.default else item.name
+    down = "" if item.up else ", closed"
+    return f"{name}: {item.usable} of {item.nodes} nodes up, {cores} cores each, {time}{down}"
+
+
+# --- accounting and limits ----------------------------------------------------------------------------
+
+
+def _accounting(cluster: Cluster, probe: Probe) -> Check:
+    if not cluster.accounting:
+        detail = "off: what an attempt took is known from its own attempt.json and squeue only"
+        return warning("accounting", detail, "nothing to do; campaigns run without it")
+    answer = probe.ask(["sacct", "--allocations", "--noheader", "--starttime=now-1minutes"])
+    if answer.ok:
+        return ok("accounting", f"on ({cluster.configuration['AccountingStorageType']}), sacct answers")
+    detail = f"on, but sacct does not answer: {answer.complaint}"
+    return warning("accounting", detail, "campaigns go on without it; tell the site if it lasts")
+
+
+def _limits(configuration: Mapping[str, str]) -> Check:
+    shown = [
+        f"{name} {configuration[name]}"
+        for name in ("MaxArraySize", "MaxJobCount", "KillWait")
+        if name in configuration
+    ]
+    kill = re.match(r"\d+", configuration.get("KillWait", ""))
+    detail = ", ".join(shown) or "unknown"
+    if kill and float(kill[0]) > _LONG_KILL:
+        remedy = "nothing to do; every run reserves that much more than its time limit"
+        return warning("limits", detail, remedy)
+    return ok("limits", detail)
+
+
+def parse_associations(text: str) -> tuple[Association, ...]:
+    """Read lines of ``sacctmgr --parsable2`` with the fields Account .. MaxTRES."""
+    found = []
+    for line in text.splitlines():
+        fields = line.split("|")
+        if len(fields) == 7:
+            account, partition, qos, jobs, submitted, wall, resources = fields
+            names = tuple(name for name in qos.split(",") if name)
+            limits = [int(field) if field.isdigit() else None for field in (jobs, submitted)]
+            found.append(
+                Association(account, partition, names, limits[0], limits[1], parse_time(wall), resources)
+            )
+    return tuple(found)
+
+
+def _associations(cluster: Cluster, user: str) -> Iterator[Check]:
+    enforced = "associations" in cluster.configuration.get("AccountingStorageEnforce", "")
+    if cluster.associations is None:
+        return
+    if cluster.associations:
+        detail = "; ".join(map(_association, cluster.associations))
+        yield ok("accounts", detail)
+    elif enforced:
+        remedy = f"ask the site to add {user} to an account"
+        yield failed("accounts", f"{user} has none: Slurm will reject every job", remedy)
+    else:
+        yield ok("accounts", "none needed")
+
+
+def _association(item: Association) -> str:
+    limits = [
+        f"at most {item.jobs} jobs at once" if item.jobs is not None else "",
+        f"at most {item.submitted} jobs queued or running" if item.submitted is not None else "",
+        f"up to {item.wall / 3600:.4g} h" if item.wall is not None else "",
+        f"at most {item.resources} per job" if item.resources else "",
+    ]
+    where = f"{item.account} in {item.partition}" if item.partition else item.account
+    return ", ".join([f"{where} (QOS {', '.join(item.qos) or 'none'})", *filter(None, limits)])
+
+
+def _mpi(probe: Probe) -> Check:
+    """Report the interfaces through which ``srun`` starts MPI programs; older ones list them as errors."""
+    answer = probe.ask(["srun", "--mpi=list"])
+    found = re.findall(r"^(?:srun:)?\s*(\w+)\s*$", f"{answer.output}\n{answer.error}", re.MULTILINE)
+    spoken = [name for name in found if name != "none"]
+    if any(name.startswith("pmi") for name in spoken):
+        return ok("srun --mpi", ", ".join(spoken))
+    detail = f"neither pmix nor pmi2 ({', '.join(found) or answer.complaint}): srun starts no MPI program"
+    remedy = "set executor.launcher, such as 'mpiexec -n {ranks}', and load its MPI in executor.prologue"
+    return warning("srun --mpi", detail, remedy)
