@@ -24,6 +24,7 @@ from orchestrator.types import (
     Run,
     Sample,
 )
+from tests.slurm.fixtures import executor as slurm_executor
 
 TERMINAL = {AttemptState.FINISHED, AttemptState.LOST}
 PATIENCE = 30.0  # seconds; only against hangs
@@ -96,9 +97,29 @@ def simulated(request: pytest.FixtureRequest, directory: Path) -> ExecutorUnderT
     )
 
 
+def slurm(request: pytest.FixtureRequest, directory: Path) -> ExecutorUnderTest:
+    """Two of a node's cores on a cluster that keeps accounts."""
+    return _on_cluster(request, directory, "slurm_cluster")
+
+
+def slurm_without_accounting(request: pytest.FixtureRequest, directory: Path) -> ExecutorUnderTest:
+    """The same where only the queue and the attempts' own files tell."""
+    return _on_cluster(request, directory, "slurm_cluster_without_accounting")
+
+
+def _on_cluster(request: pytest.FixtureRequest, directory: Path, fixture: str) -> ExecutorUnderTest:
+    cluster = request.getfixturevalue(fixture)
+    request.getfixturevalue("monkeypatch").setenv("SLURM_CONF", str(cluster.conf))
+    return ExecutorUnderTest(lambda: slurm_executor(directory, "small"), directory)
+
+
 Factory = Callable[[pytest.FixtureRequest, Path], ExecutorUnderTest]
 
-WITH_PROCESSES: dict[str, Factory] = {"local": local}
+WITH_PROCESSES: dict[str, Factory] = {
+    "local": local,
+    "slurm": slurm,
+    "slurm without accounting": slurm_without_accounting,
+}
 EXECUTORS: dict[str, Factory] = {**WITH_PROCESSES, "simulated": simulated}
 
 
