@@ -35,6 +35,7 @@ TABLES = MappingProxyType(
             "random": "orchestrator.strategies.random:strategy",
             "grid": "orchestrator.strategies.grid:strategy",
             "gpr": "orchestrator.strategies.gpr:strategy",
+            "information": "orchestrator.strategies.information:strategy",
             "hybrid": "orchestrator.strategies.hybrid:strategy",
             "bayesian": "orchestrator.strategies.bayesian:strategy",
         },

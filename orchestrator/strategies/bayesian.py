@@ -48,9 +48,7 @@ def model_errors(view: View) -> dict[Point, float]:
     for entry in relevant(view):
         means = entry.means()
         points = list(means)
-        predicted = entry.model.predict(points).value if entry.model is not None and points else None
-        for index, point in enumerate(points):
-            guess = 0.0 if predicted is None else float(predicted[index])
+        for point, guess in zip(points, entry.predict(points), strict=True):
             error = abs(np.log(means[point][0] / guess)) if np.isfinite(guess) and guess > 0 else 0.0
             errors[point] = errors.get(point, 0.0) + entry.share * float(error)
     return errors

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.models.base import Model
 from orchestrator.strategies.base import View
@@ -16,10 +17,10 @@ RELEVANT_SHARE = 0.01  # Ritter et al., section V: a kernel is relevant above on
 
 @dataclass(frozen=True, slots=True)
 class Relevant:
-    """A call path that counts: its time measurements, its model if there is one, its share of the time."""
+    """A call path that counts: its time measurements, models (one per category) and share of the time."""
 
     measurement: Measurement
-    model: Model | None
+    models: tuple[Model, ...]
     share: float
 
     def means(self) -> dict[Point, tuple[float, int]]:
@@ -31,6 +32,10 @@ class Relevant:
         }
         return {point: mean for point, mean in means.items() if np.isfinite(mean[0]) and mean[0] > 0}
 
+    def predict(self, points: Sequence[Point]) -> NDArray[np.float64]:
+        """Return predicted times at points; NaN where no model holds."""
+        return _predict(self.models, points)
+
 
 def relevant(view: View, metric: str = "time") -> tuple[Relevant, ...]:
     """Return the call paths with more than 1 % of the time, with their shares (which sum to 1).
@@ -40,27 +45,37 @@ def relevant(view: View, metric: str = "time") -> tuple[Relevant, ...]:
     """
     items = [item for item in view.measurements.items if item.metric == metric and item.values]
     items = items or [item for item in view.measurements.items if item.values]
-    models = {(model.callpath, model.metric): model for model in view.models}
-    paired = [(item, models.get((item.callpath, item.metric))) for item in items]
+    models: dict[tuple[str, str], tuple[Model, ...]] = {}
+    for model in view.models:
+        models[model.callpath, model.metric] = (*models.get((model.callpath, model.metric), ()), model)
+    paired = [(item, models.get((item.callpath, item.metric), ())) for item in items]
     times = _predicted(view, paired)
     if times is None:
         times = [sum(map(sum, item.values.values())) for item in items]
     times = [time if np.isfinite(time) and time > 0 else 0.0 for time in times]
     total = sum(times)
     kept = [
-        Relevant(item, model, time)
-        for (item, model), time in zip(paired, times, strict=True)
+        Relevant(item, own, time)
+        for (item, own), time in zip(paired, times, strict=True)
         if time > RELEVANT_SHARE * total
     ]
     shares = sum(entry.share for entry in kept)
-    return tuple(Relevant(entry.measurement, entry.model, entry.share / shares) for entry in kept)
+    return tuple(Relevant(entry.measurement, entry.models, entry.share / shares) for entry in kept)
 
 
-def _predicted(view: View, paired: list[tuple[Measurement, Model | None]]) -> list[float] | None:
+def _predict(models: Sequence[Model], points: Sequence[Point]) -> NDArray[np.float64]:
+    values = np.full(len(points), np.nan)
+    for model in models:
+        own = model.predict(points).value
+        values = np.where(np.isfinite(own), own, values)
+    return values
+
+
+def _predicted(view: View, paired: list[tuple[Measurement, tuple[Model, ...]]]) -> list[float] | None:
     target = view.evaluation_point
     if target is None:
         return None
-    times = [0.0 if model is None else float(model.predict([target]).value[0]) for _, model in paired]
+    times = [float(_predict(models, [target])[0]) for _, models in paired]
     return times if any(np.isfinite(time) and time > 0 for time in times) else None
 
 

@@ -1,0 +1,81 @@
+"""Known runs that a strategy can be tried on: what each repetition of each point yields and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from orchestrator.state import ELAPSED, WHOLE_RUN
+from orchestrator.types import Measurement, Measurements, Parameter, Point
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A search space of known points."""
+
+    parameters: tuple[Parameter, ...]
+    points: tuple[Point, ...]
+
+    @cached_property
+    def _known(self) -> frozenset[Point]:
+        return frozenset(self.points)
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    def __contains__(self, point: object) -> bool:
+        return point in self._known
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """All that could be measured, and what is true at P₊.
+
+    Attributes
+    ----------
+    space
+        The points that can be measured.
+    evaluation_point
+        P₊; none of the points.
+    times
+        Call path -> point -> time of every repetition, in seconds. All call paths have all points.
+    seconds
+        Point -> duration of every repetition as a whole, in seconds.
+    cores
+        Point -> cores that a run occupies.
+    truth
+        Call path -> time at P₊, in seconds.
+    """
+
+    space: Listed
+    evaluation_point: Point
+    times: Mapping[str, Mapping[Point, tuple[float, ...]]]
+    seconds: Mapping[Point, tuple[float, ...]]
+    cores: Mapping[Point, float]
+    truth: Mapping[str, float]
+
+    def price(self, point: Point, repetition: int) -> float:
+        """Return what the ``repetition``-th run (from 1) costs, in core-seconds."""
+        return self.seconds[point][repetition - 1] * self.cores[point]
+
+    def full_cost(self, repetitions: int) -> float:
+        """Return the core-seconds of all points with up to ``repetitions`` runs each: 100 % of the budget."""
+        return sum(
+            self.price(point, repetition)
+            for point, runs in self.seconds.items()
+            for repetition in range(1, min(repetitions, len(runs)) + 1)
+        )
+
+    def measured(self, done: Mapping[Point, int]) -> Measurements:
+        """Return what the first ``done`` runs of each point showed; durations, too, of several call paths."""
+        series = {(callpath, "time"): values for callpath, values in self.times.items()}
+        if len(series) > 1:
+            series[WHOLE_RUN, ELAPSED] = self.seconds
+        return Measurements(
+            tuple(parameter.name for parameter in self.space.parameters),
+            tuple(
+                Measurement(callpath, metric, {point: values[point][:count] for point, count in done.items()})
+                for (callpath, metric), values in series.items()
+            ),
+        )

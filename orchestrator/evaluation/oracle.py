@@ -1,0 +1,46 @@
+"""A modeler that is told the true exponents: what remains is the error of the coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import nnls
+
+from orchestrator.errors import ModelError
+from orchestrator.evaluation.functions import Factors
+from orchestrator.models.base import Model, Modeler
+from orchestrator.models.model import PmnfModel, Posterior
+from orchestrator.types import Measurement, Measurements
+
+
+def modeler(terms: Sequence[Factors]) -> Modeler:
+    """Return a modeler that fits ``c0 + Σ c_k * term_k``, c >= 0, to relative errors, for given exponents."""
+
+    def model(measurements: Measurements) -> tuple[Model, ...]:
+        return tuple(_fit(item, measurements.parameters, terms) for item in measurements.items)
+
+    return model
+
+
+def _fit(item: Measurement, parameters: tuple[str, ...], terms: Sequence[Factors]) -> PmnfModel:
+    runs = [(point, value) for point, values in item.values.items() for value in values if value > 0]
+    if not runs:
+        raise ModelError(f"{item.callpath} {item.metric}: no positive value to fit")
+    exponents = np.array([[[term.get(name, (0.0, 0.0)) for name in parameters] for term in terms]], float)
+    size = len(terms) + 1
+    blank = Posterior(np.ones(1), exponents, np.ones((1, size)), np.zeros((1, size, size)), np.zeros(1))
+    x = np.array([[point.number(name) for name in parameters] for point, _ in runs])
+    values = np.array([value for _, value in runs])
+    design = blank.design(x)[0].T / values[:, None]
+    coefficients, distance = nnls(design, np.ones(len(runs)))
+    variance = distance**2 / max(len(runs) - size, 1)
+    free = coefficients > 0  # a coefficient at its bound is not uncertain
+    covariance = np.zeros((size, size))
+    covariance[np.ix_(free, free)] = variance * np.linalg.pinv(design[:, free].T @ design[:, free])
+    predicted = design @ coefficients
+    smape = float(np.mean(200.0 * np.abs(predicted - 1.0) / (predicted + 1.0)))
+    posterior = Posterior(np.ones(1), exponents, coefficients[None], covariance[None], np.zeros(1))
+    return PmnfModel(
+        item.callpath, item.metric, parameters, (), smape, float(np.sqrt(variance)), (), posterior
+    )

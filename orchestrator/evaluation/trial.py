@@ -1,0 +1,193 @@
+"""One campaign of one contender on known runs, within a budget (Ritter et al., figure 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator import cost
+from orchestrator.errors import ModelError
+from orchestrator.evaluation.bench import Bench
+from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, Contender
+from orchestrator.models.base import Model, Modeler
+from orchestrator.state import ELAPSED
+from orchestrator.strategies.base import Choice, View
+from orchestrator.types import Point
+
+_ROUNDING = 1 + 1e-9  # sums of the same costs in another order
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one campaign achieved for one call path.
+
+    Attributes
+    ----------
+    strategy, budget_percent, subject
+        Which contender, which budget, which function or call path.
+    feasible
+        False where the budget did not hold the starting set (or nothing could be modelled): no model.
+    error_percent
+        Signed relative error at P₊; NaN without a model.
+    covered
+        Whether the truth lies in the model's 90 % interval at P₊.
+    cost_percent, runs, points
+        What the campaign used.
+    """
+
+    strategy: str
+    budget_percent: float
+    subject: str
+    feasible: bool
+    error_percent: float
+    covered: bool
+    cost_percent: float
+    runs: int
+    points: int
+
+
+@dataclass
+class _Progress:
+    done: dict[Point, int]
+    spent: float = 0.0
+    models: tuple[Model, ...] = ()
+    round: int = 1
+
+
+def run_trial(
+    bench: Bench,
+    contender: Contender,
+    modeler: Modeler,
+    *,
+    budget_percent: float,
+    full_cost: float,
+    batch_size: int = 1,
+    seed: Sequence[int] = (0,),
+) -> list[Outcome]:
+    """Let a contender measure until its proposals end or none of a round fits the budget; λ plays no part.
+
+    As in a campaign, a strategy knows costs only from its models; before there are any, from the monotone
+    guess. A run is charged what it costs, and is skipped when that does not fit any more. A starting set
+    that does not fit as a whole is infeasible, as in the paper.
+
+    Parameters
+    ----------
+    bench
+        The known runs.
+    contender
+        Strategy and repetitions.
+    modeler
+        Fits the models after every round.
+    budget_percent
+        Budget, in percent of ``full_cost`` (core-seconds).
+    batch_size
+        n_b; the paper's comparison has 1.
+    seed
+        The generator of a round is ``default_rng([*seed, round])``.
+
+    Returns
+    -------
+    list of Outcome
+        One per call path of the bench's truth.
+    """
+    budget = full_cost * budget_percent / 100.0
+    strategy = contender.build()
+    progress = _Progress({})
+    while True:
+        view = _view(bench, contender, progress, budget - progress.spent, batch_size)
+        choices = strategy(view, np.random.default_rng([*seed, progress.round]))
+        if progress.round == 1 and _bill(bench, progress, choices) > budget * _ROUNDING:
+            return _outcomes(bench, contender, budget_percent, full_cost, _Progress({}))
+        if not _measure(bench, progress, choices, budget):
+            break
+        try:
+            progress.models = modeler(bench.measured(progress.done))
+        except ModelError:
+            progress.models = ()
+        progress.round += 1
+    return _outcomes(bench, contender, budget_percent, full_cost, progress)
+
+
+def _view(bench: Bench, contender: Contender, progress: _Progress, left: float, batch_size: int) -> View:
+    expected = _expected_cost(bench, progress.models)
+    return View(
+        space=bench.space,
+        evaluation_point=bench.evaluation_point,
+        measurements=bench.measured(progress.done),
+        models=progress.models,
+        done=dict(progress.done),
+        infeasible=frozenset(),
+        cost=expected or cost.guess({p.name: p.values for p in bench.space.parameters}, _cores(bench)),
+        budget_left=left,
+        batch_size=batch_size,
+        initial_repetitions=contender.repetitions,
+        maximum_repetitions=min(MAXIMUM_REPETITIONS, *(len(runs) for runs in bench.seconds.values())),
+        round=progress.round,
+        cost_is_relative=expected is None,
+    )
+
+
+def _cores(bench: Bench) -> Callable[[Point], int]:
+    return lambda point: round(bench.cores[point])
+
+
+def _expected_cost(bench: Bench, models: tuple[Model, ...]) -> Callable[[Point], float] | None:
+    model = next((m for m in models if m.metric == ELAPSED), models[0] if len(models) == 1 else None)
+    if model is None:
+        return None
+    seconds = np.maximum(model.predict(bench.space.points).value, 0.0)
+    costs = {p: float(s) * bench.cores[p] for p, s in zip(bench.space.points, seconds, strict=True)}
+    return costs.__getitem__
+
+
+def _bill(bench: Bench, progress: _Progress, choices: Sequence[Choice]) -> float:
+    return sum(
+        bench.price(choice.point, progress.done.get(choice.point, 0) + extra)
+        for choice in choices
+        for extra in range(1, choice.repetitions + 1)
+    )
+
+
+def _measure(bench: Bench, progress: _Progress, choices: Sequence[Choice], budget: float) -> bool:
+    """Execute what fits; tell whether anything did."""
+    measured = False
+    for choice in choices:
+        for _ in range(choice.repetitions):
+            repetition = progress.done.get(choice.point, 0) + 1
+            price = bench.price(choice.point, repetition)
+            if progress.spent + price > budget * _ROUNDING:
+                break
+            progress.spent += price
+            progress.done[choice.point] = repetition
+            measured = True
+    return measured
+
+
+def _outcomes(
+    bench: Bench, contender: Contender, budget_percent: float, full_cost: float, progress: _Progress
+) -> list[Outcome]:
+    models = {model.callpath: model for model in progress.models if model.metric != ELAPSED}
+    outcomes = []
+    for callpath, truth in bench.truth.items():
+        model = models.get(callpath)
+        error, covered = float("nan"), False
+        if model is not None:
+            prediction = model.predict([bench.evaluation_point])
+            error = 100.0 * (float(prediction.value[0]) - truth) / truth
+            covered = bool(prediction.low[0] <= truth <= prediction.high[0])
+        outcomes.append(
+            Outcome(
+                contender.label,
+                budget_percent,
+                callpath,
+                bool(np.isfinite(error)),
+                error,
+                covered,
+                100.0 * progress.spent / full_cost,
+                sum(progress.done.values()),
+                len(progress.done),
+            )
+        )
+    return outcomes

@@ -1,0 +1,171 @@
+"""Information per cost: measure what teaches most about P₊ for what it costs. Our own strategy.
+
+The models' posterior says how the time at a candidate and the time at P₊ hang together. A run x with noise
+variance σ² is expected to lower the variance of log f(P₊) by ``Cov(log f(x), log f(P₊))² / (Var(log f(x)) +
+σ²)`` (the reduction of a Gaussian's variance, e.g. Rasmussen and Williams, Gaussian processes for machine
+learning, equation 2.26; as a design criterion: Cohn, Neural network exploration using optimal experiment
+design, 1996). That is summed over the relevant call paths, by share, and divided by the expected cost.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.models.model import PmnfModel
+from orchestrator.strategies.base import Choice, Strategy, View
+from orchestrator.strategies.belief import Belief, Floats, gain, learn, run_noise
+from orchestrator.strategies.candidates import Candidate, affordable, open_points, price_text, single_run
+from orchestrator.strategies.gpr import Rating, best_rated, chunks
+from orchestrator.strategies.relevance import relevant
+from orchestrator.strategies.start import first_round
+from orchestrator.types import Point
+
+_POOL = 256  # candidates that compete for a batch: those that are best by themselves
+_SMALLEST_COST = 1e-12  # core-seconds; a run expected to cost nothing must not divide all others away
+
+
+def strategy(
+    *,
+    overhead: float = 0.0,
+    points_per_line: int = 3,
+    extra_points: int = 1,
+    starting_repetitions: int = 1,
+) -> Strategy:
+    """Return the strategy that seeks the largest expected reduction of uncertainty per cost.
+
+    A candidate is one more run at any point, measured or not. A round of n_b runs is chosen jointly: after
+    each pick the posterior is updated as if it had been measured, so that near-copies are not picked twice.
+    Without a model that has a posterior, it chooses as `gpr` does. One pass over the space per round, memory
+    for one chunk of it.
+
+    Parameters
+    ----------
+    overhead
+        Fixed price of a run in core-seconds (launch, queue, whole nodes), added to the expected cost.
+    points_per_line, extra_points, starting_repetitions
+        Starting set: three points per line, one point off the lines and one run each (six runs for two
+        parameters), because what comes after is chosen better than a larger starting set is.
+    """
+
+    def propose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
+        sparse = replace(view, initial_repetitions=starting_repetitions)
+        start = first_round(sparse, points_per_line, extra_points) if view.round == 1 else []
+        if start:
+            return start
+        beliefs = [
+            Belief(model, entry.share)
+            for entry in relevant(view)
+            for model in entry.models
+            if isinstance(model, PmnfModel)
+        ]
+        choices = most_informative(view, beliefs, overhead) if beliefs else []
+        return choices or best_rated(view, Rating.of(view, True, 1.0, 1.0))
+
+    return propose
+
+
+def targets(view: View) -> list[Point]:
+    """Return P₊; without one, the upper corner of the space in every category."""
+    if view.evaluation_point is not None:
+        return [view.evaluation_point]
+    corners: list[dict[str, float | int | str]] = [{}]
+    for parameter in view.space.parameters:
+        values = parameter.values if parameter.categorical else [max(parameter.values, key=float)]
+        corners = [{**corner, parameter.name: value} for corner in corners for value in values]
+    return [Point.of(corner) for corner in corners]
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A run picked for a batch, with the uncertainty at P₊ (relative variance) before and after it."""
+
+    index: int
+    before: float
+    after: float
+
+
+def most_informative(view: View, beliefs: Sequence[Belief], overhead: float) -> list[Choice]:
+    """Return n_b affordable runs, chosen jointly; runs at the same point are one choice.
+
+    Empty when nothing is affordable, or nothing teaches anything about P₊.
+    """
+    aims = targets(view)
+    rated = heapq.nlargest(_POOL, _rate(view, beliefs, aims, overhead), key=lambda entry: entry[0])
+    pool = [run for _, run in rated]
+    picks = _pick(view, beliefs, aims, pool, overhead) if pool else []
+    choices = []
+    for index in dict.fromkeys(pick.index for pick in picks):
+        mine = [pick for pick in picks if pick.index == index]
+        run = replace(pool[index], repetitions=len(mine), seconds=len(mine) * pool[index].seconds)
+        choices.append(Choice(run.point, run.repetitions, _reason(view, aims, run, mine)))
+    return choices
+
+
+def _reason(view: View, aims: Sequence[Point], run: Candidate, picks: Sequence[Pick]) -> str:
+    done = view.done.get(run.point, 0)
+    what = f"repetition {done + 1}" if done else "new point"
+    before, after = (100.0 * math.sqrt(max(v, 0.0)) for v in (picks[0].before, picks[-1].after))
+    where = str(aims[0]) if len(aims) == 1 else "the upper corners"
+    return (
+        f"{what}: most information per cost, lowers the uncertainty at {where} from {before:.3g} % to "
+        f"{after:.3g} % ({price_text(view, run)})"
+    )
+
+
+def _rate(
+    view: View, beliefs: Sequence[Belief], aims: Sequence[Point], overhead: float
+) -> Iterator[tuple[float, Candidate]]:
+    goals = [belief.factor(aims) for belief in beliefs]
+    for chunk in chunks(open_points(view)):
+        runs = [run for run in (single_run(view, point) for point in chunk) if affordable(view, run.seconds)]
+        if runs:
+            factors = [belief.factor([run.point for run in runs]) for belief in beliefs]
+            counts = np.array([view.done.get(run.point, 0) for run in runs])
+            gains = _gains(beliefs, factors, goals, counts) / _prices(runs, overhead)
+            yield from zip(map(float, gains), runs, strict=True)
+
+
+def _gains(
+    beliefs: Sequence[Belief], factors: Sequence[Floats], goals: Sequence[Floats], counts: NDArray[np.intp]
+) -> Floats:
+    total = np.zeros(len(counts))
+    for belief, factor, goal in zip(beliefs, factors, goals, strict=True):
+        total += belief.share * gain(factor, goal, run_noise(belief.noise, belief.misfit, counts))
+    return total
+
+
+def _prices(runs: Sequence[Candidate], overhead: float) -> Floats:
+    return np.maximum(np.array([run.seconds for run in runs]) + overhead, _SMALLEST_COST)
+
+
+def _pick(
+    view: View, beliefs: Sequence[Belief], aims: Sequence[Point], pool: Sequence[Candidate], overhead: float
+) -> list[Pick]:
+    size = len(pool)
+    factors = [belief.factor([*(run.point for run in pool), *aims]) for belief in beliefs]
+    counts = np.array([view.done.get(run.point, 0) for run in pool])
+    seconds = np.array([run.seconds for run in pool])
+    picks: list[Pick] = []
+    spent = 0.0
+    for _ in range(view.batch_size):
+        gains = _gains(beliefs, [f[:size] for f in factors], [f[size:] for f in factors], counts)
+        allowed = counts < view.maximum_repetitions
+        allowed &= np.array([affordable(view, float(spent + price)) for price in seconds])
+        gains = np.where(allowed, gains, 0.0)
+        best = int(np.argmax(gains / _prices(pool, overhead)))
+        if gains[best] <= 0:
+            break
+        before = sum(b.share * float(np.sum(f[size:] ** 2)) for b, f in zip(beliefs, factors, strict=True))
+        picks.append(Pick(best, before, before - float(gains[best])))
+        for number, belief in enumerate(beliefs):
+            noise = run_noise(belief.noise, belief.misfit, counts[best : best + 1])
+            factors[number] = learn(factors[number], best, float(noise[0]))
+        spent += float(seconds[best])
+        counts[best] += 1
+    return picks

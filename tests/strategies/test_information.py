@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from orchestrator.models.model import PmnfModel, Posterior
+from orchestrator.models.pmnf import modeler
+from orchestrator.strategies import information
+from orchestrator.strategies.base import View
+from orchestrator.strategies.belief import Belief, gain, learn, run_noise
+from orchestrator.types import Measurement, Measurements, Parameter, Point
+from tests.strategies.views import Box, after, make_view
+
+P = Parameter("p", (4, 8, 16, 32, 64))
+S = Parameter("s", (10, 20, 30, 40, 50))
+SPACE = Box((P, S))
+PLUS = Point.of(p=128, s=60)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def fitted(view: View) -> View:
+    return replace(view, models=modeler()(view.measurements))
+
+
+def second_round(batch_size: int = 3) -> View:
+    view = make_view(SPACE, evaluation_point=PLUS, batch_size=batch_size)
+    return fitted(after(view, information.strategy()(view, rng())))
+
+
+def two_hypotheses(misfit: float = 0.0) -> PmnfModel:
+    """Time 1 + p or 1 + p**2, equally probable, the first with an uncertain slope."""
+    covariance = np.zeros((2, 2, 2))
+    covariance[0, 1, 1] = 0.01
+    posterior = Posterior(
+        weights=np.array([0.5, 0.5]),
+        exponents=np.array([[[[1.0, 0.0]]], [[[2.0, 0.0]]]]),
+        coefficients=np.ones((2, 2)),
+        covariance=covariance,
+        misfit=np.array([misfit, misfit]),
+    )
+    return PmnfModel("main", "time", ("p",), (), 1.0, 0.1, (), posterior)
+
+
+def test_covariance_is_that_between_and_within_hypotheses() -> None:
+    rows = Belief(two_hypotheses(), 1.0).factor([Point.of(p=2), Point.of(p=4)])
+    covariance = rows @ rows.T
+
+    logs = np.log([[3.0, 5.0], [5.0, 17.0]])  # hypotheses x points
+    between = np.cov(logs.T, bias=True)
+    slope = np.array([2.0 / 3.0, 4.0 / 5.0])  # d log(1 + c p) / dc
+    within = 0.5 * 0.01 * np.outer(slope, slope)
+    assert covariance == pytest.approx(between + within)
+
+
+def test_learning_is_conditioning_a_gaussian_on_a_noisy_value() -> None:
+    factor = rng().normal(size=(4, 6))
+    before = factor @ factor.T
+    learned = learn(factor, 1, 0.5)
+
+    expected = before - np.outer(before[1], before[1]) / (before[1, 1] + 0.5)
+    assert learned @ learned.T == pytest.approx(expected)
+    assert learn(np.zeros((2, 3)), 0, 0.5) == pytest.approx(np.zeros((2, 3)))
+
+
+def test_gain_is_the_fall_of_the_variance_at_the_target() -> None:
+    factor = rng().normal(size=(4, 6))
+    gains = gain(factor[:3], factor[3:], np.full(3, 0.5))
+
+    for row in range(3):
+        learned = learn(factor, row, 0.5)
+        fall = float(factor[3] @ factor[3] - learned[3] @ learned[3])
+        assert gains[row] == pytest.approx(fall)
+
+
+def test_repetitions_lose_their_worth_where_the_misfit_dominates() -> None:
+    counts = np.array([0, 1, 2, 9])
+
+    assert run_noise(0.01, 0.0, counts) == pytest.approx(0.01)
+    with_misfit = run_noise(0.01, 0.04, counts)
+    assert with_misfit[0] == pytest.approx(0.05)
+    assert (np.diff(with_misfit) > 0).all()
+    # r runs together say as much as their mean does, whose variance is misfit + noise / r
+    assert 1.0 / run_noise(0.01, 0.04, np.arange(5)) @ np.ones(5) == pytest.approx(1 / (0.04 + 0.01 / 5))
+
+
+def test_the_starting_set_is_six_single_runs_for_two_parameters() -> None:
+    choices = information.strategy()(make_view(SPACE, evaluation_point=PLUS), rng())
+
+    assert {(c.point["p"], c.point["s"]) for c in choices} == {
+        (4, 10),
+        (8, 10),
+        (16, 10),
+        (4, 20),
+        (4, 30),
+        (8, 20),
+    }
+    assert {c.repetitions for c in choices} == {1}
+
+
+def test_a_single_run_is_the_best_ratio_of_gain_and_cost() -> None:
+    view = second_round(batch_size=1)
+    beliefs = [Belief(m, 0.5) for m in view.models if isinstance(m, PmnfModel)]
+    points = list(SPACE)
+    counts = np.array([view.done.get(point, 0) for point in points])
+    ratio = sum(
+        gain(b.factor(points), b.factor([PLUS]), run_noise(b.noise, b.misfit, counts)) for b in beliefs
+    ) / np.array([view.cost(point) for point in points])
+
+    (choice,) = information.most_informative(view, beliefs, overhead=0.0)
+    assert choice.point == points[int(np.argmax(ratio))]
+
+
+def test_the_reason_says_what_is_gained() -> None:
+    reason = information.strategy()(second_round(), rng())[0].reason
+
+    assert "most information per cost, lowers the uncertainty at P(p=128, s=60) from" in reason
+    before, after_ = (float(part.split(" %")[0]) for part in reason.split(" from ")[1].split(" to "))
+    assert 0 < after_ < before
+    assert "core-hours expected" in reason
+
+
+def test_a_batch_counts_on_what_its_first_runs_will_show() -> None:
+    """Two hypotheses and no noise: the first run settles which one holds, so the second is worth nothing."""
+    line = Box((Parameter("p", (2, 3, 4, 5, 6)),))
+    posterior = replace(two_hypotheses().posterior, covariance=np.zeros((2, 2, 2)))
+    model = replace(two_hypotheses(), posterior=posterior, noise=1e-4)
+    view = make_view(line, evaluation_point=Point.of(p=12), batch_size=2, round=2, cost=lambda point: 1.0)
+    first, second = information.most_informative(view, [Belief(model, 1.0)], overhead=0.0)
+
+    def uncertainty(reason: str) -> list[float]:
+        return [float(part.split(" %")[0]) for part in reason.split(" from ")[1].split(" to ")]
+
+    assert first.point == Point.of(p=6)
+    assert uncertainty(first.reason)[1] < 0.01 * uncertainty(first.reason)[0]
+    assert uncertainty(second.reason)[0] == uncertainty(first.reason)[1]
+
+
+def test_a_fixed_price_of_a_run_moves_the_choice_to_fewer_larger_runs() -> None:
+    view = second_round(batch_size=1)
+    cheap = information.strategy(overhead=0.0)(view, rng())[0]
+    large = information.strategy(overhead=1e3)(view, rng())[0]
+
+    assert view.cost(large.point) > view.cost(cheap.point)
+
+
+def test_call_paths_count_by_their_share() -> None:
+    """One call path is unsure about p, the other about s: the larger share decides which line is extended."""
+    view = make_view(SPACE, evaluation_point=PLUS, batch_size=1, round=2, cost=lambda point: 1.0)
+    p_model = replace(two_hypotheses(), callpath="f")
+    s_model = replace(two_hypotheses(), callpath="g", parameters=("s",))
+
+    def choice(p_share: float) -> Point:
+        beliefs = [Belief(p_model, p_share), Belief(s_model, 1.0 - p_share)]
+        return information.most_informative(view, beliefs, overhead=0.0)[0].point
+
+    assert choice(1.0)["p"] == 64
+    assert choice(0.0)["s"] == 50
+
+
+def test_without_a_posterior_it_chooses_as_gpr_does() -> None:
+    view = replace(second_round(), models=())
+
+    assert "lowest weighted cost" in information.strategy()(view, rng())[0].reason
+
+
+def test_without_an_evaluation_point_the_upper_corners_count() -> None:
+    layout = Parameter("layout", ("DGZ", "GDZ"), categorical=True)
+    view = make_view(Box((P, layout, S)))
+
+    assert information.targets(view) == [
+        Point.of(p=64, layout="DGZ", s=50),
+        Point.of(p=64, layout="GDZ", s=50),
+    ]
+
+
+def test_only_the_category_of_the_evaluation_point_is_worth_a_run() -> None:
+    layout = Parameter("layout", ("DGZ", "GDZ"), categorical=True)
+    space = Box((P, S, layout))
+    view = make_view(space, evaluation_point=Point.of(p=128, s=60, layout="GDZ"), batch_size=5)
+    view = fitted(after(view, information.strategy()(view, rng())))
+    choices = information.strategy()(view, rng())
+
+    assert {choice.point["layout"] for choice in choices} == {"GDZ"}
+    assert all("uncertainty at P(p=128, s=60, layout=GDZ)" in choice.reason for choice in choices)
+
+
+def test_it_learns_the_truth_for_less_than_the_cheapest_points_do() -> None:
+    def truth(point: Point, noise: np.random.Generator) -> float:
+        p, s = point.number("p"), point.number("s")
+        return float((5.0 + 0.01 * p**1.5 * s) * (1 + 0.05 * noise.uniform(-1, 1)))
+
+    view = make_view(SPACE, evaluation_point=PLUS, batch_size=2, budget_left=2000.0, maximum_repetitions=10)
+    noise = np.random.default_rng(3)
+    times: dict[Point, tuple[float, ...]] = {}
+    propose = information.strategy()
+    while choices := propose(view, rng()):
+        for choice in choices:
+            new = tuple(truth(choice.point, noise) for _ in range(choice.repetitions))
+            times[choice.point] = times.get(choice.point, ()) + new
+        measurements = Measurements(("p", "s"), (Measurement("main", "time", dict(times)),))
+        view = fitted(replace(after(view, choices), measurements=measurements))
+
+    prediction = view.models[0].predict([PLUS])
+    exact = 5.0 + 0.01 * 128**1.5 * 60
+    assert prediction.value[0] == pytest.approx(exact, rel=0.05)
+    assert prediction.low[0] <= exact <= prediction.high[0]
