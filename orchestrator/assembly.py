@@ -20,6 +20,7 @@ from orchestrator.launchers import launcher_for
 from orchestrator.loop import Parts
 from orchestrator.models.base import Model, Modeler
 from orchestrator.readers import load as measured_files
+from orchestrator.readers.base import Reader
 from orchestrator.readers.select import select
 from orchestrator.report import models_document
 from orchestrator.space import SearchSpace
@@ -83,6 +84,8 @@ class Assembly:
             campaign.measure.repetitions.initial,
             campaign.measure.repetitions.maximum,
             state.round + 1,
+            cost_is_relative=campaign.measure.expected_time is None
+            and not any(model.metric == ELAPSED for model in models),
         )
 
 
@@ -94,16 +97,8 @@ def assemble(campaign: Campaign) -> Assembly:
     CampaignError
         For an empty space, or a machine that cannot hold any point.
     """
-    options = campaign.executor
-    machine = Machine(
-        slots=options.slots if options.name == "local" else None,
-        cores_per_node=options.cores_per_node,
-        ranks_per_node=options.ranks_per_node,
-        whole_nodes=options.exclusive or options.billing == "nodes",
-        oversubscribe=options.oversubscribe,
-    )
-    application = campaign.application_spec()
-    return Assembly(campaign, application, space.build(campaign, machine), machine)
+    machine = campaign.machine()
+    return Assembly(campaign, campaign.application_spec(), space.build(campaign, machine), machine)
 
 
 def policy(campaign: Campaign) -> Policy:
@@ -136,8 +131,8 @@ def _truth(campaign: Campaign) -> Truth | None:
     if options.dataset is not None:
         return simulation.replayed(measured_files.load([Path(options.dataset)]))
     if options.truth:
-        names = tuple(item.name for item in campaign.parameters)
-        return simulation.stated(options.truth, names, options.noise)
+        functions = {path: campaign.expression(text) for path, text in options.truth.items()}
+        return simulation.stated(functions, campaign.values, options.noise)
     return None
 
 
@@ -254,8 +249,8 @@ def collect(assembly: Assembly, item: AttemptRequest, observation: Observation) 
     measure = assembly.campaign.measure
     samples = observation.samples
     if samples is None:
-        read = registry.load("reader", measure.profiler)
-        samples = tuple(read(item.directory, assembly.application))
+        read: Reader = registry.load("reader", measure.profiler)
+        samples = tuple(read(item.directory, assembly.application, measure.inclusive))
     chosen: dict[str, dict[str, float]] = {}
     for (callpath, metric), value in select(samples, measure.metrics, measure.aggregate).items():
         chosen.setdefault(metric, {})[callpath] = value

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from orchestrator import cost
 from orchestrator.cost import Reservation
-from orchestrator.state import InFlight, RunState, State
+from orchestrator.state import InFlight, RunState, RunStatus, State
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
 
@@ -215,7 +215,7 @@ def _after_round(state: State, policy: Policy) -> Action:
     """All runs of the last round are settled and the models are refitted."""
     if state.round == 0:
         return Propose(1)
-    if state.measured_in_round == 0 and not _failed_in_round(state):
+    if state.queue and all(state.runs[run].status is RunStatus.SKIPPED for run in state.queue):
         return BeginStop("budget", _budget_left(state, policy) + "; no run of the last round fits it")
     if policy.width is not None and state.width is not None and state.width <= policy.width:
         return BeginStop(
@@ -227,10 +227,6 @@ def _after_round(state: State, policy: Policy) -> Action:
             "patience", f"{_count(state.rounds_without_improvement, 'round')} without improvement"
         )
     return Propose(state.round + 1)
-
-
-def _failed_in_round(state: State) -> bool:
-    return any(state.runs[run].failures for run in state.queue)
 
 
 def _budget_left(state: State, policy: Policy) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,6 +45,7 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     """
     campaign = assembly.campaign
     view = assembly.view(State(), (), Measurements(tuple(p.name for p in campaign.parameters), ()))
+    view = replace(view, budget_left=math.inf)  # else it would propose only a part of the starting set
     rng = np.random.default_rng([campaign.seed, 1])
     proposed = round_of(1, strategy_of(campaign)(view, rng), State())
     if not proposed.runs:

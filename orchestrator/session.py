@@ -63,8 +63,8 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         return loop.run(parts, opened, known, hooks.listen, hooks.interrupted)
 
 
-def load(directory: Path, overrides: Sequence[str] = ()) -> Campaign:
-    """Read the campaign that a directory holds.
+def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -> Campaign:
+    """Read the campaign that a directory holds; its executable must exist only if something ``starts``.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def load(directory: Path, overrides: Sequence[str] = ()) -> Campaign:
             f"{directory} holds no campaign (no {journal.FILE_NAME} with {CAMPAIGN_FILE}): "
             "start one with: orchestrator run CAMPAIGN.yaml --directory DIR"
         )
-    return campaign.load(path, overrides)
+    return campaign.load(path, overrides, starts=starts)
 
 
 def replayed(directory: Path) -> State:

@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from orchestrator import expressions
 from orchestrator.errors import CampaignError
 from orchestrator.executors.base import SimulatedRun, Truth
-from orchestrator.types import Measurements, Point, Run, Sample
+from orchestrator.expressions import Expression
+from orchestrator.types import Measurements, Point, Run, Sample, Value
 
 _ROOTS = ("main", "main()")
 
 
-def stated(functions: Mapping[str, str], parameters: tuple[str, ...], noise: float) -> Truth:
+def stated(
+    functions: Mapping[str, Expression], values_at: Callable[[Point], Mapping[str, Value]], noise: float
+) -> Truth:
     """Return runs whose times are the given functions of the parameters.
 
     Parameters
     ----------
     functions
-        Call path -> expression in the parameters, in seconds.
-    parameters
-        Names that expressions may use.
+        Call path -> expression in parameters and settings, in seconds.
+    values_at
+        The values of both at a point.
     noise
         Half width of the uniform multiplicative noise, in percent (5 means ±5 %).
-
-    Raises
-    ------
-    CampaignError
-        For a malformed expression.
     """
-    compiled = {path: expressions.parse(text, parameters) for path, text in functions.items()}
 
     def truth(run: Run, rng: np.random.Generator) -> SimulatedRun:
-        values = run.point.as_dict()
+        values = values_at(run.point)
         samples = []
-        for path, expression in compiled.items():
+        for path, expression in functions.items():
             seconds = expression.number(values) * (1 + noise / 100 * rng.uniform(-1, 1))
             if not seconds >= 0:
                 raise CampaignError(f"executor.truth.{path} is {seconds} at {run.point}: times are >= 0")

@@ -96,7 +96,6 @@ class State(NamedTuple):
     spent: float = 0.0
     attempts_settled: int = 0
     consecutive_given_up: int = 0
-    measured_in_round: int = 0
     stopping: StopReason | None = None
     validation: Run | None = None
     stopped: StopReason | None = None
@@ -182,6 +181,8 @@ def _(event: events.CampaignStarted, state: State) -> State:
 
 @_apply.register
 def _(event: events.CampaignChanged, state: State) -> State:
+    if state.stopped is not None:  # the last round is over: what it skipped says nothing about the new rules
+        state = state._replace(queue=(), next=0)
     return state._replace(campaign=event.campaign, stopping=None, stopped=None)
 
 
@@ -199,7 +200,6 @@ def _(event: events.RoundProposed, state: State) -> State:
         next=0,
         runs=runs.finish(),
         reasons=reasons.finish(),
-        measured_in_round=0,
     )
 
 
@@ -266,7 +266,6 @@ def _(event: events.AttemptFinished, state: State) -> State:
         )
         return state._replace(
             runs=state.runs.set(run, measured),
-            measured_in_round=state.measured_in_round + 1,
             consecutive_given_up=0,
         )
     failed = current._replace(

@@ -20,5 +20,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; 3 if the campaign was interrupted again."""
-    chosen = session.load(arguments.directory, arguments.overrides)
+    chosen = session.load(arguments.directory, arguments.overrides, starts=True)
     return drive(chosen, arguments.directory, arguments.json, arguments.cancel)

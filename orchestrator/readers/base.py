@@ -12,6 +12,12 @@ from orchestrator.types import Application, Sample
 class Reader(Protocol):
     """Read what one finished attempt left in its directory."""
 
-    def __call__(self, directory: Path, application: Application) -> Sequence[Sample]:
-        """Return samples (all aggregates that are there); raise ``ReadError`` with file and reason."""
+    def __call__(
+        self, directory: Path, application: Application, inclusive: bool = False
+    ) -> Sequence[Sample]:
+        """Return samples (all aggregates that are there); raise ``ReadError`` with file and reason.
+
+        ``inclusive`` values include those of called regions, where the file can tell the difference;
+        what an application prints is taken as it is.
+        """
         ...

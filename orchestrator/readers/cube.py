@@ -19,7 +19,7 @@ SECONDS = {"sec": 1.0, "s": 1.0, "msec": 1e-3, "ms": 1e-3, "usec": 1e-6, "us": 1
 ROUNDING = 1e-9
 
 
-def read(directory: Path, application: Application) -> list[Sample]:
+def read(directory: Path, application: Application, inclusive: bool = False) -> list[Sample]:
     """Return the samples of the one Score-P profile below ``directory``; see `profile`.
 
     Raises
@@ -36,7 +36,7 @@ def read(directory: Path, application: Application) -> list[Sample]:
     if len(found) > 1:
         names = ", ".join(str(path.relative_to(directory)) for path in found)
         raise ReadError(f"{directory}: several .cubex files where one was expected: {names}")
-    return profile(found[0])
+    return profile(found[0], inclusive)
 
 
 def find(directory: Path) -> list[Path]:

@@ -13,7 +13,7 @@ LIMIT = 16 * 2**20  # bytes per file that are looked at
 MOST_FILES = 100
 
 
-def read(directory: Path, application: Application) -> Sequence[Sample]:
+def read(directory: Path, application: Application, inclusive: bool = False) -> Sequence[Sample]:
     """Return what ``application.output`` finds in ``stdout``, ``stderr`` and its output files.
 
     Output files are named by their path below ``directory``. Of a file beyond `LIMIT` bytes the first

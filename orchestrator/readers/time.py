@@ -10,7 +10,7 @@ from orchestrator.errors import ReadError
 from orchestrator.types import Application, Sample
 
 
-def read(directory: Path, application: Application) -> list[Sample]:
+def read(directory: Path, application: Application, inclusive: bool = False) -> list[Sample]:
     """Return the seconds between ``started`` and ``finished`` in ``attempt.json`` as ``time`` of ``main``.
 
     They include the launcher and the start of the application.

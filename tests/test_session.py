@@ -1,0 +1,197 @@
+"""Whole campaigns in simulation: budget, determinism, changed rules, full disks."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator import assembly, campaign, events, journal, planning, session
+from orchestrator.errors import CampaignError, JournalWriteError
+from orchestrator.state import State, apply
+
+CAMPAIGN = """
+name: rehearsal
+application: generic
+program: {arguments: ["{p}"], ranks: p, output: [{callpath: main, pattern: "t=(.*)"}]}
+parameters: {p: [1, 2, 4, 8], n: [10, 20, 30, 40]}
+evaluation_point: {p: 16, n: 50}
+measure: {time_limit: 60 s, expected_time: 5 s}
+stop: {budget: 2 core-hours, patience: 3}
+executor:
+  name: simulated
+  poll_interval: 1 s
+  truth: {solve: "0.5 + 0.05*n*p", exchange: "1 + log2(p)*n*0.01"}
+"""
+
+
+def load(*overrides: str, text: str = CAMPAIGN) -> campaign.Campaign:
+    return campaign.loads(text, "test.yaml", Path.cwd(), overrides)
+
+
+def story(directory: Path) -> list[events.Event]:
+    """What happened, without who did it and when it began."""
+    happened = [entry.event for entry in journal.read(directory / journal.FILE_NAME)]
+    return [
+        replace(event, name="", cores=0) if isinstance(event, events.AttemptIntended) else event
+        for event in happened
+        if not isinstance(event, events.ControllerStarted | events.CampaignStarted | events.AttemptSubmitted)
+        and not isinstance(event, events.AttemptStarted)
+    ]
+
+
+def ledger(directory: Path) -> list[State]:
+    """Return the state after each line of the journal."""
+    states, state = [], State()
+    for entry in journal.read(directory / journal.FILE_NAME):
+        state = apply(state, entry.event, entry.time)
+        states.append(state)
+    return states
+
+
+def test_the_same_seed_gives_the_same_campaign_and_another_seed_another(tmp_path: Path) -> None:
+    noisy = ("executor.noise=5", "executor.failure_rate=0.1", "executor.queue_delay=60")
+    for name in ("a", "b"):
+        session.run(load(*noisy), tmp_path / name, session.Hooks())
+    session.run(load(*noisy, "seed=1"), tmp_path / "c", session.Hooks())
+    assert story(tmp_path / "a") == story(tmp_path / "b") != story(tmp_path / "c")
+
+
+@pytest.mark.parametrize("strategy", ["cpf", "full", "random", "grid"])
+def test_every_strategy_runs_a_campaign_to_a_stop_rule(strategy: str, tmp_path: Path) -> None:
+    state = session.run(load(f"strategy.name={strategy}"), tmp_path / "c", session.Hooks())
+    assert state.stopped is not None and state.stopped.rule in {"patience", "exhausted", "budget"}
+    assert state.rounds_completed == state.round and state.smape is not None
+
+
+@settings(max_examples=25)
+@given(
+    budget=st.floats(0.05, 3),
+    failure_rate=st.sampled_from([0.0, 0.1, 0.5]),
+    max_pending=st.integers(1, 20),
+    seed=st.integers(0, 99),
+)
+def test_spent_and_reserved_never_exceed_the_budget(
+    budget: float, failure_rate: float, max_pending: int, seed: int
+) -> None:
+    chosen = load(
+        f"stop.budget={budget}",
+        f"executor.failure_rate={failure_rate}",
+        f"executor.max_pending={max_pending}",
+        f"seed={seed}",
+        "executor.queue_delay=30",
+        "measure.expected_time=0.1",
+    )
+    with tempfile.TemporaryDirectory() as directory:
+        try:
+            session.run(chosen, Path(directory), session.Hooks())
+        except CampaignError:
+            return  # the first round cannot be paid for, and nothing was spent
+        for state in ledger(Path(directory)):
+            assert state.spent + state.reserved <= chosen.stop.budget * (1 + 1e-12)
+            assert len(state.in_flight) <= max_pending
+        assert state.stopped is not None
+
+
+def test_without_a_time_limit_the_budget_decides_how_long_a_run_may_take(tmp_path: Path) -> None:
+    chosen = load("measure.time_limit=null", "measure.expected_time=null", "stop.budget=1")
+    built = assembly.assemble(chosen)
+    executor = assembly.executor(chosen, tmp_path, 0.0)
+    plan = planning.first_round(built, executor)
+    assert plan.derived_limit is not None and set(plan.limits) == {plan.derived_limit}
+    assert plan.derived_limit * sum(plan.cores) <= chosen.stop.budget * (1 + 1e-12)
+    assert plan.worst == pytest.approx(chosen.stop.budget)
+    state = session.run(chosen, tmp_path / "c", session.Hooks())
+    assert state.time_limit == plan.derived_limit
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["measure.expected_time=null", "stop.budget=0.1"], "may cost .* stop.budget is 0.1"),
+        (["measure.expected_time=9", "stop.budget=0.1"], "is expected to cost .* stop.budget is 0.1"),
+        (
+            ["measure.time_limit=null", "measure.expected_time=null", "stop.budget=0.001"],
+            "leaves .* s for each",
+        ),
+        (["measure.expected_time=0.001", "stop.budget=0.1"], "one run of the first round reserves"),
+    ],
+)
+def test_a_first_round_that_the_budget_cannot_pay_is_refused_before_anything_is_spent(
+    overrides: Sequence[str], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(CampaignError, match=words):
+        session.run(load(*overrides), tmp_path, session.Hooks())
+    assert not list(journal.read(tmp_path / journal.FILE_NAME))
+
+
+def test_a_stopped_campaign_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
+    first = session.run(load("stop.budget=0.25"), tmp_path, session.Hooks())
+    assert first.stopped is not None and first.stopped.rule == "budget"
+    again = session.run(load("stop.budget=0.25"), tmp_path, session.Hooks())
+    assert again.runs == first.runs  # nothing changed, nothing is done
+    second = session.run(load("stop.budget=9", "stop.patience=99"), tmp_path, session.Hooks())
+    assert second.stopped is not None and second.stopped.rule == "exhausted"
+    assert second.spent > first.spent
+    assert all(second.runs[run] == item for run, item in first.runs.items() if item.samples)
+
+
+def test_measurements_of_different_campaigns_are_not_mixed(tmp_path: Path) -> None:
+    session.run(load(), tmp_path, session.Hooks())
+    with pytest.raises(CampaignError, match="other measure, parameters"):
+        session.run(load("parameters.p=[1, 2, 4]", "measure.aggregate=max"), tmp_path, session.Hooks())
+
+
+def test_a_disk_that_fills_up_stops_the_campaign_cleanly_and_resume_completes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.run(load(), tmp_path / "reference", session.Hooks())
+    real, calls = os.write, []
+
+    def write(descriptor: int, content: bytes) -> int:
+        calls.append(descriptor)
+        if len(calls) > 12:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(descriptor, content)
+
+    monkeypatch.setattr(os, "write", write)
+    with pytest.raises(JournalWriteError, match="No space left") as caught:
+        session.run(load(), tmp_path / "full", session.Hooks())
+    monkeypatch.undo()
+    assert caught.value.exit_code == 3
+    session.run(load(), tmp_path / "full", session.Hooks())
+    reference, resumed = (session.replayed(tmp_path / name) for name in ("reference", "full"))
+    assert resumed.stopped == reference.stopped
+    assert {k: v.samples for k, v in resumed.runs.items()} == {
+        k: v.samples for k, v in reference.runs.items()
+    }
+
+
+def test_an_interrupt_leaves_a_campaign_that_resumes(tmp_path: Path) -> None:
+    polls = iter(range(1000))
+    state = session.run(load(), tmp_path, session.Hooks(interrupted=lambda: next(polls) >= 5))
+    assert state.stopped is None
+    assert isinstance(story(tmp_path)[-1], events.ControllerStopped)
+    assert session.run(load(), tmp_path, session.Hooks()).stopped is not None
+
+
+def test_an_interrupt_with_cancel_settles_what_was_in_flight(tmp_path: Path) -> None:
+    polls = iter(range(1000))
+    hooks = session.Hooks(interrupted=lambda: next(polls) >= 5, cancel_on_interrupt=True)
+    state = session.run(load("executor.queue_delay=5"), tmp_path, hooks)
+    assert state.stopped is None and not state.in_flight
+    assert session.run(load("executor.queue_delay=5"), tmp_path, session.Hooks()).stopped is not None
+
+
+def test_validation_measures_the_evaluation_point_once_and_never_fits_it(tmp_path: Path) -> None:
+    state = session.run(load("validate=true", "stop.budget=6"), tmp_path, session.Hooks())
+    assert state.validation is not None and state.runs[state.validation].samples
+    document = (tmp_path / "models.json").read_text()
+    assert '"validation"' in document and '"error_percent"' in document
