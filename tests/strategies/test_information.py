@@ -128,8 +128,8 @@ def test_a_batch_counts_on_what_its_first_run_will_show() -> None:
     """One call path is unsure about p, one about s. By themselves the best three runs all vary p."""
     lines = Box((P, S), lambda point: point["p"] == 4 or point["s"] == 10)
     posterior = replace(two_hypotheses().posterior, covariance=np.zeros((2, 2, 2)))
-    about_p = replace(two_hypotheses(), posterior=posterior, noise=1e-3)
-    beliefs = [Belief(about_p, 0.9), Belief(replace(about_p, parameters=("s",), noise=3.0), 0.1)]
+    about_p = replace(two_hypotheses(), posterior=posterior, noise=1.0)
+    beliefs = [Belief(about_p, 0.5), Belief(replace(about_p, parameters=("s",), noise=3.0), 0.5)]
     view = make_view(lines, evaluation_point=PLUS, batch_size=1, round=2, cost=lambda point: 1.0)
     alone = information.most_informative(view, beliefs, overhead=0.0)
     batch = information.most_informative(replace(view, batch_size=2), beliefs, overhead=0.0)
