@@ -69,7 +69,7 @@ def test_a_room_imports_only_what_it_may(room: str) -> None:
     allowed = {"types", room.removesuffix(".py"), *ALLOWED[room]}
     for path in files_of(room):
         ours = {
-            name.removeprefix("orchestrator.") for name in imports(path) if name.startswith("orchestrator")
+            name.removeprefix("orchestrator.") for name in imports(path) if name.startswith("orchestrator.")
         }
         wrong = {
             name for name in ours if not any(name == item or name.startswith(f"{item}.") for item in allowed)
