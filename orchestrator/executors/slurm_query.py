@@ -21,8 +21,8 @@ TIMED_OUT = -1  # in place of an exit code
 _KEPT = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_CONF_SERVER")
 _DEFAULTS = ("SBATCH_ACCOUNT", "SBATCH_PARTITION", "SBATCH_QOS", "SBATCH_RESERVATION", "SBATCH_CONSTRAINT")
 _FOREIGN = ("SLURM_", "SLURMD_", "SBATCH_", "SQUEUE_", "SACCT_", "SALLOC_", "SRUN_", "PMI_", "PMIX_")
-_QUEUE_FORMAT = "%F|%K|%j|%T|%S|%e|%r"
-_LEDGER_FIELDS = "JobID,JobName,State,ElapsedRaw"
+_QUEUE_FORMAT = "%F|%K|%j|%T|%S|%e|%N|%r"
+_LEDGER_FIELDS = "JobID,JobName,State,ElapsedRaw,NodeList"
 _LONGEST_ARGUMENT = 100_000  # bytes; Linux refuses more than 128 KiB
 _MOST_TASKS = 4_000_001  # Slurm's own bound on the size of an array
 
@@ -160,15 +160,14 @@ def parse_queue(text: str) -> list[Job]:
     """
     jobs = []
     for line in filter(None, map(str.strip, text.splitlines())):
-        fields = line.split("|", 6)
         try:
-            number, index, name, state, start, end, reason = fields
+            number, index, name, state, start, end, nodes, reason = line.split("|", 7)
             # An array that is cancelled before any of its elements started is listed as one job.
             position = None if index == "N/A" else int(index)
-            started, ended = _instant(start), _instant(end)
+            # A job that is cancelled before its start may have an instant of start, but never has nodes.
+            started, ended = (_instant(start) if nodes else None), _instant(end)
             over = slurm_states.meaning(state) is AttemptState.LOST
-            # Cancelled before its start, a job has no start, or one after its end.
-            elapsed = max(0.0, ended - started) if started is not None and ended is not None else 0.0
+            elapsed = ended - started if started is not None and ended is not None else 0.0
             jobs.append(Job(name, int(number), position, state, started, elapsed if over else None, reason))
         except ValueError as error:
             raise CommandFailed(f"squeue printed {line[:200]!r}: {error}") from error
@@ -180,11 +179,11 @@ def parse_ledger(text: str) -> list[Job]:
     jobs = []
     for line in filter(None, map(str.strip, text.splitlines())):
         try:
-            identifier, name, state, elapsed = line.split("|")
+            identifier, name, state, elapsed, nodes = line.split("|")
             number, _, indices = identifier.partition("_")
             # A requeue is the end of one start: its time was spent, whatever becomes of the job.
             over = slurm_states.meaning(state) is AttemptState.LOST or slurm_states.word(state) == "REQUEUED"
-            seconds = float(int(elapsed or 0))
+            seconds = 0.0 if nodes in ("", "None assigned") else float(int(elapsed or 0))
             jobs += [
                 Job(name, int(number), index, state, elapsed=seconds if over else None)
                 for index in _indices(indices)

@@ -1,4 +1,6 @@
-"""A real Slurm of four nodes on this machine, in a directory of its own and on ports of its own.
+"""A real Slurm on this machine, in a directory of its own and on ports of its own.
+
+Four nodes of four cores in the partition ``debug``, and one of two cores in the partition ``small``.
 
 ``python -m tests.slurm.cluster [--no-accounting]`` keeps one running until Ctrl-C, for humans.
 """
@@ -21,7 +23,7 @@ from types import TracebackType
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "setpriv")
 ACCOUNTING_PROGRAMS = ("slurmdbd", "mariadbd", "mariadb-install-db", "sacctmgr")
-NODES = ("n1", "n2", "n3", "n4")
+NODES = ("n1", "n2", "n3", "n4", "small")
 CPUS_PER_NODE = 4
 KILL_WAIT = 5
 
@@ -50,8 +52,9 @@ KillWait={kill_wait}
 SlurmdTimeout=120
 {accounting}
 NodeName=n[1-4] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first_node_port}-{last_node_port}] CPUs={cpus}
-PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-PartitionName=small Nodes=n1 MaxCPUsPerNode=2 MaxTime=60 State=UP
+NodeName=small NodeHostname={host} NodeAddr=127.0.0.1 Port={small_node_port} CPUs=2
+PartitionName=debug Nodes=n[1-4] Default=YES MaxTime=INFINITE State=UP
+PartitionName=small Nodes=small MaxTime=60 State=UP
 """
 WITH_ACCOUNTING = """\
 AccountingStorageType=accounting_storage/slurmdbd
@@ -208,6 +211,7 @@ class SlurmCluster:
             "sql_port": ports + 2,
             "first_node_port": ports + 3,
             "last_node_port": ports + 6,
+            "small_node_port": ports + 7,
             "cpus": CPUS_PER_NODE,
             "kill_wait": KILL_WAIT,
         }
