@@ -16,6 +16,7 @@ MARK = "ORCHESTRATOR_ATTEMPT"  # in the environment of everything an attempt sta
 TERM_GRACE = 3.0  # seconds from SIGTERM to SIGKILL
 KILL_WAIT = 4.0  # seconds to wait for processes to die of SIGKILL
 
+_AFTERMATH = 0.05  # seconds after a failure in which a signal to this process counts as its cause
 _CANCEL = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP)
 _WATCHED = (_signal.SIGCHLD, *_CANCEL)
 _GONE = (FileNotFoundError, ProcessLookupError)  # what reading /proc/PID says of a process that ended
@@ -127,7 +128,8 @@ def wait_for(pid: int, deadline: float, ended: dict[int, int]) -> str:
     while True:
         _reap(ended)
         if pid in ended:
-            return "ended"
+            # Schedulers signal every process of a job: the child may have died of it a moment before us.
+            return "cancelled" if ended[pid] and _signal.sigtimedwait(_CANCEL, _AFTERMATH) else "ended"
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             return "deadline"

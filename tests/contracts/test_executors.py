@@ -127,11 +127,10 @@ def test_a_running_attempt_can_be_cancelled(tested: ExecutorUnderTest) -> None:
         wait_for_file(request.directory / "stdout")
     executor.cancel([request])
     observation = watch(executor, [request])[request.attempt]
-    assert observation.state is AttemptState.FINISHED
-    assert exit_code(observation) != 0
+    assert observation.reason  # without one it would count as a failure of the application
     if tested.real:
+        assert exit_code(observation) != 0
         assert observation.record is not None and observation.record.cancelled
-        assert observation.reason
 
 
 def test_what_daemonises_ends_with_the_attempt(real: ExecutorUnderTest) -> None:

@@ -235,6 +235,16 @@ def test_a_signal_cancels(prepared: Prepared, number: int) -> None:
     assert not processes_of(request.directory)
 
 
+def test_a_signal_to_all_processes_at_once_cancels_too(prepared: Prepared) -> None:
+    request = prepared("trap 'exit 1' TERM\necho begun\nwhile :; do sleep 0.01; done\n")
+    with start(request):
+        wait_for_file(request.directory / "stdout")
+        for pid in sorted(processes_of(request.directory), reverse=True):  # the owners last
+            os.kill(pid, signal.SIGTERM)
+    record = files.read_record(request.directory)
+    assert record is not None and record.cancelled
+
+
 def test_leftovers_are_counted(prepared: Prepared) -> None:
     request = prepared("(setsid sleep 600 &)\n(setsid sleep 600 &)\n")
     assert execute(request).exit_code == 0

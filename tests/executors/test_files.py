@@ -184,7 +184,7 @@ def test_a_missing_field_is_an_error_that_names_it(tmp_path: Path, field: str) -
         files.read_record(tmp_path)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None)
 @given(data=st.data())
 def test_a_torn_or_damaged_file_is_an_error_and_never_a_wrong_record(
     tmp_path: Path, data: st.DataObject
@@ -216,7 +216,7 @@ json_values = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None)
 @given(changes=st.dictionaries(st.sampled_from(sorted(RECORD)), json_values, min_size=1, max_size=3))
 def test_fields_of_any_type_give_a_record_or_an_error(tmp_path: Path, changes: dict[str, Any]) -> None:
     (tmp_path / "attempt.json").write_text(json.dumps(RECORD | changes))

@@ -148,7 +148,9 @@ def test_waiting_returns_at_once_for_what_ended_unnoticed(machine: ExecutorUnder
     seen, unseen = machine.request(), machine.request()
     executor = LocalExecutor(slots=2)
     executor.submit([seen, unseen])
-    watch(executor, [seen])
+    while executor.poll([seen])[0].state is not AttemptState.FINISHED:
+        time.sleep(0.01)
+    wait_for_record(unseen)
     wait_until_dead(json.loads((unseen.directory / "attempt.json").read_text())["pid"])
     begin = time.monotonic()
     executor.wait(600)

@@ -91,7 +91,7 @@ def test_ranks_that_finish_are_recorded(prepared: Prepared, script: str) -> None
 
 
 def test_the_limit_ends_every_rank(prepared: Prepared, script: str) -> None:
-    request = prepared(f"{script}\n", limit=4.0)
+    request = prepared(f"{script}\n", limit=3.0)
     with start(request, FAST) as process:
         wait_for_ranks(request)
         assert process.wait(60) == 0
