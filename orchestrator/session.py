@@ -50,6 +50,8 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         If another controller holds the directory, or its journal is damaged.
     """
     built = assembly.assemble(chosen)
+    if not holds_campaign(directory):  # nothing is created for a campaign that cannot begin
+        planning.first_round(built, assembly.executor(chosen, directory, 0.0))
     directory.mkdir(parents=True, exist_ok=True, mode=0o755)
     with Journal(directory, hooks.boundary) as opened:
         known = state.replay(opened.entries())
