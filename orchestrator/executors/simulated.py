@@ -202,14 +202,13 @@ def _duration(job: _Job, settings: SimulatedSettings) -> float:
 
 
 def _outcome(job: _Job) -> Observation:
-    attempt = job.request.attempt
-    handle = job.request.name
-    elapsed = job.elapsed
-    if job.outcome in ("lost", "cancelled"):
-        reason = "simulated node failure" if job.outcome == "lost" else "cancelled"
-        return Observation(attempt, AttemptState.LOST, handle, elapsed=elapsed, reason=reason)
+    attempt, handle, elapsed = job.request.attempt, job.request.name, job.elapsed
+    if job.outcome == "lost":
+        return Observation(
+            attempt, AttemptState.LOST, handle, elapsed=elapsed, reason="simulated node failure"
+        )
+    cancelled = job.outcome == "cancelled"
     timed_out = job.outcome == "hang" or (job.outcome == "ok" and elapsed >= job.request.limit)
-    exit_code = _KILLED if timed_out else int(job.outcome == "crash")
     record = AttemptRecord(
         attempt.run.id,
         attempt.number,
@@ -217,8 +216,15 @@ def _outcome(job: _Job) -> Observation:
         0,
         job.started,
         job.ends,
-        exit_code,
+        _KILLED if timed_out or cancelled else int(job.outcome == "crash"),
         timed_out,
     )
-    samples = job.run.samples if exit_code == 0 else None
-    return Observation(attempt, AttemptState.FINISHED, handle, record, elapsed, samples=samples)
+    return Observation(
+        attempt,
+        AttemptState.FINISHED,
+        handle,
+        record,
+        elapsed,
+        reason="cancelled" if cancelled else "",
+        samples=job.run.samples if record.exit_code == 0 else None,
+    )
