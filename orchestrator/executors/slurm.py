@@ -7,27 +7,30 @@ nothing left to wait for. While Slurm does not answer, nothing is concluded.
 from __future__ import annotations
 
 import functools
+import re
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
-from orchestrator.errors import ExecutorError, ReadError, SubmitRejected, SubmitUncertain
+from orchestrator.errors import ExecutorError, ReadError, SubmitRejected
 from orchestrator.executors import attempt, files, slurm_submit
 from orchestrator.executors.base import ExecutorContext
-from orchestrator.executors.slurm_batch import FOLDER, Batches, groups, name_of
+from orchestrator.executors.slurm_batch import FOLDER, Batches, name_of
 from orchestrator.executors.slurm_judge import SETTLED, Evidence, SlurmSettings, judge, lost
+from orchestrator.executors.slurm_outbox import Outbox
 from orchestrator.executors.slurm_query import CommandFailed, Job, call
 from orchestrator.executors.slurm_site import read_site
-from orchestrator.executors.slurm_submit import JobOptions, SubmitLater
+from orchestrator.executors.slurm_submit import JobOptions
 from orchestrator.executors.slurm_watch import Places, Watch
 from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Observation
 
 _SCAN = 30.0  # seconds between Slurm's looks for jobs beyond their limit
 _IDS_PER_CALL = 500
+_SHORTEST_WAIT = 0.05  # seconds
 # Slurm gives these reasons for a job that fits no limit; it would wait for ever.
 _HOPELESS = {
     *("AccountNotAllowed", "AssocMaxCpuPerJobLimit", "AssocMaxNodePerJobLimit", "BadConstraints"),
@@ -52,6 +55,11 @@ def build(context: ExecutorContext) -> SlurmExecutor:
         raise ExecutorError(
             f"no {', '.join(missing)} on PATH: run on a login node of the cluster (perhaps after "
             "'module load slurm'), or choose another executor"
+        )
+    if re.search(r"[%\\\n]", str(context.directory.absolute())):
+        raise ExecutorError(
+            f"{context.directory}: Slurm gives a meaning to %, \\ and line breaks in paths; "
+            "choose another directory"
         )
     settings = SlurmSettings(job_options(context), context.options["poll_interval"])
     return SlurmExecutor(context.directory, settings, np.random.default_rng(context.seed))
@@ -101,13 +109,12 @@ class SlurmExecutor:
         job = settings.job
         read = functools.partial(read_site, settings.command_timeout, job.account, job.qos)
         self._watch = Watch(settings.poll_interval, settings.command_timeout, read, clock, rng)
-        self._handles: dict[
-            str, str
-        ] = {}  # by attempt's name, as all of these: accepted by Slurm, not settled
-        self._later: dict[str, AttemptRequest] = {}  # not accepted yet
-        self._later_reason, self._later_due = "", float("-inf")
+        self._outbox = Outbox(self._batches, settings, clock)
+        # All by the names of attempts that are not settled:
+        self._open: dict[str, AttemptRequest] = {}
+        self._handles: dict[str, str] = {}
         self._cancelled: set[str] = set()
-        self._since: dict[tuple[str, str], float] = {}  # what was first seen when
+        self._since: dict[tuple[str, str], float] = {}  # when something was first seen
         self._queued: dict[str, float] = {}  # when last seen in the queue
         self._signs: dict[Path, tuple[int, int] | None] = {}  # what `wait` looks for changes of
 
@@ -127,7 +134,9 @@ class SlurmExecutor:
             observation = self._refusal(request)
             if observation is not None:
                 done[request.name] = observation
-        self._submit_all([request for request in requests if request.name not in done], done)
+        accepted = self._outbox.submit([item for item in requests if item.name not in done], self._watch.site)
+        self._handles |= {name: item.handle for name, item in accepted.items() if item.handle}
+        done |= accepted
         return [done[request.name] for request in requests]
 
     def poll(self, attempts: Sequence[AttemptRequest]) -> list[Observation]:
@@ -141,7 +150,7 @@ class SlurmExecutor:
     def cancel(self, attempts: Sequence[AttemptRequest]) -> None:
         """Bar attempts that have not begun; cancel the jobs of all."""
         for request in attempts:
-            self._later.pop(request.name, None)
+            self._outbox.remove(request)
             attempt.claim(request.directory, "controller: cancelled before it began")
             self._cancelled.add(request.name)
         # Of those that another controller submitted the jobs are not known.
@@ -158,8 +167,9 @@ class SlurmExecutor:
 
     def wait(self, seconds: float) -> None:
         """Return when a record appears or the next query is due, at the latest after ``seconds``."""
-        pause = min(seconds, max(self._watch.due - self._clock(), 0.0)) if self._signs else seconds
-        deadline = self._clock() + max(pause, min(seconds, 0.05))
+        asked = self._watch.due if self._places(self._open.values()) else float("inf")
+        pause = min(asked, self._outbox.due) - self._clock()
+        deadline = self._clock() + min(seconds, max(pause, _SHORTEST_WAIT))
         step = self._settings.poll_interval / 50
         while (remaining := deadline - self._clock()) > 0:
             self._sleep(min(step, remaining))
@@ -167,99 +177,40 @@ class SlurmExecutor:
                 return
             step = min(1.5 * step, self._settings.poll_interval / 5)
 
-    # --- submitting -----------------------------------------------------------------------------------
-
     def _refusal(self, request: AttemptRequest) -> Observation | None:
         """Prepare an attempt; return an observation where it must not be submitted (again)."""
-        if request.name in self._later or request.name in self._handles:
+        if request in self._outbox or request.name in self._handles:
             return self._look([request], finding=False)[0]
         try:
             files.prepare(request)
         except SubmitRejected as error:
             return lost(request, f"rejected: {error}", 0.0)
-        if self._batches.places(request.name) or (request.directory / attempt.CLAIM).exists():
-            observation = self._look([request], finding=True)[0]
-            return None if observation.state is AttemptState.ABSENT else observation
-        return None
-
-    def _submit_all(self, requests: Sequence[AttemptRequest], done: dict[str, Observation]) -> None:
-        site = self._watch.site
-        most = min(site.array_size, site.submit_limit or site.array_size)
-        for group in groups(requests, most):
-            self._submit_group(group, done)
-
-    def _submit_group(self, group: Sequence[AttemptRequest], done: dict[str, Observation]) -> None:
-        """Submit one array; where that is too much for now, half of it, and the rest later."""
-        try:
-            batch = self._batches.begin(group, self._clock())
-        except OSError as error:
-            reason = f"rejected: cannot write into {self._batches.folder}: {error.strerror}"
-            done.update({request.name: lost(request, reason, 0.0) for request in group})
-            return
-        folder, seconds = self._batches.folder / batch.name, self._settings.command_timeout
-        try:
-            handles = slurm_submit.submit(batch.name, group, self._settings.job, folder, seconds)
-        except SubmitUncertain as error:
-            state, reason = AttemptState.UNKNOWN, str(error)
-            done.update({item.name: Observation(item.attempt, state, reason=reason) for item in group})
-        except SubmitLater as error:
-            self._batches.drop(batch)
-            if len(group) > 1:
-                self._submit_group(group[: len(group) // 2], done)
-                group = group[len(group) // 2 :]
-            self._postpone(group, str(error), done)
-        except SubmitRejected as error:
-            self._batches.drop(batch)
-            done.update({request.name: self._rejected(request, str(error)) for request in group})
-        else:
-            for request, handle in zip(group, handles, strict=True):
-                self._handles[request.name] = handle
-                done[request.name] = Observation(request.attempt, AttemptState.QUEUED, handle)
-
-    def _postpone(self, group: Sequence[AttemptRequest], reason: str, done: dict[str, Observation]) -> None:
-        self._later_reason = f"not submitted yet: {reason}"
-        self._later_due = self._clock() + self._settings.poll_interval
-        for request in group:
-            self._later[request.name] = request
-            done[request.name] = self._postponed(request)
-
-    def _postponed(self, request: AttemptRequest) -> Observation:
-        return Observation(request.attempt, AttemptState.QUEUED, reason=self._later_reason)
-
-    def _submit_postponed(self) -> dict[str, Observation]:
-        """Try again, once per interval; return what became of those that are not postponed any more."""
-        done: dict[str, Observation] = {}
-        if self._later and self._clock() >= self._later_due:
-            requests, self._later = list(self._later.values()), {}
-            self._submit_all(requests, done)
-        return {name: item for name, item in done.items() if name not in self._later}
-
-    def _rejected(self, request: AttemptRequest, reason: str) -> Observation:
-        """Declare lost what Slurm refused, unless it runs all the same."""
-        if attempt.claim(request.directory, f"controller: {reason}"):
-            return lost(request, f"rejected: {reason}", 0.0)
-        return Observation(request.attempt, AttemptState.UNKNOWN, reason=reason)
+        if not self._batches.places(request.name) and _owner(request) is None:
+            return None
+        observation = self._look([request], finding=True)[0]
+        return None if observation.state is AttemptState.ABSENT else observation
 
     # --- looking --------------------------------------------------------------------------------------
 
     def _look(self, requests: Sequence[AttemptRequest], finding: bool) -> list[Observation]:
-        news = self._submit_postponed()
-        requests_by_name = {item.name: item for item in requests if item.name not in news}
-        self._signs |= {item.directory: _sign(item.directory) for item in requests_by_name.values()}
-        found = news | {name: self._observe(item, finding) for name, item in requests_by_name.items()}
-        unsettled = [item for name, item in requests_by_name.items() if found[name].state not in SETTLED]
-        if self._watch.refresh(self._places(unsettled)):
-            for item in unsettled:
-                self._cancel_what_is_not_wanted(item)
-                found[item.name] = self._observe(item, finding)
+        found = self._outbox.retry(self._watch.site)
+        self._handles |= {name: item.handle for name, item in found.items() if item.handle}
+        rest = [item for item in requests if item.name not in found]
+        self._open |= {item.name: item for item in rest}
+        self._signs |= {item.directory: _sign(item.directory) for item in rest}
+        found |= {item.name: self._observe(item, finding) for item in rest}
+        unsettled = [item for item in rest if found[item.name].state not in SETTLED]
+        if unsettled and self._watch.refresh(self._places(self._open.values())):
+            self._cancel_what_is_not_wanted()
+            found |= {item.name: self._observe(item, finding) for item in unsettled}
         for item in requests:
             if found[item.name].state in SETTLED:
                 self._forget(item)
         return [found[item.name] for item in requests]
 
     def _observe(self, request: AttemptRequest, finding: bool) -> Observation:
-        if request.name in self._later:
-            return self._postponed(request)
+        if request in self._outbox:
+            return self._outbox.waiting(request)
         evidence = self._evidence(request)
         observation = judge(evidence, self._settings, finding)
         if observation.state is not AttemptState.LOST or evidence.owner is not None:
@@ -272,7 +223,7 @@ class SlurmExecutor:
     def _evidence(self, request: AttemptRequest) -> Evidence:
         now = self._clock()
         places = self._batches.places(request.name)
-        # Slurm first: what its answer calls ended has left its record by now.
+        # The record is read after Slurm was asked: what had ended by then has left it.
         sight = self._watch.sight(places) if places else None
         record, trouble = _read_record(request)
         gone = sight is not None and not sight.error and not sight.active
@@ -306,31 +257,45 @@ class SlurmExecutor:
 
     def _forget(self, request: AttemptRequest) -> None:
         name = request.name
-        for memory in (self._handles, self._queued, self._later):
-            memory.pop(name, None)
+        self._open.pop(name, None)
+        self._handles.pop(name, None)
+        self._queued.pop(name, None)
         for what in ("finished", "gone", "hopeless"):
             self._since.pop((name, what), None)
         self._cancelled.discard(name)
         self._signs.pop(request.directory, None)
 
-    def _places(self, requests: Sequence[AttemptRequest]) -> Places:
+    def _places(self, requests: Iterable[AttemptRequest]) -> Places:
         return [place for request in requests for place in self._batches.places(request.name)]
 
     # --- cancelling -----------------------------------------------------------------------------------
 
-    def _cancel_what_is_not_wanted(self, request: AttemptRequest) -> None:
-        """Cancel duplicates, hopeless jobs, and again what an earlier ``scancel`` did not reach."""
+    def _cancel_what_is_not_wanted(self) -> None:
+        self._scancel(
+            [identifier for request in self._open.values() for identifier in self._unwanted(request)]
+        )
+
+    def _unwanted(self, request: AttemptRequest) -> list[str]:
+        """Return duplicates, jobs that can do nothing, and what an earlier ``scancel`` did not reach."""
         places = self._batches.places(request.name)
-        sight = self._watch.sight(places)
+        sight = self._watch.sight(places) if places else None
         if sight is None or not sight.active:
-            return
+            return []
         first = sight.active[0]
-        hopeless = first.meaning is AttemptState.QUEUED and first.reason in _HOPELESS
-        if self._age(request, "hopeless", hopeless) >= self._settings.hopeless_grace and hopeless:
+        queued = first.meaning is AttemptState.QUEUED
+        hopeless = queued and first.reason in _HOPELESS
+        if hopeless and self._age(request, "hopeless", hopeless) >= self._settings.hopeless_grace:
             attempt.claim(request.directory, f"controller: Slurm would never start it ({first.reason})")
             self._cancelled.add(request.name)
+        if queued and self._began_before(request, self._watch.asked - self._settings.submission_grace):
+            self._cancelled.add(request.name)
         unwanted = sight.active if request.name in self._cancelled else sight.active[1:]
-        self._scancel([_id(job, places) for job in unwanted])
+        return [_id(job, places) for job in unwanted]
+
+    def _began_before(self, request: AttemptRequest, instant: float) -> bool:
+        """Tell whether an attempt began so early that a job queued (again) later can only be a ghost."""
+        record, _ = _read_record(request)
+        return record is not None and record.started < instant
 
     def _scancel(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _IDS_PER_CALL):

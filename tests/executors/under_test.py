@@ -72,7 +72,7 @@ class ExecutorUnderTest:
         attempt = Attempt(Run(Point.of(p=cores), "time", number))
         request = AttemptRequest(
             attempt,
-            f"test-{os.getpid()}-{self.directory.name}-{number}",
+            f"test-{os.getpid()}-{self.directory.parent.name}-{number}",
             directory or self.directory / "runs" / attempt.id,
             Resources(ranks=cores, ranks_per_node=cores, cores=cores),
             self.limit if limit is None else limit,

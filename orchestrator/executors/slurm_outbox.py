@@ -1,0 +1,94 @@
+"""Submitting attempts in batches; keeping those that Slurm does not accept yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from orchestrator.errors import SubmitRejected, SubmitUncertain
+from orchestrator.executors import attempt, slurm_submit
+from orchestrator.executors.slurm_batch import Batches, groups
+from orchestrator.executors.slurm_judge import SlurmSettings, lost
+from orchestrator.executors.slurm_site import Site
+from orchestrator.executors.slurm_submit import SubmitLater
+from orchestrator.types import AttemptRequest, AttemptState, Observation
+
+
+class Outbox:
+    """What is to be submitted. What waits here has never been seen by Slurm."""
+
+    def __init__(self, batches: Batches, settings: SlurmSettings, clock: Callable[[], float]) -> None:
+        self.due = float("inf")
+        self._batches, self._settings, self._clock = batches, settings, clock
+        self._waiting: dict[str, AttemptRequest] = {}
+        self._reason = ""
+
+    def __contains__(self, request: AttemptRequest) -> bool:
+        return request.name in self._waiting
+
+    def submit(self, requests: Sequence[AttemptRequest], site: Site) -> dict[str, Observation]:
+        """Submit requests, equal ones as arrays; return an observation of each, by name."""
+        done: dict[str, Observation] = {}
+        most = min(site.array_size, site.submit_limit or site.array_size)
+        for group in groups(requests, most):
+            self._submit_group(group, done)
+        return done
+
+    def retry(self, site: Site) -> dict[str, Observation]:
+        """Submit what waits, when it is time to; return observations of what waits no more."""
+        if self._clock() < self.due:
+            return {}
+        requests, self._waiting, self.due = list(self._waiting.values()), {}, float("inf")
+        return {name: item for name, item in self.submit(requests, site).items() if name not in self._waiting}
+
+    def waiting(self, request: AttemptRequest) -> Observation:
+        """Report an attempt that waits here."""
+        return Observation(request.attempt, AttemptState.QUEUED, reason=self._reason)
+
+    def remove(self, request: AttemptRequest) -> None:
+        """Submit an attempt no more."""
+        self._waiting.pop(request.name, None)
+
+    def _submit_group(self, group: Sequence[AttemptRequest], done: dict[str, Observation]) -> None:
+        """Submit one array; where that is too much for now, half of it, and the rest later."""
+        try:
+            batch = self._batches.begin(group, self._clock())
+        except OSError as error:
+            reason = f"rejected: cannot write into {self._batches.folder}: {error.strerror}"
+            done.update({item.name: lost(item, reason, 0.0) for item in group})
+            return
+        folder, settings = self._batches.folder / batch.name, self._settings
+        try:
+            handles = slurm_submit.submit(batch.name, group, settings.job, folder, settings.command_timeout)
+        except SubmitUncertain as error:
+            done.update({item.name: _unknown(item, str(error)) for item in group})
+        except SubmitLater as error:
+            self._batches.drop(batch)
+            if len(group) > 1:
+                self._submit_group(group[: len(group) // 2], done)
+                group = group[len(group) // 2 :]
+            self._postpone(group, str(error), done)
+        except SubmitRejected as error:
+            rejected = {item.name: _rejected(item, str(error)) for item in group}
+            done.update(rejected)
+            if all(item.state is AttemptState.LOST for item in rejected.values()):
+                self._batches.drop(batch)
+        else:
+            for item, handle in zip(group, handles, strict=True):
+                done[item.name] = Observation(item.attempt, AttemptState.QUEUED, handle)
+
+    def _postpone(self, group: Sequence[AttemptRequest], reason: str, done: dict[str, Observation]) -> None:
+        self._reason = f"not submitted yet: {reason}"
+        self.due = self._clock() + self._settings.poll_interval
+        self._waiting |= {item.name: item for item in group}
+        done.update({item.name: self.waiting(item) for item in group})
+
+
+def _rejected(request: AttemptRequest, reason: str) -> Observation:
+    """Declare lost what Slurm refused, unless it runs all the same."""
+    if attempt.claim(request.directory, f"controller: {reason}"):
+        return lost(request, f"rejected: {reason}", 0.0)
+    return _unknown(request, reason)
+
+
+def _unknown(request: AttemptRequest, reason: str) -> Observation:
+    return Observation(request.attempt, AttemptState.UNKNOWN, reason=reason)
