@@ -18,13 +18,14 @@ from orchestrator.events import Samples
 from orchestrator.executors.base import Executor, ExecutorContext, Truth
 from orchestrator.launchers import launcher_for
 from orchestrator.loop import Parts
+from orchestrator.measured import ELAPSED, measurements, repetitions
 from orchestrator.models.base import Model, Modeler
 from orchestrator.readers import load as measured_files
 from orchestrator.readers.base import Reader
 from orchestrator.readers.select import select
 from orchestrator.report import models_document
 from orchestrator.space import SearchSpace
-from orchestrator.state import ELAPSED, InFlight, State, measurements, repetitions
+from orchestrator.state import InFlight, State
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.types import (
     Application,

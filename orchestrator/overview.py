@@ -6,8 +6,9 @@ from typing import Any
 
 from orchestrator import assembly
 from orchestrator.campaign import Campaign
+from orchestrator.measured import measurements
 from orchestrator.report import status
-from orchestrator.state import State, measurements
+from orchestrator.state import State
 
 
 def status_of(campaign: Campaign, state: State) -> dict[str, Any]:

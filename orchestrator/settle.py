@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from orchestrator import events
 from orchestrator.errors import ReadError
-from orchestrator.state import InFlight, State, repetitions
+from orchestrator.measured import repetitions
+from orchestrator.state import InFlight, State
 from orchestrator.strategies.base import Choice
 from orchestrator.types import (
     Attempt,

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator import events, journal
-from orchestrator.state import StopReason, measurements, replay
+from orchestrator.measured import measurements
+from orchestrator.state import StopReason, replay
 from orchestrator.types import Point
 
 GOLDEN = Path(__file__).parent / "golden" / "journals"

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from orchestrator import events
 from orchestrator.journal import Entry
-from orchestrator.state import ELAPSED, WHOLE_RUN, State, apply, measurements, repetitions, replay
+from orchestrator.measured import ELAPSED, WHOLE_RUN, measurements, repetitions
+from orchestrator.state import State, apply, replay
 from orchestrator.types import Attempt, Point, Run
 
 RUNS = tuple(Run(Point.of(p=p, n=n), "time", k) for p in (2, 16) for n in (5, 10) for k in (1, 2))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from orchestrator import session, state
+from orchestrator import session
 from orchestrator.cli.common import names_of
 from orchestrator.errors import CampaignError
+from orchestrator.measured import measurements
 from orchestrator.readers.load import load
 from orchestrator.types import Measurements
 
@@ -50,4 +51,4 @@ def read(arguments: argparse.Namespace) -> Measurements:
             "(orchestrator export DIR --format extrap-jsonl) and give those together"
         )
     chosen = session.load(campaigns[0])
-    return state.measurements(session.replayed(campaigns[0]), names_of(chosen.parameters))
+    return measurements(session.replayed(campaigns[0]), names_of(chosen.parameters))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from orchestrator.state import ELAPSED, WHOLE_RUN
+from orchestrator.measured import ELAPSED, WHOLE_RUN
 from orchestrator.types import Measurement, Measurements, Parameter, Point
 
 
@@ -75,7 +75,9 @@ class Bench:
         return Measurements(
             tuple(parameter.name for parameter in self.space.parameters),
             tuple(
-                Measurement(callpath, metric, {point: values[point][:count] for point, count in done.items()})
+                Measurement(
+                    callpath, metric, {p: values[p][:count] for p, count in done.items() if p in values}
+                )
                 for (callpath, metric), values in series.items()
             ),
         )

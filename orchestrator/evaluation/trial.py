@@ -12,7 +12,7 @@ from orchestrator.errors import ModelError
 from orchestrator.evaluation.bench import Bench
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, Contender
 from orchestrator.models.base import Model, Modeler
-from orchestrator.state import ELAPSED
+from orchestrator.measured import ELAPSED
 from orchestrator.strategies.base import Choice, View
 from orchestrator.types import Point
 
@@ -64,6 +64,7 @@ def run_trial(
     budget_percent: float,
     full_cost: float,
     batch_size: int = 1,
+    maximum_repetitions: int = MAXIMUM_REPETITIONS,
     seed: Sequence[int] = (0,),
 ) -> list[Outcome]:
     """Let a contender measure until its proposals end or none of a round fits the budget; λ plays no part.
@@ -84,6 +85,8 @@ def run_trial(
         Budget, in percent of ``full_cost`` (core-seconds).
     batch_size
         n_b; the paper's comparison has 1.
+    maximum_repetitions
+        Most runs of a point.
     seed
         The generator of a round is ``default_rng([*seed, round])``.
 
@@ -96,7 +99,8 @@ def run_trial(
     strategy = contender.build()
     progress = _Progress({})
     while True:
-        view = _view(bench, contender, progress, budget - progress.spent, batch_size)
+        limits = (budget - progress.spent, batch_size, maximum_repetitions)
+        view = _view(bench, contender, progress, *limits)
         choices = strategy(view, np.random.default_rng([*seed, progress.round]))
         if progress.round == 1 and _bill(bench, progress, choices) > budget * _ROUNDING:
             return _outcomes(bench, contender, budget_percent, full_cost, _Progress({}))
@@ -110,7 +114,9 @@ def run_trial(
     return _outcomes(bench, contender, budget_percent, full_cost, progress)
 
 
-def _view(bench: Bench, contender: Contender, progress: _Progress, left: float, batch_size: int) -> View:
+def _view(
+    bench: Bench, contender: Contender, progress: _Progress, left: float, batch_size: int, maximum: int
+) -> View:
     expected = _expected_cost(bench, progress.models)
     return View(
         space=bench.space,
@@ -122,8 +128,8 @@ def _view(bench: Bench, contender: Contender, progress: _Progress, left: float, 
         cost=expected or cost.guess({p.name: p.values for p in bench.space.parameters}, _cores(bench)),
         budget_left=left,
         batch_size=batch_size,
-        initial_repetitions=contender.repetitions,
-        maximum_repetitions=min(MAXIMUM_REPETITIONS, *(len(runs) for runs in bench.seconds.values())),
+        initial_repetitions=min(contender.repetitions, maximum),
+        maximum_repetitions=maximum,
         round=progress.round,
         cost_is_relative=expected is None,
     )
