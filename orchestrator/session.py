@@ -13,8 +13,8 @@ from orchestrator import __version__, assembly, campaign, events, journal, loop,
 from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
 from orchestrator.errors import CampaignError, JournalError
-from orchestrator.executors.base import Executor
 from orchestrator.journal import Boundary, Journal
+from orchestrator.planning import FirstRound
 from orchestrator.state import State
 
 CAMPAIGN_FILE = "campaign.yaml"
@@ -50,13 +50,17 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         If another controller holds the directory, or its journal is damaged.
     """
     built = assembly.assemble(chosen)
+    plan = None
     if not holds_campaign(directory):  # nothing is created for a campaign that cannot begin
-        planning.first_round(built, assembly.executor(chosen, directory, 0.0))
-    directory.mkdir(parents=True, exist_ok=True, mode=0o755)
+        plan = planning.first_round(built, assembly.executor(chosen, directory, 0.0))
+    _create(directory)
     with Journal(directory, hooks.boundary) as opened:
         known = state.replay(opened.entries())
         executor = assembly.executor(chosen, directory, known.time)
-        first = _changed(built, known) if known.id else _begun(built, directory, executor)
+        if known.id:
+            first = _changed(built, known)
+        else:
+            first = [_begun(built, directory, plan or planning.first_round(built, executor))]
         if first:
             (directory / CAMPAIGN_FILE).write_text(campaign.dump(chosen))
             known = state.replay(opened.append(first, executor.now()), known)
@@ -95,12 +99,19 @@ def replayed(directory: Path) -> State:
     return state.replay(journal.read(directory / journal.FILE_NAME))
 
 
-def _begun(built: Assembly, directory: Path, executor: Executor) -> list[events.Event]:
-    """Check that the first round can be paid for; return the first event."""
-    plan = planning.first_round(built, executor)
+def _create(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o755)
+    except OSError as error:
+        raise CampaignError(
+            f"the directory {directory} cannot be created: {error.strerror}; give another --directory"
+        ) from error
+
+
+def _begun(built: Assembly, directory: Path, plan: FirstRound) -> events.Event:
     digest = hashlib.sha256(f"{socket.gethostname()}:{directory.resolve()}:{time.time_ns()}".encode())
     raw = dict(built.campaign.raw)
-    return [events.CampaignStarted(digest.hexdigest()[:8], raw, __version__, plan.derived_limit)]
+    return events.CampaignStarted(digest.hexdigest()[:8], raw, __version__, plan.derived_limit)
 
 
 def _changed(built: Assembly, known: State) -> list[events.Event]:

@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -74,16 +74,22 @@ def print_json(document: Any) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Give a function that tells whether SIGINT or SIGTERM has come; a second one ends at once."""
+    """Give a function that tells whether a signal to stop has come; a second one ends at once.
+
+    The signals are SIGINT, SIGTERM and, where it is not ignored (``nohup``), SIGHUP of a closed terminal.
+    """
     received: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
         if received:
             raise KeyboardInterrupt
         received.append(number)
-        print("\nstopping; again to stop at once", file=sys.stderr)
+        with suppress(OSError):  # the terminal may be gone
+            print("\nstopping; again to stop at once", file=sys.stderr)
 
-    previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    hang_up = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else []
+    numbers = [signal.SIGINT, signal.SIGTERM, *hang_up]
+    previous = {number: signal.signal(number, note) for number in numbers}
     try:
         yield lambda: bool(received)
     finally:

@@ -18,11 +18,18 @@ from orchestrator.state import State
 _REFRESH = 0.1  # seconds between updates; simulated campaigns have thousands of events a second
 
 
+class _Unattended(Console):
+    """A console whose reader may leave: the campaign goes on."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
 class Display:
     """Shows what happens; `update` listens to the journal."""
 
     def __init__(self, campaign: Campaign):
-        self._console = Console(stderr=True)
+        self._console = _Unattended(stderr=True)
         self._budget = campaign.stop.budget
         self._progress = Progress(
             TextColumn("round {task.fields[round]}"),
@@ -51,7 +58,10 @@ class Display:
 
     def note(self, text: str) -> None:
         """Print a line above the progress bar."""
-        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+        try:
+            self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+        except OSError:  # the terminal is gone
+            self._console.quiet = True
 
     def update(self, entry: Entry, state: State) -> None:
         """Show an event."""

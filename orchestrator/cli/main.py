@@ -59,16 +59,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(command)
+    arguments = command.parse_args(chosen.arguments)
     try:
-        code: int = module.run(command.parse_args(chosen.arguments))
+        code: int = module.run(arguments)
         sys.stdout.flush()
         return code
     except OrchestratorError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    except BrokenPipeError:  # the reader of our output (head, less) has had enough
+    except (BrokenPipeError, SystemExit):  # the reader (head, less) has had enough; rich makes it SystemExit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # disk full, permissions: what is not more than a line for whoever can mend it
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 3

@@ -36,7 +36,7 @@ measure: {time_limit: 20 s}
 strategy: {name: cpf, batch_size: 2}
 stop: {budget: 1 core-hour, patience: 2}
 retries: {application: 0, timeout: 0}
-executor: {name: local, slots: 2, launcher: none}
+executor: {name: local, slots: 1, max_pending: 1, launcher: none}
 """
 
 SIMULATED = """\
@@ -87,7 +87,9 @@ def start(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     command = [*COMMAND, *map(str, arguments)]
-    process: subprocess.Popen[str] = subprocess.Popen(command, env=environment, text=True, **{**pipes, **options})
+    process: subprocess.Popen[str] = subprocess.Popen(
+        command, env=environment, text=True, **{**pipes, **options}
+    )
     return process
 
 

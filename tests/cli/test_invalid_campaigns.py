@@ -26,7 +26,14 @@ def test_every_mistake_is_named_at_once(command: str) -> None:
     text = LOCAL.replace("batch_size: 2", "batchsize: 2").replace("patience: 2", "patience: 0")
     text = text.replace("application: generic", "application: generik")
     result = refused(command, text)
-    for mistake in ("campaign.yaml:2", "generik", "batchsize", "did you mean 'batch_size'", "patience", "at least 1"):
+    for mistake in (
+        "campaign.yaml:2",
+        "generik",
+        "batchsize",
+        "did you mean 'batch_size'",
+        "patience",
+        "at least 1",
+    ):
         assert mistake in result.err
 
 

@@ -1,0 +1,195 @@
+"""Campaigns that are interrupted, resumed, stopped and continued with other rules."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from orchestrator import journal
+from tests.cli.running import LOCAL, SIMULATED, run, start, tree, write_campaign
+
+# Runs last until the file "go" is there; then they end at once.
+WAITING = """\
+#!/bin/sh
+while [ ! -e {folder}/go ]; do sleep 0.05; done
+echo "time: $1.5 s"
+"""
+
+
+def started_campaign(text: str = LOCAL) -> subprocess.Popen[str]:
+    """Start a campaign of waiting programs; return when the first of them runs."""
+    write_campaign(Path.cwd(), text, WAITING.format(folder=Path.cwd()))
+    process = start("run", "campaign.yaml", "--json")
+    for _ in range(600):
+        if list(Path("tiny").glob("runs/*/*/*/attempt.json")):
+            return process
+        if process.poll() is not None:
+            break
+        time.sleep(0.05)
+    process.kill()
+    raise AssertionError(f"no run began: {process.communicate()}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_campaign_exits_with_3_and_is_completed_by_resume(number: signal.Signals) -> None:
+    process = started_campaign()
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
+    assert "orchestrator resume tiny" in err
+    assert "Traceback" not in err
+    status = json.loads(out)
+    assert status["state"] == "running"
+    assert status["runs"]["in flight"] == 1
+    assert status["cost"]["reserved"] > 0
+    Path("go").touch()
+    resumed = run("resume", "tiny", "--json")
+    assert resumed.code == 0, resumed.err
+    assert resumed.document["state"] == "stopped"
+    assert resumed.document["runs"]["measured"] == 10
+    assert resumed.document["attempts"] == 10, "a run that was in flight is adopted, not repeated"
+    assert resumed.document["cost"]["reserved"] == 0
+
+
+def test_a_second_signal_ends_at_once_and_the_campaign_can_still_be_resumed() -> None:
+    process = started_campaign()
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)  # two SIGINT might be merged into one
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
+    assert "Traceback" not in err
+    Path("go").touch()
+    assert run("resume", "tiny", "--json").document["runs"]["measured"] == 10
+
+
+def test_a_killed_campaign_is_completed_by_run_as_well() -> None:
+    process = started_campaign()
+    process.kill()
+    process.communicate()
+    Path("go").touch()
+    status = run("run", "campaign.yaml", "--json").document
+    assert status["runs"]["measured"] == 10
+    assert status["attempts"] == 10
+
+
+def test_a_second_controller_is_refused_with_the_pid_of_the_first() -> None:
+    process = started_campaign()
+    try:
+        for command in (("run", "campaign.yaml"), ("resume", "tiny")):
+            second = run(*command)
+            assert second.code == 1
+            assert f"pid {process.pid}" in second.err
+            assert second.out == ""
+        assert run("status", "tiny", "--json").document["runs"]["in flight"] == 1, "reading needs no lock"
+        assert process.poll() is None
+    finally:
+        Path("go").touch()
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+def test_a_broken_pipe_does_not_stop_a_campaign() -> None:
+    write_campaign(Path.cwd())
+    process = start("run", "campaign.yaml", stderr=subprocess.STDOUT)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert run("status", "tiny", "--json").document["state"] == "stopped"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("schema",),
+        ("plan", "campaign.yaml"),
+        ("plan", "campaign.yaml", "--json"),
+        ("--help",),
+        ("run", "--help"),
+    ],
+)
+def test_a_broken_pipe_is_quiet(command: tuple[str, ...]) -> None:
+    write_campaign(Path.cwd())
+    process = start(*command)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    err = process.stderr.read()
+    assert process.wait(timeout=60) == 0
+    assert err == ""
+
+
+def test_a_stopped_campaign_continues_with_a_larger_budget() -> None:
+    write_campaign(Path.cwd(), SIMULATED.replace("5 core-hours", "0.3 core-hours"), None)
+    first = run("run", "campaign.yaml", "--json").document
+    assert first["stop_reason"]["rule"] == "budget"
+    rules = ("--set", "stop.budget=1 core-hour", "--set", "stop.patience=9")
+    second = run("resume", "rehearsal", *rules, "--json").document
+    assert second["cost"]["budget"] == 1
+    assert second["cost"]["spent"] > first["cost"]["spent"]
+    assert second["runs"]["measured"] > first["runs"]["measured"]
+    assert second["state"] == "stopped"
+    assert run("resume", "rehearsal", "--json").document == second, "the new rule is remembered"
+
+
+@pytest.mark.parametrize(
+    ("key", "section"),
+    [
+        ("parameters.s.values=[10, 15]", "parameters"),
+        ("name=other", "name"),
+        ("measure.metrics=[time, x]", "measure"),
+        ("seed=4", "seed"),
+    ],
+)
+def test_what_is_measured_may_not_change(key: str, section: str) -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    run("run", "campaign.yaml")
+    known = [path for path in Path("rehearsal").iterdir() if path.name != "controller.json"]
+    before = [path.read_bytes() for path in known]
+    result = run("run", "campaign.yaml", "--set", key, "--directory", "rehearsal")
+    assert result.code == 2
+    assert section in result.err
+    assert "--directory" in result.err
+    assert [path.read_bytes() for path in known] == before
+
+
+@pytest.mark.parametrize("command", ["resume", "status"])
+@pytest.mark.parametrize("folder", ["empty", "missing"])
+def test_a_directory_without_a_campaign(command: str, folder: str) -> None:
+    Path("empty").mkdir()
+    before = tree(Path.cwd())
+    result = run(command, folder)
+    assert result.code == 1
+    assert folder in result.err
+    assert "orchestrator run" in result.err
+    assert tree(Path.cwd()) == before
+
+
+@pytest.mark.parametrize("command", ["resume", "status", "run", "model", "export"])
+def test_an_unreadable_journal(command: str) -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    run("run", "campaign.yaml")
+    path = Path("rehearsal") / journal.FILE_NAME
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], lines[3][: len(lines[3]) // 2] + b"\n", *lines[4:]]))
+    damaged = path.read_bytes()
+    options = {"run": ["campaign.yaml"], "export": ["rehearsal", "--format", "csv"]}
+    result = run(command, *options.get(command, ["rehearsal"]))
+    assert result.code == 1
+    assert "line 4" in result.err
+    assert "journal.jsonl" in result.err
+    assert result.out == ""
+    assert path.read_bytes() == damaged, "damage is never repaired silently"
+
+
+def test_a_torn_last_line_is_no_damage() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    first = run("run", "campaign.yaml", "--json").document
+    with (Path("rehearsal") / journal.FILE_NAME).open("ab") as file:
+        file.write(b'{"schema":1,"sequence":')
+    assert run("status", "rehearsal", "--json").document == first
+    assert run("resume", "rehearsal", "--json").document == first

@@ -1,0 +1,106 @@
+import subprocess
+import sys
+from pathlib import Path
+
+from orchestrator import journal
+from orchestrator.events import RoundProposed
+from tests.cli.running import LOCAL, SIMULATED, Result, run, tree, write_campaign
+
+SLURM = LOCAL.replace(
+    "{name: local, slots: 1, max_pending: 1, launcher: none}",
+    '{name: slurm, cores_per_node: 4, partition: debug, launcher: "srun -n {ranks} -N {nodes}"}',
+)
+
+
+def planned(text: str, *options: str) -> Result:
+    """Plan a campaign; whatever the options, nothing is launched or created."""
+    folder = Path.cwd()
+    write_campaign(folder, text, "#!/bin/sh\ntouch launched\n")
+    before = tree(folder)
+    result = run("plan", "campaign.yaml", *options)
+    assert tree(folder) == before
+    assert result.code == 0, result.err
+    assert result.err == ""
+    return result
+
+
+def test_the_plan_names_points_reasons_and_costs() -> None:
+    plan = planned(LOCAL, "--json").document
+    assert plan["space"]["points"] == plan["space"]["combinations"] == 5
+    assert plan["space"]["infeasible"] == {}
+    assert {item["point"]["n"] for item in plan["runs"]} <= {1, 2, 3, 4, 5}
+    assert all(item["reason"] for item in plan["runs"])
+    assert 0 < plan["cost"]["worst"] <= plan["cost"]["budget"] == 1
+
+
+def test_infeasible_combinations_are_counted_by_reason() -> None:
+    text = LOCAL.replace("{n: [1, 2, 3, 4, 5]}", "{n: [1, 2, 3, 4, 5], m: [1, 2, 3, 4, 5]}")
+    text = text.replace("{n: 8}", "{n: 8, m: 8}").replace(
+        "\nprogram:", '\nconstraints: ["n + m < 10"]\nprogram:'
+    )
+    text = text.replace("  output:", "  ranks: n\n  output:").replace("slots: 1", "slots: 4")
+    text = text.replace("launcher: none", "launcher: 'mpiexec -n {ranks}'")
+    space = planned(text, "--json").document["space"]
+    assert space["combinations"] == 25
+    assert space["infeasible"].pop("n + m < 10") == 1
+    (machine,) = space["infeasible"].items()
+    assert "executor.slots" in machine[0]
+    assert machine[1] == 4
+    assert space["points"] == 20
+
+
+def test_the_script_of_the_first_run_is_printed() -> None:
+    result = planned(LOCAL)
+    assert "search space: 5 points" in result.out
+    assert "first batch:" in result.out
+    assert result.out.count("--- script of") == 1
+    assert f"exec  {Path.cwd()}/program.sh 1 <" in result.out
+    assert planned(LOCAL, "--scripts").out.count("--- script of") == 5
+
+
+def test_the_job_script_of_a_slurm_campaign_is_printed_without_a_slurm() -> None:
+    result = planned(SLURM)
+    assert "exec srun -n 1 -N 1" in result.out
+    assert f"{Path.cwd()}/program.sh 1 <" in result.out
+    plan = planned(SLURM, "--json").document
+    assert all("srun -n 1 -N 1" in item["script"] for item in plan["runs"])
+
+
+def test_a_rehearsal_has_no_script() -> None:
+    plan = planned(SIMULATED, "--json").document
+    assert [item["script"] for item in plan["runs"]] == [None] * len(plan["runs"])
+    assert "--- script of" not in planned(SIMULATED).out
+
+
+def test_the_plan_is_what_is_run() -> None:
+    plan = planned(SIMULATED, "--json").document
+    run("run", "campaign.yaml")
+    events = (entry.event for entry in journal.read(Path("rehearsal") / journal.FILE_NAME))
+    first = next(event for event in events if isinstance(event, RoundProposed))
+    assert [item["run"] for item in plan["runs"]] == [item.id for item in first.runs]
+    assert [item["reason"] for item in plan["runs"]] == list(first.reasons)
+
+
+MEMORY = """\
+import re, sys
+from pathlib import Path
+from orchestrator.cli.main import main
+
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) / 1000
+
+code = main(["plan", "campaign.yaml", "--set", "parameters.m.to=2"])
+before = peak()
+code += main(["plan", "campaign.yaml"])
+print(peak() - before, file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def test_memory_does_not_grow_with_the_search_space() -> None:
+    text = LOCAL.replace("{n: [1, 2, 3, 4, 5]}", "{n: {from: 1, to: 500}, m: {from: 1, to: 500}}")
+    write_campaign(Path.cwd(), text.replace("{n: 8}", "{n: 1000, m: 1000}"))
+    process = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    assert "search space: 250000 points" in process.stdout
+    assert float(process.stderr) < 20  # MB; points that were kept would take some 80

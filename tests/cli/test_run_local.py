@@ -1,0 +1,113 @@
+"""Campaigns on this machine from end to end, with programs that misbehave in every way."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import LOCAL, PROGRAM, Result, run, write_campaign
+
+
+def finished(program: str, text: str = LOCAL) -> Result:
+    result = run("run", write_campaign(Path.cwd(), text, program), "--json")
+    assert result.code == 0, result.err
+    assert "Traceback" not in result.err
+    assert result.document["state"] == "stopped"
+    return result
+
+
+def given_up(result: Result) -> dict[str, str]:
+    return {item["run"]: item["reason"] for item in result.document["given_up"]}
+
+
+def test_a_campaign_measures_models_and_stops() -> None:
+    result = finished(PROGRAM)
+    status = result.document
+    assert status["runs"]["measured"] == 10
+    assert status["points"] == 5
+    model = next(item for item in status["models"] if item["callpath"] == "main")
+    assert model["predictions"][0]["point"] == {"n": 8}
+    assert model["predictions"][0]["value"] == pytest.approx(8.5, rel=1e-3)
+    assert "round 1" in result.err
+    assert {path.name for path in Path("tiny").iterdir()} >= {
+        "campaign.yaml",
+        "journal.jsonl",
+        "models.json",
+        "runs",
+    }
+
+
+def test_costs_add_up_to_the_budget() -> None:
+    cost = finished(PROGRAM).document["cost"]
+    assert cost["spent"] > 0
+    assert cost["reserved"] == 0
+    assert cost["spent"] + cost["reserved"] + cost["left"] == pytest.approx(cost["budget"])
+
+
+# One of the five values of n makes the program misbehave; the campaign goes on without that point.
+MISBEHAVIOUR = {
+    "crashes": ("exit 7", "application: ", "exit code 7"),
+    "is killed": ("kill -SEGV $$", "application: ", "139"),
+    "hangs": ("sleep 1000", "timeout: ", "1 s"),
+    "prints nothing": ("exit 0", "parse: ", "main"),
+    "prints NaN": ('echo "time: nan s"; exit 0', "parse: ", "nan"),
+    "prints infinity": ('echo "time: inf s"; exit 0', "parse: ", "inf"),
+    "prints a negative time": ('echo "time: -3.5 s"; exit 0', "parse: ", "-3.5"),
+    "prints no number": ('echo "time: fast s"; exit 0', "parse: ", "fast"),
+}
+
+
+@pytest.mark.parametrize("how", MISBEHAVIOUR)
+def test_the_campaign_goes_on_where_the_program(how: str) -> None:
+    action, failure, detail = MISBEHAVIOUR[how]
+    program = PROGRAM.replace("echo", f'if [ "$1" = 3 ]; then {action}; fi\necho', 1)
+    limit = "1 s" if how == "hangs" else "20 s"
+    result = finished(program, LOCAL.replace("20 s", limit))
+    reasons = given_up(result)
+    assert set(reasons) == {"n=3/time-1"}
+    assert reasons["n=3/time-1"].startswith(failure)
+    assert detail in reasons["n=3/time-1"]
+    assert result.document["runs"]["measured"] == 8
+    assert reasons["n=3/time-1"].split(" (")[0] in result.err
+
+
+@pytest.mark.parametrize("action", ["exit 7", "exit 0", "kill -KILL $$"])
+def test_the_failure_rule_stops_a_campaign_of_which_every_run_fails(action: str) -> None:
+    result = finished(f"#!/bin/sh\n{action}\n", LOCAL.replace("patience: 2", "failures: 3"))
+    assert result.document["stop_reason"]["rule"] == "failures"
+    assert result.document["runs"]["measured"] == 0
+    assert result.document["models"] == []
+    assert "stop rule: failures" in result.err
+    assert run("status", "tiny").code == 0
+
+
+def test_failed_attempts_are_repeated_as_often_as_the_campaign_says_and_charged() -> None:
+    result = finished("#!/bin/sh\nexit 7\n", LOCAL.replace("application: 0", "application: 2"))
+    assert all("(3 attempts)" in reason for reason in given_up(result).values())
+    assert result.document["attempts"] == 3 * len(given_up(result))
+    assert result.document["cost"]["spent"] > 0
+
+
+def test_the_budget_is_never_exceeded() -> None:
+    # Each run may cost 21 core-seconds and takes far less, so the budget pays for the round one by one.
+    text = LOCAL.replace("20 s", "20 s, expected_time: 1 s").replace("1 core-hour,", "60 core-seconds,")
+    result = finished("#!/bin/sh\nsleep 0.2; echo time: $1.5 s\n", text)
+    cost = result.document["cost"]
+    assert cost["spent"] <= cost["budget"]
+    assert result.document["runs"]["measured"] == 10
+
+
+def test_the_exit_code_of_a_finished_campaign_that_is_run_again_is_0_and_nothing_is_measured() -> None:
+    first = finished(PROGRAM).document
+    again = run("run", "campaign.yaml", "--json")
+    assert again.code == 0
+    assert again.document == first
+
+
+@pytest.mark.parametrize("where", ["campaign.yaml", "/proc/campaign", "locked/campaign"])
+def test_a_directory_that_cannot_be_written_to(where: str) -> None:
+    write_campaign(Path.cwd())
+    Path("locked").write_text("a file where a folder should be")
+    result = run("run", "campaign.yaml", "--directory", where)
+    assert result.code in (1, 2)
+    assert where in result.err
+    assert "Traceback" not in result.err

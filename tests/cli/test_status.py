@@ -1,0 +1,62 @@
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import SIMULATED, run, write_campaign
+
+KEYS = {"campaign", "state", "stop_reason", "runs", "cost", "points", "models"}
+
+
+def test_the_document_of_run_resume_and_status_is_the_same() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    first = run("run", "campaign.yaml", "--json").document
+    assert run("status", "rehearsal", "--json").document == first
+    assert run("resume", "rehearsal", "--json").document == first
+    assert set(first) >= KEYS
+
+
+def test_the_document_of_a_stopped_campaign() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    status = run("run", "campaign.yaml", "--json").document
+    assert status["campaign"] == "rehearsal"
+    assert status["state"] == "stopped"
+    assert set(status["stop_reason"]) == {"rule", "detail"}
+    assert set(status["runs"]) == {"waiting", "in flight", "failed", "measured", "given up", "skipped"}
+    assert status["runs"]["in flight"] == 0
+    assert status["runs"]["measured"] > 20
+    assert status["points"] > 10
+    cost = status["cost"]
+    assert set(cost) == {"budget", "spent", "reserved", "left"}
+    assert cost["budget"] == 5, "costs are core-hours"
+    assert 0 < cost["spent"] < 5
+    assert cost["spent"] + cost["reserved"] + cost["left"] == pytest.approx(cost["budget"])
+    assert {model["callpath"] for model in status["models"]} >= {"main"}
+
+
+def test_text_for_humans_tells_the_same() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    run("run", "campaign.yaml")
+    result = run("status", "rehearsal")
+    status = run("status", "rehearsal", "--json").document
+    assert result.code == 0
+    assert result.err == ""
+    assert f"{status['runs']['measured']} measured" in result.out
+    assert f"stop rule: {status['stop_reason']['rule']}" in result.out
+    assert "main" in result.out
+
+
+def test_status_writes_nothing() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    run("run", "campaign.yaml")
+    before = {path: path.stat().st_mtime_ns for path in Path("rehearsal").rglob("*")}
+    run("status", "rehearsal")
+    run("status", "rehearsal", "--json")
+    assert {path: path.stat().st_mtime_ns for path in Path("rehearsal").rglob("*")} == before
+
+
+def test_watching_a_stopped_campaign_ends_by_itself() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    run("run", "campaign.yaml")
+    result = run("status", "rehearsal", "--watch", "--interval", "0.01")
+    assert result.code == 0
+    assert "stopped" in result.out
