@@ -9,9 +9,7 @@ import numpy as np
 from orchestrator.errors import CampaignError
 from orchestrator.executors.base import SimulatedRun, Truth
 from orchestrator.expressions import Expression
-from orchestrator.types import Measurements, Point, Run, Sample, Value
-
-_ROOTS = ("main", "main()")
+from orchestrator.types import ROOTS, Measurements, Point, Run, Sample, Value
 
 
 def stated(
@@ -75,7 +73,7 @@ def replayed(measurements: Measurements) -> Truth:
 
 def _seconds(samples: list[Sample]) -> float:
     times = {sample.callpath: sample.value for sample in samples if sample.metric == "time"}
-    for root in _ROOTS:
+    for root in ROOTS:
         if root in times:
             return times[root]
     return sum(times.values())

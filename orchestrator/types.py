@@ -14,6 +14,10 @@ from typing import Literal
 from urllib.parse import quote
 
 Value = int | float | str
+
+# Call paths whose time is that of a whole run, in the files that name it so.
+ROOTS = ("main", "main()")
+
 RunKind = Literal["time", "effort"]
 
 

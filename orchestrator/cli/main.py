@@ -27,6 +27,7 @@ COMMANDS = {
     "simulate": "rehearse a campaign: the same loop on a virtual clock; launch nothing",
     "status": "show where a campaign stands",
     "model": "fit models to existing measurements",
+    "suggest": "say what to measure next for existing measurements",
     "export": "write a campaign's measurements for other tools",
     "doctor": "check Slurm, launchers, applications and profilers; say what is missing",
     "schema": "print the JSON schema of campaign files",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from rich.console import Console
-
 from orchestrator import registry
 from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError
 from orchestrator.models.base import Model
+from orchestrator.report import status
 from orchestrator.report.models_document import describe
 from orchestrator.report.status import models_table
 from orchestrator.types import Measurements
@@ -41,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         common.print_json({"models": described})
         return 0
-    console = Console()
+    console = status.console()
     console.print(models_table(described))
     for item in described:
         for prediction in item["predictions"][1:]:

@@ -10,7 +10,6 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from orchestrator.campaign import Campaign
 from orchestrator.cli import common
 from orchestrator.cli.run import add_directory, drive
 from orchestrator.errors import CampaignError
@@ -41,7 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Without ``--directory`` the rehearsal's journal is thrown away."""
     chosen = common.read_campaign(arguments, tuple(_overrides(arguments)))
-    _check(chosen)
     if arguments.directory is not None:
         return drive(chosen, arguments.directory, arguments.json)
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as directory:
@@ -63,11 +61,3 @@ def _overrides(arguments: argparse.Namespace) -> list[str]:
         ("queue_delay", arguments.queue_delay),
     )
     return overrides + [f"executor.{key}={value}" for key, value in options if value is not None]
-
-
-def _check(chosen: Campaign) -> None:
-    if not chosen.executor.truth and chosen.executor.dataset is None:
-        raise CampaignError(
-            "a rehearsal needs to know what runs would yield: give --dataset FILE with measurements, or "
-            "--truth 'main=EXPRESSION' in the parameters (or executor.truth in the campaign file)"
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +17,8 @@ from orchestrator.models.base import Model
 from orchestrator.report.models_document import describe, validation
 from orchestrator.state import RunStatus, State
 from orchestrator.types import Measurements, Point
+
+_WIDTH = 120
 
 
 def document(
@@ -182,6 +185,12 @@ def _figure(value: float | None, form: str = "{:.4g}") -> str:
     return "-" if value is None else form.format(value)
 
 
+def console() -> Console:
+    """Return where tables are printed: in files and pipes wide enough not to fold models."""
+    found = Console()
+    return found if found.is_terminal or "COLUMNS" in os.environ else Console(width=_WIDTH)
+
+
 def print_status(status: dict[str, Any]) -> None:
     """Print the document for a human."""
-    Console().print(render(status))
+    console().print(render(status))
