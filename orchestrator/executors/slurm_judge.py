@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from orchestrator.executors import slurm_states
 from orchestrator.executors.attempt import OWNER
 from orchestrator.executors.slurm_query import Job
-from orchestrator.executors.slurm_submit import JobOptions
+from orchestrator.executors.slurm_submit import JobOptions, minutes
 from orchestrator.executors.slurm_watch import Sight
 from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Observation
 
@@ -153,25 +153,28 @@ def _gone(evidence: Evidence, sight: Sight, settings: SlurmSettings, finding: bo
     """Judge an attempt that is submitted, not finished, and has no active job."""
     if not sight.ended and sight.ledger_error:
         return _unknown(evidence, sight.ledger_error)
-    nothing = not sight.ended and evidence.owner is None
-    if nothing and finding:
+    request, elapsed = evidence.request, sight.elapsed
+    word, patience = "Slurm knows nothing of its job any more", settings.submission_grace
+    if sight.ended:
+        word, patience = f"Slurm: {sight.ended[0].state}", settings.file_grace
+    elif sight.booked_active:
+        # Only squeue dropped it: it may well be running, but not for longer than it was allowed to.
+        word = "squeue does not show its job, which accounting calls active"
+        patience += 60.0 * minutes(request.limit)
+    elif finding and evidence.owner is None:
         # sbatch may still have been on its way when Slurm was asked.
         if evidence.submitted is None or evidence.submitted < settings.submission_grace:
             return _unknown(evidence, "Slurm does not know it (yet)")
-        return Observation(evidence.request.attempt, AttemptState.ABSENT)
-    elapsed = sight.elapsed
-    if elapsed is None and evidence.owner != OWNER and evidence.never_charged:
+        return Observation(request.attempt, AttemptState.ABSENT)
+    elif evidence.owner != OWNER and evidence.never_charged:
         elapsed = 0.0
-    if evidence.owner not in (None, OWNER):
-        return lost(
-            evidence.request, f"barred before it began, by {evidence.owner}", elapsed, evidence.handle
-        )
-    patience = settings.file_grace if sight.ended else settings.submission_grace
-    word = f"Slurm: {sight.ended[0].state}" if sight.ended else "Slurm knows nothing of its job any more"
+    barred = evidence.owner not in (None, OWNER)
+    if barred and not sight.booked_active:
+        return lost(request, f"barred before it began, by {evidence.owner}", elapsed, evidence.handle)
     if evidence.gone_for < patience:
         return _unknown(evidence, f"{word}; its files may still appear")
-    what = "it never began" if evidence.owner is None else evidence.trouble or "it began, and did not finish"
-    return lost(evidence.request, f"{word}; {what}", elapsed, evidence.handle)
+    what = "it never began" if evidence.owner != OWNER else evidence.trouble or "it began, and did not finish"
+    return lost(request, f"{word}; {what}", elapsed, evidence.handle)
 
 
 def _unknown(evidence: Evidence, reason: str) -> Observation:

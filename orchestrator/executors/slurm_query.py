@@ -163,12 +163,14 @@ def parse_queue(text: str) -> list[Job]:
         try:
             number, index, name, state, start, end, nodes, reason = line.split("|", 7)
             # An array that is cancelled before any of its elements started is listed as one job.
-            position = None if index == "N/A" else int(index)
+            position = None if index == "N/A" else _integer(index)
             # A job that is cancelled before its start may have an instant of start, but never has nodes.
             started, ended = (_instant(start) if nodes else None), _instant(end)
             over = slurm_states.meaning(state) is AttemptState.LOST
             elapsed = ended - started if started is not None and ended is not None else 0.0
-            jobs.append(Job(name, int(number), position, state, started, elapsed if over else None, reason))
+            jobs.append(
+                Job(name, _integer(number), position, state, started, elapsed if over else None, reason)
+            )
         except ValueError as error:
             raise CommandFailed(f"squeue printed {line[:200]!r}: {error}") from error
     return jobs
@@ -183,9 +185,9 @@ def parse_ledger(text: str) -> list[Job]:
             number, _, indices = identifier.partition("_")
             # A requeue is the end of one start: its time was spent, whatever becomes of the job.
             over = slurm_states.meaning(state) is AttemptState.LOST or slurm_states.word(state) == "REQUEUED"
-            seconds = 0.0 if nodes in ("", "None assigned") else float(int(elapsed or 0))
+            seconds = 0.0 if nodes in ("", "None assigned") else float(_integer(elapsed or "0"))
             jobs += [
-                Job(name, int(number), index, state, elapsed=seconds if over else None)
+                Job(name, _integer(number), index, state, elapsed=seconds if over else None)
                 for index in _indices(indices)
             ]
         except ValueError as error:
@@ -194,13 +196,19 @@ def parse_ledger(text: str) -> list[Job]:
 
 
 def _instant(text: str) -> float | None:
-    return None if text in ("N/A", "Unknown", "None", "0", "") else float(int(text))
+    return None if text in ("N/A", "Unknown", "None", "0", "") else float(_integer(text))
+
+
+def _integer(text: str) -> int:
+    if not re.fullmatch(r"\d+", text, re.ASCII):  # int() would take " 1_000 "
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(text)
 
 
 def _indices(text: str) -> Sequence[int | None]:
     """Expand ``7``, ``[0-3,7]``, ``[0-6:2]`` and ``[0-3%2]``, as array elements are listed."""
     if not text.startswith("["):
-        return [int(text) if text else None]
+        return [_integer(text) if text else None]
     found = re.fullmatch(r"\[([\d,:-]+)(?:%\d+)?\]", text)
     if found is None:
         raise ValueError(f"{text!r} is no list of array indices")
@@ -208,8 +216,8 @@ def _indices(text: str) -> Sequence[int | None]:
     for item in found[1].split(","):
         span, _, step = item.partition(":")
         first, _, last = span.partition("-")
-        stop = int(last or first) + 1
+        stop = _integer(last or first) + 1
         if stop > _MOST_TASKS:
             raise ValueError(f"{text!r} is larger than any job array")
-        indices += range(int(first), stop, int(step or 1))
+        indices += range(_integer(first), stop, _integer(step or "1"))
     return indices

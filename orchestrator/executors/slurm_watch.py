@@ -32,6 +32,9 @@ class Sight:
         Its jobs that have ended, as far as that is known.
     elapsed
         Seconds charged for all that ended; None where that is not known, or more may come.
+    booked_active
+        Whether accounting calls one of its jobs active. Alone that proves nothing: a job whose end
+        got lost remains so for ever.
     error
         Why Slurm could not be asked; nothing else is known then.
     ledger_error
@@ -41,6 +44,7 @@ class Sight:
     active: tuple[Job, ...] = ()
     ended: tuple[Job, ...] = ()
     elapsed: float | None = None
+    booked_active: bool = False
     error: str = ""
     ledger_error: str = ""
 
@@ -169,5 +173,9 @@ def _combine(queued: Sequence[Job], booked: Sequence[Job], ledger_error: str) ->
     running = any(job.meaning is not AttemptState.QUEUED for job in active)
     known = [job.elapsed for job in [*charged, *late] if job.elapsed is not None]
     return Sight(
-        tuple(active), tuple(ended), sum(known) if ended and not running else None, ledger_error=ledger_error
+        tuple(active),
+        tuple(ended),
+        sum(known) if ended and not running else None,
+        booked_active=bool({job.number for job in booked} - in_ledger - {job.number for job in late}),
+        ledger_error=ledger_error,
     )

@@ -1,0 +1,103 @@
+"""What squeue and sacct print, and what they never should."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.executors.slurm_query import CommandFailed, Job, parse_ledger, parse_queue
+from orchestrator.executors.slurm_site import Site, parse_configuration, parse_limits, read_site
+from tests.slurm.fake_slurm import FakeSlurm
+
+QUEUE = """\
+1|0|mo|COMPLETED|1795180449|1795180451|n[1-2]|None
+1|1|mo|RUNNING|1795180449|1826716449|n1|None
+1|2|mo|CANCELLED|1795180452|1795180453||None
+2|N/A|held|CANCELLED|1795180453|1795180453||JobHeldUser
+3|3|late|PENDING|N/A|N/A||Nodes required are DOWN|DRAINED
+"""
+LEDGER = """\
+1_0|mo|COMPLETED|2|n[1-2]
+1_1|mo|RUNNING|6|n1
+1_2|mo|CANCELLED by 0|1|None assigned
+8_[0,2-4,6%2]|q1|CANCELLED by 0|0|None assigned
+9_[0-6:3]|q2|PENDING|0|None assigned
+12|other|FAILED|4|n1
+1_0|mo|REQUEUED|30|n3
+"""
+
+
+def test_the_queue_is_read() -> None:
+    assert parse_queue(QUEUE) == [
+        Job("mo", 1, 0, "COMPLETED", 1795180449, 2, "None"),
+        Job("mo", 1, 1, "RUNNING", 1795180449, None, "None"),
+        Job("mo", 1, 2, "CANCELLED", None, 0, "None"),
+        Job("held", 2, None, "CANCELLED", None, 0, "JobHeldUser"),
+        Job("late", 3, 3, "PENDING", None, None, "Nodes required are DOWN|DRAINED"),
+    ]
+
+
+def test_the_ledger_is_read() -> None:
+    jobs = parse_ledger(LEDGER)
+    assert [(job.number, job.index, job.elapsed) for job in jobs] == [
+        (1, 0, 2),
+        (1, 1, None),
+        (1, 2, 0),  # one second between two clocks, but never a node
+        *[(8, index, 0) for index in (0, 2, 3, 4, 6)],
+        *[(9, index, None) for index in (0, 3, 6)],
+        (12, None, 4),
+        (1, 0, 30),
+    ]
+
+
+@pytest.mark.parametrize("parse", [parse_queue, parse_ledger])
+@given(text=st.text())
+def test_any_text_is_read_or_refused(parse, text: str) -> None:
+    try:
+        jobs = parse(text)
+    except CommandFailed as error:
+        assert "printed" in str(error)
+    else:
+        assert len(jobs) <= len(text)
+
+
+@given(st.data())
+def test_a_row_that_was_cut_is_never_read_as_another_job(data: st.DataObject) -> None:
+    line = data.draw(st.sampled_from(LEDGER.splitlines()))
+    cut = line[: data.draw(st.integers(1, line.rindex("|")))]
+    with pytest.raises(CommandFailed):
+        parse_ledger(cut)
+
+
+@pytest.mark.parametrize("indices", ["[0-99999999999]", "[1-", "[a]", "[0-3:0]", "[]", "x", "1_2"])
+def test_impossible_indices_are_refused(indices: str) -> None:
+    with pytest.raises(CommandFailed):
+        parse_ledger(f"5_{indices}|mo|PENDING|0|None assigned")
+
+
+@given(st.text())
+def test_a_configuration_of_any_text_is_read(text: str) -> None:
+    assert all(isinstance(value, str) for value in parse_configuration(text).values())
+
+
+def test_limits_of_the_campaigns_account_count() -> None:
+    text = "mine|100|\nmine|20|50\nother|3|\n"
+    assert parse_limits(text, "mine") == [100, 20, 50]
+    assert parse_limits(text, None) == [100, 20, 50, 3]
+    assert parse_limits("nonsense", None) == []
+
+
+def test_a_site_without_accounting_is_recognised(fake_without_accounting: FakeSlurm) -> None:
+    assert read_site(5.0) == Site(accounting=False)
+    assert not fake_without_accounting.calls("sacctmgr")
+
+
+def test_a_site_whose_accounting_does_not_answer_has_no_known_limit(fake: FakeSlurm) -> None:
+    fake.answer("sacctmgr", err="Unable to contact slurmdbd", code=1)
+    assert read_site(5.0, "mine", "fast") == Site(accounting=True, submit_limit=None)
+
+
+def test_the_smallest_limit_counts(fake: FakeSlurm) -> None:
+    fake.answer("sacctmgr", "mine|9|\nfast|7|\nslow|2|\n")
+    assert read_site(5.0, "mine", "fast").submit_limit == 7

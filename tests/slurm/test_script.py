@@ -1,0 +1,141 @@
+"""The script of a batch, word for word, and what a campaign may say about it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import CampaignError, ExecutorError
+from orchestrator.executors import attempt
+from orchestrator.executors.base import ExecutorContext
+from orchestrator.executors.slurm import build, sbatch_script
+from orchestrator.executors.slurm_submit import START_UP, JobOptions, minutes, script
+from orchestrator.types import Attempt, AttemptRequest, Point, Resources, Run
+from tests.slurm.cluster import SlurmCluster
+from tests.slurm.fake_slurm import FakeSlurm
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "slurm"
+FOLDER = Path("/project/it's mine/batches/lulesh-0123456789abcdef")
+
+PLAIN = script(
+    "lulesh-0123456789abcdef",
+    Resources(8, ranks_per_node=8, cores=8),
+    100.0,
+    JobOptions(),
+    FOLDER,
+    3,
+    Path("/opt"),
+    "/bin/python3",
+)
+FULL = script(
+    "lulesh-0123456789abcdef",
+    Resources(ranks=10, threads=6, nodes=3, ranks_per_node=4, cores=144),
+    3600.0,
+    JobOptions(
+        partition="large,huge",
+        account="p0020",
+        qos="long",
+        constraint="avx512&!gpu",
+        reservation="perf week",
+        exclusive=True,
+        sbatch={"mem-per-cpu": "3800M", "contiguous": None, "mail_type": "END", "switches": 1},
+    ),
+    FOLDER,
+    1001,
+    Path("/opt/orchestrator"),
+    "/opt/my python/bin/python3",
+)
+
+
+@pytest.mark.parametrize(("name", "text"), [("plain", PLAIN), ("full", FULL)])
+def test_the_script_is_the_golden_one(name: str, text: str) -> None:
+    assert text == (GOLDEN / f"{name}.sh").read_text(), (
+        f"review, then write it to {GOLDEN / name}.sh:\n{text}"
+    )
+
+
+@pytest.mark.parametrize("text", [PLAIN, FULL])
+def test_the_script_is_a_valid_one(text: str) -> None:
+    subprocess.run(["bash", "-n"], input=text, text=True, check=True)
+
+
+def test_slurm_understands_the_options(slurm_cluster: SlurmCluster, tmp_path: Path) -> None:
+    options = JobOptions(
+        partition="debug", account="project", qos="few", exclusive=True, sbatch={"mem": "1G"}
+    )
+    resources = Resources(ranks=6, threads=1, nodes=2, ranks_per_node=3, cores=6)
+    path = tmp_path / "submission.sh"
+    path.write_text(script("name", resources, 60.0, options, tmp_path / "it's mine", 2))
+    number = slurm_cluster.run("sbatch", "--hold", "--parsable", str(path)).strip()
+    job = slurm_cluster.run("scontrol", "--oneliner", "show", "job", number)
+    slurm_cluster.run("scancel", number)
+    assert {"Requeue=0", "TimeLimit=00:02:00", "NumNodes=2-2", "NumTasks=6", "CPUs/Task=1"} <= set(
+        job.split()
+    )
+    assert {"QOS=few", "Account=project", "OverSubscribe=NO"} <= set(job.split())
+    assert f"StdOut={tmp_path}/it's mine/{number}_" in job
+
+
+@pytest.mark.parametrize("limit", [0.1, 17.9, 18.1, 60.0, 3599.0, 86400.0])
+def test_the_requested_time_leaves_room_for_start_and_end(limit: float) -> None:
+    assert 60 * minutes(limit) >= limit + START_UP + attempt.OVERRUN > 60 * (minutes(limit) - 1)
+
+
+@pytest.mark.parametrize(
+    "name", ["array", "requeue", "--time", "cpus_per_task", "export", "partition", "exclusive", "t"]
+)
+def test_what_the_executor_decides_cannot_be_changed(name: str) -> None:
+    with pytest.raises(CampaignError, match=f"executor.sbatch: '{name}'|executor.{name}"):
+        JobOptions(sbatch={name: "1"})
+
+
+# --- built from a campaign ----------------------------------------------------------------------------
+
+OPTIONS = {
+    "poll_interval": 10.0,
+    "partition": "debug",
+    "account": None,
+    "qos": None,
+    "constraint": None,
+    "reservation": None,
+    "exclusive": False,
+    "sbatch": {},
+}
+
+
+def request_in(directory: Path) -> AttemptRequest:
+    one = Attempt(Run(Point.of(p=4)))
+    return AttemptRequest(
+        one, "name", directory / "runs" / one.id, Resources(4, ranks_per_node=4, cores=4), 60.0, ""
+    )
+
+
+def test_the_script_can_be_shown_without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    text = sbatch_script(ExecutorContext(tmp_path / "c", OPTIONS), request_in(tmp_path / "c"))
+    assert "#SBATCH --partition=debug" in text
+    assert sys.executable in text
+    assert not (tmp_path / "c").exists()
+
+
+def test_the_script_that_is_shown_is_the_one_submitted(fake: FakeSlurm) -> None:
+    context = ExecutorContext(fake.campaign, OPTIONS)
+    request = request_in(fake.campaign)
+    shown = sbatch_script(context, request)
+    build(context).submit([request])
+    [call] = fake.calls("sbatch")
+    assert Path(call).read_text() == shown
+
+
+def test_a_machine_without_slurm_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ExecutorError, match=r"sbatch.*on PATH"):
+        build(ExecutorContext(tmp_path, OPTIONS))
+
+
+def test_a_path_that_slurm_would_read_as_a_pattern_is_refused(fake: FakeSlurm) -> None:
+    with pytest.raises(ExecutorError, match="choose another directory"):
+        build(ExecutorContext(fake.campaign / "50%", OPTIONS))

@@ -1,0 +1,234 @@
+"""Submissions that fail in every way that sbatch knows: nothing is lost, nothing is started twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.executors import attempt
+from orchestrator.executors.slurm_submit import JobOptions
+from orchestrator.types import AttemptState
+from tests.slurm.fake_slurm import FakeSlurm, state_of
+
+QOS_LIMIT = """\
+sbatch: error: QOSMaxSubmitJobPerUserLimit
+sbatch: error: Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size)
+"""
+AT_MOST_TWO = """\
+case $(grep -o 'array=0-[0-9]*' "$1") in
+  array=0-0|array=0-1) ;;
+  *) cat >&2 limit; exit 1;;
+esac
+"""
+
+
+def test_equal_attempts_become_one_array(fake: FakeSlurm) -> None:
+    requests = [fake.request() for _ in range(3)] + [fake.request(cores=2)]
+    observations = fake.executor().submit(requests)
+    assert [item.handle for item in observations] == ["100_0", "100_1", "100_2", "100_0"]
+    assert len(fake.calls("sbatch")) == 2
+
+
+def test_the_manifest_is_there_before_sbatch_is_called(fake: FakeSlurm) -> None:
+    fake.answer("sbatch", script=f"ls {fake.campaign}/batches/*.json > seen || exit 1\necho job 7\n")
+    [observation] = fake.executor().submit([fake.request()])
+    assert observation.handle == "7_0"
+    assert (fake.folder / "seen").read_text().strip().endswith(f"{fake.batch()}.json")
+
+
+def test_a_new_controller_names_the_same_batch_the_same(fake: FakeSlurm) -> None:
+    request = fake.request()
+    fake.answer("sbatch", err="Socket timed out on send/recv operation", code=1)
+    fake.executor().submit([request])
+    first = fake.batch()
+    fake.turn(1000)
+    executor = fake.executor()
+    assert state_of(executor.find([request])) == "absent"
+    executor.submit([request])
+    assert fake.batch() == first
+
+
+def test_an_sbatch_that_hangs_is_looked_up_and_not_repeated(fake: FakeSlurm) -> None:
+    request = fake.request()
+    fake.answer("sbatch", "Submitted batch job 100\n", seconds=3)
+    executor = fake.executor(command_timeout=0.3)
+    [observation] = executor.submit([request])
+    assert observation.state is AttemptState.UNKNOWN
+    assert "did not answer" in observation.reason
+    fake.queue("100_0 RUNNING")
+    [observation] = executor.find([request])
+    assert (observation.state, observation.handle) == (AttemptState.RUNNING, "100_0")
+    fake.execute(request)
+    fake.queue()
+    fake.ledger("100_0 7 COMPLETED")
+    fake.turn(20)
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.elapsed) == (AttemptState.FINISHED, 7)
+    assert len(fake.calls("sbatch")) == 1
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
+        "sbatch: error: Unable to contact slurm controller (connect failure)",
+        "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received",
+        "sbatch: error: Batch job submission failed: Communication connection failure",
+    ],
+)
+def test_an_unclear_failure_is_absent_only_after_a_grace(fake: FakeSlurm, complaint: str) -> None:
+    request = fake.request("echo once >> times\n")
+    executor = fake.executor()
+    fake.answer("sbatch", err=complaint, code=1)
+    assert state_of(executor.submit([request])) == "unknown"
+    assert state_of(executor.find([request])) == "unknown"
+    fake.turn(50)
+    assert state_of(executor.find([request])) == "unknown"
+    fake.turn(20)
+    assert state_of(executor.find([request])) == "absent"
+    fake.answer("sbatch", "Submitted batch job 101\n")
+    assert state_of(executor.submit([request])) == "queued"
+
+
+def test_a_late_ghost_and_its_resubmission_execute_once(fake: FakeSlurm) -> None:
+    request = fake.request("echo once >> times\n")
+    fake.executor().submit([request])
+    assert fake.execute(request) == attempt.DONE
+    assert fake.execute(request) == attempt.CLAIMED
+    assert (request.directory / "times").read_text() == "once\n"
+
+
+def test_no_answer_of_squeue_means_not_absent(fake: FakeSlurm) -> None:
+    request = fake.request()
+    executor = fake.executor()
+    fake.answer("sbatch", err="Connection refused", code=1)
+    fake.answer("squeue", err="slurm_load_jobs error: Unable to contact slurm controller", code=1)
+    executor.submit([request])
+    fake.turn(3600)
+    assert state_of(executor.find([request])) == "unknown"
+
+
+def test_no_answer_of_sacct_means_not_absent(fake: FakeSlurm) -> None:
+    request = fake.request()
+    executor = fake.executor()
+    fake.answer("sbatch", err="Connection refused", code=1)
+    fake.answer("sacct", err="Problem talking to the database", code=1)
+    executor.submit([request])
+    fake.turn(3600)
+    assert state_of(executor.find([request])) == "unknown"
+
+
+def test_an_answer_without_a_job_id_is_unclear(fake: FakeSlurm) -> None:
+    fake.answer("sbatch", "Welcome to the cluster!\n")
+    assert state_of(fake.executor().submit([fake.request()])) == "unknown"
+
+
+def test_a_rejection_is_lost_at_no_cost_and_barred(fake: FakeSlurm) -> None:
+    request = fake.request()
+    executor = fake.executor()
+    fake.answer("sbatch", err="sbatch: error: invalid partition specified: nope", code=1)
+    [observation] = executor.submit([request])
+    assert (observation.state, observation.elapsed) == (AttemptState.LOST, 0)
+    assert "invalid partition specified: nope" in observation.reason
+    assert fake.execute(request) == attempt.CLAIMED
+    [again] = fake.executor().find([request])
+    assert (again.state, again.elapsed) == (AttemptState.LOST, 0)
+    assert "invalid partition" in again.reason
+
+
+def test_a_submit_limit_is_waited_for_at_the_poll_interval(fake: FakeSlurm) -> None:
+    request = fake.request()
+    executor = fake.executor()
+    fake.answer("sbatch", err=QOS_LIMIT, code=1)
+    [observation] = executor.submit([request])
+    assert observation.state is AttemptState.QUEUED
+    assert "QOSMaxSubmitJobPerUserLimit" in observation.reason
+    for _ in range(30):
+        executor.wait(1.0)
+        assert state_of(executor.poll([request])) == "queued"
+    assert 3 <= len(fake.calls("sbatch")) <= 5
+    assert not fake.calls("squeue")
+    assert state_of(fake.executor().find([request])) == "absent"
+    fake.answer("sbatch", "Submitted batch job 102\n")
+    fake.turn(20)
+    assert executor.poll([request])[0].handle == "102_0"
+
+
+def test_of_an_array_that_is_too_large_now_a_part_is_submitted(fake: FakeSlurm) -> None:
+    (fake.folder / "limit").write_text(QOS_LIMIT)
+    fake.answer("sbatch", "Submitted batch job 100\n", script=AT_MOST_TWO)
+    observations = fake.executor().submit([fake.request() for _ in range(8)])
+    assert [item.handle for item in observations] == ["100_0", "100_1"] + 6 * [""]
+    assert {item.state for item in observations} == {AttemptState.QUEUED}
+
+
+def test_arrays_respect_the_limits_of_site_and_user(fake: FakeSlurm) -> None:
+    fake.answer("sacctmgr", "project|3|\nother||\n")
+    fake.executor().submit([fake.request() for _ in range(8)])
+    scripts = [call.split()[-1] for call in fake.calls("sbatch")]
+    sizes = [Path(path).read_text().partition("--array=0-")[2].partition("%")[0] for path in scripts]
+    assert sizes == ["2", "2", "1"]
+
+
+def test_what_waits_can_be_cancelled(fake: FakeSlurm) -> None:
+    request = fake.request()
+    executor = fake.executor()
+    fake.answer("sbatch", err=QOS_LIMIT, code=1)
+    executor.submit([request])
+    executor.cancel([request])
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.elapsed) == (AttemptState.LOST, 0)
+    fake.turn(60)
+    executor.poll([request])
+    assert len(fake.calls("sbatch")) == 1
+
+
+def test_an_intent_that_never_reached_sbatch_is_absent_at_once(fake: FakeSlurm) -> None:
+    assert state_of(fake.executor().find([fake.request()])) == "absent"
+    assert not fake.calls("squeue")
+
+
+def test_after_a_crash_jobs_are_found_by_name(fake_without_accounting: FakeSlurm) -> None:
+    slurm = fake_without_accounting
+    requests = [slurm.request(), slurm.request()]
+    slurm.executor().submit(requests)
+    slurm.queue("100_0 RUNNING", "100_1 PENDING Resources")
+    found = slurm.executor().find(requests)
+    assert [(item.state.value, item.handle) for item in found] == [("running", "100_0"), ("queued", "100_1")]
+    assert found[1].reason == "Resources"
+
+
+def test_of_two_jobs_of_an_attempt_the_first_is_kept(fake: FakeSlurm) -> None:
+    request = fake.request()
+    executor = fake.executor()
+    executor.submit([request])
+    fake.queue("103_0 PENDING Resources", "101_0 RUNNING", "102_0 PENDING Resources")
+    assert executor.find([request])[0].handle == "101_0"
+    assert fake.calls("scancel") == ["102_0 103_0"]
+
+
+def test_an_enclosing_job_does_not_leak_into_ours(fake: FakeSlurm, monkeypatch: pytest.MonkeyPatch) -> None:
+    leaks = {"SLURM_JOB_ID": "5", "SLURM_CPU_BIND": "cores", "PMIX_RANK": "0", "SBATCH_TIMELIMIT": "1"}
+    own = {
+        "SLURM_CONF": "/etc/slurm.conf",
+        "SBATCH_ACCOUNT": "mine",
+        "SBATCH_QOS": "fast",
+        "MODULEPATH": "/m",
+    }
+    for name, value in {**leaks, **own}.items():
+        monkeypatch.setenv(name, value)
+    fake.executor(job=JobOptions(qos="slow")).submit([fake.request()])
+    seen = fake.environment("sbatch").splitlines()
+    assert not [line for line in seen if line.partition("=")[0] in leaks]
+    assert {"SLURM_CONF=/etc/slurm.conf", "SBATCH_ACCOUNT=mine", "MODULEPATH=/m"} <= set(seen)
+    assert "SBATCH_QOS=fast" not in seen  # it would outweigh what the campaign says
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing(fake: FakeSlurm) -> None:
+    fake.campaign.mkdir()
+    (fake.campaign / "batches").write_text("in the way")
+    [observation] = fake.executor().submit([fake.request()])
+    assert (observation.state, observation.elapsed) == (AttemptState.LOST, 0)
+    assert "batches" in observation.reason
+    assert not fake.calls("sbatch")
