@@ -13,7 +13,7 @@ _COMPONENTS: tuple[Callable[[np.random.Generator, int], Floats], ...] = (
     lambda rng, size: rng.normal(0.0, 1 / 3, size),
     lambda rng, size: rng.uniform(-1.0, 1.0, size),
     lambda rng, size: (rng.exponential(1.0, size) - 1.0) / 3,
-    lambda rng, size: (rng.poisson(4.0, size) - 4.0) / 6,
+    lambda rng, size: (rng.poisson(4.0, size) - 4.0 + rng.uniform(-0.5, 0.5, size)) / 6,
 )
 
 
@@ -21,8 +21,9 @@ def mixed(percent: float, shape: tuple[int, ...], rng: np.random.Generator) -> F
     """Return factors within 1 ± percent/100, to multiply noise-free values with.
 
     Each value has noise of one component, drawn with equal probability: Gaussian, uniform, exponential or
-    Poisson. All are centred (mean factor 1) and scaled so that the bound clips less than 2 % of any of them;
-    the latter two are skewed towards slow runs.
+    Poisson (spread within its steps: no two runs take exactly the same time). All are centred (mean factor 1)
+    and scaled so that the bound clips less than 2 % of any of them; the latter two are skewed towards slow
+    runs.
     """
     size = int(np.prod(shape))
     draws = np.stack([component(rng, size) for component in _COMPONENTS])

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import multiprocessing
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +17,7 @@ from orchestrator.evaluation.bench import Bench, Listed
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, STANDARD, Contender, contenders
 from orchestrator.evaluation.functions import Function, draw, read
 from orchestrator.evaluation.noise import mixed
+from orchestrator.evaluation.parallel import in_parallel
 from orchestrator.evaluation.rows import Row, rows
 from orchestrator.evaluation.trial import Outcome, run_trial
 from orchestrator.types import Parameter, Point
@@ -35,9 +32,6 @@ SERIES: tuple[tuple[Parameter, int], ...] = (
     (Parameter("d", (10, 12, 14, 16, 18)), 20),
 )
 """Parameters, each with its value at P₊, one step beyond. The first is the number of processes."""
-
-Task = TypeVar("Task")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,24 +134,6 @@ def synthetic_outcomes(
     known: list[Function | None] = [None] * functions if functions_file is None else [*read(functions_file)]
     tasks = [(setting, index, function) for index, function in enumerate(known[:functions])]
     return [outcome for part in in_parallel(_try_function, tasks, workers) for outcome in part]
-
-
-def in_parallel(
-    work: Callable[[Task], Result], tasks: Sequence[Task], workers: int | None
-) -> Iterator[Result]:
-    """Map over tasks in processes, one thread each; results in the order of tasks."""
-    count = min(workers or os.cpu_count() or 1, len(tasks))
-    if count <= 1:
-        yield from map(work, tasks)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, context, initializer=_one_thread) as pool:
-        yield from pool.map(work, tasks, chunksize=max(1, len(tasks) // (8 * count)))
-
-
-def _one_thread() -> None:
-    # Matrices are small and every core has a process already. Comes with scikit-learn; has no type stubs.
-    importlib.import_module("threadpoolctl").threadpool_limits(1)
 
 
 def synthetic_bench(function: Function, parameters: int, noise: float, rng: np.random.Generator) -> Bench:

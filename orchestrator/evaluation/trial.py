@@ -11,8 +11,8 @@ from orchestrator import cost
 from orchestrator.errors import ModelError
 from orchestrator.evaluation.bench import Bench
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, Contender
-from orchestrator.models.base import Model, Modeler
 from orchestrator.measured import ELAPSED
+from orchestrator.models.base import Model, Modeler
 from orchestrator.strategies.base import Choice, View
 from orchestrator.types import Point
 

@@ -1,0 +1,34 @@
+"""Map over processes, one thread each."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def in_parallel(
+    work: Callable[[Task], Result], tasks: Sequence[Task], workers: int | None
+) -> Iterator[Result]:
+    """Map ``work``, a function of a module, over tasks; results in the order of tasks.
+
+    ``workers`` processes, as many as there are cores unless given; one means this process.
+    """
+    count = min(workers or os.cpu_count() or 1, len(tasks))
+    if count <= 1:
+        yield from map(work, tasks)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(count, context, initializer=_one_thread) as pool:
+        yield from pool.map(work, tasks, chunksize=max(1, len(tasks) // (8 * count)))
+
+
+def _one_thread() -> None:
+    # Matrices are small and every core has a process already. Comes with scikit-learn; has no type stubs.
+    importlib.import_module("threadpoolctl").threadpool_limits(1)

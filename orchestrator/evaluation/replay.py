@@ -1,0 +1,240 @@
+"""Comparison of strategies on measured data (Ritter et al., section V)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from orchestrator import expressions, registry
+from orchestrator.errors import CampaignError
+from orchestrator.evaluation.bench import Bench, Listed
+from orchestrator.evaluation.contenders import REPLAYED, Contender, contenders
+from orchestrator.evaluation.parallel import in_parallel
+from orchestrator.evaluation.rows import Row, rows
+from orchestrator.evaluation.trial import Outcome, run_trial
+from orchestrator.types import Measurement, Measurements, Parameter, Point, Value
+
+RELEVANT_SHARE = 0.01  # of the run at P₊; smaller kernels are noise (section V-A)
+ROOTS = ("main", "main()")  # call paths that are the whole run
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all campaigns of a replay share; travels to the worker processes."""
+
+    contenders: tuple[Contender, ...]
+    budgets: tuple[float, ...]
+    repetitions: int
+    batch_size: int
+    seed: int
+    model: str
+    model_options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def evaluate_replay(
+    measurements: Measurements,
+    *,
+    processes: str,
+    holdout: Mapping[str, Value],
+    strategies: Sequence[str] = REPLAYED,
+    budgets: Sequence[float] = (10.0, 20.0, 50.0, 100.0),
+    repetitions: int | None = None,
+    tolerance: float = 10.0,
+    together: bool = False,
+    inside: bool = False,
+    metric: str = "time",
+    batch_size: int = 1,
+    seed: int = 0,
+    model: str = "pmnf",
+    model_options: Mapping[str, Any] | None = None,
+    workers: int | None = None,
+) -> list[Row]:
+    """Compare strategies on measured data; see `replay_outcomes`. A ``Row``'s functions are call paths."""
+    outcomes = replay_outcomes(
+        measurements,
+        processes=processes,
+        holdout=holdout,
+        strategies=strategies,
+        budgets=budgets,
+        repetitions=repetitions,
+        together=together,
+        inside=inside,
+        metric=metric,
+        batch_size=batch_size,
+        seed=seed,
+        model=model,
+        model_options=model_options,
+        workers=workers,
+    )
+    return rows(outcomes, tolerance)
+
+
+def replay_outcomes(
+    measurements: Measurements,
+    *,
+    processes: str,
+    holdout: Mapping[str, Value],
+    strategies: Sequence[str],
+    budgets: Sequence[float],
+    repetitions: int | None = None,
+    together: bool = False,
+    inside: bool = False,
+    metric: str = "time",
+    batch_size: int = 1,
+    seed: int = 0,
+    model: str = "pmnf",
+    model_options: Mapping[str, Any] | None = None,
+    workers: int | None = None,
+) -> list[Outcome]:
+    """Let every contender choose among measured runs, and compare its models with the run held out.
+
+    Parameters
+    ----------
+    measurements
+        Every point with its repetitions.
+    processes
+        Expression in the parameters: cores that a run occupies.
+    holdout
+        P₊: the mean of its repetitions is the truth, and it is never offered.
+    strategies
+        Labels of contenders.
+    budgets
+        In percent of the cost of everything that can be measured.
+    repetitions
+        Most repetitions of a point; as many as every point has unless given.
+    together
+        One campaign measures all call paths in every run and pays the whole run, as real ones do. Otherwise
+        each call path has a campaign of its own and pays its own time only, as in the paper.
+    inside
+        Offer only points that are below P₊ in every numeric parameter: makes an extrapolation of data of
+        which P₊ is a corner.
+    metric
+        Which metric to use.
+    batch_size, seed, model, model_options, workers
+        As in `synthetic_outcomes`.
+
+    Returns
+    -------
+    list of Outcome
+        One per contender, budget and call path that takes more than 1 % of the run at P₊.
+
+    Raises
+    ------
+    CampaignError
+        When the holdout was not measured, nothing remains to be offered, or an expression is malformed.
+    """
+    chosen = tuple(contenders(strategies))
+    whole = replay_bench(measurements, processes, holdout, inside=inside, metric=metric)
+    most = min(len(runs) for runs in whole.seconds.values())
+    limit = most if repetitions is None else min(repetitions, most)
+    setting = Setting(chosen, tuple(budgets), limit, batch_size, seed, model, dict(model_options or {}))
+    benches = [whole] if together else [_alone(whole, callpath) for callpath in whole.truth]
+    tasks = [(setting, bench) for bench in benches]
+    return [outcome for part in in_parallel(_try_bench, tasks, workers) for outcome in part]
+
+
+def replay_bench(
+    measurements: Measurements,
+    processes: str,
+    holdout: Mapping[str, Value],
+    *,
+    inside: bool = False,
+    metric: str = "time",
+) -> Bench:
+    """Turn measurements into a bench; see `replay_outcomes`."""
+    items = [item for item in measurements.items if item.metric == metric]
+    beyond = _held_out(measurements, items, holdout)
+    points = [point for point in measurements.points if point != beyond]
+    if inside:
+        points = [point for point in points if _below(point, beyond)]
+    seconds = _durations(items, points)
+    if len(seconds) < 2:
+        raise CampaignError(f"nothing to measure remains beside the holdout {beyond}: {len(seconds)} points")
+    cores = expressions.parse(processes, measurements.parameters)
+    truth = {item.callpath: float(np.mean(item.values[beyond])) for item in items if item.values.get(beyond)}
+    total = max((truth[root] for root in ROOTS if root in truth), default=sum(truth.values()))
+    return Bench(
+        _space(measurements.parameters, list(seconds)),
+        beyond,
+        {item.callpath: item.values for item in items},
+        seconds,
+        {point: cores.number(point.as_dict()) for point in seconds},
+        {callpath: time for callpath, time in truth.items() if time > RELEVANT_SHARE * total},
+    )
+
+
+def _held_out(
+    measurements: Measurements, items: Sequence[Measurement], holdout: Mapping[str, Value]
+) -> Point:
+    for point in measurements.points:
+        here = all(point[name] == holdout.get(name) for name in measurements.parameters)
+        if here and any(item.values.get(point) for item in items):
+            return point
+    known = "; ".join(
+        f"{name}: {', '.join(map(str, dict.fromkeys(point[name] for point in measurements.points)))}"
+        for name in measurements.parameters
+    )
+    wanted = ", ".join(f"{name}={value}" for name, value in holdout.items())
+    raise CampaignError(f"the holdout {wanted} is not among the measured points; measured are {known}")
+
+
+def _below(point: Point, beyond: Point) -> bool:
+    return all(isinstance(value, str) or value < beyond.number(name) for name, value in point.items)
+
+
+def _durations(items: Sequence[Measurement], points: Sequence[Point]) -> dict[Point, tuple[float, ...]]:
+    """Return the time of every run: that of the root call path where there is one, else the sum of all."""
+    counted = [item for item in items if item.callpath in ROOTS][:1] or items
+    durations: dict[Point, tuple[float, ...]] = {}
+    for point in points:
+        series = [item.values.get(point, ()) for item in counted]
+        if all(series):
+            durations[point] = tuple(map(sum, zip(*series, strict=False)))
+    return durations
+
+
+def _space(names: tuple[str, ...], points: Sequence[Point]) -> Listed:
+    parameters = []
+    for name in names:
+        values = dict.fromkeys(point[name] for point in points)
+        categorical = any(isinstance(value, str) for value in values)
+        ordered = tuple(values) if categorical else tuple(sorted(values, key=float))
+        parameters.append(Parameter(name, ordered, categorical))
+    place = {p.name: {value: index for index, value in enumerate(p.values)} for p in parameters}
+    ordered_points = sorted(points, key=lambda point: [place[name][point[name]] for name in names])
+    return Listed(tuple(parameters), tuple(ordered_points))
+
+
+def _alone(whole: Bench, callpath: str) -> Bench:
+    times = {p: runs for p, runs in whole.times[callpath].items() if p in whole.seconds and runs}
+    points = tuple(point for point in whole.space.points if point in times)
+    return Bench(
+        Listed(whole.space.parameters, points),
+        whole.evaluation_point,
+        {callpath: times},
+        times,
+        whole.cores,
+        {callpath: whole.truth[callpath]},
+    )
+
+
+def _try_bench(task: tuple[Setting, Bench]) -> list[Outcome]:
+    setting, bench = task
+    model = registry.load("model", setting.model)(**setting.model_options)
+    outcomes = []
+    for contender in setting.contenders:
+        for budget in (100.0,) if contender.whole else setting.budgets:
+            outcomes += run_trial(
+                bench,
+                contender,
+                model,
+                budget_percent=budget,
+                full_cost=bench.full_cost(setting.repetitions),
+                batch_size=setting.batch_size,
+                maximum_repetitions=setting.repetitions,
+                seed=(setting.seed,),
+            )
+    return outcomes

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from orchestrator.evaluation.noise import mixed
+
+
+def test_noise_is_bounded_centred_and_takes_the_shape() -> None:
+    factors = mixed(5.0, (1000, 40), np.random.default_rng(1))
+
+    assert factors.shape == (1000, 40)
+    assert factors.min() >= 0.95
+    assert factors.max() <= 1.05
+    assert factors.mean() == pytest.approx(1.0, abs=5e-4)
+    assert factors.std() == pytest.approx(0.02, abs=0.003)
+
+
+def test_noise_is_neither_normal_nor_symmetric() -> None:
+    factors = mixed(10.0, (20_000,), np.random.default_rng(2))
+
+    assert stats.skew(factors) > 0.1  # slow runs stand out more than fast ones
+    assert stats.normaltest(factors).pvalue < 1e-6
+
+
+def test_no_noise_is_exactly_one() -> None:
+    assert (mixed(0.0, (3, 3), np.random.default_rng(0)) == 1.0).all()
