@@ -150,7 +150,9 @@ def _simulated(campaign: Campaign) -> Problems:
     executor = campaign.executor
     if executor.name == "simulated" and bool(executor.truth) == (executor.dataset is not None):
         yield Problem(
-            ("executor",), "the simulated executor needs either truth or a dataset; give one of them"
+            ("executor",),
+            "the simulated executor needs either truth or a dataset, for what runs would yield; give one: "
+            "executor.truth (--truth 'main=EXPRESSION') or executor.dataset (--dataset FILE)",
         )
 
 

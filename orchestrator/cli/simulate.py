@@ -7,7 +7,9 @@ launched and no time passes.
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.cli import common
@@ -24,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CALLPATH=EXPRESSION",
         action="append",
         default=[],
-        help="seconds of a call path in terms of the parameters, e.g. 'main=1e-6*n*log2(p)' (repeatable)",
+        help="seconds of a call path in terms of the parameters, e.g. 'main=1e-6*n*log2(p)' (repeatable); "
+        "like --dataset, instead of what the campaign file says",
     )
     parser.add_argument(
         "--noise", type=float, metavar="PERCENT", help="multiplicative noise of stated functions"
@@ -48,16 +51,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _overrides(arguments: argparse.Namespace) -> list[str]:
     overrides = ["executor.name=simulated"]
-    if arguments.dataset is not None:
-        overrides.append(f"executor.dataset={arguments.dataset.resolve()}")
-    for item in arguments.truth:
-        callpath, equals, expression = item.partition("=")
-        if not equals:
-            raise CampaignError(f"--truth {item!r}: write CALLPATH=EXPRESSION")
-        overrides.append(f"executor.truth.{callpath}={expression}")
+    if arguments.dataset is not None or arguments.truth:  # instead of what the campaign file says
+        dataset = "null" if arguments.dataset is None else json.dumps(str(arguments.dataset.resolve()))
+        overrides += [f"executor.truth={json.dumps(_truth(arguments.truth))}", f"executor.dataset={dataset}"]
     options = (
         ("noise", arguments.noise),
         ("failure_rate", arguments.failure_rate),
         ("queue_delay", arguments.queue_delay),
     )
     return overrides + [f"executor.{key}={value}" for key, value in options if value is not None]
+
+
+def _truth(texts: Sequence[str]) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    for text, (callpath, equals, expression) in zip(texts, pairs, strict=True):
+        if not (callpath and equals and expression.strip()):
+            raise CampaignError(f"--truth {text!r}: write CALLPATH=EXPRESSION")
+    return {callpath.strip(): expression.strip() for callpath, _, expression in pairs}

@@ -83,7 +83,7 @@ def run(*arguments: str | Path) -> Result:
 
 
 def start(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
-    """Start a command in a process of its own; output and errors are pipes unless ``options`` say otherwise."""
+    """Start a command in a process of its own, with pipes unless ``options`` say otherwise."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     command = [*COMMAND, *map(str, arguments)]
