@@ -1,0 +1,159 @@
+"""Rehearsals: stated functions and replayed measurements, the same for the same seed."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import LOCAL, run, tree, write_campaign
+
+# Two parameters, three repetitions; the times are 0.5 + 0.01 * n * log2(p), some with noise.
+DATASET = """\
+PARAMETER p
+PARAMETER n
+POINTS (2 10) (4 10) (8 10) (16 10) (2 20) (4 20) (8 20) (16 20) (2 40) (4 40) (8 40) (16 40)
+REGION main
+METRIC time
+DATA 0.60 0.61 0.60
+DATA 0.70 0.71 0.70
+DATA 0.80 0.79 0.80
+DATA 0.90 0.91 0.89
+DATA 0.70 0.69 0.70
+DATA 0.90 0.90 0.91
+DATA 1.10 1.10 1.09
+DATA 1.30 1.31 1.30
+DATA 0.90 0.91 0.90
+DATA 1.30 1.30 1.29
+DATA 1.70 1.71 1.70
+DATA 2.10 2.09 2.10
+"""
+
+CAMPAIGN = """\
+name: replay
+application: minife
+executable: ${NO_SUCH_PROGRAM}
+parameters: {p: [2, 4, 8, 16], n: [10, 20, 40]}
+evaluation_point: {p: 32, n: 80}
+measure: {time_limit: 10 s, repetitions: {initial: 2, maximum: 3}}
+strategy: {name: cpf, batch_size: 2}
+stop: {budget: 1 core-hour, patience: 2}
+seed: 5
+"""
+
+TRUTH = ("--truth", "main=0.5 + 0.01 * n * log2(p)", "--truth", "main->solve=1e-3*n")
+
+
+@pytest.fixture(autouse=True)
+def files() -> None:
+    write_campaign(Path.cwd(), CAMPAIGN, None)
+    Path("data.txt").write_text(DATASET)
+
+
+def without_identity(document: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in document.items() if key != "id"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        (*TRUTH, "--noise", "3", "--failure-rate", "0.2", "--queue-delay", "5 min"),
+        ("--dataset", "data.txt", "--failure-rate", "0.1"),
+    ],
+)
+def test_a_rehearsal_is_determined_by_its_seed(source: tuple[str, ...]) -> None:
+    first = run("simulate", "campaign.yaml", *source, "--json")
+    again = run("simulate", "campaign.yaml", *source, "--json")
+    other = run("simulate", "campaign.yaml", *source, "--set", "seed=6", "--json")
+    assert first.code == again.code == other.code == 0, first.err
+    assert without_identity(first.document) == without_identity(again.document)
+    assert without_identity(first.document) != without_identity(other.document)
+    assert first.err == again.err
+
+
+def test_stated_functions_are_found_again() -> None:
+    status = run("simulate", "campaign.yaml", *TRUTH, "--json").document
+    models = {item["callpath"]: item for item in status["models"]}
+    assert models["main"]["predictions"][0]["value"] == pytest.approx(0.5 + 0.01 * 80 * 5, rel=0.01)
+    assert models["main->solve"]["predictions"][0]["value"] == pytest.approx(0.08, rel=0.01)
+    assert status["state"] == "stopped"
+
+
+def test_replayed_measurements_are_those_of_the_file() -> None:
+    result = run("simulate", "campaign.yaml", "--dataset", "data.txt", "--directory", "kept", "--json")
+    assert result.code == 0, result.err
+    written = run("export", "kept", "--format", "csv").out.splitlines()
+    values = {float(line.rsplit(",", 1)[1]) for line in written[1:] if ",main," in f",{line}"}
+    assert values
+    assert values <= {
+        float(word) for line in DATASET.splitlines() if "DATA" in line for word in line.split()[1:]
+    }
+
+
+def test_without_a_directory_nothing_is_left_behind() -> None:
+    before = tree(Path.cwd())
+    assert run("simulate", "campaign.yaml", *TRUTH).code == 0
+    assert tree(Path.cwd()) == before
+
+
+def test_a_kept_rehearsal_is_a_campaign_directory_like_any_other() -> None:
+    status = run("simulate", "campaign.yaml", *TRUTH, "--directory", "kept", "--json").document
+    assert run("status", "kept", "--json").document == status
+    assert run("model", "kept").code == 0
+
+
+@pytest.mark.parametrize("stated", ["truth: {main: 7 * n}", "dataset: other.txt"])
+@pytest.mark.parametrize(
+    "source", [("--truth", "main=0.5", "--truth", "a.b(int)=0.5"), ("--dataset", "data.txt")]
+)
+def test_the_command_line_replaces_what_the_file_says(stated: str, source: tuple[str, ...]) -> None:
+    Path("other.txt").write_text(DATASET.replace("DATA 0", "DATA 5"))
+    write_campaign(Path.cwd(), CAMPAIGN + f"executor: {{name: simulated, {stated}}}\n", None)
+    written = run("simulate", "campaign.yaml", *source, "--directory", "kept", "--json")
+    assert written.code == 0, written.err
+    models = {item["callpath"]: item for item in written.document["models"]}
+    assert models["main"]["predictions"][0]["value"] < 6
+    assert ("a.b(int)" in models) == ("--truth" in source)
+
+
+def test_a_campaign_of_another_executor_is_rehearsed_without_its_program() -> None:
+    write_campaign(Path.cwd(), LOCAL.replace("./program.sh", "./missing"), None)
+    result = run("simulate", "campaign.yaml", "--truth", "main=n+0.5", "--json")
+    assert result.code == 0, result.err
+    assert result.document["runs"]["measured"] == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "mistake"),
+    [
+        ((), "--truth"),
+        (("--truth", "main"), "CALLPATH=EXPRESSION"),
+        (("--truth", "main=q*2"), "q"),
+        (("--truth", "main=__import__('os')"), "main"),
+        (("--dataset", "missing.txt"), "missing.txt"),
+        (("--truth", "main=n", "--dataset", "data.txt"), "dataset"),
+        (("--truth", "main=n", "--failure-rate", "1"), "failure_rate"),
+        (("--truth", "main=n", "--queue-delay", "soon"), "soon"),
+        (("--truth", "main=n", "--noise", "-1"), "noise"),
+        (
+            (
+                "--truth",
+                "main=-n",
+            ),
+            "main",
+        ),
+    ],
+)
+def test_a_rehearsal_that_is_impossible(options: tuple[str, ...], mistake: str) -> None:
+    result = run("simulate", "campaign.yaml", *options, "--directory", "kept")
+    assert result.code == 2, result.err
+    assert mistake in result.err
+    assert result.out == ""
+    assert "Traceback" not in result.err
+
+
+def test_a_data_set_that_lacks_a_point() -> None:
+    result = run(
+        "simulate", "campaign.yaml", "--dataset", "data.txt", "--set", "parameters.n.values=[10, 20, 30]"
+    )
+    assert result.code == 2
+    assert "n=30" in result.err
+    assert "restrict the parameters" in result.err
