@@ -193,7 +193,7 @@ def _run_to_json(run: Run) -> dict[str, Any]:
     return {"point": run.point.as_dict(), "kind": run.kind, "repetition": run.repetition}
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 18)
 def _run(items: tuple[tuple[str, Value], ...], kind: RunKind, repetition: int) -> Run:
     return Run(Point(items), kind, repetition)
 
