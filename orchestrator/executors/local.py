@@ -198,6 +198,8 @@ class LocalExecutor:
         if adopted:
             return adopted
         how = self._ends.get(request.name)
+        if how is not None and not request.directory.exists():
+            return _lost(request, None, f"its directory was deleted: {request.directory}")
         if how is not None and attempt.claim(request.directory, "controller: it ended before it began"):
             return _lost(request, 0.0, f"it never began: {how}; see {request.directory / 'stderr'}")
         if (request.directory / attempt.CLAIM).exists():  # claimed since we looked

@@ -17,6 +17,7 @@ TERM_GRACE = 3.0  # seconds from SIGTERM to SIGKILL
 KILL_WAIT = 4.0  # seconds to wait for processes to die of SIGKILL
 
 _AFTERMATH = 0.05  # seconds after a failure in which a signal to this process counts as its cause
+_LONGEST_SLEEP = 86400.0  # seconds; the system call's number of them is finite
 _CANCEL = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP)
 _WATCHED = (_signal.SIGCHLD, *_CANCEL)
 _GONE = (FileNotFoundError, ProcessLookupError)  # what reading /proc/PID says of a process that ended
@@ -133,7 +134,7 @@ def wait_for(pid: int, deadline: float, ended: dict[int, int]) -> str:
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             return "deadline"
-        signal = _signal.sigtimedwait(_WATCHED, remaining)
+        signal = _signal.sigtimedwait(_WATCHED, min(remaining, _LONGEST_SLEEP))
         if signal is not None and signal.si_signo in _CANCEL:
             return "cancelled"
 

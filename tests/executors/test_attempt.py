@@ -217,6 +217,10 @@ def test_at_the_limit_everything_ends_within_what_is_reserved(prepared: Prepared
     assert charged(record) <= request.limit + attempt.OVERRUN
 
 
+def test_a_limit_may_be_longer_than_any_timer(prepared: Prepared) -> None:
+    assert execute(prepared(limit=1e100)).exit_code == 0
+
+
 def test_a_program_may_clean_up_at_the_limit(prepared: Prepared) -> None:
     request = prepared("trap 'sleep 0.1; echo clean; exit 9' TERM\nwhile :; do sleep 0.02; done\n", limit=0.3)
     record = execute(request)
@@ -288,6 +292,7 @@ def test_if_the_worker_is_stopped_the_guard_keeps_the_limit(prepared: Prepared) 
         os.kill(owners(request)[1], signal.SIGSTOP)
         assert process.wait(60) == attempt.DONE
     record = files.read_record(request.directory)
+    assert record is not None and record.timed_out
     assert request.limit <= charged(record) <= request.limit + attempt.OVERRUN
     assert not processes_of(request.directory)
 

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -264,6 +265,23 @@ def test_claimed_but_killed_before_the_record_costs_nothing(prepared: Prepared) 
     observation = one(LocalExecutor(slots=1), request)
     assert observation.state is AttemptState.LOST
     assert observation.elapsed == 0
+
+
+def test_an_attempt_whose_directory_is_deleted_is_charged_what_was_reserved(
+    machine: ExecutorUnderTest,
+) -> None:
+    request = machine.request(UNTIL_GO)
+    executor = LocalExecutor(slots=1)
+    executor.submit([request])
+    wait_for_file(request.directory / "stdout")
+    pids = owners(request)
+    shutil.rmtree(request.directory)
+    for pid in (*pids, *processes_of(request.directory)):
+        processes.kill(pid, signal.SIGKILL)
+    observation = watch(executor, [request])[request.attempt]
+    assert observation.state is AttemptState.LOST
+    assert observation.elapsed is None
+    assert not request.directory.exists()
 
 
 def test_an_attempt_about_to_claim_is_not_absent(prepared: Prepared) -> None:
