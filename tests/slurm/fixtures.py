@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,11 +33,11 @@ def slurm_cluster_without_accounting() -> Iterator[SlurmCluster]:
     yield from _cluster(accounting=False)
 
 
-def settings(partition: str = "debug", **changes: float) -> SlurmSettings:
+def settings(partition: str = "debug", **changes: Any) -> SlurmSettings:
     """Return settings for a cluster whose files are local and whose daemons are idle."""
-    patience = {"poll_interval": 0.4, "submission_grace": 3.0, "file_grace": 0.5, "accounting_grace": 10.0}
-    return SlurmSettings(JobOptions(partition=partition), **{**patience, **changes})
+    patience = {"poll_interval": 0.2, "submission_grace": 3.0, "file_grace": 0.5, "accounting_grace": 10.0}
+    return SlurmSettings(**{"job": JobOptions(partition=partition), **patience, **changes})
 
 
-def executor(directory: Path, partition: str = "debug", **changes: float) -> SlurmExecutor:
+def executor(directory: Path, partition: str = "debug", **changes: Any) -> SlurmExecutor:
     return SlurmExecutor(directory, settings(partition, **changes), np.random.default_rng(0))
