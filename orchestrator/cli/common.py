@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from orchestrator import campaign
 from orchestrator.campaign import Campaign
 from orchestrator.errors import CampaignError
 from orchestrator.templates import data_directory
-from orchestrator.types import Parameter, Point, Value
+from orchestrator.types import Measurements, Parameter, Point, Value
 
 
 def add_campaign(parser: argparse.ArgumentParser, optional: bool = False) -> None:
@@ -97,17 +98,36 @@ def interruptible() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def parse_point(text: str, parameters: tuple[str, ...]) -> Point:
-    """Read ``p=1024,s=35``; raise ``CampaignError`` unless it names every parameter once."""
+def parse_point(text: str, known: Measurements) -> Point:
+    """Read ``p=1024,s=35``.
+
+    Raises
+    ------
+    CampaignError
+        Unless it gives every parameter of the measurements once, a number or a measured category each.
+    """
+    names = known.parameters
     values: dict[str, Value] = {}
     for item in text.split(","):
         name, equals, value = (part.strip() for part in item.partition("="))
-        if not equals or name not in parameters or name in values:
-            raise CampaignError(f"point {text!r}: give each of {', '.join(parameters)} once, like p=64,s=20")
-        values[name] = parse_value(value)
-    if missing := [name for name in parameters if name not in values]:
+        if not equals or name not in names or name in values:
+            raise CampaignError(f"point {text!r}: give each of {', '.join(names)} once, like p=64,s=20")
+        values[name] = _coordinate(value, name, known)
+    if missing := [name for name in names if name not in values]:
         raise CampaignError(f"point {text!r} lacks {', '.join(missing)}")
-    return Point.of({name: values[name] for name in parameters})
+    return Point.of({name: values[name] for name in names})
+
+
+def _coordinate(text: str, name: str, known: Measurements) -> Value:
+    categories = list(dict.fromkeys(v for point in known.points if isinstance(v := point[name], str)))
+    if categories:
+        if text not in categories:
+            raise CampaignError(f"{name}={text}: models exist only for {', '.join(categories)}")
+        return text
+    value = parse_value(text)
+    if isinstance(value, str) or not math.isfinite(value):
+        raise CampaignError(f"{name}={text}: {name} is a number, so write one")
+    return value
 
 
 def parse_value(text: str) -> Value:

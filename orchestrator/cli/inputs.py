@@ -28,6 +28,12 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         default="mean",
         help="how the ranks of a CUBE profile become one value (default mean)",
     )
+    parser.add_argument(
+        "--parameters",
+        metavar="NAMES",
+        type=lambda text: [name.strip() for name in text.split(",")],
+        help="columns of tables that are parameters, where the header does not tell: p,s",
+    )
     parser.add_argument("--inclusive", action="store_true", help="inclusive values of CUBE profiles")
 
 
@@ -44,7 +50,12 @@ def read(arguments: argparse.Namespace) -> Measurements:
     paths: list[Path] = arguments.inputs
     campaigns = [path for path in paths if path.is_dir() and session.holds_campaign(path)]
     if not campaigns:
-        return load(paths, aggregate=arguments.aggregate, inclusive=arguments.inclusive)
+        return load(
+            paths,
+            parameters=arguments.parameters,
+            aggregate=arguments.aggregate,
+            inclusive=arguments.inclusive,
+        )
     if len(paths) > 1:
         raise CampaignError(
             f"{campaigns[0]} is a campaign directory: give it alone, or export campaigns to files "

@@ -9,8 +9,8 @@ from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError
 from orchestrator.models.base import Model
 from orchestrator.report import status
-from orchestrator.report.models_document import describe
-from orchestrator.report.status import models_table
+from orchestrator.report.models_document import describe, label
+from orchestrator.report.status import interval, models_table
 from orchestrator.types import Measurements
 
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     known = inputs.read(arguments)
-    points = [common.parse_point(text, known.parameters) for text in arguments.predict]
+    points = [common.parse_point(text, known) for text in arguments.predict]
     chosen = _select(known, arguments.metric, arguments.callpath)
     models: tuple[Model, ...] = registry.load("model", arguments.modeler)()(chosen)
     described = [describe(model, points) for model in models]
@@ -45,14 +45,11 @@ def run(arguments: argparse.Namespace) -> int:
     for item in described:
         for prediction in item["predictions"][1:]:
             where = ", ".join(f"{name}={value}" for name, value in prediction["point"].items())
-            console.print(
-                f"{item['callpath']} {item['metric']} at {where}: {prediction['value']:.4g} "
-                f"[{prediction['low']:.4g}, {prediction['high']:.4g}]",
-                markup=False,
-            )
+            text = f"{label(item)} {item['metric']} at {where}: {interval(prediction)}"
+            console.print(text, markup=False)
     for item in described:
         for note in item["notes"]:
-            console.print(f"note: {item['callpath']} {item['metric']}: {note}", markup=False, style="dim")
+            console.print(f"note: {label(item)} {item['metric']}: {note}", markup=False, style="dim")
     return 0
 
 

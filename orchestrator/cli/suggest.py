@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     known = inputs.read(arguments)
     question = Question(
-        evaluation_point=common.parse_point(arguments.at, known.parameters),
+        evaluation_point=common.parse_point(arguments.at, known),
         processes=arguments.processes,
         budget=_budget(arguments.budget),
         values=_values(arguments.values, known.parameters),

@@ -137,8 +137,8 @@ def _layout(names: list[str], where: str, parameters: Sequence[str] | None) -> _
         raise ReadError(f"{where}: a column 'metric' needs a column 'value'")
     if parameters is None and "callpath" not in columns:
         raise ReadError(
-            f"{where}: which columns are parameters, which metrics? Name the parameters, or add a column "
-            "'callpath' between them, or use the columns callpath, metric, value"
+            f"{where}: which columns are parameters? Name the parameters (--parameters p,s), or "
+            "add a column 'callpath' between them, or use the columns callpath, metric, value"
         )
     if parameters is None:
         parameters = [name for name in free if columns[name] < columns["callpath"]]

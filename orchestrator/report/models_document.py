@@ -30,12 +30,24 @@ def describe(model: Model, points: Sequence[Point]) -> dict[str, Any]:
     return {
         "callpath": model.callpath,
         "metric": model.metric,
+        "category": category(model),
         "expression": model.expression,
         "terms": model.terms,
         "smape": number(model.smape),
         "notes": list(model.notes),
         "predictions": predictions,
     }
+
+
+def category(model: Model) -> dict[str, str]:
+    """Return the values of categorical parameters for which a model holds; empty where it holds for all."""
+    return dict(getattr(model, "category", ()))  # not every family of models has categories
+
+
+def label(described: dict[str, Any]) -> str:
+    """Return what names a described model among others: ``main->solve [solver=cg]``."""
+    chosen = ", ".join(f"{name}={value}" for name, value in described.get("category", {}).items())
+    return f"{described['callpath']} [{chosen}]" if chosen else str(described["callpath"])
 
 
 def number(value: float) -> float | None:
@@ -51,7 +63,7 @@ def validation(state: State, models: Sequence[Model]) -> list[dict[str, Any]]:
     rows = []
     for model in models:
         measured = state.runs[run].samples.get(model.metric, {}).get(model.callpath)
-        if measured is None:
+        if measured is None or any(str(run.point[name]) != text for name, text in category(model).items()):
             continue
         predicted = model.predict([run.point])
         value = float(predicted.value[0])

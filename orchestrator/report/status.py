@@ -14,7 +14,7 @@ from rich.text import Text
 
 from orchestrator.cost import core_hours
 from orchestrator.models.base import Model
-from orchestrator.report.models_document import describe, validation
+from orchestrator.report.models_document import describe, label, validation
 from orchestrator.state import RunStatus, State
 from orchestrator.types import Measurements, Point
 
@@ -146,9 +146,9 @@ def models_table(models: Sequence[dict[str, Any]]) -> Table:
     if where is not None:
         table.add_column(f"at {where}", justify="right")
     for model in models:
-        row = [model["callpath"], model["metric"], model["expression"], _figure(model["smape"], "{:.2f}")]
+        row = [label(model), model["metric"], model["expression"], _figure(model["smape"], "{:.2f}")]
         if where is not None:
-            row.append(_interval(model["predictions"][0]) if model["predictions"] else "")
+            row.append(interval(model["predictions"][0]) if model["predictions"] else "")
         table.add_row(*map(Text, row))
     return table
 
@@ -170,13 +170,16 @@ def validation_table(rows: Sequence[dict[str, Any]]) -> Table:
             Text(row["callpath"]),
             row["metric"],
             _figure(row["measured"]),
-            _interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
+            interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
             _figure(row["error_percent"], "{:+.1f}"),
         )
     return table
 
 
-def _interval(prediction: dict[str, Any]) -> str:
+def interval(prediction: dict[str, Any]) -> str:
+    """Return a predicted value and its interval as text; a dash where the model says nothing."""
+    if prediction["value"] is None:
+        return "-"
     low, high = _figure(prediction["low"]), _figure(prediction["high"])
     return f"{_figure(prediction['value'])} [{low}, {high}]"
 

@@ -1,0 +1,216 @@
+"""Models of measurements in every format that ``model`` reads, with predictions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import LOCAL, SIMULATED, Result, run, start, write_campaign
+from tests.readers.cubex_files import Cubex, Node, Stored
+
+SIZES = (4, 8, 16, 32, 64)
+
+
+def seconds(n: float) -> float:
+    """The truth in every file."""
+    return 0.5 + 0.25 * n
+
+
+def text(folder: Path) -> list[Path]:
+    points = " ".join(f"({n})" for n in SIZES)
+    data = "".join(f"DATA {seconds(n)} {seconds(n)}\n" for n in SIZES)
+    path = folder / "measured.txt"
+    path.write_text(f"PARAMETER n\nPOINTS {points}\nREGION main\nMETRIC time\n{data}")
+    return [path]
+
+
+def json_lines(folder: Path) -> list[Path]:
+    path = folder / "measured.jsonl"
+    rows = [
+        {"params": {"n": n}, "callpath": "main", "metric": "time", "value": [seconds(n)] * 2} for n in SIZES
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return [path]
+
+
+def csv(folder: Path) -> list[Path]:
+    path = folder / "measured.csv"
+    rows = [f"{n},main,time,{repetition},{seconds(n)}" for n in SIZES for repetition in (1, 2)]
+    path.write_text("n,callpath,metric,repetition,value\n" + "\n".join(rows) + "\n")
+    return [path]
+
+
+def several_files(folder: Path) -> list[Path]:
+    (path,) = csv(folder)
+    header, *rows = path.read_text().splitlines()
+    parts = [folder / "a.csv", folder / "b.csv"]
+    for part, half in zip(parts, (rows[::2], rows[1::2]), strict=True):
+        part.write_text("\n".join([header, *half]) + "\n")
+    return parts
+
+
+def cube(folder: Path) -> list[Path]:
+    for n in SIZES:
+        for repetition in (1, 2):
+            profile = folder / "profiles" / f"app.n{n}.r{repetition}" / "profile.cubex"
+            profile.parent.mkdir(parents=True)
+            stored = Stored("time", {0: [seconds(n), seconds(n)]}, "INCLUSIVE", "DOUBLE", "sec")
+            profile.write_bytes(Cubex([Node("main")], [stored], threads=(1, 1)).content())
+    return [folder / "profiles"]
+
+
+FORMATS: tuple[Callable[[Path], list[Path]], ...] = (text, json_lines, csv, several_files, cube)
+
+
+@pytest.mark.parametrize("write", FORMATS)
+def test_a_model_of_every_format(write: Callable[[Path], list[Path]]) -> None:
+    result = run("model", *write(Path.cwd()), "--predict", "n=1024", "--predict", "n=128", "--json")
+    assert result.code == 0, result.err
+    (model,) = result.document["models"]
+    assert set(model) >= {"callpath", "metric", "expression", "terms", "smape", "predictions"}
+    assert (model["callpath"], model["metric"]) == ("main", "time")
+    assert "n" in model["expression"]
+    assert [set(term) for term in model["terms"]] == [{"coefficient", "factors"}] * len(model["terms"])
+    assert model["smape"] < 0.1
+    far, near = model["predictions"]
+    assert far["point"] == {"n": 1024}
+    for prediction in (far, near):
+        truth = seconds(prediction["point"]["n"])
+        assert prediction["value"] == pytest.approx(truth, rel=0.01)
+        assert prediction["low"] <= prediction["value"] <= prediction["high"]
+
+
+@pytest.mark.parametrize("write", FORMATS)
+def test_text_for_humans_shows_expression_and_predictions(write: Callable[[Path], list[Path]]) -> None:
+    result = run("model", *write(Path.cwd()), "--predict", "n=1024", "--predict", "n=128")
+    assert result.code == 0
+    assert "P(n=1024)" in result.out
+    assert "n=128" in result.out
+    assert "256.5" in result.out
+    assert "32.5" in result.out
+
+
+def test_a_campaign_directory_gives_the_models_of_its_status() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    status = run("run", "campaign.yaml", "--json").document
+    models = run("model", "rehearsal", "--predict", "p=216,s=35", "--json").document["models"]
+    assert models == status["models"]
+
+
+def test_what_a_campaign_exports_is_modelled_alike(tmp_path: Path) -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    run("run", "campaign.yaml")
+    expected = run("model", "rehearsal", "--json").document
+    for form in ("extrap-jsonl", "csv"):
+        path = tmp_path / form
+        assert run("export", "rehearsal", "--format", form, "--output", path).code == 0
+        assert path.read_text() == run("export", "rehearsal", "--format", form).out
+        assert run("model", path, "--json").document == expected
+
+
+def test_metrics_and_call_paths_are_selected() -> None:
+    path = Path("measured.csv")
+    rows = [
+        f"{n},{where},{what},{n}"
+        for n in SIZES
+        for where in ("main", "main->solve")
+        for what in ("time", "bytes")
+    ]
+    path.write_text("n,callpath,metric,value\n" + "\n".join(rows) + "\n")
+    every = run("model", path, "--json").document["models"]
+    assert len(every) == 4
+    chosen = run("model", path, "--metric", "bytes", "--callpath", "solve", "--json").document["models"]
+    assert [(item["callpath"], item["metric"]) for item in chosen] == [("main->solve", "bytes")]
+    nothing = run("model", path, "--metric", "visits", "--json")
+    assert nothing.code == 2
+    assert "bytes" in nothing.err
+
+
+def test_a_long_list_of_models_ends_quietly_with_its_reader() -> None:
+    rows = [f"{n},region{number},{n}" for n in SIZES for number in range(300)]
+    Path("measured.csv").write_text("n,callpath,value\n" + "\n".join(rows) + "\n")
+    process = start("model", "measured.csv")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=60) == 0
+
+
+def refused(*arguments: str) -> Result:
+    result = run("model", *arguments)
+    assert result.out == ""
+    assert "Traceback" not in result.err
+    return result
+
+
+@pytest.mark.parametrize("point", ["n", "n=", "n=1,n=2", "m=4", "n=4,m=4", ""])
+def test_a_point_that_does_not_fit(point: str) -> None:
+    csv(Path.cwd())
+    result = refused("measured.csv", "--predict", point)
+    assert result.code == 2
+    assert "n" in result.err
+
+
+@pytest.mark.parametrize("value", ["many", "nan", "inf"])
+def test_a_prediction_needs_a_number(value: str) -> None:
+    csv(Path.cwd())
+    result = refused("measured.csv", "--predict", f"n={value}")
+    assert result.code == 2
+    assert value in result.err
+
+
+def test_a_category_is_predicted_only_if_it_was_measured() -> None:
+    rows = [
+        f"{n},{solver},{seconds(n * factor)}" for n in SIZES for solver, factor in (("cg", 1), ("lu", 10))
+    ]
+    Path("measured.csv").write_text("n,solver,time\n" + "\n".join(rows) + "\n")
+    table = ("measured.csv", "--parameters", "n, solver")
+    known = run("model", *table, "--predict", "n=100,solver=lu", "--json")
+    assert known.code == 0, known.err
+    found = {item["category"]["solver"]: item["predictions"][0]["value"] for item in known.document["models"]}
+    assert found["cg"] is None
+    assert found["lu"] == pytest.approx(seconds(1000), rel=0.02)
+    text = run("model", *table, "--predict", "n=9,solver=lu", "--predict", "n=100,solver=lu").out
+    assert "[solver=lu]" in text
+    assert "[solver=cg] time at n=100, solver=lu: -\n" in text
+    result = refused(*table, "--predict", "n=100,solver=qr")
+    assert result.code == 2
+    assert "cg, lu" in result.err
+
+
+@pytest.mark.parametrize(
+    "content", ["", "hello\n", "PARAMETER n\nPOINTS (1)\nREGION main\nMETRIC time\nDATA x\n"]
+)
+def test_a_file_that_holds_no_measurements(content: str) -> None:
+    Path("file.txt").write_text(content)
+    result = refused("file.txt")
+    assert result.code == 1
+    assert "file.txt" in result.err
+
+
+def test_a_file_that_is_missing() -> None:
+    result = refused("missing.txt")
+    assert result.code == 1
+    assert "missing.txt" in result.err
+
+
+def test_a_campaign_directory_stands_alone() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    run("run", "campaign.yaml")
+    csv(Path.cwd())
+    result = refused("rehearsal", "measured.csv")
+    assert result.code == 2
+    assert "export" in result.err
+
+
+def test_a_campaign_that_has_measured_nothing() -> None:
+    write_campaign(Path.cwd(), LOCAL, "#!/bin/sh\nexit 1\n")
+    run("run", "campaign.yaml")
+    result = refused("tiny")
+    assert result.code in (1, 2)
+    assert result.err.startswith("error: ")
