@@ -28,6 +28,7 @@ COMMANDS = {
     "status": "show where a campaign stands",
     "model": "fit models to existing measurements",
     "suggest": "say what to measure next for existing measurements",
+    "evaluate": "compare strategies and models on synthetic or replayed data",
     "export": "write a campaign's measurements for other tools",
     "doctor": "check Slurm, launchers, applications and profilers; say what is missing",
     "schema": "print the JSON schema of campaign files",

@@ -12,21 +12,34 @@ from typing import TypeVar
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
+Advance = Callable[[int, int], None]
+
 
 def in_parallel(
-    work: Callable[[Task], Result], tasks: Sequence[Task], workers: int | None
+    work: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    workers: int | None,
+    advance: Advance | None = None,
 ) -> Iterator[Result]:
     """Map ``work``, a function of a module, over tasks; results in the order of tasks.
 
-    ``workers`` processes, as many as there are cores unless given; one means this process.
+    ``workers`` processes, as many as there are cores unless given; one means this process. ``advance`` is
+    called with the number of finished tasks and of all.
     """
+    for done, result in enumerate(_results(work, tasks, workers), start=1):
+        if advance is not None:
+            advance(done, len(tasks))
+        yield result
+
+
+def _results(work: Callable[[Task], Result], tasks: Sequence[Task], workers: int | None) -> Iterator[Result]:
     count = min(workers or os.cpu_count() or 1, len(tasks))
     if count <= 1:
         yield from map(work, tasks)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(count, context, initializer=_one_thread) as pool:
-        yield from pool.map(work, tasks, chunksize=max(1, len(tasks) // (8 * count)))
+        yield from pool.map(work, tasks, chunksize=max(1, min(8, len(tasks) // (8 * count))))
 
 
 def _one_thread() -> None:

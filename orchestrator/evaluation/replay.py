@@ -10,9 +10,9 @@ import numpy as np
 
 from orchestrator import expressions, registry
 from orchestrator.errors import CampaignError
-from orchestrator.evaluation.bench import Bench, Listed
+from orchestrator.evaluation.bench import FULL_REPETITIONS, Bench, Listed
 from orchestrator.evaluation.contenders import REPLAYED, Contender, contenders
-from orchestrator.evaluation.parallel import in_parallel
+from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.evaluation.rows import Row, rows
 from orchestrator.evaluation.trial import Outcome, run_trial
 from orchestrator.types import Measurement, Measurements, Parameter, Point, Value
@@ -51,6 +51,7 @@ def evaluate_replay(
     model: str = "pmnf",
     model_options: Mapping[str, Any] | None = None,
     workers: int | None = None,
+    advance: Advance | None = None,
 ) -> list[Row]:
     """Compare strategies on measured data; see `replay_outcomes`. A ``Row``'s functions are call paths."""
     outcomes = replay_outcomes(
@@ -68,6 +69,7 @@ def evaluate_replay(
         model=model,
         model_options=model_options,
         workers=workers,
+        advance=advance,
     )
     return rows(outcomes, tolerance)
 
@@ -88,6 +90,7 @@ def replay_outcomes(
     model: str = "pmnf",
     model_options: Mapping[str, Any] | None = None,
     workers: int | None = None,
+    advance: Advance | None = None,
 ) -> list[Outcome]:
     """Let every contender choose among measured runs, and compare its models with the run held out.
 
@@ -102,7 +105,7 @@ def replay_outcomes(
     strategies
         Labels of contenders.
     budgets
-        In percent of the cost of everything that can be measured.
+        In percent of the cost of all points but the holdout with five repetitions each.
     repetitions
         Most repetitions of a point; as many as every point has unless given.
     together
@@ -113,7 +116,7 @@ def replay_outcomes(
         which P₊ is a corner.
     metric
         Which metric to use.
-    batch_size, seed, model, model_options, workers
+    batch_size, seed, model, model_options, workers, advance
         As in `synthetic_outcomes`.
 
     Returns
@@ -133,7 +136,7 @@ def replay_outcomes(
     setting = Setting(chosen, tuple(budgets), limit, batch_size, seed, model, dict(model_options or {}))
     benches = [whole] if together else [_alone(whole, callpath) for callpath in whole.truth]
     tasks = [(setting, bench) for bench in benches]
-    return [outcome for part in in_parallel(_try_bench, tasks, workers) for outcome in part]
+    return [outcome for part in in_parallel(_try_bench, tasks, workers, advance) for outcome in part]
 
 
 def replay_bench(
@@ -232,7 +235,7 @@ def _try_bench(task: tuple[Setting, Bench]) -> list[Outcome]:
                 contender,
                 model,
                 budget_percent=budget,
-                full_cost=bench.full_cost(setting.repetitions),
+                full_cost=bench.full_cost(FULL_REPETITIONS),
                 batch_size=setting.batch_size,
                 maximum_repetitions=setting.repetitions,
                 seed=(setting.seed,),

@@ -13,16 +13,15 @@ import numpy as np
 from orchestrator import registry
 from orchestrator.errors import CampaignError
 from orchestrator.evaluation import oracle
-from orchestrator.evaluation.bench import Bench, Listed
+from orchestrator.evaluation.bench import FULL_REPETITIONS, Bench, Listed
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, STANDARD, Contender, contenders
 from orchestrator.evaluation.functions import Function, draw, read
 from orchestrator.evaluation.noise import mixed
-from orchestrator.evaluation.parallel import in_parallel
+from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.evaluation.rows import Row, rows
 from orchestrator.evaluation.trial import Outcome, run_trial
 from orchestrator.types import Parameter, Point
 
-FULL_REPETITIONS = 5  # 100 % of the budget is every point with this many runs (section IV-A)
 _CALLPATH = "main"
 
 SERIES: tuple[tuple[Parameter, int], ...] = (
@@ -62,6 +61,7 @@ def evaluate_synthetic(
     model: str = "pmnf",
     model_options: Mapping[str, Any] | None = None,
     workers: int | None = None,
+    advance: Advance | None = None,
 ) -> list[Row]:
     """Compare strategies on synthetic functions; see `synthetic_outcomes` and `Row`."""
     outcomes = synthetic_outcomes(
@@ -76,6 +76,7 @@ def evaluate_synthetic(
         model=model,
         model_options=model_options,
         workers=workers,
+        advance=advance,
     )
     return rows(outcomes, tolerance)
 
@@ -93,6 +94,7 @@ def synthetic_outcomes(
     model: str = "pmnf",
     model_options: Mapping[str, Any] | None = None,
     workers: int | None = None,
+    advance: Advance | None = None,
 ) -> list[Outcome]:
     """Run every contender at every budget on every function.
 
@@ -119,6 +121,8 @@ def synthetic_outcomes(
         The registered modeler.
     workers
         Processes; as many as there are cores unless given.
+    advance
+        Called with the number of finished functions and of all.
 
     Raises
     ------
@@ -133,7 +137,7 @@ def synthetic_outcomes(
     )
     known: list[Function | None] = [None] * functions if functions_file is None else [*read(functions_file)]
     tasks = [(setting, index, function) for index, function in enumerate(known[:functions])]
-    return [outcome for part in in_parallel(_try_function, tasks, workers) for outcome in part]
+    return [outcome for part in in_parallel(_try_function, tasks, workers, advance) for outcome in part]
 
 
 def synthetic_bench(function: Function, parameters: int, noise: float, rng: np.random.Generator) -> Bench:

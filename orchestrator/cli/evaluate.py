@@ -1,0 +1,131 @@
+"""Compare strategies and models: on synthetic functions of known truth, or on replayed measured data.
+
+Every strategy works under the same rules on the same noisy runs. 100 % of the budget is the cost of all
+points with five repetitions; a starting set over budget counts as a wrong model and is reported apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+
+from orchestrator.cli import common, inputs
+from orchestrator.evaluation import contenders, figures
+from orchestrator.evaluation.replay import replay_outcomes
+from orchestrator.evaluation.rows import Row, rows, table
+from orchestrator.evaluation.synthetic import synthetic_outcomes
+from orchestrator.evaluation.trial import Outcome
+
+_TOLERANCES = (5.0, 10.0, 15.0, 20.0)  # the error intervals of the paper's figures
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the sub-commands ``synthetic`` and ``replay``."""
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="synthetic|replay")
+    synthetic = kinds.add_parser("synthetic", help="draw functions and noise (the papers' section IV)")
+    synthetic.add_argument("--parameters", type=int, default=2, metavar="N", help="1 to 4 (default 2)")
+    synthetic.add_argument(
+        "--noise", type=float, default=5.0, metavar="PERCENT", help="bound of the mixed noise (default 5)"
+    )
+    synthetic.add_argument("--functions", type=int, default=100, metavar="N", help="how many (default 100)")
+    synthetic.add_argument("--functions-file", type=Path, metavar="FILE", help="expressions in a, b, c, d")
+    replay = kinds.add_parser("replay", help="choose among measured repetitions (the paper's section V)")
+    inputs.add_inputs(replay)
+    replay.add_argument("--processes", required=True, metavar="EXPRESSION", help="cores of a run")
+    replay.add_argument("--holdout", required=True, metavar="POINT", help="P+: x1=256,x2=70; never offered")
+    replay.add_argument("--repetitions", type=int, metavar="N", help="most repetitions of a point")
+    replay.add_argument("--together", action="store_true", help="one campaign for all call paths")
+    replay.add_argument("--inside", action="store_true", help="offer only points below the holdout")
+    for kind, labels in ((synthetic, contenders.STANDARD), (replay, contenders.REPLAYED)):
+        _add_common(kind, labels)
+
+
+def _add_common(parser: argparse.ArgumentParser, labels: tuple[str, ...]) -> None:
+    parser.add_argument(
+        "--strategy", action="append", metavar="NAME", help=f"repeatable; default: {', '.join(labels)}"
+    )
+    parser.add_argument(
+        "--budget", action="append", type=float, metavar="PERCENT", help="repeatable; default 10"
+    )
+    parser.add_argument("--tolerance", type=float, default=5.0, metavar="PERCENT", help="of accurate (5)")
+    parser.add_argument("--batch-size", type=int, default=1, metavar="N", help="points per round (default 1)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: all cores)")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="write figures as PNG")
+    common.add_json(parser)
+    parser.set_defaults(labels=labels)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    with _progress() as advance:
+        outcomes = (_synthetic if arguments.kind == "synthetic" else _replay)(arguments, advance)
+    results = rows(outcomes, arguments.tolerance)
+    if arguments.figures is not None:
+        _draw(arguments, outcomes, results)
+    if arguments.json:
+        common.print_json({"rows": [_finite(row) for row in results]})
+    else:
+        print(table(results))
+    return 0
+
+
+def _synthetic(arguments: argparse.Namespace, advance: Callable[[int, int], None]) -> list[Outcome]:
+    return synthetic_outcomes(
+        parameters=arguments.parameters,
+        noise=arguments.noise,
+        functions=arguments.functions,
+        functions_file=arguments.functions_file,
+        strategies=arguments.strategy or arguments.labels,
+        budgets=arguments.budget or (10.0,),
+        batch_size=arguments.batch_size,
+        seed=arguments.seed,
+        workers=arguments.workers,
+        advance=advance,
+    )
+
+
+def _replay(arguments: argparse.Namespace, advance: Callable[[int, int], None]) -> list[Outcome]:
+    known = inputs.read(arguments)
+    return replay_outcomes(
+        known,
+        processes=arguments.processes,
+        holdout=common.parse_point(arguments.holdout, known).as_dict(),
+        strategies=arguments.strategy or arguments.labels,
+        budgets=arguments.budget or (10.0,),
+        repetitions=arguments.repetitions,
+        together=arguments.together,
+        inside=arguments.inside,
+        batch_size=arguments.batch_size,
+        seed=arguments.seed,
+        workers=arguments.workers,
+        advance=advance,
+    )
+
+
+def _draw(arguments: argparse.Namespace, outcomes: list[Outcome], results: list[Row]) -> None:
+    """Accuracy per error interval (figures 5 and 6), and the use of the budget (figure 7)."""
+    panels = {f"±{tolerance:g} %": rows(outcomes, tolerance) for tolerance in _TOLERANCES}
+    name = f"{arguments.kind}-seed{arguments.seed}"
+    figures.accuracy_figure(panels, arguments.figures / f"accuracy-{name}.png")
+    figures.usage_figure({f"±{arguments.tolerance:g} %": results}, arguments.figures / f"usage-{name}.png")
+
+
+def _finite(row: Row) -> dict[str, Any]:
+    unknown = [key for key, value in row.items() if isinstance(value, float) and not math.isfinite(value)]
+    return {**row, **dict.fromkeys(unknown)}
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("functions", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
