@@ -51,14 +51,17 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def campaign_path(text: str) -> Path:
     """Return the path of a campaign file, or of the ready campaign of that name."""
     path = Path(text)
-    if path.exists():
+    folder = data_directory("campaigns")
+    if path.exists() and not path.is_dir():
         return path
-    ready = data_directory("campaigns") / (text if path.suffix else f"{text}.yaml")
-    if ready.exists() and path.parent == Path():
+    ready = folder / (path.name if path.suffix else f"{path.name}.yaml")
+    if str(path.parent) in (".", "campaigns") and ready.exists():
         return ready
-    if path.parent.name == "campaigns" and (data_directory("campaigns") / path.name).exists():
-        return data_directory("campaigns") / path.name
-    known = ", ".join(sorted(item.stem for item in data_directory("campaigns").glob("*.yaml")))
+    if path.is_dir():  # most likely a campaign that was begun
+        raise CampaignError(
+            f"{text} is a directory; to continue the campaign in it: orchestrator resume {text}"
+        )
+    known = ", ".join(sorted(item.stem for item in folder.glob("*.yaml")))
     raise CampaignError(f"there is no campaign file {text}; ready campaigns: {known}")
 
 

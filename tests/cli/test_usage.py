@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from orchestrator.cli.main import COMMANDS
@@ -46,3 +48,16 @@ def test_an_unknown_campaign_file_is_wrong_usage_and_names_the_ready_ones() -> N
     assert result.code == 2
     assert "missing.yaml" in result.err
     assert "quickstart" in result.err
+
+
+def test_a_ready_campaign_is_found_by_name_also_where_its_directory_is() -> None:
+    Path("generic").mkdir()
+    for name in ("generic", "generic.yaml", "campaigns/generic.yaml"):
+        assert run("plan", name, "--json").document["campaign"] == "generic"
+
+
+def test_a_campaign_directory_is_no_campaign_file() -> None:
+    Path("mine").mkdir()
+    result = run("run", "mine")
+    assert result.code == 2
+    assert "orchestrator resume mine" in result.err
