@@ -21,7 +21,7 @@ from orchestrator.executors import attempt, files, slurm_submit
 from orchestrator.executors.base import ExecutorContext
 from orchestrator.executors.slurm_batch import FOLDER, Batches, name_of
 from orchestrator.executors.slurm_judge import SETTLED, Evidence, SlurmSettings, judge, lost
-from orchestrator.executors.slurm_outbox import Outbox
+from orchestrator.executors.slurm_outbox import Outbox, bar
 from orchestrator.executors.slurm_query import CommandFailed, Job, call
 from orchestrator.executors.slurm_site import read_site
 from orchestrator.executors.slurm_submit import JobOptions
@@ -151,7 +151,7 @@ class SlurmExecutor:
         """Bar attempts that have not begun; cancel the jobs of all."""
         for request in attempts:
             self._outbox.remove(request)
-            attempt.claim(request.directory, "controller: cancelled before it began")
+            bar(request, "cancelled before it began")
             self._cancelled.add(request.name)
         # Of those that another controller submitted the jobs are not known.
         self._watch.refresh(
@@ -167,7 +167,7 @@ class SlurmExecutor:
 
     def wait(self, seconds: float) -> None:
         """Return when a record appears or the next query is due, at the latest after ``seconds``."""
-        asked = self._watch.due if self._places(self._open.values()) else float("inf")
+        asked = self._watch.due if any(map(self._batches.places, self._open)) else float("inf")
         pause = min(asked, self._outbox.due) - self._clock()
         deadline = self._clock() + min(seconds, max(pause, _SHORTEST_WAIT))
         step = self._settings.poll_interval / 50
@@ -215,9 +215,9 @@ class SlurmExecutor:
         observation = judge(evidence, self._settings, finding)
         if observation.state is not AttemptState.LOST or evidence.owner is not None:
             return observation
-        if attempt.claim(request.directory, f"controller: {observation.reason}"):
+        if bar(request, observation.reason):
             return observation
-        # It began this very moment, wherever it was.
+        # It began this very moment, wherever it was (or its directory is out of reach).
         return Observation(request.attempt, AttemptState.UNKNOWN, observation.handle)
 
     def _evidence(self, request: AttemptRequest) -> Evidence:
@@ -238,7 +238,7 @@ class SlurmExecutor:
             request,
             record,
             trouble,
-            _owner(request),
+            _owner(request) if gone or not places else None,
             None if not places else (now if sight is None else self._watch.asked) - _last(places),
             self._handles.get(request.name, ""),
             sight,
@@ -284,8 +284,9 @@ class SlurmExecutor:
         first = sight.active[0]
         queued = first.meaning is AttemptState.QUEUED
         hopeless = queued and first.reason in _HOPELESS
-        if hopeless and self._age(request, "hopeless", hopeless) >= self._settings.hopeless_grace:
-            attempt.claim(request.directory, f"controller: Slurm would never start it ({first.reason})")
+        since = self._age(request, "hopeless", hopeless)
+        if hopeless and since >= self._settings.hopeless_grace:
+            bar(request, f"Slurm would never start it ({first.reason})")
             self._cancelled.add(request.name)
         if queued and self._began_before(request, self._watch.asked - self._settings.submission_grace):
             self._cancelled.add(request.name)

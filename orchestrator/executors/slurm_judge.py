@@ -56,7 +56,7 @@ class Evidence:
     record
         Its ``attempt.json``; ``trouble`` says why that cannot be read.
     owner
-        Who claimed it (`OWNER`: it did so itself); None while nobody did.
+        Who claimed it (`OWNER`: it did so itself); None while nobody did. Only looked at where it has no job.
     submitted
         Seconds from the last time that it was handed to ``sbatch`` to Slurm's last answer (or to now, before
         there is one); None if it never was.

@@ -85,9 +85,17 @@ class Outbox:
 
 def _rejected(request: AttemptRequest, reason: str) -> Observation:
     """Declare lost what Slurm refused, unless it runs all the same."""
-    if attempt.claim(request.directory, f"controller: {reason}"):
+    if bar(request, reason):
         return lost(request, f"rejected: {reason}", 0.0)
     return _unknown(request, reason)
+
+
+def bar(request: AttemptRequest, reason: str) -> bool:
+    """Take the claim, so that the attempt never starts; false where it began, or that cannot be told."""
+    try:
+        return attempt.claim(request.directory, f"controller: {reason}")
+    except OSError:
+        return False
 
 
 def _unknown(request: AttemptRequest, reason: str) -> Observation:

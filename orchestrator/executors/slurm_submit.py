@@ -18,7 +18,7 @@ from submitit.core.utils import DelayedSubmission
 import orchestrator
 from orchestrator.errors import CampaignError, SubmitRejected, SubmitUncertain
 from orchestrator.executors import attempt, slurm_job
-from orchestrator.executors.slurm_query import TIMED_OUT, CommandFailed, call, submission_environment
+from orchestrator.executors.slurm_query import CommandFailed, call, submission_environment
 from orchestrator.types import AttemptRequest, Resources
 
 _MOST_AT_ONCE = 10**6  # elements of an array: the campaign limits how many are submitted
@@ -229,8 +229,9 @@ def submit(
 
 
 def _verdict(error: CommandFailed) -> SubmitRejected | SubmitUncertain:
-    # Killed by a signal it has a negative code, on top of TIMED_OUT's.
-    if error.code < 0 or error.code == TIMED_OUT or _UNCLEAR.search(error.output):
+    # A negative code: out of time, or killed by a signal; beyond 128: so was what a wrapper called. Slurm's
+    # own commands know 1 and 255.
+    if error.code < 0 or 128 < error.code < 255 or _UNCLEAR.search(error.output):
         return SubmitUncertain(str(error))
     return SubmitLater(str(error)) if _NOT_NOW.search(error.output) else SubmitRejected(str(error))
 

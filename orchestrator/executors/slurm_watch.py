@@ -14,6 +14,7 @@ from orchestrator.executors.slurm_site import Site
 from orchestrator.types import AttemptState
 
 Places = Sequence[tuple[Batch, int]]
+_Jobs = Mapping[str, Mapping[int | None, Sequence[Job]]]  # by name and array index
 
 _JITTER = 0.1  # of the interval, so that many controllers do not ask at once
 _LONGEST_PAUSE = 600.0  # seconds between queries while Slurm does not answer
@@ -52,8 +53,8 @@ class Sight:
 @dataclass(frozen=True, slots=True)
 class _Answer:
     time: float = float("-inf")
-    queue: Mapping[str, Sequence[Job]] = field(default_factory=dict)
-    ledger: Mapping[str, Sequence[Job]] = field(default_factory=dict)
+    queue: _Jobs = field(default_factory=dict)
+    ledger: _Jobs = field(default_factory=dict)
     error: str = ""
     ledger_error: str = ""
 
@@ -141,20 +142,20 @@ class Watch:
         return _Answer(now, queue, _by_name(missing, booked))
 
 
-def _by_name(names: Iterable[str], jobs: Iterable[Job]) -> dict[str, list[Job]]:
-    found: dict[str, list[Job]] = {name: [] for name in names}
+def _by_name(names: Iterable[str], jobs: Iterable[Job]) -> _Jobs:
+    found: dict[str, dict[int | None, list[Job]]] = {name: {} for name in names}
     for job in jobs:
-        found[job.name].append(job)
+        found[job.name].setdefault(job.index, []).append(job)
     return found
 
 
-def _element(jobs: Mapping[str, Sequence[Job]], place: tuple[Batch, int]) -> list[Job]:
+def _element(jobs: _Jobs, place: tuple[Batch, int]) -> list[Job]:
     """Return the rows of one array element; a row without an index stands for those not listed."""
     batch, index = place
-    rows = jobs.get(batch.name, ())
-    own = [job for job in rows if job.index == index]
+    rows = jobs.get(batch.name, {})
+    own = rows.get(index, ())
     listed = {job.number for job in own}
-    return own + [job for job in rows if job.index is None and job.number not in listed]
+    return [*own, *(job for job in rows.get(None, ()) if job.number not in listed)]
 
 
 def _active(jobs: Iterable[Job]) -> list[Job]:

@@ -124,17 +124,36 @@ def test_an_answer_without_a_job_id_is_unclear(fake: FakeSlurm) -> None:
     assert state_of(fake.executor().submit([fake.request()])) == "unknown"
 
 
-def test_a_rejection_is_lost_at_no_cost_and_barred(fake: FakeSlurm) -> None:
+@pytest.mark.parametrize(
+    ("code", "complaint"),
+    [
+        (1, "sbatch: error: Batch job submission failed: Invalid partition name specified"),
+        (1, "sbatch: error: Batch job submission failed: Requested node configuration is not available"),
+        (
+            1,
+            "sbatch: error: Batch job submission failed: Requested time limit is invalid",
+        ),
+        (255, "sbatch: unrecognized option '--nosuch'"),
+    ],
+)
+def test_a_rejection_is_lost_at_no_cost_and_barred(fake: FakeSlurm, code: int, complaint: str) -> None:
     request = fake.request()
     executor = fake.executor()
-    fake.answer("sbatch", err="sbatch: error: invalid partition specified: nope", code=1)
+    fake.answer("sbatch", err=complaint, code=code)
     [observation] = executor.submit([request])
     assert (observation.state, observation.elapsed) == (AttemptState.LOST, 0)
-    assert "invalid partition specified: nope" in observation.reason
+    assert complaint in observation.reason
     assert fake.execute(request) == attempt.CLAIMED
     [again] = fake.executor().find([request])
     assert (again.state, again.elapsed) == (AttemptState.LOST, 0)
-    assert "invalid partition" in again.reason
+    assert complaint in again.reason
+
+
+def test_an_sbatch_that_was_killed_is_unclear(fake: FakeSlurm) -> None:
+    fake.answer("sbatch", script="kill -TERM $$\n")
+    assert state_of(fake.executor().submit([fake.request()])) == "unknown"
+    fake.answer("sbatch", err="terminated", code=143)
+    assert state_of(fake.executor().submit([fake.request()])) == "unknown"
 
 
 def test_a_submit_limit_is_waited_for_at_the_poll_interval(fake: FakeSlurm) -> None:
