@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,9 @@ from orchestrator.types import (
 )
 
 RUNS = "runs"
-_LOCAL_WAIT = 0.5  # seconds; executors with an interval of their own return earlier or throttle themselves
+# Longest waits in seconds: real executors return when something ends, and an interrupt must be heeded soon.
+# Local waits cost nothing; each wait for Slurm looks at files on a shared file system.
+_WAITS = {"local": 0.5, "slurm": 5.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +196,7 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
             directory, state, models, campaign.evaluation_point
         ),
         seed=campaign.seed,
-        poll_interval=campaign.executor.poll_interval
-        if campaign.executor.name == "simulated"
-        else _LOCAL_WAIT,
+        poll_interval=min(campaign.executor.poll_interval, _WAITS.get(campaign.executor.name, math.inf)),
     )
 
 
