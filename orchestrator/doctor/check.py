@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,6 +15,7 @@ from typing import IO
 
 _PATIENCE = 10.0  # seconds; without its configuration a command of Slurm tries for a minute
 _GRACE = 2.0  # seconds from SIGTERM to SIGKILL; mpiexec ends its ranks on SIGTERM
+_TICK = 0.02
 
 
 class Status(StrEnum):
@@ -131,11 +133,13 @@ def _ask(command: Sequence[str], environment: Mapping[str, str], patience: float
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
-    try:
-        process.wait(_GRACE)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)  # its leader is not yet waited for: the number is still ours
-        process.wait()
+    deadline = time.monotonic() + _GRACE
+    # Until it is waited for, the number of the leader, and hence of the group, is nobody else's.
+    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    while os.waitid(os.P_PID, process.pid, ended) is None and time.monotonic() < deadline:
+        time.sleep(_TICK)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _content(file: IO[bytes]) -> str:

@@ -61,8 +61,8 @@ def _partition(options: Executor, cluster: Cluster, found: Sequence[Partition]) 
 def _fit(
     options: Executor, item: Partition, largest: tuple[Point, Resources], longest: float | None
 ) -> Iterator[Check]:
-    yield _cores(options.cores_per_node, item)
     point, resources = largest
+    yield _cores(options, item, resources)
     if resources.nodes > item.nodes:
         detail = f"{point} needs {resources.nodes} nodes, {item.name} has {item.nodes}: such runs never start"
         remedy = "set another executor.partition, or exclude such points by constraints"
@@ -76,17 +76,14 @@ def _fit(
         yield failed("time limit", detail, remedy)
 
 
-def _cores(stated: int | None, item: Partition) -> Check:
-    listed = " or ".join(map(str, item.cores))
+def _cores(options: Executor, item: Partition, largest: Resources) -> Check:
+    stated = options.cores_per_node
     if not item.cores:
         return warning("cores_per_node", f"sinfo does not tell the cores of {item.name}", "ask the site")
     if stated is None:
-        detail = (
-            f"not set: the number of nodes of a run is unknown (nodes of {item.name} have {listed} cores)"
-        )
-        remedy = f"set executor.cores_per_node: {item.cores[0]}"
-        return missing("cores_per_node", detail, remedy)
-    if stated in item.cores and len(item.cores) == 1:
+        return _unknown_cores(item, largest)
+    listed = " or ".join(map(str, item.cores))
+    if stated in item.cores and (len(item.cores) == 1 or options.constraint is not None):
         return ok("cores_per_node", f"{stated}, as sinfo says")
     if stated in item.cores:
         detail = f"{stated}, but nodes of {item.name} have {listed} cores: times of runs would differ by node"
@@ -96,8 +93,17 @@ def _cores(stated: int | None, item: Partition) -> Check:
         detail = f"{stated} counts {item.threads} hardware threads per core: ranks would share cores"
         return warning("cores_per_node", detail, remedy)
     status = Status.FAILED if stated > item.cores[-1] else Status.WARNING
-    detail = f"{stated}, but nodes of {item.name} have {listed} cores"
-    return Check("cores_per_node", status, detail, remedy)
+    return Check("cores_per_node", status, f"{stated}, but nodes of {item.name} have {listed} cores", remedy)
+
+
+def _unknown_cores(item: Partition, largest: Resources) -> Check:
+    """Without ``cores_per_node`` every run goes to a single node."""
+    cores = item.cores[0]
+    if largest.ranks * largest.threads <= cores:
+        return ok("cores_per_node", f"not set, not needed: every run fits a node of {cores} cores")
+    run = f"{largest.ranks} ranks x {largest.threads} threads"
+    detail = f"not set, so {run} would go to one node, but those of {item.name} have {cores} cores"
+    return missing("cores_per_node", detail, f"set executor.cores_per_node: {cores}")
 
 
 def _account(options: Executor, known: Sequence[Association]) -> Iterator[Check]:

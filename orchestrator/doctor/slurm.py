@@ -11,7 +11,7 @@ from orchestrator.executors.slurm_site import parse_configuration
 
 PROGRAMS = ("sbatch", "squeue", "scontrol", "scancel", "sinfo", "sacct")
 _OPTIONAL = ("sacct",)  # without accounting there is nothing that it could say
-_SINFO = ("sinfo", "--noheader", "--exact", "--format=%P|%a|%T|%D|%c|%z|%l")
+SINFO = ("sinfo", "--noheader", "--exact", "--format=%P|%a|%T|%D|%c|%z|%l")
 _ASSOCIATIONS = "format=Account,Partition,QOS,MaxJobs,MaxSubmitJobs,MaxWall,MaxTRES"
 _NO_ACCOUNTING = ("", "(null)", "accounting_storage/none")
 _SHOWN = 6  # partitions named one by one
@@ -76,7 +76,7 @@ def examine(probe: Probe, user: str) -> tuple[list[Check], Cluster | None]:
         detail = f"slurmctld does not answer: {ping.complaint}; only needed for executor slurm"
         return [*found, missing("slurmctld", detail, remedy)], None
     configuration = parse_configuration(probe.ask(["scontrol", "show", "config"]).output)
-    partitions = parse_partitions(probe.ask(_SINFO).output)
+    partitions = parse_partitions(probe.ask(SINFO).output)
     cluster = Cluster(configuration, partitions, None)
     if cluster.accounting and probe.which("sacctmgr"):
         query = ["sacctmgr", "--noheader", "--parsable2", "show", "associations", f"user={user}"]

@@ -85,7 +85,7 @@ def test_every_repetition_is_exported() -> None:
 
 
 def test_parquet_is_exported() -> None:
-    need(importlib.util.find_spec("pyarrow"), "pyarrow")
+    need(importlib.util.find_spec("pyarrow") is not None, "pyarrow")
     import pandas as pd
 
     write_campaign(Path.cwd(), SIMULATED, None)
