@@ -6,24 +6,19 @@ adopts it. What waits for cores was never started, and is absent for the next co
 
 from __future__ import annotations
 
-import math
 import os
-import select
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from orchestrator.errors import ReadError, SubmitRejected
-from orchestrator.executors import attempt, files, processes
+from orchestrator.executors import attempt, detached, files, processes
 from orchestrator.executors.base import ExecutorContext
 from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Observation
 
-_WITHOUT_PIDFD = 0.01  # seconds between looks on kernels before 5.3
 _PATIENCE = (
     60.0  # seconds without a sign of life after which files that do not say whose they are count as deserted
 )
-_LONGEST_SLEEP = 3600.0  # seconds; poll(2) counts milliseconds in an int
 
 
 def build(context: ExecutorContext) -> LocalExecutor:
@@ -40,6 +35,10 @@ class _Process:
     start_time: int
     child: bool
     pidfd: int | None
+
+
+def _process(request: AttemptRequest, pid: int, child: bool) -> _Process:
+    return _Process(request, pid, processes.start_time(pid), child, detached.pidfd(pid))
 
 
 class LocalExecutor:
@@ -98,7 +97,7 @@ class LocalExecutor:
         deadline = time.monotonic() + seconds
         self._collect()
         while not self._news and (remaining := deadline - time.monotonic()) > 0:
-            _sleep(self._running.values(), remaining)
+            detached.sleep_until_one_ends((item.pidfd for item in self._running.values()), remaining)
             self._collect()
         self._news.clear()
 
@@ -128,8 +127,9 @@ class LocalExecutor:
                 return
             del self._waiting[name]
             try:
-                pid = _spawn(request.directory)
-                self._running[name] = _Process(request, pid, processes.start_time(pid), True, _pidfd(pid))
+                pid = detached.start(request.directory)
+                if pid is not None:
+                    self._running[name] = _process(request, pid, child=True)
             except OSError as error:
                 self._ends[name] = f"no process could be started: {error}"
                 self._news.add(name)
@@ -194,9 +194,8 @@ class LocalExecutor:
 
     def _unclaimed(self, request: AttemptRequest) -> Observation:
         """Tell what never began from what is about to."""
-        adopted = self._adopt(request, processes.marked(os.path.realpath(request.directory)))
-        if adopted:
-            return adopted
+        if detached.is_about_to_begin(request.directory):
+            return Observation(request.attempt, AttemptState.QUEUED)
         how = self._ends.get(request.name)
         if how is not None and not request.directory.exists():
             return _lost(request, None, f"its directory was deleted: {request.directory}")
@@ -218,54 +217,11 @@ class LocalExecutor:
     def _adopt(self, request: AttemptRequest, pids: Sequence[int]) -> Observation | None:
         for pid in pids:
             try:
-                process = _Process(request, pid, processes.start_time(pid), False, _pidfd(pid))
+                self._running[request.name] = _process(request, pid, child=False)
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has just ended
-            self._running[request.name] = process
             return Observation(request.attempt, AttemptState.RUNNING, str(pid))
         return None
-
-
-# --- processes ----------------------------------------------------------------------------------------
-
-
-def _spawn(directory: Path) -> int:
-    """Start attempt.py in a session of its own: no signal to the controller's terminal reaches it."""
-    path = os.path.realpath(directory)
-    complaints = str(directory / "stderr")
-    command = attempt.command(path)
-    return os.posix_spawn(
-        command[0],
-        command,
-        {**os.environ, processes.MARK: path},
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 1, complaints, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
-            (os.POSIX_SPAWN_DUP2, 1, 2),
-        ],
-        setsid=True,
-        setsigmask=[],
-    )
-
-
-def _pidfd(pid: int) -> int | None:
-    try:
-        return os.pidfd_open(pid)
-    except ProcessLookupError:
-        raise
-    except OSError:  # an old kernel, or no descriptor left: `_sleep` does without
-        return None
-
-
-def _sleep(running: Iterable[_Process], seconds: float) -> None:
-    """Return when one of the processes ends, at the latest after some seconds."""
-    poll = select.poll()
-    for process in running:
-        if process.pidfd is None:
-            seconds = min(seconds, _WITHOUT_PIDFD)
-        else:
-            poll.register(process.pidfd, select.POLLIN)
-    poll.poll(math.ceil(min(seconds, _LONGEST_SLEEP) * 1000))
 
 
 # --- observations of what is gone ---------------------------------------------------------------------
@@ -281,7 +237,7 @@ def _lost(request: AttemptRequest, elapsed: float | None, reason: str) -> Observ
 
 def _bury(request: AttemptRequest, record: AttemptRecord | None, most: float) -> Observation:
     """Declare lost what was claimed and is gone, after ending what it left; charge an upper bound."""
-    survivors = _end_survivors(request.directory)
+    survivors = detached.end_survivors(request.directory)
     if survivors is None:
         reason = f"its processes do not die: end them ({processes.marked(str(request.directory))})"
         return Observation(request.attempt, AttemptState.UNKNOWN, reason=reason)
@@ -292,17 +248,3 @@ def _bury(request: AttemptRequest, record: AttemptRecord | None, most: float) ->
     elapsed = min(max(0.0, min(seen, now) - record.started), most)
     what = f"it left {survivors} processes, ended now" if survivors else "from its last sign of life"
     return _lost(request, elapsed, f"its owner was killed; charged at most {elapsed:.0f} s ({what})")
-
-
-def _end_survivors(directory: Path) -> int | None:
-    """Kill what an attempt left; return how many there were, None if they do not die."""
-    ended: set[int] = set()
-    deadline = time.monotonic() + processes.KILL_WAIT
-    while pids := processes.marked(os.path.realpath(directory)):
-        if time.monotonic() > deadline:
-            return None
-        ended.update(pids)
-        for pid in pids:
-            processes.kill(pid, processes.SIGKILL)
-        time.sleep(0.01)
-    return len(ended)

@@ -139,7 +139,7 @@ def test_what_daemonises_ends_with_the_attempt(real: ExecutorUnderTest) -> None:
     )
     [observation] = run(real.make(), real.request(daemon + "echo over\n"))
     assert exit_code(observation) == 0
-    assert_nothing_lives(real.directory, patience=0)
+    assert_nothing_lives(real.directory)
 
 
 def test_output_of_any_size_and_encoding_is_kept(real: ExecutorUnderTest) -> None:

@@ -154,6 +154,11 @@ def test_the_script_gets_the_environment_of_a_shell(prepared: Prepared) -> None:
     assert where == [str(request.directory)] * 2
 
 
+def test_a_parent_that_ignores_its_children_hides_no_exit_code(prepared: Prepared) -> None:
+    ignoring = "import signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)"
+    assert execute(prepared("exit 7\n"), ignoring).exit_code == 7
+
+
 def test_starting_imports_nothing_slow() -> None:
     code = attempt.command("")[-2].replace("main()", "print(*sys.modules)")
     loaded = subprocess.run(

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ from tests.executors.conftest import Prepared
 from tests.executors.test_attempt import owners, start, wait_until_dead
 from tests.executors.under_test import (
     ExecutorUnderTest,
-    assert_nothing_lives,
     processes_of,
     run,
     wait_for_file,
@@ -88,11 +88,18 @@ def test_what_never_fits_is_rejected_with_the_remedy(machine: ExecutorUnderTest)
 def test_adopted_attempts_occupy_their_slots(machine: ExecutorUnderTest) -> None:
     first, second = machine.request(UNTIL_GO), machine.request()
     LocalExecutor(slots=1).submit([first])
+    wait_for_record(first)
     executor = LocalExecutor(slots=1)
     assert one(executor, first).state is AttemptState.RUNNING
     assert executor.submit([second])[0].state is AttemptState.QUEUED
     (first.directory / "go").touch()
     assert {item.state for item in watch(executor, [first, second]).values()} == {AttemptState.FINISHED}
+
+
+def test_submitting_what_ended_starts_nothing(machine: ExecutorUnderTest) -> None:
+    request = machine.request("echo once >> times\n")
+    run(LocalExecutor(slots=1), request)
+    assert LocalExecutor(slots=1).submit([request])[0].state is AttemptState.FINISHED
 
 
 def test_without_a_process_to_be_had_the_attempt_is_lost(
@@ -284,19 +291,32 @@ def test_an_attempt_whose_directory_is_deleted_is_charged_what_was_reserved(
     assert not request.directory.exists()
 
 
-def test_an_attempt_about_to_claim_is_not_absent(prepared: Prepared) -> None:
-    request = prepared(UNTIL_GO)
-    late = f"import os, time\nwhile not os.path.exists({str(request.directory / 'now')!r}): time.sleep(0.01)"
-    with start(request, late):
-        executor = LocalExecutor(slots=1)
-        while one(executor, request).state is AttemptState.ABSENT:
-            time.sleep(0.01)  # until the process has its environment
-        assert one(executor, request).state is AttemptState.RUNNING
-        (request.directory / "now").touch()
-        wait_for_file(request.directory / "stdout")
-        assert one(executor, request).state is AttemptState.RUNNING
-        (request.directory / "go").touch()
-        assert watch(executor, [request])[request.attempt].state is AttemptState.FINISHED
+def test_an_attempt_about_to_claim_is_not_absent(
+    machine: ExecutorUnderTest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    request = machine.request("echo once >> times\n")
+    late = f"import os, time\nwhile not os.path.exists({str(tmp_path / 'now')!r}): time.sleep(0.01)\n"
+    with monkeypatch.context() as patch:
+        slow = attempt.command("")[-2]
+        patch.setattr(attempt, "command", lambda path: [sys.executable, "-I", "-S", "-c", late + slow, path])
+        LocalExecutor(slots=1).submit([request])
+    executor = LocalExecutor(slots=1)
+    assert one(executor, request).state is AttemptState.QUEUED
+    assert executor.submit([request])[0].state is AttemptState.QUEUED
+    (tmp_path / "now").touch()
+    assert watch(executor, [request])[request.attempt].state is AttemptState.FINISHED
+    assert (request.directory / "times").read_text() == "once\n"
+
+
+def test_what_began_and_ended_between_two_looks_is_not_absent(
+    machine: ExecutorUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = machine.request("exit 3\n")
+    run(LocalExecutor(slots=1), request)
+    for name in ("owners", "read_record"):
+        answers: Iterator[Any] = iter([None, getattr(files, name)(request.directory)])
+        monkeypatch.setattr(files, name, lambda directory, answers=answers: next(answers))
+    assert one(LocalExecutor(slots=1), request).state is AttemptState.FINISHED
 
 
 @pytest.mark.parametrize("name", ["attempt.json", "claim"])
@@ -381,4 +401,3 @@ def test_a_controller_killed_at_any_time_leaves_every_attempt_executed_once(
     assert states == {AttemptState.FINISHED}
     for request in requests:
         assert len((request.directory / "times").read_text().splitlines()) == 1
-    assert_nothing_lives(machine.directory, patience=0)
