@@ -1,0 +1,57 @@
+"""Write one self-contained HTML file about a campaign, with plots of every model."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from orchestrator import assembly, journal, overview, session
+from orchestrator.cli import common
+from orchestrator.errors import CampaignError
+from orchestrator.measured import measurements
+from orchestrator.report import figures, html
+from orchestrator.state import State, apply
+
+FILE_NAME = "report.html"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("directory", metavar="DIR", type=Path, help="the campaign directory")
+    parser.add_argument("--output", metavar="FILE", type=Path, help=f"where to (default: DIR/{FILE_NAME})")
+    common.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; it only reads the campaign, also while a controller is at work."""
+    directory: Path = arguments.directory
+    chosen = session.load(directory)
+    times, spent, reserved, state = _history(directory)
+    known = measurements(state, common.names_of(chosen.parameters))
+    models = assembly.fit(assembly.modeler_of(chosen), known)
+    spending = figures.ledger(times, spent, reserved, chosen.stop.budget)
+    text = html.page(overview.status_of(chosen, state), models, known, chosen.evaluation_point, spending)
+    output = arguments.output or directory / FILE_NAME
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CampaignError(f"cannot write {output}: {error.strerror}") from error
+    if arguments.json:
+        common.print_json({"report": str(output)})
+    else:
+        print(output)
+    return 0
+
+
+def _history(directory: Path) -> tuple[list[float], list[float], list[float], State]:
+    """Return times and costs after each entry of the journal, and the final state."""
+    state = State()
+    times: list[float] = []
+    spent: list[float] = []
+    reserved: list[float] = []
+    for entry in journal.read(directory / journal.FILE_NAME):
+        state = apply(state, entry.event, entry.time)
+        times.append(entry.time)
+        spent.append(state.spent)
+        reserved.append(state.reserved)
+    return times, spent, reserved, state

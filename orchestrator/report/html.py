@@ -1,0 +1,174 @@
+"""One self-contained HTML file about a campaign: what it did, cost and found. Reads state only."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from orchestrator.models.base import Model
+from orchestrator.report import figures
+from orchestrator.types import Measurement, Measurements, Point
+
+_MOST_FIGURES = 24  # call paths with a figure, largest first
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 68em; padding: 0 1em; color: #222 }
+h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em; border-bottom: 1px solid #ddd }
+table { border-collapse: collapse; width: 100%; font-size: 0.92em }
+th, td { text-align: left; padding: 0.25em 0.8em 0.25em 0; border-bottom: 1px solid #eee }
+th, td { vertical-align: top }
+td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
+code { font-size: 0.95em } img { max-width: 100%; height: auto } .note { color: #777 }
+"""
+
+
+def page(
+    status: Mapping[str, Any],
+    models: Sequence[Model],
+    known: Measurements,
+    point: Point | None,
+    spending: Figure | None,
+) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    status
+        The document of `orchestrator.report.status`.
+    models, known
+        The models and the measurements they were fitted to.
+    point
+        The evaluation point.
+    spending
+        A figure of what was spent over time.
+    """
+    parts = [
+        f"<h1>Campaign {escape(status['campaign'])}</h1>",
+        _summary(status),
+        _image(spending, "core-hours over time") if spending is not None else "",
+        "<h2>Models</h2>",
+        _models(status["models"]),
+        _validation(status["validation"]),
+        _given_up(status["given_up"]),
+        "<h2>Model and measurement</h2>",
+        '<p class="note">Points are single runs; the line is the model, the band its 90 % interval, '
+        "both up to the evaluation point. Right: all points.</p>",
+        *_pictures(models, known, point),
+        "<h2>Last round</h2>",
+        _table(
+            ("run", "status", "why"),
+            [(item["run"], item["status"], item["reason"]) for item in status["last_round"]],
+        ),
+    ]
+    body = "\n".join(part for part in parts if part)
+    title = escape(status["campaign"])
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+    )
+
+
+def _summary(status: Mapping[str, Any]) -> str:
+    cost, stop = status["cost"], status["stop_reason"]
+    lines = [
+        f"{status['state']}, {status['round']} rounds, {status['points']} points measured",
+        f"{cost['spent']:.4g} of {cost['budget']:.4g} core-hours spent, {cost['left']:.4g} left",
+        ", ".join(f"{number} {name}" for name, number in status["runs"].items() if number) or "no runs yet",
+        f"stop rule: {stop['rule']} ({stop['detail']})" if stop else status["nearest_rule"],
+    ]
+    if status["noise_percent"] is not None:
+        lines.append(f"repetitions deviate {status['noise_percent']:.1f} % from their mean")
+    return "<p>" + "<br>".join(map(escape, lines)) + "</p>"
+
+
+def _models(described: Sequence[Mapping[str, Any]]) -> str:
+    if not described:
+        return "<p>No models yet.</p>"
+    predicted = next((item["predictions"][0]["point"] for item in described if item["predictions"]), None)
+    heads = ["call path", "metric", "model", "SMAPE %"]
+    heads += [f"at {Point.of(predicted)}"] if predicted else []
+    rows = []
+    for item in described:
+        row: list[object] = [item["callpath"], item["metric"], item["expression"], item["smape"]]
+        if predicted:
+            row.append(_interval(item["predictions"][0]) if item["predictions"] else "")
+        rows.append(row)
+    notes = "".join(
+        f'<p class="note">{escape(item["callpath"])} {escape(item["metric"])}: {escape(note)}</p>'
+        for item in described
+        for note in item["notes"]
+    )
+    return _table(heads, rows) + notes
+
+
+def _validation(rows: Sequence[Mapping[str, Any]]) -> str:
+    if not rows:
+        return ""
+    cells = [
+        (
+            row["callpath"],
+            row["metric"],
+            row["measured"],
+            _interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
+            row["error_percent"],
+        )
+        for row in rows
+    ]
+    heads = ("call path", "metric", "measured", "predicted", "error %")
+    return f"<h2>Validation at {escape(str(Point.of(rows[0]['point'])))}</h2>" + _table(heads, cells)
+
+
+def _given_up(items: Sequence[Mapping[str, Any]]) -> str:
+    if not items:
+        return ""
+    return "<h2>Given up</h2>" + _table(("run", "reason"), [(item["run"], item["reason"]) for item in items])
+
+
+def _pictures(models: Sequence[Model], known: Measurements, point: Point | None) -> list[str]:
+    measured = {(item.callpath, item.metric): item for item in known.items}
+    pairs = [
+        (model, measured[model.callpath, model.metric])
+        for model in models
+        if (model.callpath, model.metric) in measured
+    ]
+    pairs.sort(key=lambda pair: -_largest(pair[1]))
+    blocks = []
+    for model, item in pairs[:_MOST_FIGURES]:
+        heading = f"<h3>{escape(model.callpath)} <small>{escape(model.metric)}</small></h3>"
+        picture = _image(figures.model_figure(model, item, point), f"{model.callpath} {model.metric}")
+        blocks.append(f"{heading}<p><code>{escape(model.expression)}</code></p>{picture}")
+    if len(pairs) > _MOST_FIGURES:
+        blocks.append(f'<p class="note">{len(pairs) - _MOST_FIGURES} smaller call paths are not drawn.</p>')
+    return blocks
+
+
+def _largest(item: Measurement) -> float:
+    return max((max(values) for values in item.values.values()), default=0.0)
+
+
+def _image(figure: Figure, alt: str) -> str:
+    content = base64.b64encode(figures.png(figure)).decode()
+    return f'<img alt="{escape(alt, quote=True)}" src="data:image/png;base64,{content}">'
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    body = "\n".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int | float):
+        return f'<td class="number">{value:.4g}</td>'
+    return f"<td>{escape(str('-' if value is None else value))}</td>"
+
+
+def _interval(prediction: Mapping[str, Any]) -> str:
+    value, low, high = (
+        "-" if prediction[key] is None else f"{prediction[key]:.4g}" for key in ("value", "low", "high")
+    )
+    return f"{value} [{low}, {high}]"
