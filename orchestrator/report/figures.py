@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from orchestrator.cost import core_hours
 from orchestrator.models.base import Model
@@ -50,7 +51,7 @@ def ledger(
     axes.axhline(core_hours(budget), color="black", linestyle="--", linewidth=1, label="budget")
     axes.set_xlabel("minutes since the start")
     axes.set_ylabel("core-hours")
-    axes.legend(loc="upper left", fontsize="small")
+    axes.legend(loc="lower right", fontsize="small")
     return figure
 
 
@@ -112,5 +113,7 @@ def _draw_parity(place: Axes, model: Model, measured: Measurement) -> None:
     place.loglog(means[positive], predicted[positive], "o", markersize=3, color="C0")
     bounds = [min(means[positive].min(), predicted[positive].min()), max(means.max(), predicted.max())]
     place.plot(bounds, bounds, color="black", linewidth=0.8)
+    for axis in (place.xaxis, place.yaxis):
+        axis.set_minor_formatter(NullFormatter())  # labels of narrow ranges would overlap
     place.set_xlabel("measured (mean)", fontsize="small")
     place.set_ylabel("model", fontsize="small")
