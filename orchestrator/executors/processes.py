@@ -3,9 +3,9 @@
 Imported by ``attempt.py``, so it too avoids everything that is slow to import.
 """
 
-import ctypes
 import os
 import time
+from _ctypes import call_function, dlopen, dlsym  # without `ctypes`, which takes 2 ms more to import
 
 # The module behind `signal`, without the enum classes that take 4 ms to build.
 _signal = __import__("_signal")
@@ -23,7 +23,8 @@ _WATCHED = (_signal.SIGCHLD, *_CANCEL)
 _GONE = (FileNotFoundError, ProcessLookupError)  # what reading /proc/PID says of a process that ended
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
-_libc = ctypes.CDLL(None, use_errno=True)
+# None is this program with its libraries, which the stub does not know.
+_prctl_address = dlsym(dlopen(None, 0), "prctl")  # type: ignore[arg-type]
 
 
 def block_signals() -> None:
@@ -99,8 +100,8 @@ def descendants() -> list[int]:
 
 
 def _prctl(option: int, value: int) -> None:
-    if _libc.prctl(option, ctypes.c_ulong(value), 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), f"prctl({option}, {value}) failed")
+    if call_function(_prctl_address, (option, value, 0, 0, 0)) != 0:
+        raise OSError(f"prctl({option}, {value}) failed")
 
 
 def kill(pid: int, signal: int) -> None:
