@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -53,6 +54,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a region's name must not be an error on an ASCII terminal
+        sys.stdout.reconfigure(errors="backslashreplace")
     chosen = parser().parse_args(argv)
     module = importlib.import_module(f"orchestrator.cli.{chosen.command}")
     command = argparse.ArgumentParser(

@@ -46,7 +46,7 @@ def _partition(options: Executor, cluster: Cluster, found: Sequence[Partition]) 
         return
     for name in [] if options.partition is None else options.partition.split(","):
         if name not in known:
-            remedy = f"set executor.partition: {did_you_mean(name, known)}"
+            remedy = f"correct executor.partition; {did_you_mean(name, known)}"
             yield failed("partition", f"the cluster has no partition {name!r}", remedy)
     for item in found:
         if not item.up:
@@ -110,7 +110,7 @@ def _account(options: Executor, known: Sequence[Association]) -> Iterator[Check]
     accounts = list(dict.fromkeys(item.account for item in known))
     mine = [item for item in known if options.account in (None, item.account)]
     if options.account is not None and not mine:
-        remedy = f"set executor.account: {did_you_mean(options.account, accounts)}"
+        remedy = f"correct executor.account; {did_you_mean(options.account, accounts)}"
         detail = f"you have no account {options.account!r}"
         yield failed("account", detail, remedy)
         return
@@ -118,7 +118,7 @@ def _account(options: Executor, known: Sequence[Association]) -> Iterator[Check]
         yield ok("account", options.account)
     allowed = list(dict.fromkeys(name for item in mine for name in item.qos))
     if options.qos is not None and mine and options.qos not in allowed:
-        remedy = f"set executor.qos: {did_you_mean(options.qos, allowed)}"
+        remedy = f"correct executor.qos; {did_you_mean(options.qos, allowed)}"
         detail = f"you may not use the QOS {options.qos!r}"
         yield failed("QOS", detail, remedy)
     most = min((item.submitted for item in mine if item.submitted is not None), default=None)

@@ -17,7 +17,6 @@ _BLOCK = re.compile(r"(<!-- help: (?P<command>[\w ]*) -->\n```text\n).*?(```\n)"
 
 def help_text(command: str) -> str:
     """Return what ``orchestrator COMMAND --help`` prints, without the exit codes that all have in common."""
-    os.environ["COLUMNS"] = COLUMNS
     text = run(*command.split(), "--help").out
     return text.split("\nexit codes:")[0].rstrip() + "\n"
 
@@ -33,7 +32,8 @@ def regenerated(document: str) -> str:
 
 
 def main() -> int:
-    """Rewrite the document."""
+    """Rewrite the document, for a terminal of `COLUMNS` columns."""
+    os.environ["COLUMNS"] = COLUMNS
     PATH.write_text(regenerated(PATH.read_text()))
     return 0
 

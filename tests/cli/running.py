@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,13 +82,15 @@ def run(*arguments: str | Path) -> Result:
     return Result(code, out.buffer.getvalue().decode(), err.getvalue())
 
 
-def start(*arguments: str | Path, **options: Any) -> subprocess.Popen[str]:
+def start(
+    *arguments: str | Path, environment: Mapping[str, str] | None = None, **options: Any
+) -> subprocess.Popen[str]:
     """Start a command in a process of its own, with pipes unless ``options`` say otherwise."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    variables = {**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {})}
     command = [*COMMAND, *map(str, arguments)]
     process: subprocess.Popen[str] = subprocess.Popen(
-        command, env=environment, text=True, **{**pipes, **options}
+        command, env=variables, text=True, **{**pipes, **options}
     )
     return process
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import resource
 import signal
 import subprocess
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -46,7 +48,9 @@ def test_an_interrupted_campaign_exits_with_3_and_is_completed_by_resume(number:
     status = json.loads(out)
     assert status["state"] == "running"
     assert status["runs"]["in flight"] == 1
-    assert status["cost"]["reserved"] > 0
+    cost = status["cost"]
+    assert cost["reserved"] > 0
+    assert cost["spent"] + cost["reserved"] + cost["left"] == pytest.approx(cost["budget"])
     Path("go").touch()
     resumed = run("resume", "tiny", "--json")
     assert resumed.code == 0, resumed.err
@@ -91,6 +95,20 @@ def test_a_second_controller_is_refused_with_the_pid_of_the_first() -> None:
         Path("go").touch()
         process.communicate(timeout=60)
     assert process.returncode == 0
+
+
+def test_a_full_disk_stops_a_campaign_that_is_then_completed_as_if_nothing_had_happened() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    whole = run("run", "campaign.yaml", "--directory", "whole", "--json").document
+    full = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (12_000, 12_000))
+    process = start("run", "campaign.yaml", "--directory", "full", preexec_fn=full)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
+    assert out == ""
+    assert "journal.jsonl" in err
+    assert "free some space" in err
+    resumed = run("resume", "full", "--json").document
+    assert {**resumed, "id": ""} == {**whole, "id": ""}
 
 
 def test_a_broken_pipe_does_not_stop_a_campaign() -> None:

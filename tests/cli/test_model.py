@@ -141,6 +141,14 @@ def test_a_long_list_of_models_ends_quietly_with_its_reader() -> None:
     assert process.wait(timeout=60) == 0
 
 
+def test_names_that_the_terminal_cannot_show() -> None:
+    Path("measured.csv").write_text("n,callpath,value\n" + "".join(f"{n},größe,{n}\n" for n in SIZES))
+    process = start("model", "measured.csv", environment={"PYTHONIOENCODING": "ascii"})
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "gr\\xf6\\xdfe" in out
+
+
 def refused(*arguments: str) -> Result:
     result = run("model", *arguments)
     assert result.out == ""
