@@ -62,10 +62,15 @@ class Bench:
         return self.seconds[point][repetition - 1] * self.cores[point]
 
     def full_cost(self, repetitions: int) -> float:
-        """Return the core-seconds of all points with ``repetitions`` average runs each: 100 % of a budget."""
-        return sum(
-            repetitions * self.cores[point] * sum(runs) / len(runs) for point, runs in self.seconds.items()
-        )
+        """Return the core-seconds of all points with ``repetitions`` runs each: 100 % of a budget.
+
+        Where fewer were measured, the missing ones count as average ones.
+        """
+        total = 0.0
+        for point, runs in self.seconds.items():
+            counted = runs[:repetitions]
+            total += self.cores[point] * sum(counted) * repetitions / len(counted)
+        return total
 
     def measured(self, done: Mapping[Point, int]) -> Measurements:
         """Return what the first ``done`` runs of each point showed; durations, too, of several call paths."""
