@@ -23,7 +23,7 @@ from orchestrator.types import Parameter, Point
 
 Floats = NDArray[np.float64]
 
-_LENGTH_SCALES = 21  # looked at between the bounds 1e-5 and 1e5 of the paper
+_LENGTH_SCALES = 11  # looked at between the bounds 1e-5 and 1e5 of the paper
 _JITTER = 1e-8  # smallest normalised noise variance: keeps the kernel matrix positive definite
 
 
@@ -55,7 +55,7 @@ def _likeliest(loss: Callable[..., float], initial: Floats, bounds: Floats) -> t
     """Return the logarithm of the length scale of the largest likelihood, and its loss.
 
     The likelihood may have a second maximum at a length scale that explains all as noise, which a gradient
-    from one start can end in: look at one length scale per half decade first, then refine the best.
+    from one start can end in: look at one length scale per decade first, then refine the best.
     """
     low, high = map(float, bounds[0])
     grid = np.linspace(low, high, _LENGTH_SCALES)
