@@ -78,7 +78,7 @@ def test_categories_are_texts() -> None:
         ("1,2,3\n4,5,6\n", r"in\.csv:1: no header line naming the columns; add one"),
         ("p,p,value\n", r"in\.csv:1: every column needs a name of its own"),
         ("p,,value\n", r"in\.csv:1: every column needs a name of its own"),
-        ("p,s,time\n1,2,3\n", r"in\.csv:1: which columns are parameters, which metrics\?"),
+        ("p,s,time\n1,2,3\n", r"in\.csv:1: which columns are parameters\?"),
         ("p,metric,time\n1,2,3\n", r"in\.csv:1: a column 'metric' needs a column 'value'"),
         ("p,callpath\n1,main\n", r"in\.csv:1: no column of values"),
         ("callpath,time\nmain,1\n", r"in\.csv: no parameters"),
