@@ -87,7 +87,8 @@ def _draw(place: Axes, results: Sequence[Row], quantity: Quantity, *, logarithmi
         x = [row["budget_percent"] for row in mine]
         y = [quantity(row) for row in mine]
         style = "D" if len(mine) == 1 else _MARKERS[index % len(_MARKERS)]
-        place.plot(x, y, marker=style, markersize=4, linewidth=1.2, label=label, color=f"C{index % 10}")
+        color = "black" if label == "oracle" else f"C{index % 10}"
+        place.plot(x, y, marker=style, markersize=4, linewidth=1.2, label=label, color=color)
     if logarithmic:
         place.set_xscale("log")
     place.grid(True, alpha=0.3)

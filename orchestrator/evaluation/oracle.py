@@ -32,14 +32,19 @@ def _fit(item: Measurement, parameters: tuple[str, ...], terms: Sequence[Factors
     blank = Posterior(np.ones(1), exponents, np.ones((1, size)), np.zeros((1, size, size)), np.zeros(1))
     x = np.array([[point.number(name) for name in parameters] for point, _ in runs])
     values = np.array([value for _, value in runs])
-    design = blank.design(x)[0].T / values[:, None]
-    coefficients, distance = nnls(design, np.ones(len(runs)))
+    terms_at = blank.design(x)[0].T
+    expected = values
+    for _ in range(
+        2
+    ):  # relative to the measured value first, then to the fitted one, which noise does not bias
+        design = terms_at / expected[:, None]
+        coefficients, distance = nnls(design, values / expected)
+        expected = terms_at @ coefficients
     variance = distance**2 / max(len(runs) - size, 1)
     free = coefficients > 0  # a coefficient at its bound is not uncertain
     covariance = np.zeros((size, size))
     covariance[np.ix_(free, free)] = variance * np.linalg.pinv(design[:, free].T @ design[:, free])
-    predicted = design @ coefficients
-    smape = float(np.mean(200.0 * np.abs(predicted - 1.0) / (predicted + 1.0)))
+    smape = float(np.mean(200.0 * np.abs(expected - values) / (expected + values)))
     posterior = Posterior(np.ones(1), exponents, coefficients[None], covariance[None], np.zeros(1))
     return PmnfModel(
         item.callpath, item.metric, parameters, (), smape, float(np.sqrt(variance)), (), posterior
