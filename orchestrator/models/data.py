@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
-from orchestrator.models.hypotheses import Floats
+from orchestrator.models.hypotheses import Floats, Integers
 from orchestrator.types import Measurement, Measurements, Point, Value, format_value
 
 Category = tuple[tuple[str, str], ...]
@@ -22,8 +23,6 @@ class Group:
     ----------
     parameters
         Numeric parameters with at least two values among the points; they may appear in a model.
-    fixed
-        Numeric parameters with one value only, and that value.
     category
         The value of every categorical parameter.
     points
@@ -37,7 +36,6 @@ class Group:
     """
 
     parameters: tuple[str, ...]
-    fixed: tuple[tuple[str, float], ...]
     category: Category
     points: Floats
     values: Floats
@@ -46,108 +44,177 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class _Series:
-    measurement: Measurement
+class _Layout:
+    """Where the points of one category lie: coordinates, and which rows of the values they are."""
+
     category: Category
-    values: Mapping[tuple[float, ...], tuple[float, ...]]
-    zero: bool
+    coordinates: Floats
+    rows: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """Usable values of one call path in one category; ``coordinates`` are sorted and unique."""
+
+    label: tuple[str, str]
+    category: Category
+    coordinates: Floats
+    values: Floats
     notes: tuple[str, ...]
 
 
-def groups(measurements: Measurements) -> tuple[list[Group], list[tuple[Measurement, Category]]]:
+def groups(measurements: Measurements) -> tuple[list[Group], list[tuple[str, str, Category]]]:
     """Arrange measurements into groups that share points.
 
     Returns
     -------
-    The groups, and the (measurement, category) pairs whose every value is zero.
+    The groups, and (call path, metric, category) of the series whose every value is zero.
 
     Raises
     ------
     ModelError
         When a parameter has a negative or non-finite value, or when no usable value remains.
     """
-    names = measurements.parameters
-    categorical = [name for name in names if any(isinstance(p[name], str) for p in measurements.points)]
-    numeric = tuple(name for name in names if name not in categorical)
-    _check_coordinates(measurements.points, numeric)
-    series = [part for item in measurements.items for part in _series_of(item, numeric, categorical)]
-    usable = [part for part in series if part.values]
-    zeros = [(part.measurement, part.category) for part in series if part.zero]
-    if not usable and not zeros:
+    shared: dict[tuple[Category, bytes], list[_Series]] = {}
+    zeros: list[tuple[str, str, Category]] = []
+    for item, layouts, values in _rows(measurements):
+        label = (item.callpath, item.metric)
+        for layout in layouts:
+            series, zero = _clean(label, layout, values[layout.rows])
+            if zero:
+                zeros.append((*label, layout.category))
+            elif len(series.coordinates):
+                key = (series.category, series.coordinates.tobytes())
+                shared.setdefault(key, []).append(series)
+    if not shared and not zeros:
         raise ModelError(
             "no call path has a usable measurement: every value is missing, negative or not finite; "
             "look at the profiles or choose another metric"
         )
-    shared: dict[tuple[Category, frozenset[tuple[float, ...]]], list[_Series]] = {}
-    for part in usable:
-        shared.setdefault((part.category, frozenset(part.values)), []).append(part)
-    return [_group(category, numeric, parts) for (category, _), parts in shared.items()], zeros
+    return [_group(measurements, parts) for parts in shared.values()], zeros
 
 
-def _check_coordinates(points: Iterable[Point], numeric: tuple[str, ...]) -> None:
+def numeric_parameters(names: Sequence[str], points: Sequence[Point]) -> tuple[str, ...]:
+    """Names of the parameters whose values are all numbers."""
+    return tuple(name for name in names if not any(isinstance(p[name], str) for p in points))
+
+
+def _rows(measurements: Measurements) -> Iterator[tuple[Measurement, list[_Layout], Floats]]:
+    """Yield every measurement with its layouts; call paths mostly share one, which is computed once."""
+    points: dict[Point, None] = {}
+    last: tuple[Point, ...] | None = None
+    for item in measurements.items:
+        keys = tuple(item.values)
+        if keys != last:
+            points.update(dict.fromkeys(keys))
+            last = keys
+    numeric = numeric_parameters(measurements.parameters, tuple(points))
+    categorical = tuple(name for name in measurements.parameters if name not in numeric)
+    _check_coordinates(points, numeric)
+    known: list[_Layout] = []
+    last = None
+    for item in measurements.items:
+        keys = tuple(item.values)
+        if keys != last:
+            known, last = _layouts(keys, numeric, categorical), keys
+        yield item, known, _padded(item.values)
+
+
+def _check_coordinates(points: Mapping[Point, None], numeric: tuple[str, ...]) -> None:
     for point in points:
         for name in numeric:
             value = point.number(name)
             if not np.isfinite(value) or value < 0:
                 raise ModelError(
-                    f"{point}: {name} is {value}, but the normal form needs parameters >= 0; "
-                    "shift or rescale the parameter, or declare it categorical"
+                    f"{point}: {name} is {format_value(value)}, but the normal form needs parameters >= 0; "
+                    "shift or rescale the parameter, or make it categorical"
                 )
 
 
-def _series_of(item: Measurement, numeric: tuple[str, ...], categorical: list[str]) -> list[_Series]:
-    """Split one measurement by category, and drop what cannot be used, with a note."""
-    split: dict[Category, dict[Point, tuple[float, ...]]] = {}
-    for point, values in item.values.items():
-        category = tuple((name, _text(point[name])) for name in categorical)
-        split.setdefault(category, {})[point] = values
-    series = []
-    for category, by_point in split.items():
-        kept: dict[tuple[float, ...], tuple[float, ...]] = {}
-        total = zero = bad = 0
-        for point, values in by_point.items():
-            where = tuple(point.number(name) for name in numeric)
-            good = tuple(float(v) for v in values if np.isfinite(v) and v > 0)
-            total += len(values)
-            zero += sum(1 for v in values if v == 0)
-            if good:
-                kept[where] = kept.get(where, ()) + good
-        bad = total - zero - sum(len(values) for values in kept.values())
-        notes = []
-        if zero and kept:
-            notes.append(
-                f"{zero} of {total} values are zero and were left out: relative errors have no meaning there"
-            )
-        if bad:
-            notes.append(f"{bad} of {total} values are negative or not finite and were left out")
-        series.append(_Series(item, category, kept, zero > 0 and not kept and not bad, tuple(notes)))
-    return series
+def _layouts(
+    keys: tuple[Point, ...], numeric: tuple[str, ...], categorical: tuple[str, ...]
+) -> list[_Layout]:
+    rows: dict[Category, list[int]] = {}
+    for k, point in enumerate(keys):
+        rows.setdefault(tuple((name, text(point[name])) for name in categorical), []).append(k)
+    layouts = []
+    for category, index in rows.items():
+        coordinates = np.array([[keys[k].number(name) for name in numeric] for k in index], dtype=float)
+        coordinates = coordinates.reshape(len(index), len(numeric))
+        order = np.lexsort(coordinates.T[::-1]) if numeric else np.arange(len(index))
+        layouts.append(_Layout(category, coordinates[order], np.array(index, dtype=np.intp)[order]))
+    return layouts
 
 
-def _text(value: Value) -> str:
+def text(value: Value) -> str:
+    """A categorical value as text."""
     return value if isinstance(value, str) else format_value(value)
 
 
-def _group(category: Category, numeric: tuple[str, ...], parts: list[_Series]) -> Group:
-    points = sorted(parts[0].values)
-    coordinates = np.array(points, dtype=float).reshape(len(points), len(numeric))
-    varies = [bool(np.any(coordinates[:, k] != coordinates[0, k])) for k in range(len(numeric))]
-    fixed = tuple((numeric[k], float(coordinates[0, k])) for k in range(len(numeric)) if not varies[k])
-    repetitions = max(len(part.values[point]) for part in parts for point in points)
-    values = np.full((len(parts), len(points), repetitions), np.nan)
-    for row, part in enumerate(parts):
-        for column, point in enumerate(points):
-            values[row, column, : len(part.values[point])] = part.values[point]
-    left_out = tuple(
-        f"{name} was measured at {format_value(value)} only and is not part of the model"
-        for name, value in fixed
+def _padded(values: Mapping[Point, tuple[float, ...]]) -> Floats:
+    """Values as (points, repetitions), padded with NaN."""
+    lists = list(values.values())
+    longest = max((len(v) for v in lists), default=0)
+    if all(len(v) == longest for v in lists):
+        return np.array(lists, dtype=float).reshape(len(lists), longest)
+    return np.array([(*v, *(np.nan,) * (longest - len(v))) for v in lists], dtype=float)
+
+
+def _clean(label: tuple[str, str], layout: _Layout, values: Floats) -> tuple[_Series, bool]:
+    """Drop what cannot be used, with a note; tell whether nothing but zeros was measured."""
+    coordinates = layout.coordinates
+    repeated = np.flatnonzero(np.all(coordinates[1:] == coordinates[:-1], axis=1)) + 1
+    if len(repeated):
+        coordinates, values = _merge(coordinates, values, repeated)
+    with np.errstate(invalid="ignore"):
+        good = np.isfinite(values) & (values > 0)
+    notes: list[str] = []
+    all_zero = False
+    if not good.all():
+        missing = np.isnan(values)
+        zero = int(np.count_nonzero(values == 0))
+        bad = int(np.count_nonzero(~good & ~missing)) - zero
+        all_zero = zero > 0 and not good.any() and not bad
+        if zero:
+            notes.append(f"{zero} values are zero and were left out: a relative error has no meaning there")
+        if bad:
+            notes.append(f"{bad} values are negative or infinite and were left out")
+        values = np.where(good, values, np.nan)
+        some = good.any(axis=1)
+        coordinates, values = coordinates[some], values[some]
+    return _Series(label, layout.category, coordinates, values, tuple(notes)), all_zero
+
+
+def _merge(coordinates: Floats, values: Floats, repeated: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """Join points with equal coordinates: their values are repetitions of one point."""
+    first = np.setdiff1d(np.arange(len(coordinates)), repeated)
+    index = np.searchsorted(first, np.arange(len(coordinates)), side="right") - 1
+    width = int(np.bincount(index).max()) * values.shape[1]
+    merged = np.full((len(first), width), np.nan)
+    for k in range(len(first)):
+        together = values[index == k].ravel()
+        merged[k, : len(together)] = together
+    return coordinates[first], merged
+
+
+def _group(measurements: Measurements, parts: list[_Series]) -> Group:
+    category, coordinates = parts[0].category, parts[0].coordinates
+    numeric = [name for name in measurements.parameters if name not in dict(category)]
+    varies = [bool(np.any(column != column[0])) for column in coordinates.T]
+    fixed = tuple(
+        f"{name} has the one value {format_value(float(column[0]))} and is not part of the model"
+        for name, column, v in zip(numeric, coordinates.T, varies, strict=True)
+        if not v
     )
+    width = max(part.values.shape[1] for part in parts)
+    values = np.full((len(parts), len(coordinates), width), np.nan)
+    for k, part in enumerate(parts):
+        values[k, :, : part.values.shape[1]] = part.values
     return Group(
         parameters=tuple(name for name, v in zip(numeric, varies, strict=True) if v),
-        fixed=fixed,
         category=category,
         points=coordinates[:, varies],
         values=values,
-        labels=tuple((part.measurement.callpath, part.measurement.metric) for part in parts),
-        notes=tuple(part.notes + left_out for part in parts),
+        labels=tuple(part.label for part in parts),
+        notes=tuple(part.notes + fixed for part in parts),
     )

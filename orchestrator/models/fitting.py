@@ -1,29 +1,34 @@
 """Fit many hypotheses at once and weigh them: Gauss-Newton on logarithms, then marginal likelihood.
 
-A value is lognormal around its hypothesis, with relative variance ``tau² + sigma²/n``: lack of fit, and
-noise of n repetitions. Coefficients are not negative. Arrays put the small axis first (terms, candidates,
-points), so that every operation runs over long contiguous rows.
+A value is lognormal around its hypothesis (see `weighting`). Arrays put the small axis first (terms,
+candidates, points), so that every operation runs over long contiguous rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammainc, gammaln, log_ndtr
 
-from orchestrator.models.hypotheses import Floats
-from orchestrator.models.screening import Candidates
+from orchestrator.models.hypotheses import Floats, Integers
+from orchestrator.models.noise import GUESS_WEIGHT, LEAST_NOISE
+from orchestrator.models.normal import Inner, invert, normal
+from orchestrator.models.screening import NEGATIVE, Candidates
+from orchestrator.models.weighting import Weighting
 
 # Prior probability that the truth is not among the hypotheses, and the largest lack of fit considered.
 _MISFIT = 0.5
 _LARGEST_MISFIT = 0.5
 _STEPS = 2
+_TINY = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """Fitted candidates.
+    """Fitted candidates, one per entry of `Candidates`.
 
     Attributes
     ----------
@@ -34,16 +39,28 @@ class Fits:
     score
         Log marginal likelihood times prior; -inf where refused. Shape (candidates,).
     variance
-        Posterior mean of the relative variance of a value of mean precision, shape (candidates,).
+        Posterior mean of the relative variance of a value of weight 1, shape (candidates,).
+    rss
+        Weighted sum of squares of the residuals of the logarithms, shape (candidates,).
     """
 
     coefficients: Floats
     covariance: Floats
     score: Floats
     variance: Floats
+    rss: Floats
+
+    def take(self, index: NDArray[np.intp]) -> Self:
+        """Select candidates."""
+        return type(self)(*(getattr(self, f.name)[index] for f in fields(self)))
+
+    @classmethod
+    def concatenate(cls, parts: list[Self]) -> Self:
+        """Join lists."""
+        return cls(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)))
 
 
-def columns(terms: np.ndarray, tables: tuple[Floats, ...]) -> Floats:
+def columns(terms: NDArray[np.int16], tables: tuple[Floats, ...]) -> Floats:
     """Evaluate the terms of every candidate: shape (terms, candidates, points)."""
     result = np.ones((terms.shape[1], len(terms), tables[0].shape[1]))
     for k, table in enumerate(tables):
@@ -56,177 +73,188 @@ def fit(
     candidates: Candidates,
     tables: tuple[Floats, ...],
     log_value: Floats,
-    weights: Floats,
-    prior_variance: Floats,
-    prior_freedom: Floats,
+    weighting: Weighting,
     log_prior: Floats,
+    *,
+    free: bool = False,
 ) -> Fits:
     """Fit every candidate to its call path.
 
     Parameters
     ----------
     candidates
-        What to fit.
+        What to fit; unused terms come last.
     tables
         Block values per parameter, shape (blocks, points).
     log_value
         Log location of the measured values, shape (call paths, points).
-    weights
-        Precision of the locations with mean 1 per call path, same shape.
-    prior_variance, prior_freedom
-        What repetitions say about the relative variance of a location of weight 1, shape (call paths,).
+    weighting
+        Distribution of the values of every call path.
     log_prior
         Log prior of every candidate.
+    free
+        Accept only hypotheses with a negative coefficient (at a price) instead of only those without.
     """
-    count, terms = len(candidates.row), candidates.terms.shape[1]
-    coefficients = np.zeros((count, terms + 1))
-    covariance = np.zeros((count, terms + 1, terms + 1))
-    score = np.full(count, -np.inf)
-    variance = np.ones(count)
+    count, terms = candidates.terms.shape[:2]
+    result = Fits(
+        np.zeros((count, terms + 1)),
+        np.zeros((count, terms + 1, terms + 1)),
+        np.full(count, -np.inf),
+        np.ones(count),
+        np.full(count, np.inf),
+    )
     used = np.count_nonzero(candidates.terms.any(axis=2), axis=1)
-    order = np.argsort(~candidates.terms.any(axis=2), axis=1, kind="stable")
-    packed = np.take_along_axis(candidates.terms, order[:, :, None], axis=1)
     for size in range(terms + 1):
         some = np.flatnonzero(used == size)
         if not len(some):
             continue
-        z = np.concatenate(
-            [np.ones((1, len(some), log_value.shape[1])), columns(packed[some][:, :size], tables)]
-        )
         row = candidates.row[some]
-        # Unit of a coefficient: the mean share of its term. The prior is uniform over shares.
-        scale = np.mean(z * np.exp(log_value[row].mean(axis=1)[:, None] - log_value[row]), axis=2)
-        part = _fit_same_size(z / scale[:, :, None], log_value[row], weights[row])
-        total = _evidence(part, prior_variance[row], prior_freedom[row], log_value.shape[1])
-        score[some] = total[0] + log_prior[some]
-        variance[some] = total[1]
-        place = np.concatenate([np.zeros((len(some), 1), dtype=np.intp), order[some][:, :size] + 1], axis=1)
-        values = (part.c / scale).T * np.exp(part.shift)[:, None]
-        block = np.zeros((len(some), terms + 1))
-        np.put_along_axis(block, place, values, axis=1)
-        coefficients[some] = block
-        spread = part.inverse / (scale[:, None] * scale[None]) * np.exp(2 * part.shift)
-        for i in range(size + 1):
-            for j in range(size + 1):
-                covariance[some, place[:, i], place[:, j]] = spread[i, j]
-    return Fits(coefficients, covariance, score, variance)
+        ones = np.ones((1, len(some), log_value.shape[1]))
+        z = np.concatenate([ones, columns(candidates.terms[some, :size], tables)])
+        expected = (weighting.variance[row], weighting.freedom[row])
+        part = _fit_same_size(z, log_value[row], weighting.inner(row), free, expected)
+        score, variance = _evidence(part, weighting, row, log_value.shape[1])
+        result.score[some] = score + log_prior[some]
+        result.variance[some] = variance
+        result.rss[some] = part.rss
+        result.coefficients[some, : size + 1] = part.c.T
+        result.covariance[some, : size + 1, : size + 1] = part.inverse.transpose(2, 0, 1)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
+    """Fits of candidates with the same number of terms; ``log_prior`` is that of their coefficients."""
+
     c: Floats
     inverse: Floats
     log_det: Floats
     rss: Floats
-    log_share: Floats
-    log_orthant: Floats
-    shift: Floats
-    valid: np.ndarray
+    log_prior: Floats
+    valid: NDArray[np.bool_]
 
 
-def _fit_same_size(z: Floats, log_value: Floats, weights: Floats) -> _Part:
+def _fit_same_size(
+    z: Floats, log_value: Floats, inner: Inner, free: bool, prior: tuple[Floats, Floats]
+) -> _Part:
+    """Least squares relative to the measured value, then Gauss-Newton steps on the logarithm.
+
+    A coefficient is measured by the mean share of its term in the measured values: the prior is
+    uniform over shares, hence the same in any unit.
+    """
+    size = len(z)
     shift = log_value.mean(axis=1)
     target = log_value - shift[:, None]
-    inverse_y = np.exp(-target)
-    jacobian = z * inverse_y
-    c, inverse, log_det = _normal(jacobian, weights, np.ones_like(target))
-    rss = np.sum(weights * (1 - np.einsum("tln,tl->ln", jacobian, c)) ** 2, axis=1)
-    sigma2 = np.maximum(rss / max(z.shape[2] - len(z), 1), 1e-300)
-    deviation = c / np.sqrt(np.maximum(np.einsum("ttl->tl", inverse), 1e-300) * sigma2)
-    size = len(z)
-    dropped = (c[0] < 0) & (size > 1)
+    relative = z * np.exp(-target)
+    scale = relative.mean(axis=2)
+    z = z / scale[:, :, None]
+    relative = relative / scale[:, :, None]
+    c, inverse, gram = normal(relative, np.ones_like(target), inner)
+    rss = inner.square(1 - np.einsum("tln,tl->ln", relative, c))
+    left = max(z.shape[2] - size, 0)
+    freedom = np.where((prior[1] <= GUESS_WEIGHT) & (left > 0), 0.0, prior[1])
+    noise = (prior[0] * freedom + rss) / np.maximum(freedom + left, 1)
+    whole = inverse
+    # No direction of the coefficients is known worse than the prior says (uniform shares: variance 1/12).
+    _, log_det = invert(gram + 12 * noise * np.eye(size)[:, :, None])
+    deviation = c / np.sqrt(np.maximum(np.einsum("ttl->tl", inverse), _TINY) * noise)
+    dropped = (c[0] < 0) & (size > 1) & (not free)
     if np.any(dropped):
-        alone, _, _ = _normal(jacobian[1:, dropped], weights[dropped], np.ones_like(target[dropped]))
-        c[1:, dropped] = alone
+        part = Inner(
+            inner.weights[dropped], inner.features, None if inner.root is None else inner.root[dropped]
+        )
+        c[1:, dropped], _, _ = normal(relative[1:, dropped], np.ones_like(target[dropped]), part)
         c[0, dropped] = 0.0
     keep = np.ones((size, len(target)))
     keep[0, dropped] = 0.0
     for _ in range(_STEPS):
-        value = np.maximum(np.einsum("tln,tl->ln", z, c), 1e-300)
+        value = np.maximum(np.einsum("tln,tl->ln", z, c), _TINY)
         jacobian = z / value * keep[:, :, None]
-        error = target - np.log(value)
-        step, inverse, _ = _normal(jacobian, weights, error, 1 - keep)
-        inverse = inverse * keep * keep[:, None]
-        c = np.maximum(c + step * keep, 0.1 * c)
-    value = np.maximum(np.einsum("tln,tl->ln", z, c), 1e-300)
-    rss = np.sum(weights * (target - np.log(value)) ** 2, axis=1)
-    valid = np.all(c[1:] > 0, axis=0) & np.all(np.isfinite(c), axis=0) & (c.sum(axis=0) > 0)
-    log_share = -size * np.log(np.maximum(c.sum(axis=0), 1e-300)) + gammaln(size)
-    log_orthant = log_ndtr(np.clip(deviation, -1e3, None)).sum(axis=0) if size > 1 else np.zeros(len(target))
-    z0 = np.clip(deviation[0], -1e3, 0)
-    log_orthant = log_orthant + np.where(dropped, z0**2 / 2, 0.0)
-    return _Part(c, inverse, log_det, rss, log_share, log_orthant, shift, valid)
+        step, inverse, _ = normal(jacobian, target - np.log(value), inner, 1 - keep)
+        c = c + step if free else np.maximum(c + step * keep, 0.1 * c)
+    inverse = inverse * keep * keep[:, None]
+    if size > 1 and not free:
+        c, inverse = _truncated(c, inverse, whole, dropped, deviation[0], noise)
+    # A constant of which nothing can be seen is none.
+    c[0] = np.where((np.abs(c[0]) < LEAST_NOISE) & (size > 1), 0.0, c[0])
+    value = np.einsum("tln,tl->ln", z, c)
+    valid = np.all(np.isfinite(c), axis=0) & np.all(value > 0, axis=1)
+    rss = inner.square(target - np.log(np.maximum(value, _TINY)))
+    log_prior = np.full(len(target), float(gammaln(size)))
+    if free:
+        negative = np.count_nonzero(c < 0, axis=0)
+        valid &= negative > 0
+        log_prior -= NEGATIVE * negative
+    else:
+        valid &= np.all(c[1:] > 0, axis=0)
+        if size > 1:
+            # Share of the Gaussian posterior where no coefficient is negative.
+            log_prior += log_ndtr(np.clip(deviation, -1e3, None)).sum(axis=0)
+            log_prior += np.where(dropped, np.clip(deviation[0], -1e3, 0) ** 2 / 2, 0.0)
+    unit = np.exp(shift) / scale
+    return _Part(c * unit, inverse * unit * unit[:, None], log_det, rss, log_prior, valid)
 
 
-def _normal(
-    jacobian: Floats, weights: Floats, target: Floats, ridge: Floats | None = None
-) -> tuple[Floats, Floats, Floats]:
-    """Solve weighted normal equations; return solution (t, l), inverse (t, t, l) and log determinant (l,)."""
-    size = len(jacobian)
-    weighted = jacobian * weights
-    gram = np.empty((size, size, jacobian.shape[1]))
-    for i in range(size):
-        for j in range(i + 1):
-            gram[i, j] = gram[j, i] = np.einsum("ln,ln->l", weighted[i], jacobian[j])
-    if ridge is not None:
-        for i in range(size):
-            gram[i, i] += ridge[i]
-    right = np.einsum("tln,ln->tl", weighted, target)
-    diagonal = np.sqrt(np.maximum(np.einsum("ttl->tl", gram), 1e-300))
-    scaled = gram / (diagonal[:, None] * diagonal[None])
-    inverse, log_det = _invert(scaled)
-    inverse = inverse / (diagonal[:, None] * diagonal[None])
-    return np.einsum("stl,tl->sl", inverse, right), inverse, log_det + 2 * np.log(diagonal).sum(axis=0)
+def _truncated(
+    c: Floats, inverse: Floats, whole: Floats, dropped: NDArray[np.bool_], deviation: Floats, noise: Floats
+) -> tuple[Floats, Floats]:
+    """Move the constant from its mode to its mean, given that it is not negative; the rest follows.
+
+    A constant that would be negative is not known to be zero: near it, the mode is biased, and the
+    extrapolation with it.
+
+    Parameters
+    ----------
+    c, inverse
+        Coefficients and inverse normal matrix, with zeros for the constant where it was dropped.
+    whole
+        Inverse normal matrix with the constant.
+    dropped
+        Where the constant would be negative.
+    deviation
+        The unrestricted constant in units of its standard deviation.
+    noise
+        Residual variance.
+    """
+    z = np.clip(deviation, -30, 30)
+    ratio = np.exp(-(z**2) / 2 - np.log(2 * np.pi) / 2 - log_ndtr(z))
+    width = np.sqrt(whole[0, 0] * noise)
+    direction = whole[:, 0] / whole[0, 0]
+    change = width * np.where(dropped, z + ratio, ratio)
+    left = whole[0, 0] * np.clip(1 - z * ratio - ratio**2, 1e-6, 1.0)
+    known = np.where(dropped, left, left - whole[0, 0])
+    return c + direction * change, inverse + direction[:, None] * direction[None] * known
 
 
-def _invert(gram: Floats) -> tuple[Floats, Floats]:
-    """Invert symmetric matrices stored as (t, t, l), and their log determinants (Gauss-Jordan)."""
-    size = len(gram)
-    work = gram.copy()
-    log_det = np.zeros(gram.shape[2])
-    for k in range(size):
-        pivot = np.maximum(work[k, k], 1e-13)
-        log_det += np.log(pivot)
-        row = work[k] / pivot
-        column = work[:, k].copy()
-        work -= column[:, None] * row[None]
-        work[k] = row
-        work[:, k] = -column / pivot
-        work[k, k] = 1 / pivot
-    return work, log_det
-
-
-def _evidence(part: _Part, variance: Floats, freedom: Floats, points: int) -> tuple[Floats, Floats]:
+def _evidence(part: _Part, weighting: Weighting, row: Integers, points: int) -> tuple[Floats, Floats]:
     """Log marginal likelihood, and the posterior mean of the variance.
 
-    The variance is either what the repetitions say (scaled inverse chi², conjugate), or larger for lack of
-    fit: log-uniform up to the largest misfit considered. Both integrals are closed forms.
+    The variance is either about what was expected (scaled inverse chi², conjugate), or larger for lack
+    of fit: log-uniform up to the largest misfit considered. Both integrals are closed forms.
     """
-    size = len(part.c)
-    left = max(points - size, 0)
+    expected, freedom = weighting.variance[row], weighting.freedom[row]
+    left = max(points - len(part.c), 0)
     half = left / 2
-    quadratic = np.maximum(part.rss, 1e-300)
-    common = -half * np.log(2 * np.pi) - part.log_det / 2 + part.log_share + part.log_orthant
-    nu = freedom
-    scale = nu * variance
+    scale = freedom * expected
     noise = (
-        gammaln(nu / 2 + half)
-        - gammaln(nu / 2)
-        + nu / 2 * np.log(scale / 2)
-        - (nu / 2 + half) * np.log((scale + quadratic) / 2)
+        gammaln(freedom / 2 + half)
+        - gammaln(freedom / 2)
+        + freedom / 2 * np.log(scale / 2)
+        - (freedom / 2 + half) * np.log((scale + part.rss) / 2)
     )
-    width = np.log(np.maximum(_LARGEST_MISFIT**2 / variance, 2.0))
-    ratio = quadratic / (2 * variance)
-    if half > 0:
-        misfit = _log_lower_gamma(half, ratio) - half * np.log(quadratic / 2) - np.log(width)
-        odds = np.exp(np.clip(misfit - noise, -700, 700)) * _MISFIT / (1 - _MISFIT)
-        share = odds / (1 + odds)
-        mean_noise = (scale + quadratic) / np.maximum(nu + left - 2, 1)
-        mean_misfit = np.maximum(quadratic / max(left - 2, 1), variance)
-    else:
-        misfit, share = np.full_like(noise, -np.inf), np.zeros_like(noise)
-        mean_noise = mean_misfit = scale / np.maximum(nu - 2, 1)
-    score = common + np.logaddexp(noise + np.log(1 - _MISFIT), misfit + np.log(_MISFIT))
+    mean_noise = (scale + part.rss) / np.maximum(freedom + left - 2, 1)
+    common = weighting.log_scale[row] - half * np.log(2 * np.pi) - part.log_det / 2 + part.log_prior
+    if left == 0:
+        return np.where(part.valid, common + noise, -np.inf), mean_noise
+    # Where nothing was repeated, the noise may be anything, also much smaller than guessed.
+    least = np.where(freedom <= GUESS_WEIGHT, LEAST_NOISE**2, expected)
+    width = np.log(np.maximum(_LARGEST_MISFIT**2 / least, 2.0))
+    misfit = _log_lower_gamma(half, part.rss / (2 * least)) - half * np.log(part.rss / 2) - np.log(width)
+    noise += np.log(1 - _MISFIT)
+    misfit += np.log(_MISFIT)
+    share = 1 / (1 + np.exp(np.clip(noise - misfit, -700, 700)))
+    mean_misfit = np.maximum(part.rss / max(left - 2, 1), least)
+    score = common + np.logaddexp(noise, misfit)
     return np.where(part.valid, score, -np.inf), mean_noise * (1 - share) + mean_misfit * share
 
 

@@ -18,6 +18,14 @@ from orchestrator.models.hypotheses import Floats, Integers
 _CHUNK = 150_000
 # A predictor whose part independent of the others is below this fraction counts as collinear.
 _COLLINEAR = 1e-12
+# Price of a block in the ranking of hypotheses: about the logarithm of the number of blocks.
+PENALTY = 4.0
+# Price of a parameter in one more term.
+REPEATED = 2.5
+# Price of a negative coefficient.
+NEGATIVE = 2.5
+# How far behind the best one, in units of log posterior, a hypothesis may be and still be fitted.
+REACH = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +43,26 @@ class Candidates:
     row: Integers
     terms: NDArray[np.int16]
 
+    def take(self, index: NDArray[np.intp]) -> Candidates:
+        """Select candidates."""
+        return Candidates(self.row[index], self.terms[index])
+
     @staticmethod
     def join(parts: list[Candidates]) -> Candidates:
         """Concatenate lists whose hypotheses may have different numbers of terms, without duplicates."""
         width = max(part.terms.shape[1] for part in parts)
         padded = [np.pad(p.terms, ((0, 0), (0, width - p.terms.shape[1]), (0, 0))) for p in parts]
         terms, row = np.concatenate(padded), np.concatenate([p.row for p in parts])
-        # Canonical order of terms, so that a + b and b + a are recognised as one.
-        code = terms @ (1000 ** np.arange(terms.shape[2], dtype=np.int64)[::-1])
-        order = np.argsort(-code, axis=1, kind="stable")
-        terms = np.take_along_axis(terms, order[:, :, None], axis=1)
-        code = np.take_along_axis(code, order, axis=1)
+        terms, code = canonical(terms)
         _, first = np.unique(np.column_stack([row, code]), axis=0, return_index=True)
         return Candidates(row[first], terms[first])
+
+
+def canonical(terms: NDArray[np.int16]) -> tuple[NDArray[np.int16], Integers]:
+    """Sort the terms of each hypothesis, so that a + b and b + a are one; return also a code per term."""
+    code = terms @ (1000 ** np.arange(terms.shape[2], dtype=np.intp)[::-1])
+    order = np.argsort(-code, axis=1, kind="stable")
+    return np.take_along_axis(terms, order[:, :, None], axis=1), np.take_along_axis(code, order, axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +101,16 @@ def screen(
     parts = []
     for start in range(0, len(log_value), size):
         chunk = slice(start, start + size)
-        moments = _moments(products, squares, log_value[chunk], precision[chunk])
-        shape = (len(moments.total), len(left), len(right))
-        single, double = _residuals(moments, shape, two)
+        sums = moments(products, squares, log_value[chunk], precision[chunk])
+        shape = (len(sums.total), len(left), len(right))
+        single, double = _residuals(sums, shape, two)
         row, hypothesis = _select(single, double, variance[chunk], log_value.shape[1], keep)
         parts.append(Candidates(row + start, _describe(hypothesis, shape, two)))
     return Candidates(np.concatenate([p.row for p in parts]), np.concatenate([p.terms for p in parts]))
 
 
-def _moments(products: Floats, squares: Floats, log_value: Floats, precision: Floats) -> Moments:
+def moments(products: Floats, squares: Floats, log_value: Floats, precision: Floats) -> Moments:
+    """Sum over points, with residuals relative to the measured value; arrays as in `screen`."""
     scale = np.exp(-(log_value - log_value.mean(axis=1, keepdims=True)))
     weighted_y = precision * scale
     weight = weighted_y * scale
@@ -166,21 +182,17 @@ def _select(
     """Keep what lies within reach of the best residual, at most ``keep`` per call path."""
     rows = len(single)
     flat = np.concatenate([single.reshape(rows, -1), double.reshape(rows, -1)], axis=1)
-    # Small hypotheses have a larger prior weight, hence a head start here.
-    simple = np.zeros(flat.shape[1], dtype=bool)
-    cube = simple[: single[0].size].reshape(single.shape[1:])
-    cube[:, 0] = True
-    cube[0, :] = True
-    best = flat.min(axis=1)
-    scale = np.maximum(variance, best / max(points - 3, 1))
-    reach = best + 2 * 6.0 * scale
-    wide = best + 2 * 12.0 * scale
-    chosen = flat <= np.where(simple, wide[:, None], reach[:, None])
-    crowded = np.flatnonzero(chosen.sum(axis=1) > keep)
-    for k in crowded:
+    present = np.full(flat.shape[1], 2.0)
+    cube = present[: single[0].size].reshape(single.shape[1:])
+    cube[:, 0] = 1.0
+    cube[0, :] = 1.0
+    cube[0, 0] = 0.0
+    scale = np.maximum(variance, flat.min(axis=1) / max(points - 3, 1))[:, None]
+    energy = flat / (2 * scale) + PENALTY * present
+    chosen = energy <= energy.min(axis=1, keepdims=True) + REACH
+    for k in np.flatnonzero(chosen.sum(axis=1) > keep):
         members = np.flatnonzero(chosen[k])
-        handicap = flat[k, members] - np.where(simple[members], 12.0 * scale[k], 0.0)
-        chosen[k, members[np.argpartition(handicap, keep)[keep:]]] = False
+        chosen[k, members[np.argpartition(energy[k, members], keep)[keep:]]] = False
     row, hypothesis = np.nonzero(chosen)
     return row, hypothesis
 

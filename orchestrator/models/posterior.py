@@ -1,0 +1,120 @@
+"""The hypotheses that remain possible, with weights, and what they predict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from orchestrator.models.correction import BEYOND, Features
+from orchestrator.models.hypotheses import Floats, block_values
+
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """Members, most probable first; each is a hypothesis with fitted coefficients.
+
+    Attributes
+    ----------
+    weights
+        Probabilities, shape (members,).
+    exponents
+        Pairs (i, j) per member, term and parameter, shape (members, terms, parameters, 2).
+    coefficients
+        Constant first, shape (members, terms + 1).
+    covariance
+        Of the coefficients, shape (members, terms + 1, terms + 1).
+    misfit
+        Relative standard deviation of the truth around each member within the fitted range, shape (members,).
+    features
+        Monomials of the smooth correction.
+    correction
+        Its coefficients, shape (members, features); all zero where none is needed.
+    coupling
+        How they change with the coefficients, shape (members, features, terms + 1).
+    correction_covariance
+        Of its coefficients for given coefficients, shape (members, features, features).
+    smooth
+        Prior standard deviation of its coefficients, shape (members,).
+    """
+
+    weights: Floats
+    exponents: Floats
+    coefficients: Floats
+    covariance: Floats
+    misfit: Floats
+    features: Features
+    correction: Floats
+    coupling: Floats
+    correction_covariance: Floats
+    smooth: Floats
+
+    def design(self, x: Floats) -> Floats:
+        """Evaluate the terms (constant first) at coordinates (n, parameters): (members, terms + 1, n)."""
+        members, terms, parameters, _ = self.exponents.shape
+        result = np.ones((members, terms + 1, len(x)))
+        for k in range(parameters):
+            unique, inverse = np.unique(self.exponents[:, :, k].reshape(-1, 2), axis=0, return_inverse=True)
+            result[:, 1:] *= block_values(x[:, k], unique)[inverse.reshape(members, terms)]
+        return result
+
+    def log_mean(self, x: Floats) -> Floats:
+        """Logarithm of the prediction of every member at coordinates (n, parameters): (members, n)."""
+        result: Floats = np.log(self._value(self.design(x))) + self.correction @ self.features(x).T
+        return result
+
+    def _value(self, design: Floats) -> Floats:
+        """Values without correction, kept positive where negative coefficients would win far out."""
+        value = np.einsum("ktn,kt->kn", design, self.coefficients)
+        if np.any(self.coefficients < 0):
+            value = np.maximum(
+                value, 1e-3 * np.einsum("ktn,kt->kn", np.abs(design), np.abs(self.coefficients))
+            )
+        result: Floats = np.maximum(value, _TINY)
+        return result
+
+    def log_moments(self, x: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the log prediction of every member: (members, n) each."""
+        mean, factor, rough = self.log_factors(x)
+        return mean, np.sqrt(np.einsum("kqn,kqn->kn", factor, factor) + rough**2)
+
+    def log_factors(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+        """Gaussian log prediction of every member at coordinates (n, parameters).
+
+        Returns
+        -------
+        Mean (members, n); a factor F (members, q, n) such that the covariance of two points within member k
+        is ``F[k, :, i] @ F[k, :, j]``; and a standard deviation (members, n) independent between points.
+        """
+        design = self.design(x)
+        value = self._value(design)
+        features = self.features(x)
+        mean = np.log(value) + self.correction @ features.T
+        slope = design / value[:, None] - np.einsum("nr,krt->ktn", features, self.coupling)
+        parts = [np.einsum("kts,ksn->ktn", _root(self.covariance).swapaxes(1, 2), slope)]
+        if np.any(self.smooth):
+            parts.append(_root(self.correction_covariance).swapaxes(1, 2) @ features.T)
+        beyond = BEYOND * self.smooth[:, None] ** 2 * self.features.outside(x)
+        return mean, np.concatenate(parts, axis=1), np.sqrt(self.misfit[:, None] ** 2 + beyond)
+
+    def mixture_quantile(self, mean: Floats, spread: Floats, q: float) -> Floats:
+        """Quantile of the mixture of the members' normal distributions, per column, by bisection."""
+        spread = np.maximum(spread, 1e-12)
+        low: Floats = (mean - 6 * spread).min(axis=0)
+        high: Floats = (mean + 6 * spread).max(axis=0)
+        for _ in range(24):
+            middle = (low + high) / 2
+            below = np.asarray(self.weights @ ndtr((middle - mean) / spread)) < q
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return low
+
+
+def _root(covariance: Floats) -> Floats:
+    """Square roots of positive semidefinite matrices, shape (..., t, t)."""
+    diagonal = np.sqrt(np.maximum(np.einsum("...tt->...t", covariance), _TINY))
+    value, vector = np.linalg.eigh(covariance / (diagonal[..., :, None] * diagonal[..., None, :]))
+    root: Floats = diagonal[..., :, None] * vector * np.sqrt(np.maximum(value, 0.0))[..., None, :]
+    return root

@@ -1,0 +1,320 @@
+"""From located values to weighed hypotheses: search, fit, look for outliers and for lack of fit, repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.models.coarse import start
+from orchestrator.models.fitting import Fits, columns, fit
+from orchestrator.models.hypotheses import Floats, Integers
+from orchestrator.models.noise import GUESS_WEIGHT, Located, relocate
+from orchestrator.models.screening import REPEATED, Candidates, screen
+from orchestrator.models.search import search
+from orchestrator.models.weighting import Weighting, weighting
+
+# A value this many standard deviations off is looked at twice.
+_SUSPICIOUS = 5.0
+# Standard deviations of the coefficients of the smooth correction that are tried.
+_MISFITS = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+# A row is examined for lack of fit where the residuals exceed the expected variance by this factor.
+_EXCESS = 1.5
+_EXAMINED = 12
+_RELAXED = 4.0
+_KEPT_RELAXED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What all call paths of a group share.
+
+    Attributes
+    ----------
+    tables
+        Block values per parameter at the points, shape (blocks, points).
+    features
+        Monomials of the smooth correction at the points, shape (points, features).
+    keep
+        Most hypotheses per call path to fit.
+    wide
+        Search beyond one term per parameter, and negative coefficients, where there is lack of fit.
+    """
+
+    tables: tuple[Floats, ...]
+    features: Floats
+    keep: int
+    wide: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Weighed hypotheses of all call paths, ordered by call path and score."""
+
+    candidates: Candidates
+    fits: Fits
+    located: Located
+    weighting: Weighting
+
+    def first(self) -> NDArray[np.intp]:
+        """Index of the best hypothesis of every call path."""
+        rows = len(self.located.sigma)
+        return np.searchsorted(self.candidates.row, np.arange(rows)).astype(np.intp)
+
+    def rows(self, index: NDArray[np.intp]) -> Self:
+        """Select call paths, in ascending order, and number them anew."""
+        inside = np.flatnonzero(np.isin(self.candidates.row, index))
+        chosen = self.candidates.take(inside)
+        return type(self)(
+            Candidates(np.searchsorted(index, chosen.row).astype(np.intp), chosen.terms),
+            self.fits.take(inside),
+            self.located.rows(index),
+            self.weighting.rows(index),
+        )
+
+    def put(self, index: NDArray[np.intp], part: Solution) -> Self:
+        """Replace what is known of some call paths."""
+        stays = np.flatnonzero(~np.isin(self.candidates.row, index))
+        width = max(self.candidates.terms.shape[1], part.candidates.terms.shape[1])
+        old = _padded(self.candidates.take(stays), self.fits.take(stays), width)
+        new = _padded(Candidates(index[part.candidates.row], part.candidates.terms), part.fits, width)
+        return type(self)(
+            *_ordered(*_concatenate([old, new])),
+            self.located.put(index, part.located),
+            self.weighting.put(index, part.weighting),
+        )
+
+
+def solve(task: Task, values: Floats, located: Located) -> Solution:
+    """Weigh the hypotheses of every call path.
+
+    Parameters
+    ----------
+    task
+        What the call paths share.
+    values
+        Measured values, shape (call paths, points, repetitions).
+    located
+        Their locations.
+    """
+    solution = _plain(task, located)
+    solution = _without_outliers(task, values, solution)
+    return _with_misfit(task, solution)
+
+
+def _plain(task: Task, located: Located) -> Solution:
+    """Search and fit, supposing that noise is all there is."""
+    weights = weighting(
+        located.count, located.sigma, located.freedom, np.zeros(len(located.sigma)), task.features
+    )
+    args = (task.tables, located.log_value, weights.weights, weights.variance)
+    if len(task.tables) <= 2:
+        candidates = screen(*args, keep=task.keep)
+    else:
+        candidates = search(*args, start(*args[:3]), keep=task.keep)
+    fits = fit(candidates, task.tables, located.log_value, weights, log_prior(candidates, task.tables))
+    return Solution(*_ordered(candidates, fits), located, weights)
+
+
+def log_prior(candidates: Candidates, tables: tuple[Floats, ...]) -> Floats:
+    """Log prior of hypotheses.
+
+    Every set of parameters and way to combine them is equally probable, and so is each choice of blocks
+    for it; a parameter that appears in a second term pays for its block once more.
+    """
+    present = candidates.terms.astype(bool)
+    sizes = np.log([max(len(table) - 1, 1) for table in tables])
+    again = np.maximum(present.sum(axis=1) - 1, 0).sum(axis=1)
+    prior: Floats = -(present * sizes).sum(axis=(1, 2)) - REPEATED * again
+    return prior
+
+
+def _residuals(task: Task, solution: Solution) -> Floats:
+    """Log values minus the best hypothesis, shape (call paths, points)."""
+    first = solution.first()
+    z = columns(solution.candidates.terms[first], task.tables)
+    c = solution.fits.coefficients[first]
+    value = c[:, :1] + np.einsum("tcn,ct->cn", z, c[:, 1:])
+    residuals: Floats = solution.located.log_value - np.log(np.maximum(value, 1e-300))
+    return residuals
+
+
+def _robust_scale(residuals: Floats, parameters: int) -> Floats:
+    points = residuals.shape[-1]
+    scale = 1.4826 * np.median(np.abs(residuals), axis=-1)
+    result: Floats = scale * np.sqrt(points / max(points - parameters - 1, 1))
+    return result
+
+
+def _without_outliers(task: Task, values: Floats, solution: Solution) -> Solution:
+    """Give outlying values little weight, and search again for the call paths that have some."""
+    located, points = solution.located, values.shape[1]
+    if points < 6:
+        return solution
+    residuals = _residuals(task, solution)
+    size = len(task.tables) + 1
+    spread = np.maximum(np.sqrt(solution.weighting.noise), _robust_scale(residuals, size))
+    smooth, off = _smooth_residuals(task.features, located.log_value)
+    suspects = np.flatnonzero((np.abs(residuals).max(axis=1) > _SUSPICIOUS * spread) | off)
+    if not len(suspects):
+        return solution
+    old, kept = located.rows(suspects), solution
+    trial = smooth[suspects]
+    expected = old.log_value - np.where(off[suspects][:, None], trial, residuals[suspects])
+    for _ in range(2):
+        scale = np.maximum(
+            _robust_scale(old.log_value - expected, size), np.sqrt(solution.weighting.noise[suspects])
+        )
+        part = _plain(task, relocate(values[suspects], old, expected, scale))
+        expected = part.located.log_value - _residuals(task, part)
+    before, after = _surprise(residuals[suspects]), _surprise(old.log_value - expected)
+    better = after < before - 2
+    if np.any(better):
+        rows = np.flatnonzero(better)
+        kept = solution.put(suspects[rows], part.rows(rows))
+    return kept
+
+
+def _surprise(residuals: Floats) -> Floats:
+    """Negative log likelihood of residuals with heavy tails, at the best scale."""
+    points = residuals.shape[1]
+    result = np.full(len(residuals), np.inf)
+    for factor in (0.7, 1.0, 1.4, 2.0, 3.0, 5.0):
+        scale = np.maximum(factor * 1.4826 * np.median(np.abs(residuals), axis=1), 1e-9)
+        density = 2.5 * np.log1p((residuals / scale[:, None]) ** 2 / 4).sum(axis=1) + points * np.log(scale)
+        result = np.minimum(result, density)
+    return result
+
+
+def _smooth_residuals(features: Floats, log_value: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    """Residuals of a robust quadratic surface, and whether the plain one sees an outlier."""
+    points = log_value.shape[1]
+    design = np.column_stack([np.ones(points), features])
+    if points < design.shape[1] + 4:
+        return np.zeros_like(log_value), np.zeros(len(log_value), dtype=bool)
+    hat = design @ np.linalg.pinv(design)
+    left_out = (log_value - log_value @ hat.T) / np.maximum(1 - np.diag(hat), 0.05)
+    scale = np.maximum(1.4826 * np.median(np.abs(left_out), axis=1), 1e-6)
+    off = np.asarray(np.abs(left_out).max(axis=1) > _SUSPICIOUS * scale)
+    residuals = np.zeros_like(log_value)
+    for row in np.flatnonzero(off):
+        residuals[row] = _robust_surface(design, log_value[row])
+    return residuals, off
+
+
+def _robust_surface(design: Floats, target: Floats) -> Floats:
+    """Residuals of a linear fit by iteratively reweighted least squares with Student t weights."""
+    weights = np.ones(len(target))
+    residuals = target - np.median(target)
+    for _ in range(20):
+        root = np.sqrt(weights)
+        solution = np.linalg.lstsq(design * root[:, None], target * root, rcond=None)[0]
+        residuals = target - design @ solution
+        scale = max(1.4826 * float(np.median(np.abs(residuals))), 1e-9)
+        weights = 1 / (1 + (residuals / scale) ** 2)
+    result: Floats = residuals
+    return result
+
+
+def _with_misfit(task: Task, solution: Solution) -> Solution:
+    """Where the residuals exceed the noise, search wider and estimate a smooth correction."""
+    located, weights = solution.located, solution.weighting
+    excess = solution.fits.variance[solution.first()] > _EXCESS * weights.variance
+    enough = located.log_value.shape[1] > len(task.tables) + 3
+    rows = np.flatnonzero(excess) if enough else np.array([], dtype=np.intp)
+    if not len(rows) or not task.features.shape[1]:
+        return solution
+    part = solution.rows(rows)
+    candidates = part.candidates
+    if len(task.tables) <= 2:
+        # A hypothesis that fits a little worse may fit better together with the correction.
+        larger = _RELAXED * part.fits.variance[part.first()]
+        candidates = screen(
+            task.tables, part.located.log_value, part.weighting.weights, larger, keep=_KEPT_RELAXED
+        )
+    if task.wide:
+        candidates = _wider(task, part)
+    misfit, sigma = _levels(task, part)
+    prior = log_prior(candidates, task.tables)
+    found = part.located
+    new = weighting(found.count, sigma, np.where(misfit > 0, 4.0, found.freedom), misfit, task.features)
+    pairs = [
+        (candidates, fit(candidates, task.tables, found.log_value, new, prior, free=f)) for f in (False, True)
+    ]
+    both, fits = _concatenate(pairs[: 2 if task.wide else 1])
+    return solution.put(rows, Solution(*_ordered(both, fits), found, new))
+
+
+def _wider(task: Task, part: Solution) -> Candidates:
+    """Add hypotheses with several terms per parameter or negative coefficients."""
+    place = _position(part.candidates.row)
+    index = np.flatnonzero((place < _EXAMINED) & np.isfinite(part.fits.score))
+    first = (part.candidates.take(index), part.fits.rss[index])
+    found = search(
+        task.tables,
+        part.located.log_value,
+        part.weighting.weights,
+        part.weighting.variance,
+        first,
+        keep=task.keep,
+        wide=True,
+        rounds=3,
+        beam=4,
+    )
+    return Candidates.join([found, part.candidates])
+
+
+def _levels(task: Task, part: Solution) -> tuple[Floats, Floats]:
+    """Most probable size of the smooth correction, and noise, given the best hypotheses of each call path."""
+    place = _position(part.candidates.row)
+    index = np.flatnonzero(place < _EXAMINED)
+    candidates = part.candidates.take(index)
+    prior = log_prior(candidates, task.tables)
+    rows = len(part.located.sigma)
+    guessed = part.located.freedom <= GUESS_WEIGHT
+    # Beyond the noise, lack of fit is mostly smooth; where noise is a guess, nothing is proven.
+    prior_misfit = np.where(guessed, 0.5, 0.95)
+    best = np.full(rows, -np.inf)
+    misfit, sigma = np.zeros(rows), part.located.sigma.copy()
+    for factor in (1.0, 1 / 3, 1 / 10) if np.any(guessed) else (1.0,):
+        noise = np.where(guessed, part.located.sigma * factor, part.located.sigma)
+        for level in (0.0, *_MISFITS):
+            freedom = np.where(guessed | (level > 0), 4.0, part.located.freedom)
+            trial = weighting(part.located.count, noise, freedom, np.full(rows, level), task.features)
+            score = fit(candidates, task.tables, part.located.log_value, trial, prior).score
+            total = np.full(rows, -np.inf)
+            np.logaddexp.at(total, candidates.row, score)
+            total += np.log(1 - prior_misfit) if level == 0 else np.log(prior_misfit / len(_MISFITS))
+            better = total > best
+            best = np.where(better, total, best)
+            misfit, sigma = np.where(better, level, misfit), np.where(better, noise, sigma)
+    return misfit, sigma
+
+
+def _position(row: Integers) -> Integers:
+    begin = np.searchsorted(row, row)
+    return (np.arange(len(row)) - begin).astype(np.intp)
+
+
+def _padded(candidates: Candidates, fits: Fits, width: int) -> tuple[Candidates, Fits]:
+    more = width - candidates.terms.shape[1]
+    terms = np.pad(candidates.terms, ((0, 0), (0, more), (0, 0)))
+    return Candidates(candidates.row, terms), replace(
+        fits,
+        coefficients=np.pad(fits.coefficients, ((0, 0), (0, more))),
+        covariance=np.pad(fits.covariance, ((0, 0), (0, more), (0, more))),
+    )
+
+
+def _concatenate(pairs: list[tuple[Candidates, Fits]]) -> tuple[Candidates, Fits]:
+    candidates = Candidates(
+        np.concatenate([c.row for c, _ in pairs]), np.concatenate([c.terms for c, _ in pairs])
+    )
+    return candidates, Fits.concatenate([f for _, f in pairs])
+
+
+def _ordered(candidates: Candidates, fits: Fits) -> tuple[Candidates, Fits]:
+    order = np.lexsort((-fits.score, candidates.row))
+    return candidates.take(order), fits.take(order)
