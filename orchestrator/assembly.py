@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -201,10 +202,17 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
 
 
 def fit(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:
-    """Fit models; return none where too little was measured so far."""
+    """Fit models; return none where too little was measured so far.
+
+    A modeler that breaks down on some data costs a round of models, never a campaign: the measurements are
+    safe, the next round has more of them.
+    """
     try:
         return modeler(known) if known.items else ()
     except ModelError:
+        return ()
+    except (ValueError, ArithmeticError) as error:
+        warnings.warn(f"no models this time: the modeler failed with {error!r}", stacklevel=2)
         return ()
 
 

@@ -52,7 +52,7 @@ def assess(models: Sequence[Model], point: Point | None) -> Quality:
     chosen = relevant(models, point)
     if not chosen:
         return Quality()
-    smape = float(np.mean([model.smape for model in chosen]))
+    smape = _finite(float(np.mean([model.smape for model in chosen])))
     if point is None:
         return Quality(smape)
     widths = []
@@ -61,4 +61,9 @@ def assess(models: Sequence[Model], point: Point | None) -> Quality:
         value = abs(float(prediction.value[0]))
         if value > 0:
             widths.append(float(prediction.high[0] - prediction.low[0]) / value)
-    return Quality(smape, float(np.mean(widths)) if widths else None)
+    return Quality(smape, _finite(float(np.mean(widths))) if widths else None)
+
+
+def _finite(value: float) -> float | None:
+    """Return None for what is unknown: too few runs leave an interval without end."""
+    return value if np.isfinite(value) else None

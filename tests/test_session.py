@@ -195,3 +195,16 @@ def test_validation_measures_the_evaluation_point_once_and_never_fits_it(tmp_pat
     assert state.validation is not None and state.runs[state.validation].samples
     document = (tmp_path / "models.json").read_text()
     assert '"validation"' in document and '"error_percent"' in document
+
+
+def test_a_modeler_that_breaks_down_never_ends_a_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(known: object) -> tuple[()]:
+        raise ValueError("singular")
+
+    monkeypatch.setattr(assembly, "modeler_of", lambda chosen: broken)
+    with pytest.warns(UserWarning, match="no models this time.*singular"):
+        state = session.run(load(), tmp_path, session.Hooks())
+    assert state.stopped is not None and state.stopped.rule == "patience"
+    assert sum(item.accepted is not None for item in state.runs.values()) >= 18
