@@ -69,3 +69,28 @@ class Features:
         beyond = np.maximum(np.abs(self.standardised(x)) - 1, 0)
         total: Floats = np.sum(beyond**2, axis=1)
         return total
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """The fitted correction of every member of a posterior.
+
+    Attributes
+    ----------
+    features
+        Its monomials.
+    coefficients
+        Shape (members, features).
+    coupling
+        How they change with the coefficients of the terms, shape (members, features, terms + 1).
+    covariance
+        Of the coefficients for given terms, shape (members, features, features).
+    smooth
+        Prior standard deviation of the coefficients, shape (members,).
+    """
+
+    features: Features
+    coefficients: Floats
+    coupling: Floats
+    covariance: Floats
+    smooth: Floats

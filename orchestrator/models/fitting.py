@@ -93,7 +93,7 @@ def fit(
     log_prior
         Log prior of every candidate.
     free
-        Accept only hypotheses with a negative coefficient (at a price) instead of only those without.
+        Accept only hypotheses with a negative constant (at a price) instead of only those without.
     """
     count, terms = candidates.terms.shape[:2]
     result = Fits(
@@ -182,15 +182,13 @@ def _fit_same_size(
     rss = inner.square(target - np.log(np.maximum(value, _TINY)))
     log_prior = np.full(len(target), float(gammaln(size)))
     if free:
-        negative = np.count_nonzero(c < 0, axis=0)
-        valid &= negative > 0
-        log_prior -= NEGATIVE * negative
-    else:
-        valid &= np.all(c[1:] > 0, axis=0)
-        if size > 1:
-            # Share of the Gaussian posterior where no coefficient is negative.
-            log_prior += log_ndtr(np.clip(deviation, -1e3, None)).sum(axis=0)
-            log_prior += np.where(dropped, np.clip(deviation[0], -1e3, 0) ** 2 / 2, 0.0)
+        valid &= c[0] < 0
+        log_prior -= NEGATIVE
+    valid &= np.all(c[1:] > 0, axis=0)
+    if size > 1 and not free:
+        # Share of the Gaussian posterior where no coefficient is negative.
+        log_prior += log_ndtr(np.clip(deviation, -1e3, None)).sum(axis=0)
+        log_prior += np.where(dropped, np.clip(deviation[0], -1e3, 0) ** 2 / 2, 0.0)
     unit = np.exp(shift) / scale
     return _Part(c * unit, inverse * unit * unit[:, None], log_det, rss, log_prior, valid)
 

@@ -44,6 +44,11 @@ EXTRAP: tuple[Exponents, ...] = tuple(
 # Falling blocks for strong scaling: powers, and powers slowed down by one logarithm (log2(p)/p).
 FALLING: tuple[Exponents, ...] = tuple((-i, j) for i in POLYNOMIAL if i for j in (0.0, 1.0))
 
+# Beyond the sets: a cubic grid whose number of iterations grows with its edge takes n**4.
+HIGHER: tuple[Exponents, ...] = tuple(
+    (float(Fraction(i)), j) for i in ["10/3", "7/2", "11/3", "4", "9/2", "5"] for j in (0.0, 1.0)
+)
+
 SETS = {"paper": PAPER, "extra-p": EXTRAP}
 
 

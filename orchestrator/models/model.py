@@ -80,9 +80,9 @@ class PmnfModel:
         return Prediction(value, low, high)
 
     def coordinates(self, points: Sequence[Point]) -> Floats:
-        """Values of the model's parameters, shape (points, parameters); one of ones if there is none."""
+        """Values of the model's parameters, shape (points, parameters)."""
         x = np.array([[p.number(name) for name in self.parameters] for p in points], dtype=float)
-        return x.reshape(len(points), len(self.parameters)) if self.parameters else np.ones((len(points), 1))
+        return x.reshape(len(points), len(self.parameters))
 
     def quantiles(self, x: Floats, level: float = 0.9) -> tuple[Floats, Floats, Floats]:
         """Value of the expression and ends of the central interval at coordinates (n, parameters)."""

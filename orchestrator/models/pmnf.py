@@ -1,24 +1,30 @@
-"""The PMNF modeler: joint choice of one hypothesis over all parameters, for all call paths at once."""
+"""The PMNF modeler: joint choice of one hypothesis over all parameters, for all call paths at once.
+
+Ritter et al., Cost-Effective Empirical Performance Modeling, eq. 1. See `docs/models.md` for the method.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
-from orchestrator.models import data
+from orchestrator.models import assemble, data
 from orchestrator.models.base import Model, Modeler
-from orchestrator.models.correction import ROUGH, Features
-from orchestrator.models.fitting import columns
-from orchestrator.models.hypotheses import FALLING, Exponents, Floats, block_values, exponent_set
+from orchestrator.models.correction import Features
+from orchestrator.models.hypotheses import FALLING, HIGHER, Exponents, Floats, block_values, exponent_set
 from orchestrator.models.model import PmnfModel
-from orchestrator.models.noise import AGGREGATES, locate
+from orchestrator.models.noise import AGGREGATES, Located, locate
 from orchestrator.models.posterior import Posterior
-from orchestrator.models.solver import Solution, Task, solve
-from orchestrator.models.trend import falling
+from orchestrator.models.solver import Task, solve
+from orchestrator.models.trend import falling, remarks
 from orchestrator.types import Measurements
+
+# Most hypotheses that are fitted closely, per call path.
+_FITTED = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,7 @@ class Options:
     aggregate: str
     members: int
     wide: bool
+    extends: bool
 
 
 def modeler(
@@ -45,21 +52,40 @@ def modeler(
     Parameters
     ----------
     exponents
-        ``"paper"``, ``"extra-p"``, or pairs [exponent, log exponent].
+        ``"paper"`` (all pairs of de Morais et al., eq. 2), ``"extra-p"`` (the 42 pairs of Extra-P's
+        default), or a list of pairs [exponent, log exponent]. The named sets are extended to exponent 5
+        for call paths that no hypothesis fits and whose best one has the largest exponent.
     negative_exponents
-        True, False, or ``"auto"``: where the values fall along a parameter.
+        Add falling blocks such as ``1/p`` and ``log2(p)/p``: True, False, or ``"auto"``, for the call
+        paths and parameters along which the measured values fall.
     aggregate
-        How repetitions become one value: ``auto``, ``none``, ``mean``, ``median`` or ``min``.
+        How repetitions become one value: ``"none"`` (each counts, robustly), ``"mean"``, ``"median"``,
+        ``"min"``, or ``"auto"``, whichever varies least.
     members
-        Most hypotheses kept per model.
+        Most hypotheses kept in the posterior of a model.
     wide
-        Search beyond one term per parameter where the data bear it.
+        Where no hypothesis fits within the noise, try also two terms in one parameter and negative
+        coefficients.
+
+    Raises
+    ------
+    ModelError
+        For an option that makes no sense; and by the modeler when no call path can be fitted.
     """
-    options = Options(exponent_set(exponents), str(negative_exponents).lower(), aggregate, members, wide)
+    options = Options(
+        exponent_set(exponents),
+        str(negative_exponents).lower(),
+        aggregate,
+        members,
+        wide,
+        extends=isinstance(exponents, str),
+    )
     if options.negative not in ("auto", "true", "false"):
         raise ModelError(f"negative_exponents is {negative_exponents!r}: use true, false or auto")
     if aggregate not in AGGREGATES:
         raise ModelError(f"aggregate is {aggregate!r}: use one of {', '.join(AGGREGATES)}")
+    if members < 1:
+        raise ModelError(f"members is {members}: a model needs at least one hypothesis")
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
         found, zeros = data.groups(measurements)
@@ -76,18 +102,8 @@ def modeler(
 
 
 def _zero(callpath: str, metric: str, category: data.Category) -> PmnfModel:
-    none = np.zeros((1, 0))
     posterior = Posterior(
-        weights=np.ones(1),
-        exponents=np.zeros((1, 1, 1, 2)),
-        coefficients=np.zeros((1, 2)),
-        covariance=np.zeros((1, 2, 2)),
-        misfit=np.zeros(1),
-        features=Features.of(np.ones((1, 1))),
-        correction=none,
-        coupling=np.zeros((1, 0, 2)),
-        correction_covariance=np.zeros((1, 0, 0)),
-        smooth=np.zeros(1),
+        np.ones(1), np.zeros((1, 1, 0, 2)), np.zeros((1, 2)), np.zeros((1, 2, 2)), np.zeros(1)
     )
     return PmnfModel(callpath, metric, (), category, 0.0, 0.0, ("every value is zero",), posterior)
 
@@ -100,100 +116,56 @@ def _fit_group(group: data.Group, options: Options) -> list[PmnfModel]:
         falls = falling(features, points, located)
     else:
         falls = np.full((len(group.labels), points.shape[1]), options.negative == "true")
-    models: list[PmnfModel | None] = [None] * len(group.labels)
-    for pattern in np.unique(falls, axis=0):
-        rows = np.flatnonzero((falls == pattern).all(axis=1))
-        blocks = tuple(_blocks(points[:, k], options, falls=bool(f)) for k, f in enumerate(pattern))
-        tables = tuple(block_values(points[:, k], b) for k, b in enumerate(blocks))
-        task = Task(tables, features(points), 256, options.wide)
-        solution = solve(task, group.values[rows], located.rows(rows))
-        for k, row in enumerate(rows):
-            models[row] = _model(group, task, features, blocks, solution, k, int(row), options)
-    return [m for m in models if m is not None]
+    notes = remarks(group.parameters, group.points, located)
+    flags = np.stack([falls, np.zeros_like(falls)], axis=2)
+    cases = [_solve(group, features, located, rows, flags[rows[0]], options) for rows in _alike(flags)]
+    models = {}
+    for case in cases:
+        higher = (
+            assemble.at_edge(case) if options.extends else np.zeros((len(case.rows), points.shape[1]), bool)
+        )
+        stays = ~higher.any(axis=1)
+        models.update(assemble.models(case, np.flatnonzero(stays), notes))
+        flags[case.rows, :, 1] = higher
+    again = np.flatnonzero(flags[:, :, 1].any(axis=1))
+    for rows in _alike(flags[again]):
+        case = _solve(group, features, located, again[rows], flags[again[rows[0]]], options)
+        models.update(assemble.models(case, np.arange(len(rows)), notes))
+    return list(models.values())
 
 
-def _blocks(x: Floats, options: Options, *, falls: bool) -> Floats:
+def _alike(flags: NDArray[np.bool_]) -> Iterator[NDArray[np.intp]]:
+    """Yield the rows that have the same flags."""
+    flat = flags.reshape(len(flags), flags.shape[1] * flags.shape[2])
+    for pattern in np.unique(flat, axis=0):
+        yield np.flatnonzero((flat == pattern).all(axis=1))
+
+
+def _solve(
+    group: data.Group,
+    features: Features,
+    located: Located,
+    rows: NDArray[np.intp],
+    flags: NDArray[np.bool_],
+    options: Options,
+) -> assemble.Case:
+    """Solve some call paths; ``flags`` say per parameter whether to add falling and higher blocks."""
+    points = group.points if group.parameters else np.ones((len(group.points), 1))
+    blocks = tuple(_blocks(points[:, k], options, *flags[k]) for k in range(points.shape[1]))
+    tables = tuple(block_values(points[:, k], b) for k, b in enumerate(blocks))
+    task = Task(tables, features(points), _FITTED, options.wide)
+    solution = solve(task, group.values[rows], located.rows(rows))
+    return assemble.Case(group, rows, task, features, blocks, solution, options.members)
+
+
+def _blocks(x: Floats, options: Options, falls: np.bool_, higher: np.bool_) -> Floats:
     """Blocks that can be evaluated at all values of a parameter; the constant comes first."""
     if np.all(x == x[0]):
         return np.zeros((1, 2))
-    pairs = [(0.0, 0.0), *options.exponents]
-    if falls:
-        pairs += [pair for pair in FALLING if pair not in pairs]
+    extra = (FALLING if falls else ()) + (HIGHER if higher else ())
+    pairs = [(0.0, 0.0), *options.exponents, *(pair for pair in extra if pair not in options.exponents)]
     if x.min() < 1:
         pairs = [p for p in pairs if p[1] == 0]
     if x.min() <= 0:
         pairs = [p for p in pairs if p[0] >= 0]
     return np.array(pairs)
-
-
-def _model(
-    group: data.Group,
-    task: Task,
-    features: Features,
-    blocks: tuple[Floats, ...],
-    solution: Solution,
-    row: int,
-    place: int,
-    options: Options,
-) -> PmnfModel:
-    begin, end = np.searchsorted(solution.candidates.row, [row, row + 1])
-    score = solution.fits.score[begin:end]
-    index = begin + np.flatnonzero(score > score[0] - 8)[: options.members]
-    posterior = _posterior(task, features, blocks, solution, row, index)
-    predicted = np.exp(
-        np.log(_values(task, solution, index[:1])[0]) + task.features @ posterior.correction[0]
-    )
-    measured = np.exp(solution.located.log_value[row])
-    smape = float(np.mean(200 * np.abs(measured - predicted) / (measured + predicted)))
-    callpath, metric = group.labels[place]
-    return PmnfModel(
-        callpath,
-        metric,
-        group.parameters,
-        group.category,
-        smape,
-        float(solution.located.sigma[row]),
-        group.notes[place],
-        posterior,
-    )
-
-
-def _values(task: Task, solution: Solution, index: np.ndarray) -> Floats:
-    z = columns(solution.candidates.terms[index], task.tables)
-    c = solution.fits.coefficients[index]
-    values: Floats = c[:, :1] + np.einsum("tcn,ct->cn", z, c[:, 1:])
-    return values
-
-
-def _posterior(
-    task: Task,
-    features: Features,
-    blocks: tuple[Floats, ...],
-    solution: Solution,
-    row: int,
-    index: np.ndarray,
-) -> Posterior:
-    fits, weighting, terms = solution.fits.take(index), solution.weighting, solution.candidates.terms[index]
-    weights = np.exp(fits.score - fits.score.max())
-    weights /= weights.sum()
-    exponents = np.stack([b[terms[:, :, k]] for k, b in enumerate(blocks)], axis=2)
-    z = np.concatenate([np.ones((1, len(index), task.features.shape[0])), columns(terms, task.tables)])
-    z[1:][~terms.any(axis=2).T] = 0.0
-    value = np.einsum("tkn,kt->kn", z, fits.coefficients)
-    residual = solution.located.log_value[row] - np.log(value)
-    gain = weighting.spread[row] @ (task.features * weighting.weights[row][:, None]).T
-    lack = np.maximum(fits.variance - weighting.variance[row], 0)
-    smooth = np.sqrt(weighting.smooth[row] * fits.variance)
-    rough = ROUGH * smooth**2
-    return Posterior(
-        weights=weights,
-        exponents=exponents,
-        coefficients=fits.coefficients,
-        covariance=fits.covariance * fits.variance[:, None, None],
-        misfit=np.sqrt(rough if weighting.smooth[row] > 0 else lack),
-        features=features,
-        correction=residual @ gain.T,
-        coupling=np.einsum("rn,tkn->krt", gain, z / value),
-        correction_covariance=weighting.spread[row] * fits.variance[:, None, None],
-        smooth=smooth,
-    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from orchestrator.models.correction import BEYOND, Features
+from orchestrator.models.correction import BEYOND, Correction
 from orchestrator.models.hypotheses import Floats, block_values
 
 _TINY = 1e-300
@@ -29,16 +29,8 @@ class Posterior:
         Of the coefficients, shape (members, terms + 1, terms + 1).
     misfit
         Relative standard deviation of the truth around each member within the fitted range, shape (members,).
-    features
-        Monomials of the smooth correction.
     correction
-        Its coefficients, shape (members, features); all zero where none is needed.
-    coupling
-        How they change with the coefficients, shape (members, features, terms + 1).
-    correction_covariance
-        Of its coefficients for given coefficients, shape (members, features, features).
-    smooth
-        Prior standard deviation of its coefficients, shape (members,).
+        Smooth correction by which every member is multiplied, where there is lack of fit.
     """
 
     weights: Floats
@@ -46,11 +38,7 @@ class Posterior:
     coefficients: Floats
     covariance: Floats
     misfit: Floats
-    features: Features
-    correction: Floats
-    coupling: Floats
-    correction_covariance: Floats
-    smooth: Floats
+    correction: Correction | None = None
 
     def design(self, x: Floats) -> Floats:
         """Evaluate the terms (constant first) at coordinates (n, parameters): (members, terms + 1, n)."""
@@ -63,7 +51,9 @@ class Posterior:
 
     def log_mean(self, x: Floats) -> Floats:
         """Logarithm of the prediction of every member at coordinates (n, parameters): (members, n)."""
-        result: Floats = np.log(self._value(self.design(x))) + self.correction @ self.features(x).T
+        result: Floats = np.log(self._value(self.design(x)))
+        if self.correction is not None:
+            result += self.correction.coefficients @ self.correction.features(x).T
         return result
 
     def _value(self, design: Floats) -> Floats:
@@ -91,14 +81,17 @@ class Posterior:
         """
         design = self.design(x)
         value = self._value(design)
-        features = self.features(x)
-        mean = np.log(value) + self.correction @ features.T
-        slope = design / value[:, None] - np.einsum("nr,krt->ktn", features, self.coupling)
-        parts = [np.einsum("kts,ksn->ktn", _root(self.covariance).swapaxes(1, 2), slope)]
-        if np.any(self.smooth):
-            parts.append(_root(self.correction_covariance).swapaxes(1, 2) @ features.T)
-        beyond = BEYOND * self.smooth[:, None] ** 2 * self.features.outside(x)
-        return mean, np.concatenate(parts, axis=1), np.sqrt(self.misfit[:, None] ** 2 + beyond)
+        mean, slope = np.log(value), design / value[:, None]
+        rough = np.broadcast_to(self.misfit[:, None], mean.shape)
+        root = _root(self.covariance).swapaxes(1, 2)
+        if self.correction is None:
+            return mean, root @ slope, rough
+        features = self.correction.features(x)
+        mean = mean + self.correction.coefficients @ features.T
+        slope = slope - np.einsum("nr,krt->ktn", features, self.correction.coupling)
+        own = _root(self.correction.covariance).swapaxes(1, 2) @ features.T
+        beyond = BEYOND * self.correction.smooth[:, None] ** 2 * self.correction.features.outside(x)
+        return mean, np.concatenate([root @ slope, own], axis=1), np.sqrt(rough**2 + beyond)
 
     def mixture_quantile(self, mean: Floats, spread: Floats, q: float) -> Floats:
         """Quantile of the mixture of the members' normal distributions, per column, by bisection."""

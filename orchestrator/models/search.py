@@ -54,7 +54,7 @@ class Problem:
 
     ``scale`` and ``root`` are the square roots of the weights, relative to the value and plain, shape
     (call paths, points); ``variance`` is the relative variance of a value of weight 1; ``wide`` allows a
-    parameter in several terms and negative coefficients.
+    parameter in several terms and a negative constant.
     """
 
     factors: tuple[Factor, ...]
@@ -136,8 +136,8 @@ def search(
     first
         Starting hypotheses (ordered by call path), and their residual sums of squares.
     wide
-        Allow a parameter in several terms, one term more than there are parameters, and negative
-        coefficients; all at a price.
+        Allow a parameter in several terms, one term more than there are parameters, and a negative
+        constant; all at a price.
     rounds, beam
         Number of rounds, and hypotheses expanded per call path and round.
     """
@@ -295,7 +295,7 @@ def _solve(
             best = np.full(len(problem.variance), np.inf)
             np.minimum.at(best, row, free.min(axis=1))
             price = 2 * NEGATIVE * problem.noise(best, len(basis))[row][:, None]
-            rss = np.where((slope != 0) & (negative | (slope < 0)), np.minimum(rss, free + price), rss)
+            rss = np.where((slope > 0) & negative, np.minimum(rss, free + price), rss)
     result: Floats = np.maximum(rss, 0.0)
     return result
 

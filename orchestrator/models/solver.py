@@ -23,6 +23,8 @@ _MISFITS = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 # A row is examined for lack of fit where the residuals exceed the expected variance by this factor.
 _EXCESS = 1.5
 _EXAMINED = 12
+# Smallest correction that is looked for, as a share of the variance of the noise.
+_VISIBLE = 0.1
 _RELAXED = 4.0
 _KEPT_RELAXED = 1000
 
@@ -287,6 +289,8 @@ def _levels(task: Task, part: Solution) -> tuple[Floats, Floats]:
             total = np.full(rows, -np.inf)
             np.logaddexp.at(total, candidates.row, score)
             total += np.log(1 - prior_misfit) if level == 0 else np.log(prior_misfit / len(_MISFITS))
+            # A correction much smaller than the noise is none.
+            total[(level > 0) & (level**2 < _VISIBLE * trial.noise)] = -np.inf
             better = total > best
             best = np.where(better, total, best)
             misfit, sigma = np.where(better, level, misfit), np.where(better, noise, sigma)

@@ -55,9 +55,9 @@ def power_text(base: str, exponent: float) -> str:
 
 def correction_text(parameters: tuple[str, ...], posterior: Posterior) -> list[str]:
     """Factors of the smooth correction: powers whose exponents change with the logarithm."""
-    features, coefficients = posterior.features, posterior.correction[0]
-    if not np.any(coefficients):
+    if posterior.correction is None:
         return []
+    features, coefficients = posterior.correction.features, posterior.correction.coefficients[0]
     scaled = {
         name: f"{name}/{number(float(np.exp(m)))}"
         for name, m in zip(parameters, features.middle, strict=True)

@@ -1,0 +1,197 @@
+"""From weighed hypotheses to a model: the members of its posterior, and what a reader should know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.models.correction import ROUGH, Correction, Features
+from orchestrator.models.data import Group
+from orchestrator.models.fitting import columns
+from orchestrator.models.hypotheses import Floats
+from orchestrator.models.model import PmnfModel
+from orchestrator.models.noise import GUESS_WEIGHT
+from orchestrator.models.posterior import Posterior
+from orchestrator.models.solver import Solution, Task
+from orchestrator.types import Point, format_value
+
+# Members less probable than the best one by this factor (natural logarithm) are left out.
+_NEGLIGIBLE = 8.0
+# A location with less than this share of its weight left counts as an outlier.
+_OUTLIER = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Call paths of a group that were solved together.
+
+    Attributes
+    ----------
+    group
+        All call paths with these points.
+    rows
+        Which of them, in the order of ``solution``.
+    task, features, blocks
+        What was searched; blocks are (blocks, 2) per parameter.
+    solution
+        The weighed hypotheses.
+    members
+        Most members of a posterior.
+    """
+
+    group: Group
+    rows: NDArray[np.intp]
+    task: Task
+    features: Features
+    blocks: tuple[Floats, ...]
+    solution: Solution
+    members: int
+
+
+def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> dict[int, PmnfModel]:
+    """Build models, by row of the group.
+
+    Parameters
+    ----------
+    case
+        Solved call paths.
+    chosen
+        Which of them, as positions in ``case.rows``.
+    remarks
+        Notes from the data, per row of the group.
+    """
+    begins = np.searchsorted(case.solution.candidates.row, np.arange(len(case.rows) + 1))
+    result = {}
+    for k in chosen:
+        row = int(case.rows[k])
+        score = case.solution.fits.score[begins[k] : begins[k + 1]]
+        near = np.flatnonzero(score > score[0] - _NEGLIGIBLE)[: case.members]
+        posterior = _posterior(case, k, begins[k] + near)
+        predicted = np.exp(posterior.log_mean(case.group.points)[0])
+        measured = np.exp(case.solution.located.log_value[k])
+        callpath, metric = case.group.labels[row]
+        result[row] = PmnfModel(
+            callpath=callpath,
+            metric=metric,
+            parameters=case.group.parameters,
+            category=case.group.category,
+            smape=float(np.mean(200 * np.abs(measured - predicted) / (measured + predicted))),
+            noise=float(case.solution.located.sigma[k]),
+            notes=(*case.group.notes[row], *remarks[row], *_notes(case, int(k), posterior)),
+            posterior=posterior,
+        )
+    return result
+
+
+def at_edge(case: Case) -> NDArray[np.bool_]:
+    """Tell which parameters of call paths without a fitting hypothesis want a larger exponent.
+
+    Returns
+    -------
+    Array of shape (call paths of the case, parameters).
+    """
+    solution = case.solution
+    first = solution.first()
+    lacking = (solution.weighting.smooth > 0) | (
+        solution.fits.variance[first] > solution.weighting.variance * 1.5
+    )
+    terms = solution.candidates.terms[first]
+    edge = [
+        (blocks[terms[:, :, k], 0].max(axis=1) >= blocks[:, 0].max()) & (blocks[:, 0].max() > 0)
+        for k, blocks in enumerate(case.blocks)
+    ]
+    return np.stack(edge, axis=1) & lacking[:, None]
+
+
+def _posterior(case: Case, row: int, index: NDArray[np.intp]) -> Posterior:
+    fits, weighting = case.solution.fits.take(index), case.solution.weighting
+    terms = case.solution.candidates.terms[index]
+    used = max(int(np.count_nonzero(terms.any(axis=2), axis=1).max()), 1)
+    terms = terms[:, :used]
+    weights = np.exp(fits.score - fits.score.max())
+    exponents = np.stack([b[terms[:, :, k]] for k, b in enumerate(case.blocks)], axis=2)
+    lack = np.maximum(fits.variance - weighting.variance[row], 0)
+    correction = None
+    if weighting.smooth[row] > 0:
+        correction = _correction(case, row, index, used)
+        lack = ROUGH * correction.smooth**2
+    return Posterior(
+        weights=weights / weights.sum(),
+        exponents=exponents[:, :, : len(case.group.parameters)],
+        coefficients=fits.coefficients[:, : used + 1],
+        covariance=fits.covariance[:, : used + 1, : used + 1] * fits.variance[:, None, None],
+        misfit=np.sqrt(lack),
+        correction=correction,
+    )
+
+
+def _correction(case: Case, row: int, index: NDArray[np.intp], used: int) -> Correction:
+    """Posterior of the smooth correction, given the coefficients of each member."""
+    solution, features = case.solution, case.task.features
+    fits, weighting = solution.fits.take(index), solution.weighting
+    terms = solution.candidates.terms[index][:, :used]
+    z = np.concatenate([np.ones((1, len(index), len(features))), columns(terms, case.task.tables)])
+    value = np.einsum("tkn,kt->kn", z, fits.coefficients[:, : used + 1])
+    z[1:][~terms.any(axis=2).T] = 0.0
+    residual = solution.located.log_value[row] - np.log(value)
+    gain = weighting.spread[row] @ (features * weighting.weights[row][:, None]).T
+    return Correction(
+        features=case.features,
+        coefficients=residual @ gain.T,
+        coupling=np.einsum("rn,tkn->krt", gain, z / value),
+        covariance=weighting.spread[row] * fits.variance[:, None, None],
+        smooth=np.sqrt(weighting.smooth[row] * fits.variance),
+    )
+
+
+def _notes(case: Case, row: int, posterior: Posterior) -> list[str]:
+    solution, points = case.solution, case.group.points
+    notes = []
+    if solution.located.freedom[row] <= GUESS_WEIGHT:
+        notes.append("no point was repeated: the noise is a guess")
+    coefficients = int(np.count_nonzero(posterior.coefficients[0]))
+    if len(points) < coefficients + 2:
+        notes.append(f"{len(points)} points for {coefficients} coefficients: too few to judge the form")
+    for name, column in zip(case.group.parameters, points.T, strict=True):
+        if len(np.unique(column)) < 4:
+            notes.append(f"{name} has {len(np.unique(column))} values: its exponents are uncertain")
+    notes += _misfit_notes(case, row, posterior)
+    notes += _edge_notes(case, posterior)
+    available = np.sum(np.isfinite(case.group.values[case.rows[row]]), axis=1)
+    outlying = np.flatnonzero(solution.located.count[row] < _OUTLIER * available)
+    if len(outlying) and solution.located.aggregate == "none":
+        where = ", ".join(str(_point(case.group, k)) for k in outlying[:3])
+        more = f" and {len(outlying) - 3} more" if len(outlying) > 3 else ""
+        notes.append(f"taken for outliers: {where}{more}")
+    return notes
+
+
+def _misfit_notes(case: Case, row: int, posterior: Posterior) -> list[str]:
+    noise = float(np.sqrt(case.solution.weighting.noise[row]))
+    if posterior.correction is not None:
+        change = posterior.correction.features(case.group.points) @ posterior.correction.coefficients[0]
+        size = 100 * (float(np.exp(np.abs(change).max())) - 1)
+        return [
+            f"no form fits within the noise ({100 * noise:.2g} %): "
+            f"a smooth correction of up to {size:.2g} % is part of the expression"
+        ]
+    if posterior.misfit[0] > 2 * noise and posterior.misfit[0] > 0.01:
+        return [f"points scatter by {100 * posterior.misfit[0]:.2g} % around the model, beyond the noise"]
+    return []
+
+
+def _edge_notes(case: Case, posterior: Posterior) -> list[str]:
+    """Name parameters whose exponent is the largest that was tried: the truth may be beyond."""
+    notes = []
+    for k, name in enumerate(case.group.parameters):
+        largest = case.blocks[k].max(axis=0)[0]
+        if posterior.exponents[0, :, k, 0].max() >= largest > 0:
+            notes.append(f"the exponent of {name} is the largest tried; see the option exponents")
+    return notes
+
+
+def _point(group: Group, k: int) -> Point:
+    values = ((n, float(v)) for n, v in zip(group.parameters, group.points[k], strict=True))
+    return Point(tuple((name, float(format_value(value))) for name, value in values))
