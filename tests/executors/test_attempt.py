@@ -246,14 +246,16 @@ def test_a_signal_cancels(prepared: Prepared, number: int) -> None:
     assert not processes_of(request.directory)
 
 
-def test_a_signal_to_all_processes_at_once_cancels_too(prepared: Prepared) -> None:
-    request = prepared("trap 'exit 1' TERM\necho begun\nwhile :; do sleep 0.01; done\n")
-    with start(request):
-        wait_for_file(request.directory / "stdout")
-        for pid in sorted(processes_of(request.directory), reverse=True):  # the owners last
-            os.kill(pid, signal.SIGTERM)
+def test_a_signal_that_ends_the_script_first_cancels_too(prepared: Prepared) -> None:
+    request = prepared("trap 'exit 1' TERM\necho $$\nwhile :; do sleep 0.01; done\n")
+    with start(request, "processes._AFTERMATH = 30.0") as process:
+        script = int(wait_for_file(request.directory / "stdout"))
+        os.kill(script, signal.SIGTERM)
+        wait_until_dead(script)
+        process.terminate()
     record = files.read_record(request.directory)
     assert record is not None and record.cancelled
+    assert record.exit_code == 1
 
 
 def test_leftovers_are_counted(prepared: Prepared) -> None:
@@ -288,6 +290,22 @@ def test_if_one_of_the_two_is_killed_the_other_ends_and_records_it(prepared: Pre
     assert record.exit_code == 128 + signal.SIGKILL
     assert 0 < charged(record) <= request.limit + attempt.OVERRUN
     assert not processes_of(request.directory)
+
+
+def test_if_the_worker_is_killed_after_it_wrote_the_end_that_stands(prepared: Prepared) -> None:
+    record = execute(
+        prepared("exit 5\n"),
+        """
+import os
+write = attempt._write_final
+def write_and_die(directory, record):
+    write(directory, record)
+    os.kill(os.getpid(), 9)
+attempt._write_final = write_and_die
+""",
+    )
+    assert record.exit_code == 5
+    assert not record.cancelled
 
 
 def test_if_the_worker_is_stopped_the_guard_keeps_the_limit(prepared: Prepared) -> None:

@@ -166,6 +166,15 @@ def test_waiting_returns_at_once_for_what_ended_unnoticed(machine: ExecutorUnder
     assert executor.poll([unseen])[0].state is AttemptState.FINISHED
 
 
+def test_waiting_tells_of_an_end_once_and_then_waits(machine: ExecutorUnderTest) -> None:
+    executor = LocalExecutor(slots=1)
+    executor.submit([machine.request()])
+    executor.wait(600)
+    begin = time.monotonic()
+    executor.wait(0.2)
+    assert time.monotonic() - begin >= 0.2
+
+
 def test_waiting_for_nothing_takes_as_long_as_it_was_told(machine: ExecutorUnderTest) -> None:
     begin = time.monotonic()
     LocalExecutor(slots=1).wait(0.2)
@@ -210,23 +219,16 @@ def test_what_was_killed_with_its_owners_is_lost_and_charged_up_to_its_last_sign
     prepared: Prepared,
 ) -> None:
     request = killed(prepared, "echo begun\nexec sleep 600\n")
-    record = files.read_record(request.directory)
-    assert record is not None
-    last = record.started + 25.0
-    for path in request.directory.iterdir():
-        os.utime(path, (last, last))
-    edit_record(request, started=attempt.iso(record.started - 1000))
-    os.utime(request.directory / "attempt.json", (last, last))
+    last = time.time() - 5000
     executor = LocalExecutor(slots=1)
-    observation = one(executor, request)
-    assert observation.state is AttemptState.LOST
-    assert observation.elapsed == executor.reserved_seconds(request.limit)  # not 1000 s and more
-    edit_record(request, started=attempt.iso(last - 30))
-    os.utime(request.directory / "attempt.json", (last, last))
-    observation = one(LocalExecutor(slots=1), request)
-    assert observation.elapsed is not None
-    assert 0 < observation.elapsed <= 30 + attempt.HEARTBEAT + 1e-3
-    assert f"{observation.elapsed:.0f} s" in observation.reason
+    for before, expected in ((30, 30 + attempt.HEARTBEAT), (1000, executor.reserved_seconds(request.limit))):
+        edit_record(request, started=attempt.iso(last - before))
+        for path in request.directory.iterdir():
+            os.utime(path, (last, last))
+        observation = one(executor, request)
+        assert observation.state is AttemptState.LOST
+        assert observation.elapsed == pytest.approx(expected, abs=1e-3)
+        assert f"{expected:.0f} s" in observation.reason
 
 
 def test_what_outlived_its_owners_is_ended_before_it_is_called_lost(prepared: Prepared) -> None:
@@ -291,15 +293,53 @@ def test_an_attempt_whose_directory_is_deleted_is_charged_what_was_reserved(
     assert not request.directory.exists()
 
 
+def submit_patched(monkeypatch: pytest.MonkeyPatch, request: AttemptRequest, patch: str) -> int:
+    """Submit an attempt whose process executes ``patch`` first; forget the executor, return the pid."""
+    code = patch + attempt.command("")[-2]
+    with monkeypatch.context() as context:
+        context.setattr(attempt, "command", lambda path: [sys.executable, "-I", "-S", "-c", code, path])
+        [observation] = LocalExecutor(slots=1).submit([request])
+    return int(observation.handle)
+
+
+def test_an_attempt_has_a_session_of_its_own(machine: ExecutorUnderTest) -> None:
+    request = machine.request(UNTIL_GO)
+    executor = LocalExecutor(slots=1)
+    [observation] = executor.submit([request])
+    assert os.getsid(int(observation.handle)) == int(observation.handle)
+    wait_for_file(request.directory / "stdout")
+    (request.directory / "go").touch()
+    watch(executor, [request])
+
+
+def test_a_worker_whose_guard_was_killed_before_the_record_starts_nothing(
+    machine: ExecutorUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = machine.request("touch started\n")
+    root = str(Path(__file__).parents[2])
+    hang = (
+        f"import sys, time; sys.path.append({root!r}); from orchestrator.executors import attempt\n"
+        "attempt._reserve = lambda *x: time.sleep(600)\n"
+    )
+    guard = submit_patched(monkeypatch, request, hang)
+    while len(pids := processes_of(request.directory)) < 2 or not (request.directory / "claim").exists():
+        time.sleep(0.01)
+    os.kill(guard, signal.SIGKILL)
+    wait_until_dead(guard)
+    observation = one(LocalExecutor(slots=1), request)
+    assert observation.state is AttemptState.LOST
+    assert observation.elapsed == 0
+    for pid in pids:
+        wait_until_dead(pid)
+    assert not (request.directory / "started").exists()
+
+
 def test_an_attempt_about_to_claim_is_not_absent(
     machine: ExecutorUnderTest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     request = machine.request("echo once >> times\n")
     late = f"import os, time\nwhile not os.path.exists({str(tmp_path / 'now')!r}): time.sleep(0.01)\n"
-    with monkeypatch.context() as patch:
-        slow = attempt.command("")[-2]
-        patch.setattr(attempt, "command", lambda path: [sys.executable, "-I", "-S", "-c", late + slow, path])
-        LocalExecutor(slots=1).submit([request])
+    submit_patched(monkeypatch, request, late)
     executor = LocalExecutor(slots=1)
     assert one(executor, request).state is AttemptState.QUEUED
     assert executor.submit([request])[0].state is AttemptState.QUEUED
