@@ -163,6 +163,9 @@ def _inverse_trigamma(value: float) -> float:
     return x
 
 
+_IDENTICAL = 1e-12  # variance in units of the noise: repetitions agree, every aggregate is the same
+
+
 def _choose(logs: Floats, centre: Floats, counts: Integers, sigma: Floats) -> tuple[str, Floats, Floats]:
     """Choose the aggregate of least variance.
 
@@ -178,9 +181,11 @@ def _choose(logs: Floats, centre: Floats, counts: Integers, sigma: Floats) -> tu
     scaled = (logs - centre[:, :, None]) / sigma[:, None, None]
     pooled = np.sort(scaled[repeated][np.isfinite(scaled[repeated])])
     # Deviations from one's own median are too small by about this factor.
-    typical = int(np.median(counts[repeated]))
+    typical = int(np.quantile(counts[repeated], 0.5, method="lower"))  # a number that occurs
     pooled *= np.sqrt(typical / (typical - 1))
     mean_log, _ = _robust_variance(pooled)
+    if mean_log < _IDENTICAL:
+        return "none", *nothing
     sizes = np.unique(counts)
     low = {int(n): _order_statistic(pooled, int(n), 0.0) for n in sizes}
     mid = {int(n): _order_statistic(pooled, int(n), 0.5) for n in sizes}
