@@ -10,7 +10,8 @@ from scipy.optimize import nnls
 from orchestrator.errors import ModelError
 from orchestrator.evaluation.functions import Factors
 from orchestrator.models.base import Model, Modeler
-from orchestrator.models.model import PmnfModel, Posterior
+from orchestrator.models.model import PmnfModel
+from orchestrator.models.posterior import Posterior
 from orchestrator.types import Measurement, Measurements
 
 
@@ -45,7 +46,6 @@ def _fit(item: Measurement, parameters: tuple[str, ...], terms: Sequence[Factors
     covariance = np.zeros((size, size))
     covariance[np.ix_(free, free)] = variance * np.linalg.pinv(design[:, free].T @ design[:, free])
     smape = float(np.mean(200.0 * np.abs(expected - values) / (expected + values)))
+    noise = float(np.sqrt(variance))
     posterior = Posterior(np.ones(1), exponents, coefficients[None], covariance[None], np.zeros(1))
-    return PmnfModel(
-        item.callpath, item.metric, parameters, (), smape, float(np.sqrt(variance)), (), posterior
-    )
+    return PmnfModel(item.callpath, item.metric, parameters, (), smape, noise, (), posterior)

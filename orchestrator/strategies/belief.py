@@ -12,62 +12,55 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.models.ensemble import ensemble
 from orchestrator.models.model import PmnfModel
 from orchestrator.types import Point, format_value
 
 Floats = NDArray[np.float64]
 
+_LEAST_NOISE = 1e-6  # relative: counters repeat exactly, but no run is worth infinitely much
+
 
 @dataclass(frozen=True, slots=True)
-class Belief:
-    """The belief of one call path.
+class Known:
+    """What a model believes at n points.
 
     Attributes
     ----------
-    model
-        A model with a posterior over hypotheses.
-    share
-        Weight of the call path; see `relevance`.
+    factor
+        Factor of the covariance of the log time of the hypotheses, shape (n, dimensions).
+    misfit
+        Relative variance of the truth around the hypotheses, independent between points and the same for all
+        runs at one, shape (n,).
+    noise
+        Relative variance of a single run.
     """
 
-    model: PmnfModel
-    share: float
-
-    @property
-    def noise(self) -> float:
-        """Relative variance of a single run."""
-        return max(self.model.noise, 1e-6) ** 2
-
-    @property
-    def misfit(self) -> float:
-        """Relative variance of the truth around the hypotheses, the same for all runs at a point."""
-        posterior = self.model.posterior
-        return float(posterior.weights @ posterior.misfit**2)
-
-    def factor(self, points: Sequence[Point]) -> Floats:
-        """Return the factor of the covariance of the log time: (points, dimensions).
-
-        Hypotheses disagree (one dimension per hypothesis), and each is uncertain of its coefficients (as many
-        dimensions as it has): the total covariance of a mixture. Rows are zero at points of other categories.
-        """
-        posterior = self.model.posterior
-        x = np.array([[point.number(name) for name in self.model.parameters] for point in points])
-        design = posterior.design(x.reshape(len(points), len(self.model.parameters)))
-        value = np.maximum(np.einsum("ktn,kt->kn", design, posterior.coefficients), 1e-300)
-        root = np.sqrt(posterior.weights)
-        logs = np.log(value)
-        between = root[:, None] * (logs - posterior.weights @ logs)
-        scale, axes = np.linalg.eigh(posterior.covariance)
-        axes = axes * np.sqrt(np.maximum(scale, 0.0))[:, None, :]
-        within = np.einsum("ktn,kts->ksn", design / value[:, None], axes) * root[:, None, None]
-        rows = np.concatenate([between, within.reshape(-1, len(points))]).T
-        here = [
-            all(format_value(point[name]) == text for name, text in self.model.category) for point in points
-        ]
-        return np.asarray(rows * np.array(here)[:, None], np.float64)
+    factor: Floats
+    misfit: Floats
+    noise: float
 
 
-def run_noise(noise: float, misfit: float, runs: NDArray[np.intp]) -> Floats:
+def known(model: PmnfModel, points: Sequence[Point]) -> Known:
+    """Return what a model with a posterior believes at points.
+
+    Hypotheses disagree (one dimension per hypothesis), and each is uncertain of its coefficients (as many
+    dimensions as it has): the covariance of the mixture. At points of other categories everything is zero.
+    """
+    (mixture,) = ensemble([model], points)
+    root = np.sqrt(mixture.weights)
+    between = root[:, None] * (mixture.mean - mixture.centre)
+    within = root[:, None, None] * mixture.factor
+    rows = np.concatenate([between, within.reshape(-1, len(points))]).T
+    here = [all(format_value(point[name]) == text for name, text in model.category) for point in points]
+    return Known(
+        np.asarray(rows * np.array(here)[:, None], np.float64),
+        np.asarray(mixture.weights @ mixture.rough**2, np.float64),
+        max(mixture.noise, _LEAST_NOISE) ** 2,
+    )
+
+
+def run_noise(noise: float, misfit: Floats, runs: NDArray[np.intp]) -> Floats:
     """Return the variance with which one more run shows the hypotheses' time, for points with ``runs`` runs.
 
     r runs show it with variance ``misfit + noise / r``, because the misfit of a point does not average out;

@@ -141,8 +141,8 @@ def _rate(view: View, rating: Rating) -> Iterator[tuple[float, float, Candidate]
             yield cost, variance, run
 
 
-def chunks(points: Iterable[Point]) -> Iterator[list[Point]]:
+def chunks(points: Iterable[Point], size: int = _CHUNK) -> Iterator[list[Point]]:
     """Split a stream of points into lists that are rated at once."""
     stream = iter(points)
-    while chunk := list(islice(stream, _CHUNK)):
+    while chunk := list(islice(stream, size)):
         yield chunk

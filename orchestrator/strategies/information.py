@@ -15,11 +15,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orchestrator.models.model import PmnfModel
 from orchestrator.strategies.base import Choice, Strategy, View
-from orchestrator.strategies.belief import Belief, Floats, gain, learn, run_noise
+from orchestrator.strategies.belief import Floats, Known, gain, known, learn, run_noise
 from orchestrator.strategies.candidates import Candidate, affordable, open_points, price_text, single_run
 from orchestrator.strategies.gpr import Rating, best_rated, chunks
 from orchestrator.strategies.relevance import relevant
@@ -27,6 +26,7 @@ from orchestrator.strategies.start import first_round
 from orchestrator.types import Point
 
 _POOL = 256  # candidates that compete for a batch: those that are best by themselves
+_CHUNK = 1024  # candidates rated at once: each has thousands of covariances
 _SMALLEST_COST = 1e-12  # core-seconds; a run expected to cost nothing must not divide all others away
 
 
@@ -68,6 +68,14 @@ def strategy(
         return choices or best_rated(view, Rating.of(view, True, 1.0, 1.0))
 
     return propose
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """A model of a relevant call path, and the weight of the call path."""
+
+    model: PmnfModel
+    share: float
 
 
 def targets(view: View) -> list[Point]:
@@ -121,23 +129,17 @@ def _reason(view: View, aims: Sequence[Point], run: Candidate, picks: Sequence[P
 def _rate(
     view: View, beliefs: Sequence[Belief], aims: Sequence[Point], overhead: float
 ) -> Iterator[tuple[float, Candidate]]:
-    goals = [belief.factor(aims) for belief in beliefs]
-    for chunk in chunks(open_points(view)):
+    goals = [known(belief.model, aims).factor for belief in beliefs]
+    for chunk in chunks(open_points(view), _CHUNK):
         runs = [run for run in (single_run(view, point) for point in chunk) if affordable(view, run.seconds)]
-        if runs:
-            factors = [belief.factor([run.point for run in runs]) for belief in beliefs]
-            counts = np.array([view.done.get(run.point, 0) for run in runs])
-            gains = _gains(beliefs, factors, goals, counts) / _prices(runs, overhead)
-            yield from zip(map(float, gains), runs, strict=True)
-
-
-def _gains(
-    beliefs: Sequence[Belief], factors: Sequence[Floats], goals: Sequence[Floats], counts: NDArray[np.intp]
-) -> Floats:
-    total = np.zeros(len(counts))
-    for belief, factor, goal in zip(beliefs, factors, goals, strict=True):
-        total += belief.share * gain(factor, goal, run_noise(belief.noise, belief.misfit, counts))
-    return total
+        if not runs:
+            continue
+        counts = np.array([view.done.get(run.point, 0) for run in runs])
+        total = np.zeros(len(runs))
+        for belief, goal in zip(beliefs, goals, strict=True):
+            here = known(belief.model, [run.point for run in runs])
+            total += belief.share * gain(here.factor, goal, run_noise(here.noise, here.misfit, counts))
+        yield from zip(map(float, total / _prices(runs, overhead)), runs, strict=True)
 
 
 def _prices(runs: Sequence[Candidate], overhead: float) -> Floats:
@@ -148,24 +150,29 @@ def _pick(
     view: View, beliefs: Sequence[Belief], aims: Sequence[Point], pool: Sequence[Candidate], overhead: float
 ) -> list[Pick]:
     size = len(pool)
-    factors = [belief.factor([*(run.point for run in pool), *aims]) for belief in beliefs]
+    minds = [known(belief.model, [*(run.point for run in pool), *aims]) for belief in beliefs]
     counts = np.array([view.done.get(run.point, 0) for run in pool])
-    seconds = np.array([run.seconds for run in pool])
     picks: list[Pick] = []
     spent = 0.0
     for _ in range(view.batch_size):
-        gains = _gains(beliefs, [f[:size] for f in factors], [f[size:] for f in factors], counts)
-        allowed = counts < view.maximum_repetitions
-        allowed &= np.array([affordable(view, float(spent + price)) for price in seconds])
-        gains = np.where(allowed, gains, 0.0)
+        before, gains = 0.0, np.zeros(size)
+        for belief, mind in zip(beliefs, minds, strict=True):
+            noise = run_noise(mind.noise, mind.misfit[:size], counts)
+            gains += belief.share * gain(mind.factor[:size], mind.factor[size:], noise)
+            before += belief.share * float(np.sum(mind.factor[size:] ** 2))
+        open_ = [affordable(view, spent + run.seconds) for run in pool]
+        gains[(counts >= view.maximum_repetitions) | ~np.array(open_)] = 0.0
         best = int(np.argmax(gains / _prices(pool, overhead)))
         if gains[best] <= 0:
             break
-        before = sum(b.share * float(np.sum(f[size:] ** 2)) for b, f in zip(beliefs, factors, strict=True))
         picks.append(Pick(best, before, before - float(gains[best])))
-        for number, belief in enumerate(beliefs):
-            noise = run_noise(belief.noise, belief.misfit, counts[best : best + 1])
-            factors[number] = learn(factors[number], best, float(noise[0]))
-        spent += float(seconds[best])
+        minds = [_after(mind, best, int(counts[best])) for mind in minds]
+        spent += pool[best].seconds
         counts[best] += 1
     return picks
+
+
+def _after(mind: Known, index: int, runs: int) -> Known:
+    """Return what is believed after one more run at a point that has ``runs``."""
+    noise = run_noise(mind.noise, mind.misfit[index : index + 1], np.array([runs]))
+    return replace(mind, factor=learn(mind.factor, index, float(noise[0])))

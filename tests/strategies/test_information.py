@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from orchestrator.models.model import PmnfModel, Posterior
+from orchestrator.models.model import PmnfModel
 from orchestrator.models.pmnf import modeler
+from orchestrator.models.posterior import Posterior
 from orchestrator.strategies import information
 from orchestrator.strategies.base import View
-from orchestrator.strategies.belief import Belief, gain, learn, run_noise
+from orchestrator.strategies.belief import Floats, gain, known, learn, run_noise
+from orchestrator.strategies.information import Belief
 from orchestrator.types import Measurement, Measurements, Parameter, Point
 from tests.strategies.views import Box, after, make_view
 
@@ -32,29 +35,31 @@ def second_round(batch_size: int = 3) -> View:
     return fitted(after(view, information.strategy()(view, rng())))
 
 
-def two_hypotheses(misfit: float = 0.0) -> PmnfModel:
+def two_hypotheses(slope_variance: float = 0.01, noise: float = 0.1) -> PmnfModel:
     """Time 1 + p or 1 + p**2, equally probable, the first with an uncertain slope."""
     covariance = np.zeros((2, 2, 2))
-    covariance[0, 1, 1] = 0.01
+    covariance[0, 1, 1] = slope_variance
     posterior = Posterior(
         weights=np.array([0.5, 0.5]),
         exponents=np.array([[[[1.0, 0.0]]], [[[2.0, 0.0]]]]),
         coefficients=np.ones((2, 2)),
         covariance=covariance,
-        misfit=np.array([misfit, misfit]),
+        misfit=np.array([0.1, 0.3]),
     )
-    return PmnfModel("main", "time", ("p",), (), 1.0, 0.1, (), posterior)
+    return PmnfModel("main", "time", ("p",), (), 1.0, noise, (), posterior)
 
 
 def test_covariance_is_that_between_and_within_hypotheses() -> None:
-    rows = Belief(two_hypotheses(), 1.0).factor([Point.of(p=2), Point.of(p=4)])
-    covariance = rows @ rows.T
+    belief = known(two_hypotheses(), [Point.of(p=2), Point.of(p=4)])
+    covariance = belief.factor @ belief.factor.T
 
     logs = np.log([[3.0, 5.0], [5.0, 17.0]])  # hypotheses x points
     between = np.cov(logs.T, bias=True)
     slope = np.array([2.0 / 3.0, 4.0 / 5.0])  # d log(1 + c p) / dc
     within = 0.5 * 0.01 * np.outer(slope, slope)
     assert covariance == pytest.approx(between + within)
+    assert belief.misfit == pytest.approx(0.5 * (0.1**2 + 0.3**2))
+    assert belief.noise == pytest.approx(0.1**2)
 
 
 def test_learning_is_conditioning_a_gaussian_on_a_noisy_value() -> None:
@@ -80,12 +85,13 @@ def test_gain_is_the_fall_of_the_variance_at_the_target() -> None:
 def test_repetitions_lose_their_worth_where_the_misfit_dominates() -> None:
     counts = np.array([0, 1, 2, 9])
 
-    assert run_noise(0.01, 0.0, counts) == pytest.approx(0.01)
-    with_misfit = run_noise(0.01, 0.04, counts)
+    assert run_noise(0.01, np.zeros(4), counts) == pytest.approx(0.01)
+    with_misfit = run_noise(0.01, np.full(4, 0.04), counts)
     assert with_misfit[0] == pytest.approx(0.05)
     assert (np.diff(with_misfit) > 0).all()
     # r runs together say as much as their mean does, whose variance is misfit + noise / r
-    assert 1.0 / run_noise(0.01, 0.04, np.arange(5)) @ np.ones(5) == pytest.approx(1 / (0.04 + 0.01 / 5))
+    precisions = 1.0 / run_noise(0.01, np.full(5, 0.04), np.arange(5))
+    assert precisions.sum() == pytest.approx(1 / (0.04 + 0.01 / 5))
 
 
 def test_the_starting_set_is_six_single_runs_for_two_parameters() -> None:
@@ -102,15 +108,20 @@ def test_the_starting_set_is_six_single_runs_for_two_parameters() -> None:
     assert {c.repetitions for c in choices} == {1}
 
 
+def worth(model: PmnfModel, points: list[Point], counts: NDArray[np.intp]) -> Floats:
+    here = known(model, points)
+    return gain(here.factor, known(model, [PLUS]).factor, run_noise(here.noise, here.misfit, counts))
+
+
 def test_a_single_run_is_the_best_ratio_of_gain_and_cost() -> None:
     view = second_round(batch_size=1)
-    beliefs = [Belief(m, 0.5) for m in view.models if isinstance(m, PmnfModel)]
+    models = [model for model in view.models if isinstance(model, PmnfModel)]
     points = list(SPACE)
     counts = np.array([view.done.get(point, 0) for point in points])
-    ratio = sum(
-        gain(b.factor(points), b.factor([PLUS]), run_noise(b.noise, b.misfit, counts)) for b in beliefs
-    ) / np.array([view.cost(point) for point in points])
+    costs = np.array([view.cost(point) for point in points])
+    ratio = sum(worth(model, points, counts) for model in models) / costs
 
+    beliefs = [Belief(model, 0.5) for model in models]
     (choice,) = information.most_informative(view, beliefs, overhead=0.0)
     assert choice.point == points[int(np.argmax(ratio))]
 
@@ -127,17 +138,15 @@ def test_the_reason_says_what_is_gained() -> None:
 def test_a_batch_counts_on_what_its_first_run_will_show() -> None:
     """One call path is unsure about p, one about s. By themselves the best three runs all vary p."""
     lines = Box((P, S), lambda point: point["p"] == 4 or point["s"] == 10)
-    posterior = replace(two_hypotheses().posterior, covariance=np.zeros((2, 2, 2)))
-    about_p = replace(two_hypotheses(), posterior=posterior, noise=1.0)
+    about_p = two_hypotheses(slope_variance=0.0, noise=1.0)
     beliefs = [Belief(about_p, 0.5), Belief(replace(about_p, parameters=("s",), noise=3.0), 0.5)]
     view = make_view(lines, evaluation_point=PLUS, batch_size=1, round=2, cost=lambda point: 1.0)
     alone = information.most_informative(view, beliefs, overhead=0.0)
     batch = information.most_informative(replace(view, batch_size=2), beliefs, overhead=0.0)
 
     points = list(lines)
-    single = sum(
-        b.share * gain(b.factor(points), b.factor([PLUS]), np.full(len(points), b.noise)) for b in beliefs
-    )
+    nothing = np.zeros(len(points), int)
+    single = sum(b.share * worth(b.model, points, nothing) for b in beliefs)
     best = [points[i] for i in np.argsort(-np.asarray(single))[:3]]
     assert all(point["p"] != 4 for point in best)
     assert batch[0].point == alone[0].point == best[0]
