@@ -16,6 +16,7 @@ from orchestrator.executors import attempt, detached, files, processes
 from orchestrator.executors.base import ExecutorContext
 from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Observation
 
+_LOOK_AGAIN = 0.02  # seconds; a process comes to claim its attempt within about that
 _PATIENCE = (
     60.0  # seconds without a sign of life after which files that do not say whose they are count as deserted
 )
@@ -58,10 +59,15 @@ class LocalExecutor:
         self._running: dict[str, _Process] = {}
         self._ends: dict[str, str] = {}  # how attempt.py ended, for children; by name
         self._news: set[str] = set()  # ended, and not reported since
+        self._beginning: set[str] = set()  # an earlier controller's, about to claim: there is no pid to watch
 
     def now(self) -> float:
         """Return the time."""
         return time.time()
+
+    def ready(self) -> str | None:
+        """Return None: nothing else is needed."""
+        return None
 
     def reserved_seconds(self, limit: float) -> float:
         """Return the limit and what ending an attempt may take at worst."""
@@ -94,7 +100,7 @@ class LocalExecutor:
 
     def wait(self, seconds: float) -> None:
         """Return when an attempt ends, or ended and was not reported; at the latest after ``seconds``."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + (min(seconds, _LOOK_AGAIN) if self._beginning else seconds)
         self._collect()
         while not self._news and (remaining := deadline - time.monotonic()) > 0:
             detached.sleep_until_one_ends((item.pidfd for item in self._running.values()), remaining)
@@ -163,6 +169,7 @@ class LocalExecutor:
             return Observation(request.attempt, AttemptState.QUEUED, request.name)
         if request.name not in self._running:
             self._news.discard(request.name)
+            self._beginning.discard(request.name)
             try:
                 observation = self._look_up(request)
             except OSError as error:  # nothing is known then, least of all that it is gone
@@ -195,6 +202,7 @@ class LocalExecutor:
     def _unclaimed(self, request: AttemptRequest) -> Observation:
         """Tell what never began from what is about to."""
         if detached.is_about_to_begin(request.directory):
+            self._beginning.add(request.name)
             return Observation(request.attempt, AttemptState.QUEUED)
         how = self._ends.get(request.name)
         if how is not None and not request.directory.exists():
