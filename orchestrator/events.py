@@ -137,13 +137,14 @@ class RoundCompleted:
     """The models after a round.
 
     ``smape`` in %, mean over call paths; ``width`` is the mean relative width of the intervals at P₊.
-    ``improved`` is what the patience rule counts.
+    ``improved`` is what the patience rule counts, unless nothing was ``measured`` in the round.
     """
 
     round: int
     smape: float | None
     width: float | None
     improved: bool
+    measured: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from orchestrator.executors.base import Executor
 from orchestrator.journal import Entry, Journal
 from orchestrator.models.base import Model
 from orchestrator.progress import Quality
-from orchestrator.state import InFlight, State, apply
+from orchestrator.state import InFlight, RunStatus, State, apply
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, Observation, Run
 
@@ -213,7 +213,8 @@ class Controller:
         self._models = self._parts.fit(self.state)
         quality = self._parts.assess(self._models)
         improved = quality.improves_on(Quality(self.state.smape, self.state.width))
-        self.commit([events.RoundCompleted(number, quality.smape, quality.width, improved)])
+        measured = any(self.state.runs[run].status is RunStatus.MEASURED for run in self.state.queue)
+        self.commit([events.RoundCompleted(number, quality.smape, quality.width, improved, measured)])
         self._parts.publish(self.state, self._models)
 
     def _propose(self, number: int) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from orchestrator import __version__, assembly, campaign, events, journal, loop, planning, state
 from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
-from orchestrator.errors import CampaignError, JournalError
+from orchestrator.errors import CampaignError, ExecutorError, JournalError
 from orchestrator.journal import Boundary, Journal
 from orchestrator.planning import FirstRound
 from orchestrator.state import State
@@ -46,13 +46,18 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     ------
     CampaignError
         Before anything is spent: the campaign is impossible, or the directory holds another one.
+    ExecutorError
+        Before it begins: its executor cannot start anything.
     JournalError
         If another controller holds the directory, or its journal is damaged.
     """
     built = assembly.assemble(chosen)
     plan = None
     if not holds_campaign(directory):  # nothing is created for a campaign that cannot begin
-        plan = planning.first_round(built, assembly.executor(chosen, directory, 0.0))
+        starter = assembly.executor(chosen, directory, 0.0)
+        plan = planning.first_round(built, starter)
+        if (why := starter.ready()) is not None:
+            raise ExecutorError(f"{why}. Nothing was begun; see: orchestrator doctor")
     _create(directory)
     with Journal(directory, hooks.boundary) as opened:
         known = state.replay(opened.entries())

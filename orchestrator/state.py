@@ -261,6 +261,8 @@ def _(event: events.RunSkipped, state: State) -> State:
 
 @_apply.register
 def _(event: events.RoundCompleted, state: State) -> State:
+    if not event.measured:
+        return state._replace(rounds_completed=event.round)
     return state._replace(
         rounds_completed=event.round,
         smape=event.smape,

@@ -263,3 +263,14 @@ def draw_outcome(data: st.DataObject, attempt: Attempt, state: State) -> events.
     failure = data.draw(st.one_of(st.none(), st.sampled_from(FailureClass)))
     cost = data.draw(st.floats(0, state.in_flight[attempt].reserved))
     return events.AttemptFinished(attempt, cost, cost, {}, failure, "drawn")
+
+
+def test_a_round_in_which_nothing_was_measured_does_not_count_against_patience() -> None:
+    state = after(
+        *ONE_MEASURED,
+        events.RoundCompleted(1, 5.0, 0.5, True),
+        events.RoundProposed(2, RUNS[:1], ("",)),
+        events.RunSkipped(RUNS[0], "too dear"),
+        events.RoundCompleted(2, 5.0, 0.5, False, measured=False),
+    )
+    assert state.rounds_without_improvement == 0 and state.rounds_completed == 2

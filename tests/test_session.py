@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator import assembly, campaign, events, journal, planning, session
-from orchestrator.errors import CampaignError, JournalWriteError
+from orchestrator.errors import CampaignError, ExecutorError, JournalWriteError
 from orchestrator.state import State, apply
 
 CAMPAIGN = """
@@ -208,3 +208,22 @@ def test_a_modeler_that_breaks_down_never_ends_a_campaign(
         state = session.run(load(), tmp_path, session.Hooks())
     assert state.stopped is not None and state.stopped.rule == "patience"
     assert sum(item.accepted is not None for item in state.runs.values()) >= 18
+
+
+def test_a_campaign_does_not_begin_on_a_slurm_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("sbatch", "squeue", "scancel", "scontrol", "sinfo", "sacct", "srun"):
+        command = tmp_path / "bin" / name
+        command.parent.mkdir(exist_ok=True)
+        command.write_text("#!/bin/sh\necho 'slurm_load_ctl_conf error: Unable to contact' >&2\nexit 1\n")
+        command.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    chosen = load(
+        "executable=/bin/true",
+        "executor={name: slurm, cores_per_node: 8, launcher: 'srun'}",
+        "stop.budget=50",
+    )
+    with pytest.raises(ExecutorError, match=r"Slurm does not answer.*Unable to contact.*Nothing was begun"):
+        session.run(chosen, tmp_path / "c", session.Hooks())
+    assert not (tmp_path / "c").exists()

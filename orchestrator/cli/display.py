@@ -98,7 +98,8 @@ def describe(event: events.Event, state: State) -> str:
         case events.RoundCompleted(number, smape, width, improved):
             fit = "no models yet" if smape is None else f"models fit to {smape:.2f} % SMAPE"
             spread = "" if width is None else f", intervals at the evaluation point {100 * width:.0f} % wide"
-            return f"round {number} done: {fit}{spread}{'' if improved else ' (no improvement)'}"
+            judged = "" if improved or not event.measured else " (no improvement)"
+            return f"round {number} done: {fit}{spread}{judged}"
         case events.StopRuleReached(rule, detail):
             return f"stop rule: {rule} ({detail})"
         case events.ValidationProposed(run):

@@ -63,6 +63,13 @@ class Executor(Protocol):
         """Return the time in Unix seconds; virtual where time is simulated."""
         ...
 
+    def ready(self) -> str | None:
+        """Say why nothing can be started at all now (no scheduler answers), or None.
+
+        Asked before a campaign begins. Later the same silence is waited out.
+        """
+        ...
+
     def reserved_seconds(self, limit: float) -> float:
         """Return the most seconds an attempt with this limit can be charged (kill delays, rounding)."""
         ...

@@ -96,6 +96,10 @@ class SimulatedExecutor:
         """Return the virtual time."""
         return self._clock
 
+    def ready(self) -> str | None:
+        """Return None: nothing else is needed."""
+        return None
+
     def reserved_seconds(self, limit: float) -> float:
         """Return the limit: the simulation ends an attempt at once."""
         return limit

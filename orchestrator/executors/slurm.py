@@ -28,6 +28,7 @@ from orchestrator.executors.slurm_submit import JobOptions
 from orchestrator.executors.slurm_watch import Places, Watch
 from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Observation
 
+_READY = 30.0  # seconds for the controller to answer before a campaign begins
 _SCAN = 30.0  # seconds between Slurm's looks for jobs beyond their limit
 _IDS_PER_CALL = 500
 _SHORTEST_WAIT = 0.05  # seconds
@@ -121,6 +122,14 @@ class SlurmExecutor:
     def now(self) -> float:
         """Return the time."""
         return self._clock()
+
+    def ready(self) -> str | None:
+        """Say so if Slurm's controller does not answer."""
+        try:
+            call(["scontrol", "show", "config"], _READY)
+        except CommandFailed as error:
+            return f"Slurm does not answer: {error}"
+        return None
 
     def reserved_seconds(self, limit: float) -> float:
         """Return the whole minutes asked for, and what Slurm may take to end a job after them."""

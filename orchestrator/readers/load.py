@@ -75,7 +75,7 @@ def _file(path: Path, parameters: Sequence[str] | None) -> Measurements:
     start = next(
         (line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")), ""
     )
-    if start.lstrip().startswith(("{", "[")):
+    if start.lstrip().startswith(("{", "[")) and path.suffix.lower() != ".csv":
         return _json(path, text)
     if start.split()[:1] and start.split()[0] in KEYWORDS:
         return read_text(text, source)
