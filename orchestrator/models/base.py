@@ -36,6 +36,16 @@ class Model(Protocol):
         ...
 
     @property
+    def normal_form(self) -> str:
+        """``expression`` without the correction for what the terms do not fit: the part for humans."""
+        ...
+
+    @property
+    def category(self) -> tuple[tuple[str, str], ...]:
+        """Values of the categorical parameters that the model is for; empty without any."""
+        ...
+
+    @property
     def terms(self) -> list[dict[str, object]]:
         """JSON-ready terms: ``{"coefficient", "factors": [{"parameter", "exponent", "log_exponent"}]}``."""
         ...

@@ -65,11 +65,16 @@ class PmnfModel:
     @property
     def expression(self) -> str:
         """The prediction as text that Python can evaluate: terms, times the correction if there is one."""
-        main = " + ".join(term_text(term) for term in self.terms).replace("+ -", "- ")
         factors = correction_text(self.parameters, self.posterior)
         if not factors:
-            return main
-        return " * ".join([f"({main})" if len(self.terms) > 1 else main, *factors])
+            return self.normal_form
+        main = f"({self.normal_form})" if len(self.terms) > 1 else self.normal_form
+        return " * ".join([main, *factors])
+
+    @property
+    def normal_form(self) -> str:
+        """The terms alone, without the correction."""
+        return " + ".join(term_text(term) for term in self.terms).replace("+ -", "- ")
 
     def predict(self, points: Sequence[Point]) -> Prediction:
         """Predict the true value with a 90 % interval; NaN at points of another category."""

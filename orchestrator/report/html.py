@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from orchestrator.models.base import Model
 from orchestrator.report import figures
+from orchestrator.report.models_document import CORRECTED, shown
 from orchestrator.types import Measurement, Measurements, Point
 
 _MOST_FIGURES = 24  # call paths with a figure, largest first
@@ -93,7 +94,7 @@ def _models(described: Sequence[Mapping[str, Any]]) -> str:
     heads += [f"at {Point.of(predicted)}"] if predicted else []
     rows = []
     for item in described:
-        row: list[object] = [item["callpath"], item["metric"], item["expression"], item["smape"]]
+        row: list[object] = [item["callpath"], item["metric"], shown(item), item["smape"]]
         if predicted:
             row.append(_interval(item["predictions"][0]) if item["predictions"] else "")
         rows.append(row)
@@ -102,7 +103,9 @@ def _models(described: Sequence[Mapping[str, Any]]) -> str:
         for item in described
         for note in item["notes"]
     )
-    return _table(heads, rows) + notes
+    corrected = any(item["expression"] != item["normal_form"] for item in described)
+    legend = f'<p class="note">{escape(CORRECTED)}</p>' if corrected else ""
+    return _table(heads, rows) + legend + notes
 
 
 def _validation(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from orchestrator.state import RunStatus, State
 from orchestrator.types import Point
 
 FILE_NAME = "models.json"
+
+CORRECTED = "c: a smooth correction for what the terms do not fit; in full: 'expression' in JSON"
 
 
 def describe(model: Model, points: Sequence[Point]) -> dict[str, Any]:
@@ -32,6 +34,7 @@ def describe(model: Model, points: Sequence[Point]) -> dict[str, Any]:
         "metric": model.metric,
         "category": category(model),
         "expression": model.expression,
+        "normal_form": model.normal_form,
         "terms": model.terms,
         "smape": number(model.smape),
         "notes": list(model.notes),
@@ -41,13 +44,21 @@ def describe(model: Model, points: Sequence[Point]) -> dict[str, Any]:
 
 def category(model: Model) -> dict[str, str]:
     """Return the values of categorical parameters for which a model holds; empty where it holds for all."""
-    return dict(getattr(model, "category", ()))  # not every family of models has categories
+    return dict(model.category)
 
 
 def label(described: dict[str, Any]) -> str:
     """Return what names a described model among others: ``main->solve [solver=cg]``."""
     chosen = ", ".join(f"{name}={value}" for name, value in described.get("category", {}).items())
     return f"{described['callpath']} [{chosen}]" if chosen else str(described["callpath"])
+
+
+def shown(described: Mapping[str, Any]) -> str:
+    """Return a described model for a table: its normal form, ``* c`` if corrected (see `CORRECTED`)."""
+    form: str = described["normal_form"]
+    if described["expression"] == form:
+        return form
+    return f"({form}) * c" if " + " in form or " - " in form else f"{form} * c"
 
 
 def number(value: float) -> float | None:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from orchestrator.cost import core_hours
 from orchestrator.models.base import Model
-from orchestrator.report.models_document import describe, label, validation
+from orchestrator.report.models_document import CORRECTED, describe, label, shown, validation
 from orchestrator.state import RunStatus, State
 from orchestrator.types import Measurements, Point
 
@@ -146,10 +146,12 @@ def models_table(models: Sequence[dict[str, Any]]) -> Table:
     if where is not None:
         table.add_column(f"at {where}", justify="right")
     for model in models:
-        row = [label(model), model["metric"], model["expression"], _figure(model["smape"], "{:.2f}")]
+        row = [label(model), model["metric"], shown(model), _figure(model["smape"], "{:.2f}")]
         if where is not None:
             row.append(interval(model["predictions"][0]) if model["predictions"] else "")
         table.add_row(*map(Text, row))
+    if any(model["expression"] != model["normal_form"] for model in models):
+        table.caption, table.caption_justify = CORRECTED, "left"
     return table
 
 
