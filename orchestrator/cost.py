@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from orchestrator.types import Point, Resources, Value
 
+_HALVINGS = 50  # of an hour: beyond any clock's resolution
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -74,13 +76,34 @@ def affordable(budget: float, spent: float, reserved: float, more: float) -> boo
     return spent + reserved + more <= budget
 
 
-def fair_limit(budget: float, cores: Iterable[int], overhead: float, longest: float = 3600.0) -> float:
-    """Return the time limit (s) at which the budget pays for runs on ``cores`` even if all take that long.
+def fair_limit(
+    budget: float, cores: Iterable[int], reserved: Callable[[float], float], longest: float = 3600.0
+) -> float:
+    """Return the longest time limit (s) at which the budget pays for runs even if all take that long.
 
-    ``overhead`` are the seconds that an attempt may be charged beyond its limit.
+    Parameters
+    ----------
+    budget
+        Core-seconds.
+    cores
+        Of each run.
+    reserved
+        The seconds that an attempt with a limit may be charged; never falls with the limit, but may jump.
+    longest
+        No limit is longer than that.
+
+    Returns
+    -------
+    0 if the budget pays for no limit at all.
     """
     total = sum(cores)
-    return min(longest, budget / total - overhead) if total else longest
+    if total * reserved(longest) <= budget:
+        return longest
+    low, high = 0.0, longest
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if total * reserved(middle) <= budget else (low, middle)
+    return low
 
 
 def guess(

@@ -55,7 +55,7 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     cores = tuple(assembly.cores(run.point) for run in proposed.runs)
     derived = None
     if campaign.measure.time_limit is None:
-        derived = cost.fair_limit(campaign.stop.budget, cores, executor.reserved_seconds(0.0))
+        derived = cost.fair_limit(campaign.stop.budget, cores, executor.reserved_seconds)
         if derived < _SHORTEST_LIMIT:
             raise CampaignError(_too_dear(campaign.stop.budget, cores, derived))
     limits = tuple(campaign.time_limit(run.point) or derived or 0.0 for run in proposed.runs)
