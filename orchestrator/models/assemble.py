@@ -14,7 +14,7 @@ from orchestrator.models.hypotheses import Floats
 from orchestrator.models.model import PmnfModel
 from orchestrator.models.noise import GUESS_WEIGHT
 from orchestrator.models.posterior import Posterior
-from orchestrator.models.solver import Solution, Task
+from orchestrator.models.solver import Solution, Task, best_residuals
 from orchestrator.types import Point, format_value
 
 # Members less probable than the best one by this factor (natural logarithm) are left out.
@@ -63,23 +63,30 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
         Notes from the data, per row of the group.
     """
     begins = np.searchsorted(case.solution.candidates.row, np.arange(len(case.rows) + 1))
+    residuals = best_residuals(case.task, case.solution)
+    few = [
+        f"{name} has {count} values: its exponents are uncertain"
+        for name, column in zip(case.group.parameters, case.group.points.T, strict=True)
+        if (count := len(np.unique(column))) < 4
+    ]
     result = {}
     for k in chosen:
         row = int(case.rows[k])
         score = case.solution.fits.score[begins[k] : begins[k + 1]]
         near = np.flatnonzero(score > score[0] - _NEGLIGIBLE)[: case.members]
         posterior = _posterior(case, k, begins[k] + near)
-        predicted = np.exp(posterior.log_mean(case.group.points)[0])
-        measured = np.exp(case.solution.located.log_value[k])
+        residual = residuals[k]
+        if posterior.correction is not None:
+            residual = residual - case.task.features @ posterior.correction.coefficients[0]
         callpath, metric = case.group.labels[row]
         result[row] = PmnfModel(
             callpath=callpath,
             metric=metric,
             parameters=case.group.parameters,
             category=case.group.category,
-            smape=float(np.mean(200 * np.abs(measured - predicted) / (measured + predicted))),
+            smape=float(200 * np.mean(np.tanh(np.abs(residual) / 2))),
             noise=float(case.solution.located.sigma[k]),
-            notes=(*case.group.notes[row], *remarks[row], *_notes(case, int(k), posterior)),
+            notes=(*case.group.notes[row], *remarks[row], *few, *_notes(case, int(k), posterior)),
             posterior=posterior,
         )
     return result
@@ -154,9 +161,6 @@ def _notes(case: Case, row: int, posterior: Posterior) -> list[str]:
     coefficients = int(np.count_nonzero(posterior.coefficients[0]))
     if len(points) < coefficients + 2:
         notes.append(f"{len(points)} points for {coefficients} coefficients: too few to judge the form")
-    for name, column in zip(case.group.parameters, points.T, strict=True):
-        if len(np.unique(column)) < 4:
-            notes.append(f"{name} has {len(np.unique(column))} values: its exponents are uncertain")
     notes += _misfit_notes(case, row, posterior)
     notes += _edge_notes(case, posterior)
     available = np.sum(np.isfinite(case.group.values[case.rows[row]]), axis=1)

@@ -16,9 +16,6 @@ from orchestrator.models.hypotheses import Floats, Integers, partitions
 from orchestrator.models.normal import invert
 from orchestrator.models.screening import Candidates, Moments, canonical, moments
 
-# Numbers of representative blocks per parameter (the constant included) for 3, 4, 5 and more parameters.
-_REPRESENTATIVES = {3: 10, 4: 6, 5: 4}
-_PER_PARTITION = 2
 _COLLINEAR = 1e-12
 
 
@@ -45,12 +42,24 @@ def representatives(table: Floats, count: int) -> Integers:
     return np.array(sorted(chosen), dtype=np.intp)
 
 
-def start(tables: tuple[Floats, ...], log_value: Floats, precision: Floats) -> tuple[Candidates, Floats]:
+def start(
+    tables: tuple[Floats, ...], log_value: Floats, precision: Floats, count: int, width: int
+) -> tuple[Candidates, Floats]:
     """Find starting hypotheses: the best few of every partition for every call path.
 
-    Parameters are those of `screening.screen`; returned with the weighted residual sums of squares.
+    Parameters
+    ----------
+    tables, log_value, precision
+        As in `screening.screen`.
+    count
+        Representative blocks per parameter, the constant included.
+    width
+        Hypotheses kept per partition.
+
+    Returns
+    -------
+    The hypotheses, and their weighted residual sums of squares.
     """
-    count = _REPRESENTATIVES.get(len(tables), 3)
     chosen = [representatives(table, count) for table in tables]
     products = np.ones((1, log_value.shape[1]))
     for table, blocks in zip(tables, chosen, strict=True):
@@ -61,11 +70,11 @@ def start(tables: tuple[Floats, ...], log_value: Floats, precision: Floats) -> t
     combinations = np.array(list(itertools.product(*(range(n) for n in shape))), dtype=np.intp)
     sums = moments(products, products**2, log_value, precision)
     parts, found_rss = [], []
-    for partition in partitions(tuple(range(len(tables)))):
+    for partition in _partitions(len(tables)):
         hypotheses = combinations[_canonical(combinations, partition)]
         rss = _residuals(sums, _numbers(hypotheses, partition, shape))
-        width = min(_PER_PARTITION, rss.shape[1])
-        best = np.argpartition(rss, width - 1, axis=1)[:, :width]
+        most = min(width, rss.shape[1])
+        best = np.argpartition(rss, most - 1, axis=1)[:, :most]
         row, place = np.nonzero(np.isfinite(np.take_along_axis(rss, best, axis=1)))
         found = hypotheses[best[row, place]]
         terms = np.zeros((len(row), len(tables), len(tables)), dtype=np.int16)
@@ -76,6 +85,14 @@ def start(tables: tuple[Floats, ...], log_value: Floats, precision: Floats) -> t
         found_rss.append(rss[row, best[row, place]])
     together = Candidates(np.concatenate([p.row for p in parts]), np.concatenate([p.terms for p in parts]))
     return together, np.concatenate(found_rss)
+
+
+def _partitions(parameters: int) -> list[tuple[tuple[int, ...], ...]]:
+    """All partitions; beyond five parameters only those into one, two or single-parameter terms."""
+    every = partitions(tuple(range(parameters)))
+    if parameters <= 5:
+        return list(every)
+    return [p for p in every if len(p) <= 2 or len(p) == parameters]
 
 
 def _canonical(combinations: Integers, partition: tuple[tuple[int, ...], ...]) -> NDArray[np.bool_]:

@@ -112,9 +112,11 @@ def fit(
         ones = np.ones((1, len(some), log_value.shape[1]))
         z = np.concatenate([ones, columns(candidates.terms[some, :size], tables)])
         expected = (weighting.variance[row], weighting.freedom[row])
-        part = _fit_same_size(z, log_value[row], weighting.inner(row), free, expected)
-        score, variance = _evidence(part, weighting, row, log_value.shape[1])
-        result.score[some] = score + log_prior[some]
+        # Hypotheses that cannot be fitted overflow somewhere; they end with an infinite score.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            part = _fit_same_size(z, log_value[row], weighting.inner(row), free, expected)
+            score, variance = _evidence(part, weighting, row, log_value.shape[1])
+        result.score[some] = np.where(np.isfinite(score), score + log_prior[some], -np.inf)
         result.variance[some] = variance
         result.rss[some] = part.rss
         result.coefficients[some, : size + 1] = part.c.T

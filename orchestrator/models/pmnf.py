@@ -6,10 +6,13 @@ Ritter et al., Cost-Effective Empirical Performance Modeling, eq. 1. See `docs/m
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from orchestrator.errors import ModelError
 from orchestrator.models import assemble, data
@@ -88,6 +91,10 @@ def modeler(
         raise ModelError(f"members is {members}: a model needs at least one hypothesis")
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
+        with _one_thread():
+            return fit(measurements)
+
+    def fit(measurements: Measurements) -> tuple[Model, ...]:
         found, zeros = data.groups(measurements)
         models: dict[tuple[str, str, data.Category], Model] = {}
         for group in found:
@@ -99,6 +106,17 @@ def modeler(
         return tuple(models[key] for key in sorted(models, key=lambda key: (order[key[:2]], key[2])))
 
     return model
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """Keep BLAS from waking threads for matrices this small: on a busy node it costs forty times the work."""
+    limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _zero(callpath: str, metric: str, category: data.Category) -> PmnfModel:
@@ -113,7 +131,7 @@ def _fit_group(group: data.Group, options: Options) -> list[PmnfModel]:
     features = Features.of(points)
     located = locate(group.values, options.aggregate)
     if options.negative == "auto":
-        falls = falling(features, points, located)
+        falls = falling(points, located)
     else:
         falls = np.full((len(group.labels), points.shape[1]), options.negative == "true")
     notes = remarks(group.parameters, group.points, located)

@@ -82,6 +82,9 @@ def screen(
 ) -> Candidates:
     """Find the hypotheses that explain each call path nearly as well as the best one.
 
+    Guaranteed: within reach and up to ``keep``, none is missed of ``c0 + c1 a b`` and ``c0 + c1 a + c2 b``
+    (two parameters), or ``c0 + c1 a`` and ``c0 + c1 a + c2 b`` with blocks a, b of the one parameter.
+
     Parameters
     ----------
     tables
@@ -102,10 +105,9 @@ def screen(
     for start in range(0, len(log_value), size):
         chunk = slice(start, start + size)
         sums = moments(products, squares, log_value[chunk], precision[chunk])
-        shape = (len(sums.total), len(left), len(right))
-        single, double = _residuals(sums, shape, two)
-        row, hypothesis = _select(single, double, variance[chunk], log_value.shape[1], keep)
-        parts.append(Candidates(row + start, _describe(hypothesis, shape, two)))
+        sweep = _Sweep(sums, (len(left), len(right)), two)
+        row, hypothesis = _select(sweep, variance[chunk], log_value.shape[1], keep)
+        parts.append(Candidates(row + start, sweep.describe(hypothesis)))
     return Candidates(np.concatenate([p.row for p in parts]), np.concatenate([p.terms for p in parts]))
 
 
@@ -124,92 +126,154 @@ def moments(products: Floats, squares: Floats, log_value: Floats, precision: Flo
     )
 
 
-def _residuals(m: Moments, shape: tuple[int, int, int], two: bool) -> tuple[Floats, Floats]:
-    """Weighted residual sums of squares of ``c0 + c1 z`` and ``c0 + c1 a + c2 b``; refused ones are infinite.
+class _Sweep:
+    """All hypotheses of a chunk of call paths: first ``c0 + c1 z``, then ``c0 + c1 a + c2 b``.
 
-    With one parameter, z is a single block (the last row of products is the plain blocks) and (a, b) a
-    pair of different blocks; with two, z is every product, (a, b) one block of each parameter.
+    With two parameters z is every product and (a, b) one block of each; with one, z is a single block and
+    (a, b) a pair of different ones. ``free`` holds the residual sums of squares without regard to signs,
+    (call paths, hypotheses): lower bounds of the true ones, which are computed where they matter.
     """
-    mean, mean_y = m.s1 / m.total[:, None], (m.s1y / m.total)[:, None]
-    rss0 = m.syy - m.s1y**2 / m.total
-    vzz = m.szz - m.s1 * mean
-    vzy = m.syz - m.s1 * mean_y
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = vzy / vzz
-        rss = np.where(slope * mean > mean_y, m.syy[:, None] - m.syz**2 / m.szz, rss0[:, None] - slope * vzy)
-        flat = vzz <= _COLLINEAR * m.szz
-        single = np.where((slope > 0) & ~flat, rss, np.inf).reshape(shape)
-    single[:, 0, 0] = rss0
 
-    def split(values: Floats) -> tuple[Floats, Floats, Floats]:
-        cube = values.reshape(shape)
-        return (cube[:, 1:, 0, None], cube[:, 0, None, 1:], cube[:, 1:, 1:])
+    def __init__(self, sums: Moments, shape: tuple[int, int], two: bool) -> None:
+        self.sums, self.shape, self.two = sums, shape, two
+        self.singles = shape[0] * shape[1] if two else shape[0]
+        self.free = np.concatenate([self._free_singles(), self._free_doubles()], axis=1)
+        blocks = np.full(self.free.shape[1], 2.0)
+        cube = blocks[: self.singles].reshape(shape[0], -1)
+        cube[:, 0] = cube[0, :] = 1.0
+        cube[0, 0] = 0.0
+        self.price = PENALTY * blocks
 
-    s1a, s1b, sab = split(m.s1)
-    saa, sbb, _ = split(m.szz)
-    say, sby, _ = split(m.syz)
-    vaa, vbb, _ = split(vzz)
-    vay, vby, _ = split(vzy)
-    total, s1y = m.total[:, None, None], m.s1y[:, None, None]
-    vab = sab - s1a * (s1b / total)
-    free, ca, cb = _two(vaa, vbb, vab, vay, vby)
-    double = rss0[:, None, None] - free
-    with np.errstate(divide="ignore", invalid="ignore"):
-        negative = ca * s1a + cb * s1b > s1y
-        bound, da, db = _two(saa, sbb, sab, say, sby)
-        double = np.where(negative, m.syy[:, None, None] - bound, double)
+    def _free_singles(self) -> Floats:
+        m = self.sums
+        s1, szz, syz = (
+            (values if self.two else values[:, :: self.shape[1]]) for values in (m.s1, m.szz, m.syz)
+        )
+        mean, mean_y = s1 / m.total[:, None], (m.s1y / m.total)[:, None]
+        self.vzz = szz - s1 * mean
+        self.vzy = syz - s1 * mean_y
+        self.rss0 = m.syy - m.s1y**2 / m.total
+        explained = self.vzy**2
+        flat = self.vzz <= _COLLINEAR * szz
+        self.vzz[flat] = np.inf
+        explained /= self.vzz
+        return np.subtract(self.rss0[:, None], explained, out=explained)
+
+    def _sides(self, values: Floats) -> tuple[Floats, Floats]:
+        """Values of the plain blocks of the left and right factor, without the constant."""
+        if not self.two:
+            return values[:, 1:], values[:, 1:]
+        cube = values.reshape(-1, *self.shape)
+        return cube[:, 1:, 0], cube[:, 0, 1:]
+
+    def _free_doubles(self) -> Floats:
+        m = self.sums
+        s1 = m.s1 if self.two else m.s1[:, :: self.shape[1]]
+        (va, vb), (ya, yb), (sa, sb) = self._sides(self.vzz), self._sides(self.vzy), self._sides(s1)
+        wa, wb = 1 / np.sqrt(va), 1 / np.sqrt(vb)
+        ra, rb = ya * wa, yb * wb
+        ab = m.s1.reshape(-1, *self.shape)[:, 1:, 1:] * wa[:, :, None]
+        ab -= (sa * wa / m.total[:, None])[:, :, None] * sb[:, None, :]
+        ab *= wb[:, None, :]
+        explained = (-2 * ra)[:, :, None] * rb[:, None, :]
+        explained *= ab
+        explained += (ra**2)[:, :, None]
+        explained += (rb**2)[:, None, :]
+        np.multiply(ab, ab, out=ab)
+        np.subtract(1.0, ab, out=ab)
+        ab[ab < 1e-11] = np.inf
+        explained /= ab
+        np.subtract(self.rss0[:, None, None], explained, out=explained)
+        if not self.two:
+            explained[:, ~np.tri(self.shape[0] - 1, k=-1, dtype=bool)] = np.inf
+        return explained.reshape(len(explained), -1)
+
+    def exact(self, row: Integers, hypothesis: Integers) -> Floats:
+        """Residual sum of squares without negative coefficients; infinite where that takes fewer terms."""
+        result = np.empty(len(row))
+        double = hypothesis >= self.singles
+        result[~double] = self._exact_single(row[~double], hypothesis[~double])
+        result[double] = self._exact_double(row[double], hypothesis[double] - self.singles)
+        return result
+
+    def _exact_single(self, row: Integers, z: Integers) -> Floats:
+        m = self.sums
+        column = z if self.two else z * self.shape[1]
+        slope = self.vzy[row, z] / self.vzz[row, z]
+        bound = m.syy[row] - m.syz[row, column] ** 2 / m.szz[row, column]
+        rss = np.where(slope * m.s1[row, column] > m.s1y[row], bound, self.free[row, z])
+        return np.where(z == 0, self.rss0[row], np.where(slope > 0, rss, np.inf))
+
+    def _exact_double(self, row: Integers, pair: Integers) -> Floats:
+        m, width = self.sums, self.shape[1]
+        a, b = np.divmod(pair, width - 1)
+        left = (a + 1) * width
+        right = b + 1 if self.two else (b + 1) * width
+        both = (a + 1) * width + b + 1
+        sa, sb, sab = m.s1[row, left], m.s1[row, right], m.s1[row, both]
+        ya, yb = m.syz[row, left], m.syz[row, right]
+        aa, bb = m.szz[row, left], m.szz[row, right]
+        total, s1y = m.total[row], m.s1y[row]
+        ca, cb, explained = _two(
+            aa - sa**2 / total,
+            bb - sb**2 / total,
+            sab - sa * sb / total,
+            ya - sa * s1y / total,
+            yb - sb * s1y / total,
+        )
+        da, db, bound = _two(aa, bb, sab, ya, yb)
+        negative = ca * sa + cb * sb > s1y
+        rss = np.where(negative, m.syy[row] - bound, self.rss0[row] - explained)
         refused = np.where(negative, (da <= 0) | (db <= 0), (ca <= 0) | (cb <= 0))
-    double = np.where(refused | ~np.isfinite(double), np.inf, double)
-    if not two:
-        double = np.where(np.tri(shape[1] - 1, k=-1, dtype=bool)[None], double, np.inf)
-        single = single[:, :, :1]
-    return single, double
+        return np.where(refused | ~np.isfinite(rss), np.inf, rss)
+
+    def describe(self, hypothesis: Integers) -> NDArray[np.int16]:
+        """Turn numbers of hypotheses into block numbers per term and parameter."""
+        terms = np.zeros((len(hypothesis), 2, 2 if self.two else 1), dtype=np.int16)
+        double = hypothesis >= self.singles
+        first, second = np.divmod(hypothesis[double] - self.singles, self.shape[1] - 1)
+        terms[double, 0, 0], terms[double, 1, -1] = first + 1, second + 1
+        if self.two:
+            terms[~double, 0, 0], terms[~double, 0, 1] = np.divmod(hypothesis[~double], self.shape[1])
+        else:
+            terms[~double, 0, 0] = hypothesis[~double]
+        return terms
 
 
 def _two(aa: Floats, bb: Floats, ab: Floats, ay: Floats, by: Floats) -> tuple[Floats, Floats, Floats]:
-    """Solve the normal equations of two predictors; return the explained sum and both coefficients."""
+    """Solve the normal equations of two predictors; return both coefficients and the explained sum."""
     with np.errstate(divide="ignore", invalid="ignore"):
         determinant = aa * bb - ab * ab
         inverse = np.where(determinant > _COLLINEAR * aa * bb, 1 / determinant, np.nan)
         a = (ay * bb - by * ab) * inverse
         b = (by * aa - ay * ab) * inverse
-        return a * ay + b * by, a, b
+        return a, b, a * ay + b * by
 
 
-def _select(
-    single: Floats, double: Floats, variance: Floats, points: int, keep: int
-) -> tuple[Integers, Integers]:
-    """Keep what lies within reach of the best residual, at most ``keep`` per call path."""
-    rows = len(single)
-    flat = np.concatenate([single.reshape(rows, -1), double.reshape(rows, -1)], axis=1)
-    present = np.full(flat.shape[1], 2.0)
-    cube = present[: single[0].size].reshape(single.shape[1:])
-    cube[:, 0] = 1.0
-    cube[0, :] = 1.0
-    cube[0, 0] = 0.0
-    scale = np.maximum(variance, flat.min(axis=1) / max(points - 3, 1))[:, None]
-    energy = flat / (2 * scale) + PENALTY * present
-    chosen = energy <= energy.min(axis=1, keepdims=True) + REACH
-    for k in np.flatnonzero(chosen.sum(axis=1) > keep):
-        members = np.flatnonzero(chosen[k])
-        chosen[k, members[np.argpartition(energy[k, members], keep)[keep:]]] = False
-    row, hypothesis = np.nonzero(chosen)
-    return row, hypothesis
+def _select(sweep: _Sweep, variance: Floats, points: int, keep: int) -> tuple[Integers, Integers]:
+    """Keep what lies within reach of the best hypothesis, at most ``keep`` per call path.
 
-
-def _describe(hypothesis: Integers, shape: tuple[int, int, int], two: bool) -> NDArray[np.int16]:
-    """Turn numbers of hypotheses into block numbers per term and parameter."""
-    parameters = 2 if two else 1
-    terms = np.zeros((len(hypothesis), 2, parameters), dtype=np.int16)
-    singles = shape[1] * (shape[2] if two else 1)
-    is_double = hypothesis >= singles
-    one, rest = hypothesis[~is_double], hypothesis[is_double] - singles
-    if two:
-        terms[~is_double, 0, 0], terms[~is_double, 0, 1] = np.divmod(one, shape[2])
-        first, second = np.divmod(rest, shape[2] - 1)
-        terms[is_double, 0, 0], terms[is_double, 1, 1] = first + 1, second + 1
-    else:
-        terms[~is_double, 0, 0] = one
-        first, second = np.divmod(rest, shape[2] - 1)
-        terms[is_double, 0, 0], terms[is_double, 1, 0] = first + 1, second + 1
-    return terms
+    The energy of a hypothesis is its residual in units of the noise, plus the price of its blocks.
+    """
+    lower = sweep.free.min(axis=1)
+    best = np.full(len(variance), np.inf)
+    scale = np.maximum(variance, lower / max(points - 3, 1))
+    reach = 2 * REACH * scale
+    while True:
+        # The true residual of what was refused so far is larger than its lower bound: look further.
+        limit = np.where(np.isfinite(best), best, lower) + reach
+        row, hypothesis = np.nonzero(sweep.free <= limit[:, None])
+        rss = sweep.exact(row, hypothesis)
+        np.minimum.at(best, row, rss)
+        if np.all(best + 2 * REACH * np.maximum(variance, best / max(points - 3, 1)) <= limit):
+            break
+        scale = np.maximum(variance, np.where(np.isfinite(best), best, lower) / max(points - 3, 1))
+        reach = np.where(np.isfinite(best), 2 * REACH * scale, 4 * reach)
+    energy = rss / (2 * np.maximum(variance, best / max(points - 3, 1))[row]) + sweep.price[hypothesis]
+    least = np.full(len(variance), np.inf)
+    np.minimum.at(least, row, energy)
+    near = np.flatnonzero(energy <= least[row] + REACH)
+    order = near[np.lexsort((energy[near], row[near]))]
+    place = np.arange(len(order)) - np.searchsorted(row[order], row[order])
+    chosen = np.sort(order[place < keep])
+    return row[chosen], hypothesis[chosen]

@@ -13,7 +13,7 @@ from orchestrator.models.fitting import Fits, columns, fit
 from orchestrator.models.hypotheses import Floats, Integers
 from orchestrator.models.noise import GUESS_WEIGHT, Located, relocate
 from orchestrator.models.screening import REPEATED, Candidates, screen
-from orchestrator.models.search import search
+from orchestrator.models.search import Effort, search
 from orchestrator.models.weighting import Weighting, weighting
 
 # A value this many standard deviations off is looked at twice.
@@ -23,6 +23,10 @@ _MISFITS = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 # A row is examined for lack of fit where the residuals exceed the expected variance by this factor.
 _EXCESS = 1.5
 _EXAMINED = 12
+# Representative blocks per parameter for the start of a search, by number of parameters; and a second time.
+_REPRESENTATIVES = {3: 8, 4: 5, 5: 4, 6: 3}
+_MORE_REPRESENTATIVES = {3: 14, 4: 8, 5: 5, 6: 4}
+_THOROUGH = Effort(rounds=6, beam=16, paired=8, joined=True)
 # Smallest correction that is looked for, as a share of the variance of the noise.
 _VISIBLE = 0.1
 _RELAXED = 4.0
@@ -115,9 +119,30 @@ def _plain(task: Task, located: Located) -> Solution:
     if len(task.tables) <= 2:
         candidates = screen(*args, keep=task.keep)
     else:
-        candidates = search(*args, start(*args[:3]), keep=task.keep)
+        candidates = _search(task, located.log_value, weights)
+    # The constant is always possible.
+    rows = np.arange(len(located.sigma))
+    constant = Candidates(rows, np.zeros((len(rows), 1, len(task.tables)), dtype=np.int16))
+    candidates = Candidates.join([candidates, constant])
     fits = fit(candidates, task.tables, located.log_value, weights, log_prior(candidates, task.tables))
     return Solution(*_ordered(candidates, fits), located, weights)
+
+
+def _search(task: Task, log_value: Floats, weights: Weighting) -> Candidates:
+    """Search for hypotheses of three and more parameters; harder for call paths that none fits."""
+    count, size = len(task.tables), log_value.shape[1]
+    args = (task.tables, log_value, weights.weights, weights.variance)
+    first, rss = start(*args[:3], _REPRESENTATIVES.get(count, 2), 2)
+    candidates, found = search(*args, (first, rss), keep=task.keep)
+    best = np.full(len(log_value), np.inf)
+    np.minimum.at(best, candidates.row, found)
+    lost = np.flatnonzero(best > _EXCESS * weights.variance * max(size - count - 1, 1))
+    if not len(lost):
+        return candidates
+    some = (task.tables, log_value[lost], weights.weights[lost], weights.variance[lost])
+    again, rss = start(*some[:3], _MORE_REPRESENTATIVES.get(count, 2), 4)
+    more, _ = search(*some, (again, rss), keep=task.keep, effort=_THOROUGH)
+    return Candidates.join([candidates, Candidates(lost[more.row], more.terms)])
 
 
 def log_prior(candidates: Candidates, tables: tuple[Floats, ...]) -> Floats:
@@ -133,7 +158,7 @@ def log_prior(candidates: Candidates, tables: tuple[Floats, ...]) -> Floats:
     return prior
 
 
-def _residuals(task: Task, solution: Solution) -> Floats:
+def best_residuals(task: Task, solution: Solution) -> Floats:
     """Log values minus the best hypothesis, shape (call paths, points)."""
     first = solution.first()
     z = columns(solution.candidates.terms[first], task.tables)
@@ -155,10 +180,11 @@ def _without_outliers(task: Task, values: Floats, solution: Solution) -> Solutio
     located, points = solution.located, values.shape[1]
     if points < 6:
         return solution
-    residuals = _residuals(task, solution)
+    residuals = best_residuals(task, solution)
     size = len(task.tables) + 1
     spread = np.maximum(np.sqrt(solution.weighting.noise), _robust_scale(residuals, size))
     smooth, off = _smooth_residuals(task.features, located.log_value)
+    off &= solution.fits.variance[solution.first()] > _EXCESS * solution.weighting.variance
     suspects = np.flatnonzero((np.abs(residuals).max(axis=1) > _SUSPICIOUS * spread) | off)
     if not len(suspects):
         return solution
@@ -170,7 +196,7 @@ def _without_outliers(task: Task, values: Floats, solution: Solution) -> Solutio
             _robust_scale(old.log_value - expected, size), np.sqrt(solution.weighting.noise[suspects])
         )
         part = _plain(task, relocate(values[suspects], old, expected, scale))
-        expected = part.located.log_value - _residuals(task, part)
+        expected = part.located.log_value - best_residuals(task, part)
     before, after = _surprise(residuals[suspects]), _surprise(old.log_value - expected)
     better = after < before - 2
     if np.any(better):
@@ -254,7 +280,7 @@ def _wider(task: Task, part: Solution) -> Candidates:
     place = _position(part.candidates.row)
     index = np.flatnonzero((place < _EXAMINED) & np.isfinite(part.fits.score))
     first = (part.candidates.take(index), part.fits.rss[index])
-    found = search(
+    found, _ = search(
         task.tables,
         part.located.log_value,
         part.weighting.weights,
@@ -262,8 +288,7 @@ def _wider(task: Task, part: Solution) -> Candidates:
         first,
         keep=task.keep,
         wide=True,
-        rounds=3,
-        beam=4,
+        effort=Effort(rounds=3, beam=4),
     )
     return Candidates.join([found, part.candidates])
 

@@ -7,50 +7,56 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.models.correction import Features
 from orchestrator.models.hypotheses import Floats
 from orchestrator.models.noise import Located
 from orchestrator.types import format_value
 
-# Standard errors below zero, and change of the logarithm over half a range, that count as falling.
-_SURE = 2.0
-_LEAST_FALL = 0.01
+# Standard errors, and change of the logarithm, that count as falling.
+_FALL = (3.0, 0.01)
 # Standard errors, and change of the logarithm, that count as a turn or as a jump.
 _TURN = (4.0, 0.03)
 _JUMP = (5.0, 0.2)
 
 
-def falling(features: Features, points: Floats, located: Located) -> NDArray[np.bool_]:
-    """Tell along which parameters the values fall, anywhere in the measured range.
+def falling(points: Floats, located: Located) -> NDArray[np.bool_]:
+    """Tell along which parameters the values fall, from one value to the next or over the whole range.
 
-    A quadratic surface is fitted to the logarithms; its slopes at both ends of each parameter decide.
+    Where no points differ in one parameter only, a power law fitted to all of them decides.
+
+    Parameters
+    ----------
+    points
+        Coordinates, shape (points, parameters).
+    located
+        Locations of the values of all call paths.
 
     Returns
     -------
     Array of shape (call paths, parameters).
     """
-    parameters = points.shape[1]
-    result = np.zeros((len(located.sigma), parameters), dtype=bool)
-    pairs = features.pairs
-    if len(points) < len(pairs) + 3:
-        pairs = pairs[pairs[:, 1] < 0]
-    if len(points) < len(pairs) + 2:
-        return result
-    chosen = Features(features.middle, features.half, pairs)
-    design = np.column_stack([np.ones(len(points)), chosen(points)])
-    inverse = np.linalg.pinv(design)
-    coefficients = located.log_value @ inverse.T
-    residuals = located.log_value - coefficients @ design.T
-    freedom = max(len(points) - design.shape[1], 1)
-    scale = np.sqrt(np.sum(residuals**2, axis=1) / freedom)
-    for k in range(parameters):
-        for end in (-1.0, 1.0):
-            slope = np.where((pairs[:, 0] == k) & (pairs[:, 1] < 0), 1.0, 0.0)
-            slope += np.where((pairs[:, 0] == k) & (pairs[:, 1] == k), 2 * end, 0.0)
-            along = np.concatenate([[0.0], slope])
-            error = scale * float(np.linalg.norm(along @ inverse))
-            result[:, k] |= coefficients @ along < -np.maximum(_SURE * error, _LEAST_FALL)
+    result = np.zeros((len(located.sigma), points.shape[1]), dtype=bool)
+    for k in range(points.shape[1]):
+        steps = _steps(k, points, located)
+        if steps is None:
+            result[:, k] = _power(k, points, located)
+            continue
+        whole = steps.change.sum(axis=1), np.sqrt((steps.error**2).sum(axis=1))
+        result[:, k] = (steps.change < -np.maximum(_FALL[0] * steps.error, _FALL[1])).any(axis=1)
+        result[:, k] |= whole[0] < -np.maximum(_FALL[0] * whole[1], _FALL[1])
     return result
+
+
+def _power(k: int, points: Floats, located: Located) -> NDArray[np.bool_]:
+    """Tell where the exponent of parameter k in a fitted product of powers is negative."""
+    logs = np.log(np.maximum(points, np.finfo(float).tiny))
+    design = np.column_stack([np.ones(len(points)), logs])
+    if len(points) < design.shape[1] + 2:
+        return np.zeros(len(located.sigma), dtype=bool)
+    inverse = np.linalg.pinv(design)
+    residuals = located.log_value - located.log_value @ (design @ inverse).T
+    scale = np.sqrt(np.sum(residuals**2, axis=1) / (len(points) - design.shape[1]))
+    slope = located.log_value @ inverse[k + 1]
+    return np.asarray(slope < -_FALL[0] * scale * float(np.linalg.norm(inverse[k + 1])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ def remarks(names: tuple[str, ...], points: Floats, located: Located) -> list[li
     notes: list[list[str]] = [[] for _ in located.sigma]
     for k, name in enumerate(names):
         steps = _steps(k, points, located)
-        if steps is None:
+        if steps is None or len(steps.low) < 2:
             continue
         sure = np.maximum(_TURN[0] * steps.error, _TURN[1])
         turns = (steps.change > sure).any(axis=1) & (steps.change < -sure).any(axis=1)
@@ -93,7 +99,7 @@ def _steps(k: int, points: Floats, located: Located) -> _Steps | None:
     step = np.searchsorted(levels, points[first, k])
     along &= np.searchsorted(levels, points[second, k]) == step + 1
     first, second, step = first[along], second[along], step[along]
-    if len(levels) < 3 or len(np.unique(step)) < len(levels) - 1:
+    if len(levels) < 2 or len(np.unique(step)) < len(levels) - 1:
         return None
     share = np.zeros((len(step), len(levels) - 1))
     share[np.arange(len(step)), step] = 1.0
