@@ -91,7 +91,8 @@ def modeler(
         raise ModelError(f"members is {members}: a model needs at least one hypothesis")
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
-        with _one_thread():
+        # Hypotheses that the points cannot tell apart or determine are marked invalid, not warned about.
+        with _one_thread(), np.errstate(all="ignore"):
             return fit(measurements)
 
     def fit(measurements: Measurements) -> tuple[Model, ...]:
