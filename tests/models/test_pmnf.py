@@ -160,13 +160,14 @@ def test_odd_data_give_a_finite_model(known: Measurements) -> None:
     assert np.isfinite(prediction.value).all()
     assert (prediction.low <= prediction.value).all() and (prediction.value <= prediction.high).all()
     for point, value in zip(points, prediction.value, strict=True):
-        assert value == pytest.approx(known.items[0].values[point][0], rel=0.45, abs=1e-290  # of two points, the mean)
+        # Of two points the model is the mean.
+        assert value == pytest.approx(known.items[0].values[point][0], rel=0.45, abs=1e-290)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 def test_values_that_are_no_numbers_never_become_a_model(value: float) -> None:
     points = [Point.of(n=n) for n in (1, 2, 3, 4, 5)]
-    known = Measurements(("n",), (Measurement("main", "time", {point: (value,) for point in points}),))
+    known = Measurements(("n",), (Measurement("main", "time", dict.fromkeys(points, (value,))),))
     with pytest.raises(ModelError):
         modeler()(known)
 
