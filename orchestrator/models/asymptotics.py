@@ -49,17 +49,3 @@ def exponent_deviation(first: Sequence[Term], second: Sequence[Term], parameter:
     De Morais et al., Denoising Application Performance Models with Noise-Resilient Priors, eq. (4).
     """
     return abs(growth(first, parameter)[0] - growth(second, parameter)[0])
-
-
-def growth_text(terms: Sequence[Term], parameters: Sequence[str]) -> str:
-    """Leading behaviour in words of complexity theory, per parameter: ``O(p**0.5 * log2(p)), O(n)``."""
-    return ", ".join(f"O({_text(*growth(terms, name), name)})" for name in parameters) or "O(1)"
-
-
-def _text(exponent: float, log_exponent: float, name: str) -> str:
-    factors = []
-    if exponent:
-        factors.append(name if exponent == 1 else f"{name}**{exponent:g}")
-    if log_exponent:
-        factors.append(f"log2({name})" if log_exponent == 1 else f"log2({name})**{log_exponent:g}")
-    return " * ".join(factors) or "1"

@@ -170,7 +170,8 @@ def _clean(label: tuple[str, str], layout: _Layout, values: Floats) -> tuple[_Se
         good = np.isfinite(values) & (values > 0)
     notes: list[str] = []
     all_zero = False
-    if not good.all():
+    some = good.any(axis=1)
+    if not good.all() or not some.all():
         missing = np.isnan(values)
         zero = int(np.count_nonzero(values == 0))
         bad = int(np.count_nonzero(~good & ~missing)) - zero
@@ -180,7 +181,6 @@ def _clean(label: tuple[str, str], layout: _Layout, values: Floats) -> tuple[_Se
         if bad:
             notes.append(f"{bad} values are negative or infinite and were left out")
         values = np.where(good, values, np.nan)
-        some = good.any(axis=1)
         coordinates, values = coordinates[some], values[some]
     return _Series(label, layout.category, coordinates, values, tuple(notes)), all_zero
 
