@@ -13,7 +13,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import polygamma
-from scipy.stats import binom
 
 from orchestrator.models.hypotheses import Floats, Integers
 
@@ -25,8 +24,15 @@ GUESS_WEIGHT = 1.0
 LEAST_NOISE = 1e-7
 # Deviations beyond this many standard deviations lose weight, with the square of the distance.
 _TOLERATED = 2.5
+# Mean range of n normal deviates (Tippett); distance of an outlier from the median in standard deviations.
+_NORMAL_RANGE = np.array([1.0, 1.0, 1.128, 1.693, 2.059, 2.326, 2.534, 2.704, 2.847, 2.970, 3.078])
+_CLIPPED = 5.0
 # Variance that an aggregate must save before ``auto`` prefers it to the robust mean.
 _SAVING = 0.75
+# Points with four and more repetitions from which that can be judged, and the largest advantage believed.
+_JUDGED = 10
+_MOST_GAIN = 10.0
+_TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +128,25 @@ def relocate(values: Floats, located: Located, expected: Floats, spread: Floats)
 
 
 def _pooled(logs: Floats, centre: Floats, counts: Integers) -> tuple[Floats, Floats]:
-    """Return the moderated noise per call path, and its degrees of freedom."""
-    inflate = np.sqrt(counts / np.maximum(counts - 1, 1))[:, :, None]
-    deviation = np.where(counts[:, :, None] > 1, np.abs(logs - centre[:, :, None]) * inflate, np.nan)
-    own = np.sum(np.where(counts > 1, counts - 1, 0), axis=1).astype(float)
-    some = own > 0
-    if not np.any(some):
+    """Return the moderated noise per call path, and its degrees of freedom.
+
+    Values far from the median of their point are left out, by a scale from the ranges of all points: a few
+    slow runs must not make all the others look noisy.
+    """
+    repeated = counts > 1
+    if not np.any(repeated):
         return np.full(len(logs), GUESSED_NOISE), np.full(len(logs), GUESS_WEIGHT)
-    flat = deviation.reshape(len(logs), -1)[some]
-    squares = np.zeros(len(logs))
-    # A few slow runs must not make all the others look noisy. Half of the deviations can be exactly
-    # zero (three equal values of five): then the mean over all decides.
-    bound = 4 * 1.4826 * np.nanmedian(flat, axis=1)
-    clipped = np.where((flat > bound[:, None]) & (bound[:, None] > 0), np.nan, flat)
-    squares[some] = np.nanmean(clipped**2, axis=1)
-    return _moderate(np.maximum(squares, LEAST_NOISE**2), own)
+    width = np.nanmax(logs, axis=2) - np.nanmin(logs, axis=2)
+    expected = _NORMAL_RANGE[np.minimum(counts, len(_NORMAL_RANGE) - 1)]
+    scale = np.nanmedian(np.where(repeated, width / expected, np.nan), axis=1)
+    # Where most repetitions agree exactly, the scale says nothing.
+    bound = np.where(scale > 0, _CLIPPED * scale, np.inf)[:, None, None]
+    kept = np.where(np.abs(logs - centre[:, :, None]) <= bound, logs, np.nan)
+    number = np.sum(np.isfinite(kept), axis=2)
+    mean = np.nansum(kept, axis=2) / np.maximum(number, 1)
+    squares = np.nansum((kept - mean[:, :, None]) ** 2, axis=(1, 2))
+    freedom = np.maximum(number - 1, 0).sum(axis=1).astype(float)
+    return _moderate(np.maximum(squares / np.maximum(freedom, 1), LEAST_NOISE**2), freedom)
 
 
 def _moderate(variance: Floats, freedom: Floats) -> tuple[Floats, Floats]:
@@ -163,68 +173,42 @@ def _inverse_trigamma(value: float) -> float:
     return x
 
 
-_IDENTICAL = 1e-12  # variance in units of the noise: repetitions agree, every aggregate is the same
-
-
 def _choose(logs: Floats, centre: Floats, counts: Integers, sigma: Floats) -> tuple[str, Floats, Floats]:
-    """Choose the aggregate of least variance.
+    """Choose the aggregate that varies least between two halves of the repetitions of a point.
 
     Returns
     -------
     Its name, what to add to bring it to the scale of the median, and its advantage in variance over the
-    mean as a factor on the number of repetitions, both of shape (call paths, points).
+    robust mean as a factor on the number of repetitions, both of shape (call paths, points).
     """
     nothing = np.zeros_like(centre), np.ones_like(centre)
-    repeated = counts >= 3
-    if np.count_nonzero(repeated) < 10:
+    enough = counts >= 4
+    if np.count_nonzero(enough) < _JUDGED:
         return "none", *nothing
-    scaled = (logs - centre[:, :, None]) / sigma[:, None, None]
-    pooled = np.sort(scaled[repeated][np.isfinite(scaled[repeated])])
-    # Deviations from one's own median are too small by about this factor.
-    typical = int(np.quantile(counts[repeated], 0.5, method="lower"))  # a number that occurs
-    pooled *= np.sqrt(typical / (typical - 1))
-    mean_log, _ = _robust_variance(pooled)
-    if mean_log < _IDENTICAL:
+    scaled = ((logs - centre[:, :, None]) / sigma[:, None, None])[enough]
+    halves = scaled[:, 0::2], scaled[:, 1::2]
+    mean = _difference(*(_weigh(h[None], np.nanmedian(h, axis=1)[None], np.ones(1))[0][0] for h in halves))
+    low = _difference(*(np.nanmin(h, axis=1) for h in halves))
+    middle = _difference(*(np.nanmedian(h, axis=1) for h in halves))
+    if min(low, middle) >= _SAVING * mean:
         return "none", *nothing
-    sizes = np.unique(counts)
-    low = {int(n): _order_statistic(pooled, int(n), 0.0) for n in sizes}
-    mid = {int(n): _order_statistic(pooled, int(n), 0.5) for n in sizes}
-    ratio_low = low[typical][1] * typical / mean_log
-    ratio_mid = mid[typical][1] * typical / mean_log
-    if min(ratio_low, ratio_mid) > _SAVING:
-        return "none", *nothing
-    name, table = ("min", low) if ratio_low < ratio_mid else ("median", mid)
-    shift, gain = (np.zeros(int(sizes.max()) + 1) for _ in range(2))
-    for n in sizes:
-        shift[n] = mid[int(n)][0] - table[int(n)][0]
-        gain[n] = mean_log / (table[int(n)][1] * n)
-    return name, shift[counts] * sigma[:, None], gain[counts]
+    if middle <= low:
+        return "median", nothing[0], np.full_like(centre, min(mean / max(middle, _TINY), _MOST_GAIN))
+    shift = np.zeros(int(counts.max()) + 1)
+    for n in np.unique(counts):
+        comparable = scaled[counts[enough] >= n]
+        shift[n] = -np.median(np.nanmin(comparable[:, :n], axis=1)) if len(comparable) else 0.0
+    return (
+        "min",
+        shift[counts] * sigma[:, None],
+        np.full_like(centre, min(mean / max(low, _TINY), _MOST_GAIN)),
+    )
 
 
-def _robust_variance(sample: Floats) -> tuple[float, float]:
-    """Variance, for one repetition, of the robustly weighted mean: sandwich estimate on a pooled sample."""
-    weights = robust_weights(sample)
-    centre = float(np.sum(weights * sample) / np.sum(weights))
-    influence = weights * (sample - centre)
-    slope = float(np.mean(weights * np.where(weights < 1, -1.0, 1.0)))
-    return float(np.mean(influence**2)) / max(slope, 0.1) ** 2, centre
-
-
-def _order_statistic(sample: Floats, n: int, q: float) -> tuple[float, float]:
-    """Mean and variance of the minimum (q = 0) or median (q = 0.5) of n draws from a sorted sample."""
-    cumulative = np.arange(1, len(sample) + 1) / len(sample)
-    if q == 0.0:
-        probability = np.diff(1 - (1 - cumulative) ** n, prepend=0.0)
-        return _moments(sample, probability)
-    # The median of an even number lies between two order statistics; the lower one stands for it.
-    rank = (n + 1) // 2
-    probability = np.diff(binom.sf(rank - 1, n, cumulative), prepend=0.0)
-    return _moments(sample, probability)
-
-
-def _moments(sample: Floats, probability: Floats) -> tuple[float, float]:
-    mean = float(np.sum(sample * probability))
-    return mean, max(float(np.sum((sample - mean) ** 2 * probability)), 1e-12)
+def _difference(first: Floats, second: Floats) -> float:
+    """Mean squared difference, without the largest few: one slow run must not decide."""
+    squares = np.sort((first - second) ** 2)
+    return float(squares[: max(int(0.95 * len(squares)), 1)].mean())
 
 
 def _lower_of_two(logs: Floats, centre: Floats, counts: Integers, sigma: Floats) -> Floats:
