@@ -139,6 +139,8 @@ def _pooled(logs: Floats, centre: Floats, counts: Integers) -> tuple[Floats, Flo
     width = np.nanmax(logs, axis=2) - np.nanmin(logs, axis=2)
     expected = _NORMAL_RANGE[np.minimum(counts, len(_NORMAL_RANGE) - 1)]
     scale = np.nanmedian(np.where(repeated, width / expected, np.nan), axis=1)
+    # A median of few ranges may be small by chance.
+    scale = np.where(scale > 0, np.fmax(scale, np.nanmedian(scale) / 2), scale)
     # Where most repetitions agree exactly, the scale says nothing.
     bound = np.where(scale > 0, _CLIPPED * scale, np.inf)[:, None, None]
     kept = np.where(np.abs(logs - centre[:, :, None]) <= bound, logs, np.nan)
