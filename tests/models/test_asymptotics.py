@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.models.asymptotics import compare, exponent_deviation, growth
+
+
+def term(coefficient: float, **factors: tuple[float, float]) -> dict[str, Any]:
+    listed = [{"parameter": name, "exponent": i, "log_exponent": j} for name, (i, j) in factors.items()]
+    return {"coefficient": coefficient, "factors": listed}
+
+
+MODEL = [term(3.0), term(2e-4, p=(0.5, 1)), term(1e-9, p=(1 / 3, 2), n=(3, 0))]
+
+
+def test_growth_is_that_of_the_fastest_term() -> None:
+    assert growth(MODEL, "p") == (0.5, 1)
+    assert growth(MODEL, "n") == (3, 0)
+    assert growth(MODEL, "threads") == (0, 0)
+
+
+def test_terms_with_coefficient_zero_do_not_grow() -> None:
+    assert growth([term(1.0), term(0.0, p=(2, 0))], "p") == (0, 0)
+
+
+def test_falling_terms_lead_only_alone() -> None:
+    assert growth([term(5.0), term(9.0, p=(-1, 0))], "p") == (0, 0)
+    assert growth([term(9.0, p=(-1, 1))], "p") == (-1, 1)
+
+
+def test_logarithms_decide_between_equal_powers() -> None:
+    linear, loglinear = [term(100.0, p=(1, 0))], [term(1e-6, p=(1, 1))]
+    assert compare(loglinear, linear, "p") == 1
+    assert compare(linear, loglinear, "p") == -1
+    assert compare(linear, linear, "p") == 0
+
+
+def test_exponent_deviation_ignores_logarithms() -> None:
+    assert exponent_deviation([term(1.0, p=(0, 1))], [term(1.0)], "p") == 0
+    assert exponent_deviation([term(1.0, p=(1.5, 0))], [term(1.0, p=(1, 2))], "p") == 0.5
+    assert exponent_deviation([term(1.0, p=(-1, 0))], [term(1.0, p=(1, 0))], "p") == 2
