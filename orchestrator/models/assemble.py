@@ -14,7 +14,7 @@ from orchestrator.models.hypotheses import Floats
 from orchestrator.models.model import PmnfModel
 from orchestrator.models.noise import GUESS_WEIGHT
 from orchestrator.models.posterior import Posterior
-from orchestrator.models.solver import Solution, Task, best_residuals
+from orchestrator.models.solver import Solution, Task, best_residuals, lacking
 from orchestrator.types import Point, format_value
 
 # Members less probable than the best one by this factor (natural logarithm) are left out.
@@ -73,8 +73,8 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
     for k in chosen:
         row = int(case.rows[k])
         score = case.solution.fits.score[begins[k] : begins[k + 1]]
-        near = np.flatnonzero(score > score[0] - _NEGLIGIBLE)[: case.members]
-        posterior = _posterior(case, k, begins[k] + near)
+        count = min(int(np.searchsorted(-score, _NEGLIGIBLE - score[0])), case.members)
+        posterior = _posterior(case, int(k), slice(begins[k], begins[k] + count))
         residual = residuals[k]
         if posterior.correction is not None:
             residual = residual - case.task.features @ posterior.correction.coefficients[0]
@@ -100,47 +100,45 @@ def at_edge(case: Case) -> NDArray[np.bool_]:
     Array of shape (call paths of the case, parameters).
     """
     solution = case.solution
-    first = solution.first()
-    lacking = (solution.weighting.smooth > 0) | (
-        solution.fits.variance[first] > solution.weighting.variance * 1.5
-    )
-    terms = solution.candidates.terms[first]
+    unfit = (solution.weighting.smooth > 0) | lacking(solution, len(case.blocks))
+    terms = solution.candidates.terms[solution.first()]
     edge = [
         (blocks[terms[:, :, k], 0].max(axis=1) >= blocks[:, 0].max()) & (blocks[:, 0].max() > 0)
         for k, blocks in enumerate(case.blocks)
     ]
-    return np.stack(edge, axis=1) & lacking[:, None]
+    return np.stack(edge, axis=1) & unfit[:, None]
 
 
-def _posterior(case: Case, row: int, index: NDArray[np.intp]) -> Posterior:
-    fits, weighting = case.solution.fits.take(index), case.solution.weighting
-    terms = case.solution.candidates.terms[index]
+def _posterior(case: Case, row: int, members: slice) -> Posterior:
+    fits, weighting = case.solution.fits, case.solution.weighting
+    terms = case.solution.candidates.terms[members]
     used = max(int(np.count_nonzero(terms.any(axis=2), axis=1).max()), 1)
     terms = terms[:, :used]
-    weights = np.exp(fits.score - fits.score.max())
+    score, variance = fits.score[members], fits.variance[members]
+    weights = np.exp(score - score[0])
     exponents = np.stack([b[terms[:, :, k]] for k, b in enumerate(case.blocks)], axis=2)
-    lack = np.maximum(fits.variance - weighting.variance[row], 0)
+    lack = np.maximum(variance - weighting.variance[row], 0)
     correction = None
     if weighting.smooth[row] > 0:
-        correction = _correction(case, row, index, used)
+        correction = _correction(case, row, members, used)
         lack = ROUGH * correction.smooth**2
     return Posterior(
         weights=weights / weights.sum(),
         exponents=exponents[:, :, : len(case.group.parameters)],
-        coefficients=fits.coefficients[:, : used + 1],
-        covariance=fits.covariance[:, : used + 1, : used + 1] * fits.variance[:, None, None],
+        coefficients=fits.coefficients[members, : used + 1].copy(),
+        covariance=fits.covariance[members, : used + 1, : used + 1] * variance[:, None, None],
         misfit=np.sqrt(lack),
         correction=correction,
     )
 
 
-def _correction(case: Case, row: int, index: NDArray[np.intp], used: int) -> Correction:
+def _correction(case: Case, row: int, members: slice, used: int) -> Correction:
     """Posterior of the smooth correction, given the coefficients of each member."""
     solution, features = case.solution, case.task.features
-    fits, weighting = solution.fits.take(index), solution.weighting
-    terms = solution.candidates.terms[index][:, :used]
-    z = np.concatenate([np.ones((1, len(index), len(features))), columns(terms, case.task.tables)])
-    value = np.einsum("tkn,kt->kn", z, fits.coefficients[:, : used + 1])
+    fits, weighting, variance = solution.fits, solution.weighting, solution.fits.variance[members]
+    terms = solution.candidates.terms[members, :used]
+    z = np.concatenate([np.ones((1, len(terms), len(features))), columns(terms, case.task.tables)])
+    value = np.einsum("tkn,kt->kn", z, fits.coefficients[members, : used + 1])
     z[1:][~terms.any(axis=2).T] = 0.0
     residual = solution.located.log_value[row] - np.log(value)
     gain = weighting.spread[row] @ (features * weighting.weights[row][:, None]).T
@@ -148,8 +146,8 @@ def _correction(case: Case, row: int, index: NDArray[np.intp], used: int) -> Cor
         features=case.features,
         coefficients=residual @ gain.T,
         coupling=np.einsum("rn,tkn->krt", gain, z / value),
-        covariance=weighting.spread[row] * fits.variance[:, None, None],
-        smooth=np.sqrt(weighting.smooth[row] * fits.variance),
+        covariance=weighting.spread[row] * variance[:, None, None],
+        smooth=np.sqrt(weighting.smooth[row] * variance),
     )
 
 

@@ -17,6 +17,8 @@ from orchestrator.models.hypotheses import Floats, Integers
 
 # Share of the lack of fit that is not smooth, as variance relative to that of one coefficient of q.
 ROUGH = 0.25
+# Size of the linear part of q relative to the rest: growth is for the hypothesis to explain.
+LINEAR = 0.3
 # Growth of the rough part beyond the fitted range, per squared half range.
 BEYOND = 8.0
 
@@ -61,7 +63,8 @@ class Features:
     def __call__(self, x: Floats) -> Floats:
         """Evaluate at coordinates (n, parameters): (n, features)."""
         u = np.column_stack([self.standardised(x), np.ones(len(x))])
-        values: Floats = u[:, self.pairs[:, 0]] * u[:, self.pairs[:, 1]]
+        scale = np.where(self.pairs[:, 1] < 0, LINEAR, 1.0)
+        values: Floats = scale * u[:, self.pairs[:, 0]] * u[:, self.pairs[:, 1]]
         return values
 
     def outside(self, x: Floats) -> Floats:

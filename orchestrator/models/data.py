@@ -45,11 +45,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where the points of one category lie: coordinates, and which rows of the values they are."""
+    """Where the points of one category lie.
+
+    ``rows`` are their rows among the values, ``repeated`` those that repeat the coordinates before them.
+    """
 
     category: Category
     coordinates: Floats
     rows: Integers
+    repeated: Integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,9 @@ def _layouts(
         coordinates = np.array([[keys[k].number(name) for name in numeric] for k in index], dtype=float)
         coordinates = coordinates.reshape(len(index), len(numeric))
         order = np.lexsort(coordinates.T[::-1]) if numeric else np.arange(len(index))
-        layouts.append(_Layout(category, coordinates[order], np.array(index, dtype=np.intp)[order]))
+        coordinates = coordinates[order]
+        repeated = np.flatnonzero(np.all(coordinates[1:] == coordinates[:-1], axis=1)) + 1
+        layouts.append(_Layout(category, coordinates, np.array(index, dtype=np.intp)[order], repeated))
     return layouts
 
 
@@ -163,26 +169,24 @@ def _padded(values: Mapping[Point, tuple[float, ...]]) -> Floats:
 def _clean(label: tuple[str, str], layout: _Layout, values: Floats) -> tuple[_Series, bool]:
     """Drop what cannot be used, with a note; tell whether nothing but zeros was measured."""
     coordinates = layout.coordinates
-    repeated = np.flatnonzero(np.all(coordinates[1:] == coordinates[:-1], axis=1)) + 1
-    if len(repeated):
-        coordinates, values = _merge(coordinates, values, repeated)
+    if len(layout.repeated):
+        coordinates, values = _merge(coordinates, values, layout.repeated)
+    if values.size and values.min() > 0 and values.max() < np.inf:
+        return _Series(label, layout.category, coordinates, values, ()), False
     with np.errstate(invalid="ignore"):
         good = np.isfinite(values) & (values > 0)
     notes: list[str] = []
-    all_zero = False
     some = good.any(axis=1)
-    if not good.all() or not some.all():
-        missing = np.isnan(values)
-        zero = int(np.count_nonzero(values == 0))
-        bad = int(np.count_nonzero(~good & ~missing)) - zero
-        all_zero = zero > 0 and not good.any() and not bad
-        if zero:
-            notes.append(f"{zero} values are zero and were left out: a relative error has no meaning there")
-        if bad:
-            notes.append(f"{bad} values are negative or infinite and were left out")
-        values = np.where(good, values, np.nan)
-        coordinates, values = coordinates[some], values[some]
-    return _Series(label, layout.category, coordinates, values, tuple(notes)), all_zero
+    missing = np.isnan(values)
+    zero = int(np.count_nonzero(values == 0))
+    bad = int(np.count_nonzero(~good & ~missing)) - zero
+    if zero:
+        notes.append(f"{zero} values are zero and were left out: a relative error has no meaning there")
+    if bad:
+        notes.append(f"{bad} values are negative or infinite and were left out")
+    values = np.where(good, values, np.nan)[some]
+    series = _Series(label, layout.category, coordinates[some], values, tuple(notes))
+    return series, zero > 0 and not good.any() and not bad
 
 
 def _merge(coordinates: Floats, values: Floats, repeated: NDArray[np.intp]) -> tuple[Floats, Floats]:

@@ -6,6 +6,7 @@ candidates, points), so that every operation runs over long contiguous rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Self
 
@@ -22,7 +23,9 @@ from orchestrator.models.weighting import Weighting
 # Prior probability that the truth is not among the hypotheses, and the largest lack of fit considered.
 _MISFIT = 0.5
 _LARGEST_MISFIT = 0.5
-_STEPS = 2
+_STEPS = 1
+# Numbers per term in flight: what the cache holds.
+_CHUNK = 60_000
 _TINY = 1e-300
 
 
@@ -104,10 +107,7 @@ def fit(
         np.full(count, np.inf),
     )
     used = np.count_nonzero(candidates.terms.any(axis=2), axis=1)
-    for size in range(terms + 1):
-        some = np.flatnonzero(used == size)
-        if not len(some):
-            continue
+    for size, some in _batches(used, terms, log_value.shape[1]):
         row = candidates.row[some]
         ones = np.ones((1, len(some), log_value.shape[1]))
         z = np.concatenate([ones, columns(candidates.terms[some, :size], tables)])
@@ -122,6 +122,23 @@ def fit(
         result.coefficients[some, : size + 1] = part.c.T
         result.covariance[some, : size + 1, : size + 1] = part.inverse.transpose(2, 0, 1)
     return result
+
+
+def _batches(used: Integers, terms: int, points: int) -> Iterator[tuple[int, Integers]]:
+    """Yield candidates with the same number of terms, as many at a time as the cache holds."""
+    step = max(1, _CHUNK // points)
+    for size in range(terms + 1):
+        some = np.flatnonzero(used == size)
+        for begin in range(0, len(some), step):
+            yield size, some[begin : begin + step]
+
+
+def _combine(z: Floats, c: Floats) -> Floats:
+    """Sum of terms (t, candidates, points) times coefficients (t, candidates)."""
+    total: Floats = z[0] * c[0][:, None]
+    for term, factor in zip(z[1:], c[1:], strict=True):
+        total += term * factor[:, None]
+    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +169,7 @@ def _fit_same_size(
     z = z / scale[:, :, None]
     relative = relative / scale[:, :, None]
     c, inverse, gram = normal(relative, np.ones_like(target), inner)
-    rss = inner.square(1 - np.einsum("tln,tl->ln", relative, c))
+    rss = inner.square(1 - _combine(relative, c))
     left = max(z.shape[2] - size, 0)
     freedom = np.where((prior[1] <= GUESS_WEIGHT) & (left > 0), 0.0, prior[1])
     noise = (prior[0] * freedom + rss) / np.maximum(freedom + left, 1)
@@ -170,7 +187,7 @@ def _fit_same_size(
     keep = np.ones((size, len(target)))
     keep[0, dropped] = 0.0
     for _ in range(_STEPS):
-        value = np.maximum(np.einsum("tln,tl->ln", z, c), _TINY)
+        value = np.maximum(_combine(z, c), _TINY)
         jacobian = z / value * keep[:, :, None]
         step, inverse, _ = normal(jacobian, target - np.log(value), inner, 1 - keep)
         c = c + step if free else np.maximum(c + step * keep, 0.1 * c)
@@ -179,7 +196,7 @@ def _fit_same_size(
         c, inverse = _truncated(c, inverse, whole, dropped, deviation[0], noise)
     # A constant of which nothing can be seen is none.
     c[0] = np.where((np.abs(c[0]) < LEAST_NOISE) & (size > 1), 0.0, c[0])
-    value = np.einsum("tln,tl->ln", z, c)
+    value = _combine(z, c)
     valid = np.all(np.isfinite(c), axis=0) & np.all(value > 0, axis=1)
     rss = inner.square(target - np.log(np.maximum(value, _TINY)))
     log_prior = np.full(len(target), float(gammaln(size)))

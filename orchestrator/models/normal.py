@@ -72,7 +72,7 @@ def normal(
     for i in range(size):
         for j in range(i + 1):
             gram[i, j] = gram[j, i] = np.einsum("ln,ln->l", weighted[i], jacobian[j])
-    right = np.einsum("tln,ln->tl", weighted, target)
+    right = np.stack([np.einsum("ln,ln->l", column, target) for column in weighted])
     columns, absorbed = inner.absorbed(jacobian), inner.absorbed(target)
     if columns is not None and absorbed is not None:
         gram -= np.einsum("tlr,slr->tsl", columns, columns)

@@ -22,6 +22,7 @@ _SUSPICIOUS = 5.0
 _MISFITS = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 # A row is examined for lack of fit where the residuals exceed the expected variance by this factor.
 _EXCESS = 1.5
+_CHANCE = 4.0
 _EXAMINED = 12
 # Representative blocks per parameter for the start of a search, by number of parameters; and a second time.
 _REPRESENTATIVES = {3: 8, 4: 5, 5: 4, 6: 3}
@@ -168,6 +169,15 @@ def best_residuals(task: Task, solution: Solution) -> Floats:
     return residuals
 
 
+def lacking(solution: Solution, parameters: int) -> NDArray[np.bool_]:
+    """Tell for which call paths no hypothesis fits within the noise: beyond chance, and by much."""
+    first, expected = solution.first(), solution.weighting.variance
+    freedom = max(solution.located.log_value.shape[1] - parameters - 1, 1)
+    chance = freedom + _CHANCE * np.sqrt(2 * freedom)
+    much = solution.fits.variance[first] > _EXCESS * expected
+    return np.asarray(much & (solution.fits.rss[first] > chance * expected))
+
+
 def _robust_scale(residuals: Floats, parameters: int) -> Floats:
     points = residuals.shape[-1]
     scale = 1.4826 * np.median(np.abs(residuals), axis=-1)
@@ -184,7 +194,7 @@ def _without_outliers(task: Task, values: Floats, solution: Solution) -> Solutio
     size = len(task.tables) + 1
     spread = np.maximum(np.sqrt(solution.weighting.noise), _robust_scale(residuals, size))
     smooth, off = _smooth_residuals(task.features, located.log_value)
-    off &= solution.fits.variance[solution.first()] > _EXCESS * solution.weighting.variance
+    off &= lacking(solution, len(task.tables))
     suspects = np.flatnonzero((np.abs(residuals).max(axis=1) > _SUSPICIOUS * spread) | off)
     if not len(suspects):
         return solution
@@ -248,8 +258,8 @@ def _robust_surface(design: Floats, target: Floats) -> Floats:
 
 def _with_misfit(task: Task, solution: Solution) -> Solution:
     """Where the residuals exceed the noise, search wider and estimate a smooth correction."""
-    located, weights = solution.located, solution.weighting
-    excess = solution.fits.variance[solution.first()] > _EXCESS * weights.variance
+    located = solution.located
+    excess = lacking(solution, len(task.tables))
     enough = located.log_value.shape[1] > len(task.tables) + 3
     rows = np.flatnonzero(excess) if enough else np.array([], dtype=np.intp)
     if not len(rows) or not task.features.shape[1]:

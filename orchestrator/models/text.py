@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from orchestrator.models.correction import LINEAR
 from orchestrator.models.posterior import Posterior
 from orchestrator.types import format_value
 
@@ -66,7 +67,7 @@ def correction_text(parameters: tuple[str, ...], posterior: Posterior) -> list[s
     for (k, j), a in zip(features.pairs, coefficients, strict=True):
         first = parameters[k]
         if j < 0:
-            exponents.setdefault(first, []).append((a / features.half[k], ""))
+            exponents.setdefault(first, []).append((LINEAR * a / features.half[k], ""))
         else:
             bend = a * np.log(2) / (features.half[k] * features.half[j])
             exponents.setdefault(first, []).append((bend, f"log2({scaled[parameters[j]]})"))
