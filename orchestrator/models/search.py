@@ -20,6 +20,8 @@ from orchestrator.models.screening import PENALTY, REACH, Candidates, canonical
 from orchestrator.models.sweep import Problem, factors, sweep
 
 _POOL = 200
+# Hypotheses further behind the best one (natural logarithm) are kept, but not expanded.
+_NEARBY = 3.0
 _CHUNK = 60_000
 
 
@@ -40,7 +42,7 @@ class Effort:
     """
 
     rounds: int = 4
-    beam: int = 8
+    beam: int = 5
     paired: int = 3
     joined: bool = False
 
@@ -120,7 +122,7 @@ def search(
         )
         for number in range(effort.rounds):
             # What is coarse may still become the best; later only what is nearly as good as the best.
-            front = _front(problem, pool, effort.beam, np.inf if number == 0 else REACH)
+            front = _front(problem, pool, effort.beam, np.inf if number == 0 else _NEARBY)
             if not len(front):
                 break
             pool = _expand(problem, pool, front, effort)

@@ -109,23 +109,28 @@ def sweep(
     negative. With ``problem.wide`` a negative constant is allowed at a price.
     """
     scale, root = problem.scale[row], problem.root[row]
-    slots = terms.shape[1]
-    columns = np.broadcast_to(scale, (slots, *scale.shape)).copy()
-    for t in range(slots):
-        for k, factor in enumerate(problem.factors):
-            if t != slot or k not in swept:
-                some = terms[:, t, k] > 0
-                columns[t, some] *= factor.table[terms[some, t, k]]
     used = np.asarray(terms.any(axis=2))
-    others = [t for t in range(slots) if t != slot and used[:, t].any()]
+    others = [t for t in range(terms.shape[1]) if t != slot and used[:, t].any()]
     kept = np.concatenate([used[:, others].T, np.ones((1, len(row)), dtype=bool)])
-    rest = np.concatenate([columns[others], scale[None]]) * kept[:, :, None]
+    rest = np.stack(
+        [_column(problem, terms[:, t], (), scale) * kept[i][:, None] for i, t in enumerate(others)] + [scale]
+    )
     project, shape = _projector(problem, terms, slot, swept, near)
-    rss = _solve(problem, row, project, columns[slot], rest, kept, root).reshape(len(row), *shape)
+    base = _column(problem, terms[:, slot], swept, scale)
+    rss = _solve(problem, row, project, base, rest, kept, root).reshape(len(row), *shape)
     if len(swept) == 1:
         alone = ~np.delete(terms[:, slot], swept[0], axis=1).any(axis=1)
         rss[alone, 0] = _without(rest, kept, root)[alone]
     return rss
+
+
+def _column(problem: Problem, blocks: NDArray[np.int16], without: tuple[int, ...], scale: Floats) -> Floats:
+    """Evaluate one term of every state, weighted, leaving out some parameters: (states, points)."""
+    column = scale
+    for k, factor in enumerate(problem.factors):
+        if k not in without and blocks[:, k].any():
+            column = column * factor.table[blocks[:, k]]
+    return column
 
 
 def _projector(
