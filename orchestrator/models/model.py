@@ -97,7 +97,8 @@ class PmnfModel:
         if not np.any(self.posterior.coefficients):
             return (zero := np.zeros(len(x))), zero, zero
         value = np.exp(mean[0])
-        return value, np.minimum(np.exp(low), value), np.maximum(np.exp(high), value)
+        with np.errstate(over="ignore"):
+            return value, np.minimum(np.exp(low), value), np.maximum(np.exp(high), value)
 
     def log_moments(self, x: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the log prediction of every member: (members, n) each."""

@@ -11,6 +11,8 @@ from orchestrator.models.correction import BEYOND, Correction
 from orchestrator.models.hypotheses import Floats, block_values
 
 _TINY = 1e-300
+# A standard deviation of the logarithm that says: nothing is known.
+_UNKNOWN = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,8 @@ class Posterior:
     def log_moments(self, x: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the log prediction of every member: (members, n) each."""
         mean, factor, rough = self.log_factors(x)
-        return mean, np.sqrt(np.einsum("kqn,kqn->kn", factor, factor) + rough**2)
+        spread = np.sqrt(np.einsum("kqn,kqn->kn", factor, factor) + rough**2)
+        return mean, np.minimum(spread, _UNKNOWN)
 
     def log_factors(self, x: Floats) -> tuple[Floats, Floats, Floats]:
         """Gaussian log prediction of every member at coordinates (n, parameters).
@@ -107,7 +110,11 @@ class Posterior:
 
 def _root(covariance: Floats) -> Floats:
     """Square roots of positive semidefinite matrices, shape (..., t, t)."""
-    diagonal = np.sqrt(np.maximum(np.einsum("...tt->...t", covariance), _TINY))
-    value, vector = np.linalg.eigh(covariance / (diagonal[..., :, None] * diagonal[..., None, :]))
+    variance = np.einsum("...tt->...t", covariance)
+    known = np.isfinite(variance) & (variance > _TINY)
+    diagonal = np.where(known, np.sqrt(np.where(known, variance, 1.0)), 0.0)
+    inverse = np.where(known, 1 / np.where(known, diagonal, 1.0), 0.0)
+    correlation = np.nan_to_num(covariance) * inverse[..., :, None] * inverse[..., None, :]
+    value, vector = np.linalg.eigh(np.clip(correlation, -1.0, 1.0))
     root: Floats = diagonal[..., :, None] * vector * np.sqrt(np.maximum(value, 0.0))[..., None, :]
     return root
