@@ -84,8 +84,11 @@ def learn(factor: Floats, row: int, noise: float) -> Floats:
 def gain(factor: Floats, targets: Floats, noise: Floats) -> Floats:
     """Return how much a run at each point lowers the sum of the variances at the targets.
 
-    ``Cov(log f(x), log f(P₊))**2 / (Var(log f(x)) + noise)``, summed over targets P₊.
+    ``Cov(log f(x), log f(P₊))**2 / (Var(log f(x)) + noise)``, summed over targets P₊; 0 where a model has no
+    finite answer.
     """
-    covariance = factor @ targets.T
-    variance = np.einsum("nd,nd->n", factor, factor)
-    return np.asarray((covariance**2).sum(axis=1) / (variance + noise), np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        covariance = factor @ targets.T
+        variance = np.einsum("nd,nd->n", factor, factor)
+        gains = (covariance**2).sum(axis=1) / (variance + noise)
+    return np.asarray(np.where(np.isfinite(gains), gains, 0.0), np.float64)

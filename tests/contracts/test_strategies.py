@@ -12,8 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator import registry
+from orchestrator.errors import ModelError
+from orchestrator.models.base import Model
+from orchestrator.models.pmnf import modeler
 from orchestrator.strategies.base import Strategy, View
-from orchestrator.types import Parameter, Point
+from orchestrator.types import Measurements, Parameter, Point
 from tests.strategies.views import Box, TrueModel, after, cost, everything, make_view, numbers
 
 every_strategy = pytest.mark.parametrize("name", registry.names("strategy"))
@@ -43,7 +46,7 @@ def views(draw: st.DrawFn) -> View:
     some = st.lists(st.sampled_from(points), max_size=12, unique=True) if points else st.just([])
     done = {point: draw(st.integers(1, maximum)) for point in draw(some)}
     plus = {p.name: p.values[0] if p.categorical else 2 * float(p.values[-1]) for p in parameters}
-    return make_view(
+    view = make_view(
         space,
         done=done,
         evaluation_point=draw(st.sampled_from([None, Point.of(plus)])),
@@ -56,6 +59,14 @@ def views(draw: st.DrawFn) -> View:
         round=draw(st.integers(1, 3)),
         cost_is_relative=draw(st.booleans()),
     )
+    return replace(view, models=fitted(view.measurements)) if draw(st.booleans()) else view
+
+
+def fitted(measurements: Measurements) -> tuple[Model, ...]:
+    try:
+        return modeler()(measurements)
+    except ModelError:
+        return ()
 
 
 def make(name: str) -> Strategy:

@@ -82,6 +82,14 @@ def test_gain_is_the_fall_of_the_variance_at_the_target() -> None:
         assert gains[row] == pytest.approx(fall)
 
 
+def test_a_model_without_a_finite_answer_teaches_nothing() -> None:
+    factor = np.array([[1.0, 0.0], [np.nan, 1.0], [np.inf, 0.0], [1e200, 0.0]])
+
+    gains = gain(factor, np.array([[1.0, 1.0]]), np.ones(4))
+    assert gains[0] == pytest.approx(0.5)
+    assert gains[1:].tolist() == [0.0, 0.0, 0.0]
+
+
 def test_repetitions_lose_their_worth_where_the_misfit_dominates() -> None:
     counts = np.array([0, 1, 2, 9])
 

@@ -79,6 +79,8 @@ class TrueModel:
     factor: float = 1.0
     metric: str = "time"
     expression: str = "the truth"
+    normal_form: str = "the truth"
+    category: tuple[tuple[str, str], ...] = ()
     smape: float = 0.0
     notes: tuple[str, ...] = ()
 
