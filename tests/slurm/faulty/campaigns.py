@@ -1,0 +1,305 @@
+"""Whole campaigns on the faulty Slurm, in virtual time, with controllers that die; and what must hold after."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from orchestrator import assembly, campaign, events, journal, loop, settle, state
+from orchestrator.executors.slurm import SlurmExecutor
+from orchestrator.executors.slurm_judge import SlurmSettings
+from orchestrator.journal import Entry, Journal
+from orchestrator.state import RunStatus, State
+from orchestrator.types import Attempt
+from tests.slurm.faulty.commands import COMMANDS, NEVER, Commands
+from tests.slurm.faulty.faults import Fault
+from tests.slurm.faulty.virtual import VirtualRunner
+from tests.slurm.faulty.world import Settings, World, booked
+
+START = 1_800_000_000.0
+LONGEST = 30 * 86400.0  # virtual seconds after which a campaign counts as stuck
+POLL_INTERVAL = 30.0
+TEXT = """
+name: faulty
+application: generic
+executable: /bin/true
+program: {{arguments: ["{{p}}"], ranks: p, output: [{{callpath: main, pattern: "t=(.*)"}}]}}
+parameters: {{p: [1, 2, 4]}}
+evaluation_point: {{p: 8}}
+measure: {{time_limit: 100 s, repetitions: {{initial: 2, maximum: 2}}}}
+strategy: {{name: full, batch_size: 2}}
+stop: {{budget: {budget} core-seconds, patience: 9, failures: 5}}
+executor: {{name: slurm, max_pending: {max_pending}, poll_interval: {interval} s}}
+seed: {seed}
+"""
+
+
+class Killed(BaseException):
+    """The controller's SIGKILL: no handler of the program may see it."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One campaign: its rules, the site, what goes wrong, and when controllers die.
+
+    ``kills``: at which boundaries (journal appends before and after, commands before and after) a controller
+    dies, counted over all controllers. ``away``: virtual seconds until the next one starts.
+    """
+
+    faults: tuple[Fault, ...] = ()
+    kills: tuple[int, ...] = ()
+    away: float = 60.0
+    budget: float = 20000.0
+    max_pending: int = 4
+    seed: int = 0
+    queue_delay: float = 30.0
+    accounting: bool = True
+    array_size: int = 1001
+    submit_limit: int | None = None
+
+
+@dataclass
+class Outcome:
+    """What happened."""
+
+    scenario: Scenario
+    state: State
+    entries: list[Entry]
+    world: World
+    runner: VirtualRunner
+    commands: Commands
+    directory: Path
+    kills: int = 0
+    overspent: list[str] = field(default_factory=list)
+
+
+def play(scenario: Scenario, directory: Path) -> Outcome:
+    """Run a campaign to its end, however many controllers that takes."""
+    game = _Game(scenario, directory)
+    with game.slurm():
+        while not game.controller():
+            game.kills += 1
+            game.sleep(scenario.away)
+    game.world.drain()
+    entries = list(journal.read(directory / journal.FILE_NAME))
+    return Outcome(
+        scenario,
+        state.replay(entries),
+        entries,
+        game.world,
+        game.runner,
+        game.commands,
+        directory,
+        game.kills,
+    )
+
+
+class _Game:
+    def __init__(self, scenario: Scenario, directory: Path) -> None:
+        self.scenario, self.directory = scenario, directory
+        self.kills = self._boundaries = 0
+        self.runner = VirtualRunner(self._seconds)
+        rng = np.random.default_rng(scenario.seed)
+        delays = rng.exponential(scenario.queue_delay, 1000) if scenario.queue_delay else np.zeros(1000)
+        settings = Settings(
+            accounting=scenario.accounting,
+            array_size=scenario.array_size,
+            submit_limit=scenario.submit_limit,
+            queue_delay=lambda number: float(delays[number % 1000]),
+        )
+        self.world = World(self.runner, settings, scenario.faults, START)
+        self.commands = Commands(self.world, scenario.faults)
+        text = TEXT.format(
+            budget=scenario.budget,
+            max_pending=scenario.max_pending,
+            interval=POLL_INTERVAL,
+            seed=scenario.seed,
+        )
+        self.campaign = campaign.loads(text, "faulty.yaml", directory)
+
+    def _seconds(self, directory: Path) -> float:
+        run = str(directory.parent.relative_to(self.directory))
+        return 10.0 + zlib.crc32(f"{self.scenario.seed}{run}".encode()) % 60
+
+    def sleep(self, seconds: float) -> None:
+        self.world.advance(self.world.now + seconds)
+        if self.world.now - START > LONGEST:
+            raise AssertionError(f"stuck: {LONGEST / 86400:.0f} days have passed")
+
+    def boundary(self, moment: str = "", entries: Sequence[Entry] = ()) -> None:
+        self._boundaries += 1
+        if self._boundaries in self.scenario.kills:
+            raise Killed
+
+    @contextmanager
+    def slurm(self) -> Iterator[None]:
+        """Let calls of Slurm's commands go to the world, as far as any caller can tell."""
+        real = subprocess.run
+
+        def run(command: Sequence[str], **options: Any) -> Any:
+            if command[0] not in COMMANDS:
+                return real(command, **options)
+            self.boundary()
+            answer = self.commands.call(command[0], list(command[1:]))
+            self.sleep(min(answer.seconds, options["timeout"]))
+            self.boundary()
+            if answer.seconds == NEVER or answer.seconds > options["timeout"]:
+                raise subprocess.TimeoutExpired(list(command), options["timeout"])
+            return subprocess.CompletedProcess(
+                command, answer.code, answer.out.encode(), answer.err.encode()
+            )
+
+        with patch("subprocess.run", run):
+            yield
+
+    def controller(self) -> bool:
+        """Start or resume the campaign; return whether it came to its end, and was not killed."""
+        try:
+            with Journal(self.directory, self.boundary) as opened:
+                known = state.replay(opened.entries())
+                if not known.id:
+                    begun = events.CampaignStarted("c0ffee00", dict(self.campaign.raw), "0")
+                    known = state.replay(opened.append([begun], self.world.now), known)
+                loop.run(self._parts(), opened, known, lambda entry, state: None, lambda: False)
+        except Killed:
+            return False
+        return True
+
+    def _parts(self) -> loop.Parts:
+        options = self.campaign.executor
+        executor = SlurmExecutor(
+            self.directory,
+            SlurmSettings(poll_interval=options.poll_interval),
+            np.random.default_rng(self.scenario.seed),
+            clock=lambda: self.world.now,
+            sleep=self.sleep,
+        )
+        parts = assembly.parts(assembly.assemble(self.campaign), self.directory, executor)
+        # Models are another matter, and take most of the time of such a short campaign.
+        return replace(
+            parts,
+            fit=lambda state: (),
+            publish=lambda state, models: None,
+            poll_interval=POLL_INTERVAL,
+        )
+
+
+# --- what must hold -----------------------------------------------------------------------------------
+
+
+def violations(outcome: Outcome) -> list[str]:
+    """Return every broken promise, in words."""
+    return [
+        *_stopped(outcome),
+        *_exactly_once(outcome),
+        *_measurements(outcome),
+        *_budget(outcome),
+        *_ledger(outcome),
+        *_queries(outcome),
+    ]
+
+
+def _stopped(outcome: Outcome) -> Iterator[str]:
+    final = outcome.state
+    if final.stopped is None or not final.stopped.detail:
+        yield "it ended without a stated reason"
+    if final.in_flight:
+        yield f"attempts are in flight after the end: {list(final.in_flight)}"
+    for run, item in final.runs.items():
+        if item.status not in {RunStatus.MEASURED, RunStatus.GIVEN_UP, RunStatus.SKIPPED}:
+            yield f"{run} is {item.status} in the end"
+        elif item.status is not RunStatus.MEASURED and not item.reason:
+            yield f"{run} was {item.status} without a reason"
+
+
+def _exactly_once(outcome: Outcome) -> Iterator[str]:
+    for directory, count in outcome.runner.executed.items():
+        if count > 1:
+            yield f"{directory.name} was executed {count} times"
+    settled = [entry.event for entry in outcome.entries if isinstance(entry.event, events.AttemptFinished)]
+    for attempt, count in Counter(event.attempt for event in settled).items():
+        if count > 1:
+            yield f"{attempt} was settled {count} times"
+    accepted = Counter(event.attempt.run for event in settled if event.failure is None)
+    for run, count in accepted.items():
+        if count > 1:
+            yield f"{run} was measured {count} times"
+
+
+def _measurements(outcome: Outcome) -> Iterator[str]:
+    """Every application that ended well is a measurement, with the value that it printed."""
+    accepted = {}
+    for run, item in outcome.state.runs.items():
+        if item.accepted is not None:
+            accepted[outcome.directory / "runs" / Attempt(run, item.accepted).id] = item
+    for directory in outcome.runner.succeeded - set(accepted):
+        yield f"the measurement of {directory.relative_to(outcome.directory)} is lost"
+    for directory, item in accepted.items():
+        value = item.samples["time"]["main"]
+        if directory not in outcome.runner.succeeded or value != outcome.runner.seconds(directory):
+            yield f"{directory.relative_to(outcome.directory)} was accepted with {value}"
+
+
+def _budget(outcome: Outcome) -> Iterator[str]:
+    budget = outcome.scenario.budget
+    now = State()
+    for entry in outcome.entries:
+        now = state.apply(now, entry.event, entry.time)
+        if now.spent + now.reserved > budget + 1e-6:
+            yield f"entry {entry.sequence}: {now.spent} spent and {now.reserved} reserved of {budget}"
+    truth = booked(outcome.world.jobs)
+    if truth > budget:
+        yield f"Slurm booked {truth} CPU-seconds, the budget is {budget}"
+
+
+def _ledger(outcome: Outcome) -> Iterator[str]:
+    """What was charged is what Slurm booked, within a second per start of a job; estimates are never less."""
+    jobs: dict[Path, list[Any]] = {}
+    for job in outcome.world.jobs:
+        jobs.setdefault(outcome.runner.directory(job), []).append(job)
+    for entry in outcome.entries:
+        event = entry.event
+        if not isinstance(event, events.AttemptFinished):
+            continue
+        own = jobs.get(outcome.directory / "runs" / event.attempt.id, [])
+        truth, starts = sum(job.charged for job in own), sum(len(job.starts) for job in own)
+        wrong = event.elapsed < truth - starts if event.estimated else abs(event.elapsed - truth) > starts
+        if wrong:
+            yield f"{event.attempt} is charged {event.elapsed:.1f} s, booked are {truth} in {starts} starts"
+
+
+def _queries(outcome: Outcome) -> Iterator[str]:
+    """Count at most one squeue and one sacct per interval and controller."""
+    span = outcome.world.now - START
+    for name in ("squeue", "sacct"):
+        most = math.ceil(span / (0.9 * POLL_INTERVAL)) + outcome.kills + 1
+        if outcome.commands.calls[name] > most:
+            yield f"{outcome.commands.calls[name]} calls of {name} in {span:.0f} s"
+
+
+def describe(outcome: Outcome) -> str:
+    """Return the story of a campaign, for whoever must find out what went wrong."""
+    lines = [f"kills: {outcome.kills}; calls: {dict(outcome.commands.calls)}"]
+    for entry in outcome.entries:
+        data = json.dumps(events.to_json(entry.event), default=str)
+        if not isinstance(entry.event, events.CampaignStarted):
+            lines.append(f"{entry.time - START:9.1f} {events.name_of(entry.event)} {data[:300]}")
+    for job in outcome.world.jobs:
+        starts = [(s.node, s.begun - START, s.ended and s.ended - START, s.state) for s in job.starts]
+        where = outcome.runner.directory(job).relative_to(outcome.directory)
+        lines.append(f"job {job.id} {job.submitted - START:.1f} {job.state} {starts} {where}")
+    return "\n".join(lines)
+
+
+__all__ = ["Outcome", "Scenario", "describe", "play", "settle", "violations"]

@@ -1,0 +1,49 @@
+"""Hypothesis strategies: what can go wrong in a campaign."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from tests.slurm.faulty.campaigns import Scenario
+from tests.slurm.faulty.faults import COMMAND_FAULTS, JOB_FAULTS, Fault
+
+HOURS = 3 * 3600.0
+
+
+def _command_fault(command: str) -> st.SearchStrategy[Fault]:
+    return st.builds(
+        Fault,
+        what=st.sampled_from(COMMAND_FAULTS[command]),
+        command=st.just(command),
+        begin=st.integers(0, 600).map(float),
+        # Most last for seconds or minutes; some for hours.
+        seconds=st.one_of(st.integers(1, 300), st.integers(300, 1800), st.just(HOURS)).map(float),
+        value=st.integers(1, 900).map(float),
+    )
+
+
+def _job_fault() -> st.SearchStrategy[Fault]:
+    return st.builds(
+        Fault,
+        what=st.sampled_from(JOB_FAULTS),
+        ordinal=st.integers(1, 8),
+        value=st.integers(0, 25).map(float),
+    )
+
+
+def scenarios() -> st.SearchStrategy[Scenario]:
+    """Return campaigns with up to seven faults and up to three dying controllers."""
+    command = st.sampled_from([*COMMAND_FAULTS, "sbatch", "squeue", "sacct"]).flatmap(_command_fault)
+    return st.builds(
+        Scenario,
+        faults=st.lists(st.one_of(command, _job_fault()), max_size=7).map(tuple),
+        kills=st.lists(st.integers(1, 80), max_size=3, unique=True).map(sorted).map(tuple),
+        away=st.sampled_from([1.0, 60.0, 900.0, 7200.0]),
+        budget=st.sampled_from([1500.0, 2500.0, 20000.0]),
+        max_pending=st.integers(1, 6),
+        seed=st.integers(0, 50),
+        queue_delay=st.sampled_from([0.0, 30.0, 400.0]),
+        accounting=st.sampled_from([True, True, True, False]),
+        array_size=st.sampled_from([1001, 1001, 2]),
+        submit_limit=st.sampled_from([None, None, 1, 3]),
+    )

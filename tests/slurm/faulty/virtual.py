@@ -1,0 +1,158 @@
+"""Attempts that take no time: what `orchestrator.executors.attempt` does to files, at virtual instants."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from submitit.core.utils import DelayedSubmission
+
+from orchestrator.executors import attempt
+from tests.slurm.faulty.faults import Fault
+from tests.slurm.faulty.world import Job, World
+
+START_UP = 1.0  # seconds from the start of a job to its claim
+TERM = 2.0  # seconds from SIGTERM to the end
+LATE = 0.5  # seconds from the record to the end of the job
+
+
+@dataclass
+class _Execution:
+    directory: Path
+    limit: float
+    started: float
+    record: dict[str, object]
+    fault: Fault | None
+
+
+@dataclass
+class VirtualRunner:
+    """Executes jobs of submitit without any process.
+
+    Attributes
+    ----------
+    seconds
+        How long the application takes, by the attempt's directory.
+    executed
+        How often each attempt's application was begun.
+    succeeded
+        The attempts whose application ended well and is on record.
+    """
+
+    seconds: Callable[[Path], float]
+    executed: Counter[Path] = field(default_factory=Counter)
+    succeeded: set[Path] = field(default_factory=set)
+    _running: dict[str, _Execution] = field(default_factory=dict)
+
+    def directory(self, job: Job) -> Path:
+        """Return the directory of the attempt that a job executes."""
+        work = DelayedSubmission.load(job.request.folder / f"{job.index}.pkl")
+        return Path(work.function.args[0])
+
+    def start(self, world: World, job: Job, fault: Fault | None) -> None:
+        """Claim after the start-up; fail as the fault says."""
+        start = job.starts[-1]
+
+        def begin() -> None:
+            if job.state == "RUNNING" and job.starts[-1] is start:
+                self._begin(world, job, fault)
+
+        if fault is not None and fault.what == "node fails before the start":
+            world.at(world.now + START_UP / 2, lambda: world.end(job, "NODE_FAIL"))
+        else:
+            world.at(world.now + START_UP, begin)
+
+    def stop(self, world: World, job: Job, state: str, kill: bool) -> None:
+        """End a job; the attempt has time to write its record unless it is killed or frozen."""
+        execution = self._running.pop(job.id, None)
+        frozen = execution is not None and execution.fault is not None and execution.fault.what == "frozen"
+        if execution is not None and not kill and not frozen:
+            self._finish(world, execution, TERM, 143, cancelled=True)
+        delay = 0.0 if kill else world.settings.kill_wait if frozen else TERM + LATE
+        start = job.starts[-1]
+        world.at(world.now + delay, lambda: world.end(job, state) if job.starts[-1] is start else None)
+
+    def _begin(self, world: World, job: Job, fault: Fault | None) -> None:
+        directory = self.directory(job)
+        if not attempt.claim(directory, attempt.OWNER, durable=False):
+            world.at(world.now + 0.1, lambda: world.end(job, "FAILED"))
+            return
+        self.executed[directory] += 1
+        request = json.loads((directory / attempt.REQUEST).read_text())
+        record = {
+            **{"run": request["run"], "attempt": request["attempt"], "host": job.starts[-1].node, "pid": 1},
+            **{"boot": "b", "namespace": "n", "processes": [], "started": attempt.iso(world.now)},
+        }
+        _write(directory, record)
+        execution = _Execution(directory, float(request["limit"]), world.now, record, fault)
+        self._running[job.id] = execution
+        self._plan(world, job, execution)
+
+    def _plan(self, world: World, job: Job, execution: _Execution) -> None:
+        """Decide how the attempt goes on, and when it is over."""
+        what = execution.fault.what if execution.fault is not None else ""
+        value = execution.fault.value if execution.fault is not None else 0.0
+        hangs = what in {"application hangs", "frozen"}
+        full = execution.limit + attempt.OVERRUN if hangs else self.seconds(execution.directory)
+
+        def over() -> None:
+            if self._running.get(job.id) is not execution or what == "frozen":
+                return
+            del self._running[job.id]
+            timed_out = full > execution.limit
+            code = 143 if timed_out else 1 if what == "application crashes" else 0
+            late = value if what == "files appear late" else 0.0
+            self._finish(world, execution, late, code, timed_out=timed_out)
+            world.at(world.now + LATE, lambda: world.end(job, "FAILED" if code else "COMPLETED"))
+
+        def act() -> None:
+            if self._running.get(job.id) is not execution:
+                return
+            if what in {"node fails", "out of memory", "killed"}:
+                word = {"node fails": "NODE_FAIL", "killed": "FAILED"}.get(what, "OUT_OF_MEMORY")
+                self.stop(world, job, word, kill=True)
+            elif what == "scancel from outside":
+                world.cancel(job)
+            elif what == "requeue":
+                world.requeue(job)
+            elif what == "preempted":
+                self.stop(world, job, "PREEMPTED", kill=False)
+
+        world.at(world.now + min(full, execution.limit), over)
+        if what in {"node fails", "out of memory", "killed", "scancel from outside", "requeue", "preempted"}:
+            world.at(world.now + value, act)
+
+    def _finish(
+        self,
+        world: World,
+        execution: _Execution,
+        delay: float,
+        code: int,
+        timed_out: bool = False,
+        cancelled: bool = False,
+    ) -> None:
+        """Write output and final record, visible after a delay."""
+        ended = world.now + (delay if cancelled else 0.0)
+        record = execution.record | {
+            "finished": attempt.iso(ended),
+            "exit_code": code,
+            "timed_out": timed_out,
+            "cancelled": cancelled,
+        }
+
+        def appear() -> None:
+            (execution.directory / "stdout").write_text(f"t={self.seconds(execution.directory)}\n")
+            _write(execution.directory, record)
+            if code == 0:
+                self.succeeded.add(execution.directory)
+
+        world.at(world.now + delay, appear)
+
+
+def _write(directory: Path, record: dict[str, object]) -> None:
+    temporary = directory / "attempt.json.tmp"
+    temporary.write_text(json.dumps(record))
+    temporary.replace(directory / attempt.RECORD)

@@ -1,0 +1,202 @@
+"""A small Slurm: jobs, nodes, books and time. It never errs; `commands` makes its answers err.
+
+Time is whatever the owner says it is: `World.advance` passes through all that is due by then. Who executes the
+jobs is a `Runner`'s business: virtual attempts take no time, real ones are processes.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from tests.slurm.faulty.faults import Fault
+
+ACTIVE = {"PENDING", "RUNNING", "COMPLETING", "REQUEUED"}
+TIME_LIMIT_SCAN = 30.0  # seconds after its limit within which a job is ended
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What ``sbatch`` was asked for, per element of the array."""
+
+    name: str
+    folder: Path
+    cpus: int
+    minutes: int
+    count: int
+    options: tuple[str, ...] = ()
+
+
+@dataclass
+class Start:
+    """One start of a job: on which node, from when to when, and how it ended."""
+
+    node: str
+    begun: float
+    ended: float | None = None
+    state: str = "RUNNING"
+
+    @property
+    def elapsed(self) -> int:
+        """Whole seconds, as in the books."""
+        return 0 if self.ended is None else int(self.ended) - int(self.begun)
+
+
+@dataclass
+class Job:
+    """One element of an array."""
+
+    number: int
+    index: int
+    request: Request
+    submitted: float
+    eligible: float
+    state: str = "PENDING"
+    reason: str = "Priority"
+    ended: float | None = None
+    starts: list[Start] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        """As ``squeue`` and ``sacct`` print it."""
+        return f"{self.number}_{self.index}"
+
+    @property
+    def charged(self) -> int:
+        """Seconds in the books, of all starts that have ended."""
+        return sum(start.elapsed for start in self.starts)
+
+
+class Runner(Protocol):
+    """Executes jobs."""
+
+    def start(self, world: World, job: Job, fault: Fault | None) -> None:
+        """Begin to execute a job that has just got its node; call `World.end` when it is over."""
+
+    def stop(self, world: World, job: Job, state: str, kill: bool) -> None:
+        """End a running job as Slurm does: with SIGTERM, or at once (``kill``), into a state."""
+
+
+@dataclass
+class Settings:
+    """Of the site. Delays in seconds; ``queue_delay`` by the number of a job."""
+
+    nodes: dict[str, int] = field(default_factory=lambda: {f"n{i}": 4 for i in range(1, 5)})
+    accounting: bool = True
+    array_size: int = 1001
+    submit_limit: int | None = None
+    kill_wait: float = 30.0
+    remembered: float = 300.0
+    queue_delay: Callable[[int], float] = lambda number: 0.0
+
+
+class World:
+    """Jobs in the order of their submission, and what is due when."""
+
+    def __init__(self, runner: Runner, settings: Settings, faults: Iterable[Fault], now: float) -> None:
+        self.runner, self.settings = runner, settings
+        self.now = self.began = now
+        self.jobs: list[Job] = []
+        self.free = dict(settings.nodes)
+        self._faults = {fault.ordinal: fault for fault in faults if not fault.command}
+        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+        self._numbers = itertools.count(100)
+        self._starts = itertools.count(1)
+
+    def at(self, instant: float, what: Callable[[], None]) -> None:
+        """Do something at an instant."""
+        heapq.heappush(self._due, (instant, next(self._order), what))
+
+    def advance(self, until: float) -> None:
+        """Pass through all that happens up to an instant."""
+        while self._due and self._due[0][0] <= until:
+            instant, _, what = heapq.heappop(self._due)
+            self.now = max(self.now, instant)
+            what()
+        self.now = max(self.now, until)
+
+    def drain(self) -> None:
+        """Let time pass until nothing is due any more."""
+        while self._due:
+            self.advance(self._due[0][0])
+
+    def accept(self, request: Request) -> int:
+        """Queue an array; return its number."""
+        number = next(self._numbers)
+        for index in range(request.count):
+            delay = self.settings.queue_delay(number + index)
+            job = Job(number, index, request, self.now, self.now + delay)
+            self.jobs.append(job)
+            self.at(job.eligible, self._schedule)
+        return number
+
+    def active(self) -> list[Job]:
+        """Return the jobs that are queued or running."""
+        return [job for job in self.jobs if job.state in ACTIVE]
+
+    def job(self, identifier: str) -> Job | None:
+        """Return a job by its id."""
+        return next((job for job in self.jobs if job.id == identifier), None)
+
+    def cancel(self, job: Job, state: str = "CANCELLED by 0") -> None:
+        """Do what ``scancel`` does."""
+        if job.state == "PENDING":
+            job.state, job.ended = state, self.now
+        elif job.state == "RUNNING":
+            self.runner.stop(self, job, state, kill=False)
+
+    def requeue(self, job: Job) -> None:
+        """Do what ``scontrol requeue`` does to a running job."""
+        if job.state == "RUNNING":
+            self.runner.stop(self, job, "REQUEUED", kill=False)
+
+    def end(self, job: Job, state: str) -> None:
+        """Take a job that runs off its node."""
+        if job.state != "RUNNING":
+            return
+        start = job.starts[-1]
+        start.ended, start.state = self.now, state
+        self.free[start.node] += job.request.cpus
+        if state == "REQUEUED":
+            job.state, job.reason, job.eligible = "PENDING", "BeginTime", self.now + 120.0
+            self.at(job.eligible, self._schedule)
+        else:
+            job.state, job.ended = state, self.now
+        self._schedule()
+
+    def _schedule(self) -> None:
+        """First come, first served, with those that fit passing those that do not."""
+        for job in [job for job in self.jobs if job.state == "PENDING" and job.eligible <= self.now]:
+            node = next((name for name, free in self.free.items() if free >= job.request.cpus), None)
+            if node is not None:
+                self._start(job, node)
+
+    def _start(self, job: Job, node: str) -> None:
+        ordinal = next(self._starts)
+        fault = self._faults.get(ordinal)
+        if fault is not None and fault.what == "held":
+            job.eligible = self.now + fault.value
+            self.at(job.eligible, self._schedule)
+            return
+        self.free[node] -= job.request.cpus
+        job.state, job.reason = "RUNNING", "None"
+        start = Start(node, self.now)
+        job.starts.append(start)
+        limit = self.now + 60.0 * job.request.minutes + TIME_LIMIT_SCAN / 2
+
+        def too_long() -> None:
+            if job.state == "RUNNING" and job.starts[-1] is start:
+                self.runner.stop(self, job, "TIMEOUT", kill=False)
+
+        self.at(limit, too_long)
+        self.runner.start(self, job, fault)
+
+
+def booked(jobs: Sequence[Job]) -> int:
+    """Return the CPU-seconds in the books."""
+    return sum(job.charged * job.request.cpus for job in jobs)
