@@ -232,6 +232,7 @@ def request(assembly: Assembly, directory: Path, attempt: Attempt, flight: InFli
         limit=flight.limit,
         script="" if simulated else script(assembly, point, resources),
         files={} if simulated else dict(application.files(values)),
+        executable="" if simulated else campaign.executable,
     )
 
 

@@ -9,6 +9,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from orchestrator import campaign_checks, campaign_resolve, campaign_schema, expressions, generic, registry
 from orchestrator.campaign_errors import validate
 from orchestrator.campaign_schema import Document, Executor, Measure, ModelChoice, Program, Stop, Strategy
@@ -46,6 +48,8 @@ class Campaign:
         Further attempts at a run by class of failure.
     seed, validate
         Seed of everything random; whether to measure the evaluation point at the end.
+    version_arguments
+        With which the executable prints its version; empty where it is not asked.
     raw
         The normalised file with all defaults, JSON-ready: ``loads(dump(campaign)) == campaign``.
     """
@@ -66,6 +70,7 @@ class Campaign:
     retries: Mapping[FailureClass, int]
     seed: int
     validate: bool
+    version_arguments: tuple[str, ...]
     raw: Mapping[str, Any]
 
     @cached_property
@@ -208,6 +213,7 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
         retries=document.retries.by_class(),
         seed=document.seed,
         validate=document.validate_,
+        version_arguments=document.version_arguments,
         raw=_raw(resolved),
     )
 
@@ -259,6 +265,21 @@ def _raw(document: Document) -> dict[str, Any]:
     for name, section in raw["parameters"].items():
         raw["parameters"][name] = {key: value for key, value in section.items() if value is not None}
     return raw
+
+
+def normalised(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ``raw`` of a campaign that an earlier version journaled, with the defaults of new keys."""
+    try:
+        return _raw(Document.model_validate(_as_parsed(raw)))
+    except ValidationError:  # it knows keys that this version does not: then they differ
+        return dict(raw)
+
+
+def _as_parsed(data: Any) -> Any:
+    """Return JSON's lists as the tuples that a YAML file is parsed to."""
+    if isinstance(data, Mapping):
+        return {key: _as_parsed(value) for key, value in data.items()}
+    return tuple(map(_as_parsed, data)) if isinstance(data, list | tuple) else data
 
 
 def dump(campaign: Campaign) -> str:

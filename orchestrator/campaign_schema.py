@@ -319,6 +319,7 @@ class Document(Section):
     name: Name
     application: Annotated[str, AfterValidator(_application)]
     executable: str = ""
+    version_arguments: tuple[ScalarText, ...] = ()
     settings: Mapping[str, Scalar] = {}
     program: Program | None = None
     parameters: Mapping[str, Annotated[Values, BeforeValidator(_values)]]

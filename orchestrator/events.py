@@ -38,11 +38,15 @@ class CampaignChanged:
 
 @dataclass(frozen=True, slots=True)
 class ControllerStarted:
-    """A controller took the campaign over (also the first one)."""
+    """A controller took the campaign over (also the first one).
+
+    ``provenance`` is what it found at its start (see `orchestrator.provenance`), JSON-ready.
+    """
 
     host: str
     pid: int
     version: str
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +57,8 @@ class Parts:
         Seconds to wait, at most, when there is nothing to do.
     cancel_on_interrupt
         Whether an interrupt ends runs in flight, which are charged, instead of leaving them running.
+    provenance
+        What this controller's runs are made from; journaled.
     """
 
     directory: Path
@@ -71,6 +74,7 @@ class Parts:
     seed: int
     poll_interval: float
     cancel_on_interrupt: bool = False
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
 def run(
@@ -86,7 +90,8 @@ def run(
     if state.stopped is not None:
         return state
     controller = Controller(parts, journal, state, listen)
-    controller.commit([events.ControllerStarted(socket.gethostname(), os.getpid(), __version__)])
+    begun = events.ControllerStarted(socket.gethostname(), os.getpid(), __version__, parts.provenance)
+    controller.commit([begun])
     while controller.state.stopped is None and not interrupted():
         controller.observe()
         actions = decide.next_actions(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orchestrator import __version__, assembly, campaign, events, journal, loop, planning, state
+from orchestrator import __version__, assembly, campaign, events, journal, loop, planning, provenance, state
 from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
 from orchestrator.errors import CampaignError, ExecutorError, JournalError
@@ -20,7 +20,7 @@ from orchestrator.state import State
 CAMPAIGN_FILE = "campaign.yaml"
 
 # Sections that may change between a stop and a resume: how far to go and where, not what is measured.
-_CHANGEABLE = frozenset({"stop", "executor", "retries", "strategy", "model", "validate"})
+_CHANGEABLE = frozenset({"stop", "executor", "retries", "strategy", "model", "validate", "version_arguments"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,9 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             (directory / CAMPAIGN_FILE).write_text(campaign.dump(chosen))
             known = state.replay(opened.append(first, executor.now()), known)
         parts = assembly.parts(built, directory, executor)
-        parts = replace(parts, cancel_on_interrupt=hooks.cancel_on_interrupt)
+        parts = replace(
+            parts, cancel_on_interrupt=hooks.cancel_on_interrupt, provenance=provenance.gather(chosen)
+        )
         return loop.run(parts, opened, known, hooks.listen, hooks.interrupted)
 
 
@@ -127,7 +129,7 @@ def _changed(built: Assembly, known: State) -> list[events.Event]:
     CampaignError
         If what is measured differs: such measurements cannot be mixed.
     """
-    new, old = built.campaign.raw, known.campaign
+    new, old = built.campaign.raw, campaign.normalised(known.campaign)
     forbidden = forbidden_changes(built.campaign, known)
     if forbidden:
         raise CampaignError(
@@ -140,5 +142,5 @@ def _changed(built: Assembly, known: State) -> list[events.Event]:
 
 def forbidden_changes(chosen: Campaign, known: State) -> list[str]:
     """Return the sections in which ``chosen`` differs from a begun campaign, and must not."""
-    new, old = chosen.raw, known.campaign
+    new, old = chosen.raw, campaign.normalised(known.campaign)
     return sorted(key for key in {*new, *old} - _CHANGEABLE if new.get(key) != old.get(key))

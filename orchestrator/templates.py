@@ -11,6 +11,7 @@ from typing import Literal
 
 import orchestrator
 from orchestrator.errors import CampaignError
+from orchestrator.executors.attempt import SECRET_WORDS
 from orchestrator.types import Application, Resources, Value, format_value
 
 _DEFAULTS = {"slurm": "slurm.sh"}
@@ -18,6 +19,16 @@ _LOCAL = "mpi.sh"
 
 # A template may spell out a launcher of its own with these; the others it must have.
 OPTIONAL = ("launcher", "ranks", "threads", "nodes", "ranks_per_node")
+
+ENVIRONMENT = "environment.recorded"
+"""Variables (``name=value``, each ended by NUL) after the prologue, in the attempt's directory."""
+
+# What a prologue does to the environment is known only after it. Recording must not harm the run.
+_RECORD = (
+    "{ env -0 | sed -z -E "
+    f"'s/^([^=]*({'|'.join(SECRET_WORDS)})[^=]*)=.*/\\1=***/I; s#://.*@#://***@#' > {ENVIRONMENT}; "
+    "} 2> /dev/null || :"
+)
 
 NO_LAUNCHER = ("", "none")
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w*)\s*\}\}|\{\{|\}\}")
@@ -150,9 +161,10 @@ def launch_script(
     words = _launcher(launcher, resources)
     arguments = [executable, *application.arguments(settings)]
     variables = {**_measurement(profiler), **_literal({**application.environment, **environment})}
+    exports = [f"export {name}={text}" for name, text in _threads(variables, resources)]
     values = {
         "prologue": "\n".join(prologue),
-        "environment": "\n".join(f"export {name}={text}" for name, text in _threads(variables, resources)),
+        "environment": "\n".join([*exports, *([_RECORD] if prologue else [])]),
         "launcher": " ".join(_quoted(word) for word in words),
         "command": " ".join(_quoted(argument) for argument in arguments),
         "ranks": str(resources.ranks),

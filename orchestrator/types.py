@@ -127,7 +127,8 @@ class AttemptRequest:
 
     ``limit`` is in seconds: the attempt ends itself after that. ``name`` is unique over campaigns and
     derived from campaign, run and attempt, so that a lost submission can be found again. ``files``
-    are input files by name, written into ``directory`` before the start.
+    are input files by name, written into ``directory`` before the start. ``executable`` is the file whose
+    size and time the attempt records.
     """
 
     attempt: Attempt
@@ -137,6 +138,7 @@ class AttemptRequest:
     limit: float
     script: str
     files: Mapping[str, str] = field(default_factory=dict)
+    executable: str = ""
 
 
 class AttemptState(StrEnum):

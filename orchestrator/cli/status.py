@@ -1,4 +1,7 @@
-"""Show where a campaign stands: runs, core-hours, models, why points were chosen, what was given up."""
+"""Show where a campaign stands: runs, core-hours, models, why points were chosen, what was given up.
+
+With --run: everything known of one run, its attempts with script, nodes, modules, environment and executable.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
-from orchestrator import overview, session
+from orchestrator import journal, overview, session
 from orchestrator.cli import common
-from orchestrator.report import status
+from orchestrator.report import dossier, status
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,11 +24,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--interval", type=float, default=2.0, metavar="SECONDS", help="between refreshes (default 2)"
     )
+    parser.add_argument(
+        "--run",
+        metavar="ID",
+        help="one run instead: its id, such as p=64,s=20/time-1, or the path of its directory",
+    )
     common.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; it only reads, also while a controller is at work."""
+    if arguments.run is not None:
+        return _one_run(arguments)
     chosen = session.load(arguments.directory)
     document = overview.status_of(chosen, session.replayed(arguments.directory))
     if arguments.json:
@@ -39,4 +49,15 @@ def run(arguments: argparse.Namespace) -> int:
             time.sleep(arguments.interval)
             document = overview.status_of(chosen, session.replayed(arguments.directory))
             live.update(status.render(document), refresh=True)
+    return 0
+
+
+def _one_run(arguments: argparse.Namespace) -> int:
+    session.load(arguments.directory)  # or say that there is none
+    entries = journal.read(arguments.directory / journal.FILE_NAME)
+    found = dossier.document(arguments.directory, entries, arguments.run)
+    if arguments.json:
+        common.print_json(found)
+    else:
+        status.console().print(dossier.render(found), soft_wrap=True)
     return 0

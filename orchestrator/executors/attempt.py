@@ -23,6 +23,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 if __name__ == "__main__":  # as a script: without site-packages, so the package must be found from here
     sys.path.append(_ROOT)
 
+from orchestrator import __version__
 from orchestrator.executors import processes
 from orchestrator.executors.processes import KILL_WAIT, SIGKILL, SIGTERM, TERM_GRACE
 
@@ -38,7 +39,7 @@ WRITE_PATIENCE = 30.0  # seconds to retry writing the outcome while the disk is 
 _MODULE = "orchestrator.executors.attempt"
 _GROWTH = 1024  # bytes that the final record may be longer than the first
 _NEXT = ".next"  # suffix of the file that becomes the final record
-_SECRET_WORDS = ("TOKEN", "SECRET", "PASSW", "KEY", "CREDENTIAL", "AUTH", "COOKIE")
+SECRET_WORDS = ("TOKEN", "SECRET", "PASSW", "KEY", "CREDENTIAL", "AUTH", "COOKIE")
 
 
 # --- files --------------------------------------------------------------------------------------------
@@ -162,12 +163,32 @@ def _masked_environment() -> dict[str, object]:
     """Return the environment without its secrets: by name, and ``user:password@`` in URLs."""
     masked: dict[str, object] = {}
     for name, value in os.environ.items():
-        if any(word in name.upper() for word in _SECRET_WORDS):
+        if any(word in name.upper() for word in SECRET_WORDS):
             value = "***"
         elif "://" in value and "@" in value:
             value = value[: value.index("://") + 3] + "***" + value[value.rindex("@") :]
         masked[name] = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return masked
+
+
+def _identity(path: str) -> dict[str, object]:
+    """Describe a file so that a later look tells whether it was replaced; its content takes too long here."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return {"path": path}
+    return {"path": path, "size": found.st_size, "mtime_ns": found.st_mtime_ns}
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Write ascending numbers as Linux and Slurm do: ``0-3,8``."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
 
 
 # --- the two processes --------------------------------------------------------------------------------
@@ -191,6 +212,10 @@ class _Attempt:
             **processes.place(),
             "processes": self.processes,
             "nodes": os.environ.get("SLURM_JOB_NODELIST") or os.uname().nodename,
+            "version": __version__,
+            "kernel": os.uname().release,
+            "cpus": _ranges(sorted(os.sched_getaffinity(0))),
+            "executable": _identity(str(request.get("executable") or "")),
             "environment": _masked_environment(),
         }
 

@@ -80,6 +80,7 @@ def _contents(request: AttemptRequest) -> dict[str, bytes]:
         "limit": request.limit,
         "resources": {field: getattr(resources, field) for field in resources.__slots__},
         "files": sorted(request.files),
+        "executable": request.executable,
     }
     texts = {**request.files, SCRIPT: request.script, REQUEST: json.dumps(description, indent=1) + "\n"}
     return {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}

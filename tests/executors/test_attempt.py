@@ -8,15 +8,17 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestrator import __version__
 from orchestrator.executors import attempt, files, processes
 from orchestrator.types import AttemptRecord, AttemptRequest
 from tests.executors.conftest import Prepared
-from tests.executors.under_test import processes_of, wait_for_file
+from tests.executors.under_test import ExecutorUnderTest, processes_of, wait_for_file
 from tests.requirements import need
 
 ROOT = str(Path(__file__).parents[2])
@@ -87,6 +89,24 @@ def test_the_record_says_who_where_and_when(prepared: Prepared) -> None:
     assert record.host == os.uname().nodename
     assert record.nodes == (record.host,)
     assert document(request)["started"].endswith("+00:00")
+
+
+def test_the_record_says_where_exactly_and_with_what(prepared: Prepared, machine: ExecutorUnderTest) -> None:
+    request = replace(machine.request("true\n"), executable=sys.executable)
+    files.prepare(request)
+    with start(request, f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}})") as process:
+        process.communicate(timeout=60)
+    found = document(request)
+    assert found["version"] == __version__
+    assert found["kernel"] == os.uname().release
+    assert found["cpus"] == str(min(os.sched_getaffinity(0)))
+    status = Path(sys.executable).stat()
+    expected = {"path": sys.executable, "size": status.st_size, "mtime_ns": status.st_mtime_ns}
+    assert found["executable"] == expected
+
+
+def test_numbers_of_cpus_are_written_as_ranges() -> None:
+    assert attempt._ranges([0, 1, 2, 5, 8, 9]) == "0-2,5,8-9"
 
 
 def test_while_it_runs_the_record_has_no_end(prepared: Prepared) -> None:

@@ -1,0 +1,94 @@
+"""What a controller's runs are made from: the executable's content, version and source revision.
+
+Gathered once per controller: an attempt records only size and time of the executable, which lead back to
+the hash found here. Whatever cannot be found out is left out; it never stops a campaign.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.campaign import Campaign
+
+_PATIENCE = 10.0  # seconds for git, or for the executable to print its version
+_LONGEST = 200  # characters of a version
+
+
+def gather(campaign: Campaign) -> dict[str, Any]:
+    """Describe the campaign's executable and this Python, JSON-ready; empty for simulated runs.
+
+    Returns
+    -------
+    dict
+        ``executable`` (``path``, and as far as known ``size``, ``mtime_ns``, ``sha256``, ``version``,
+        ``revision``) and ``python``. ``revision`` is the commit of the git checkout that holds the
+        executable, with ``-dirty`` if tracked files were changed.
+    """
+    if campaign.executor.name == "simulated":
+        return {}
+    path = Path(campaign.executable)
+    executable: dict[str, Any] = {"path": str(path), **(file_identity(path) or {})}
+    further = {
+        "sha256": file_hash(path),
+        "version": _version([campaign.executable, *campaign.version_arguments])
+        if campaign.version_arguments
+        else None,
+        "revision": git_revision(path.resolve().parent),
+    }
+    executable |= {key: value for key, value in further.items() if value}
+    return {"executable": executable, "python": platform.python_version()}
+
+
+def file_identity(path: Path) -> dict[str, int] | None:
+    """Return size (bytes) and time of modification (ns), as attempts record them; None if it is gone."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return {"size": found.st_size, "mtime_ns": found.st_mtime_ns}
+
+
+def file_hash(path: Path) -> str | None:
+    """Return the SHA-256 of a file's content, or None where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def git_revision(folder: Path) -> str | None:
+    """Return the commit of the checkout around a folder, with ``-dirty`` if changed, or None."""
+    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    # An enclosing git (a hook, a rebase) would answer for itself.
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return _first_line(command, {**variables, "GIT_OPTIONAL_LOCKS": "0"}, only_output=True)
+
+
+def _version(command: Sequence[str]) -> str | None:
+    return _first_line(command, os.environ, only_output=False)
+
+
+def _first_line(command: Sequence[str], variables: Mapping[str, str], only_output: bool) -> str | None:
+    """Return the first line that a command prints; many programs print their version as an error."""
+    try:
+        answer = subprocess.run(
+            command,
+            capture_output=True,
+            timeout=_PATIENCE,
+            stdin=subprocess.DEVNULL,
+            env=variables,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    if only_output and answer.returncode != 0:
+        return None
+    text = (answer.stdout if only_output else answer.stdout + answer.stderr).decode(errors="replace")
+    return next((line.strip()[:_LONGEST] for line in text.splitlines() if line.strip()), None)

@@ -1,0 +1,269 @@
+"""Everything known of one run: what the journal says of its attempts, and what they left in their folders."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from orchestrator import events, provenance
+from orchestrator.cost import core_hours
+from orchestrator.errors import CampaignError
+from orchestrator.executors.attempt import RECORD, SCRIPT, iso
+from orchestrator.hints import closest
+from orchestrator.journal import Entry
+from orchestrator.templates import ENVIRONMENT
+from orchestrator.types import Attempt, Run
+
+_STDERR_READ = 1 << 20  # bytes; srun reports bindings before the program writes
+_BINDING = re.compile(r"^cpu-bind\S*=.*$", re.MULTILINE)
+
+
+def document(directory: Path, entries: Iterable[Entry], wanted: str) -> dict[str, Any]:
+    """Return what is known of a run, JSON-ready.
+
+    Parameters
+    ----------
+    directory, entries
+        The campaign directory, and its journal.
+    wanted
+        Id of a run (``p=64,s=20/time-1``) or attempt, or the path of its directory.
+
+    Raises
+    ------
+    CampaignError
+        If the campaign has no such run.
+    """
+    name = _id(wanted)
+    history = _History()
+    names: dict[str, None] = {}
+    for entry in entries:
+        history.take(entry, name, names)
+    if history.run is None:
+        meant = closest(name, names)
+        hint = (
+            f"did you mean {meant!r}?" if meant else f"its {len(names)} runs are called like p=64,s=20/time-1"
+        )
+        raise CampaignError(f"{directory} has no run {name!r}; {hint}")
+    return {
+        "run": history.run.id,
+        "point": history.run.point.as_dict(),
+        "proposed": history.proposed,
+        "outcome": history.outcome,
+        "attempts": [
+            _attempt(directory / "runs" / attempt.id, item) for attempt, item in history.attempts.items()
+        ],
+    }
+
+
+def _id(wanted: str) -> str:
+    """Return the id of a run from an id or path of the run or of one of its attempts."""
+    parts = [part for part in wanted.split("/") if part]
+    if parts and parts[-1].startswith("attempt-"):
+        parts.pop()
+    return "/".join(parts[-2:])
+
+
+class _History:
+    """What the journal tells of one run, gathered entry by entry."""
+
+    def __init__(self) -> None:
+        self.run: Run | None = None
+        self.proposed: dict[str, Any] = {}
+        self.outcome = ""
+        self.attempts: dict[Attempt, dict[str, Any]] = {}
+        self._controller: dict[str, Any] = {}
+
+    def take(self, entry: Entry, name: str, names: dict[str, None]) -> None:
+        """Note what concerns the run called ``name``; add those of all runs to ``names``."""
+        event, when = entry.event, iso(entry.time)
+        match event:
+            case events.ControllerStarted():
+                self._controller = {"time": when, **events.to_json(event)}
+            case events.RoundProposed(number, runs, reasons):
+                names.update(dict.fromkeys(run.id for run in runs))
+                for run, reason in zip(runs, reasons, strict=True):
+                    if run.id == name:
+                        self.run, self.proposed = run, {"time": when, "round": number, "reason": reason}
+            case events.ValidationProposed(run):
+                names[run.id] = None
+                if run.id == name:
+                    self.run, self.proposed = run, {"time": when, "round": None, "reason": "validation"}
+            case events.RunGivenUp(run, reason) | events.RunSkipped(run, reason) if run == self.run:
+                word = "given up" if isinstance(event, events.RunGivenUp) else "skipped"
+                self.outcome = f"{word}: {reason}"
+            case _:
+                attempt = getattr(event, "attempt", None)
+                if attempt is not None and attempt.run == self.run:
+                    self._take_attempt(event, attempt, when)
+
+    def _take_attempt(self, event: events.Event, attempt: Attempt, when: str) -> None:
+        item = self.attempts.setdefault(attempt, {"controller": self._controller})
+        data = {key: value for key, value in events.to_json(event).items() if key != "attempt"}
+        match event:
+            case events.AttemptIntended():
+                item.update(intended=when, **data, reserved_core_hours=core_hours(data.pop("reserved")))
+                item["controller"] = self._controller
+            case events.AttemptSubmitted():
+                item.update(submitted=when, **data)
+            case events.AttemptStarted():
+                item.update(seen_running=when, **{key: value for key, value in data.items() if value})
+            case events.AttemptWithdrawn():
+                item.update(withdrawn=when, **data)
+            case events.AttemptFinished():
+                item.update(settled=when, **data, cost_core_hours=core_hours(data.pop("cost")))
+                for key in ("started", "finished"):
+                    item[key] = None if item[key] is None else iso(item[key])
+                self.outcome = (
+                    "measured" if event.failure is None else f"failed: {event.failure}: {event.reason}"
+                )
+
+
+# --- what an attempt left behind ----------------------------------------------------------------------
+
+
+def _attempt(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
+    record = _json(folder / RECORD)
+    first = record.pop("environment", {})
+    environment = _recorded(folder / ENVIRONMENT) or first
+    controller = dict(known["controller"])
+    built = controller.pop("provenance", None) or {}
+    return {
+        **known,
+        "controller": controller,
+        "directory": str(folder),
+        "job": _job(environment, known.get("handle", "")),
+        "record": record,
+        "executable": _executable(record.get("executable") or {}, built.get("executable") or {}),
+        "python": built.get("python"),
+        "modules": [name for name in environment.get("LOADEDMODULES", "").split(":") if name],
+        "binding": {
+            "cpus": record.get("cpus"),
+            "ranks": _BINDING.findall(_text(folder / "stderr", _STDERR_READ)),
+        },
+        "script": _text(folder / SCRIPT),
+        "environment": environment,
+    }
+
+
+def _executable(used: Mapping[str, Any], hashed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known of the file that an attempt started.
+
+    The controller's hash is that of this file only if size and time agree; else the file as it is now may
+    still be the one that was used.
+    """
+    result = {**hashed, **used}
+    same = all(used.get(key) == hashed.get(key) for key in ("path", "size", "mtime_ns"))
+    if not used or same:
+        return result
+    for key in ("sha256", "version", "revision"):
+        result.pop(key, None)
+    path = Path(str(used.get("path")))
+    now = provenance.file_identity(path)
+    if now is not None and all(used.get(key) == value for key, value in now.items()):
+        result["sha256"] = provenance.file_hash(path)
+    result["changed"] = "the file was replaced after the controller started"
+    return result
+
+
+def _job(environment: Mapping[str, str], handle: str) -> str:
+    job = environment.get("SLURM_JOB_ID", "")
+    array, task = (environment.get(f"SLURM_ARRAY_{key}", "") for key in ("JOB_ID", "TASK_ID"))
+    return f"{array}_{task} ({job})" if array and job else job or handle
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):  # never begun, or pruned, or damaged: the journal says what counts
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _text(path: Path, most: int = -1) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(most).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _recorded(path: Path) -> dict[str, str]:
+    pairs = (item.partition("=") for item in _text(path).split("\0") if item)
+    return {name: value for name, _, value in pairs}
+
+
+# --- for humans ---------------------------------------------------------------------------------------
+
+
+def render(found: Mapping[str, Any]) -> RenderableType:
+    """Return the document as text."""
+    proposed = found["proposed"]
+    where = (
+        "as validation"
+        if proposed["round"] is None
+        else f"in round {proposed['round']}: {proposed['reason']}"
+    )
+    lines = [
+        f"run {found['run']}: {found['outcome'] or 'not settled'}",
+        f"proposed {proposed['time']} {where}",
+    ]
+    for attempt in found["attempts"]:
+        lines += ["", *_attempt_lines(attempt)]
+    return Group(Text("\n".join(lines)))
+
+
+def _attempt_lines(item: Mapping[str, Any]) -> list[str]:
+    record, executable, controller = item["record"], item["executable"], item["controller"]
+    ended = f"failed ({item['failure']}): {item['reason']}" if item.get("failure") else "accepted"
+    pairs = {
+        "directory": item["directory"],
+        "outcome": ended if "settled" in item else item.get("reason", "in flight"),
+        "intended": item.get("intended"),
+        "started": item.get("started") or record.get("started"),
+        "finished": item.get("finished") or record.get("finished"),
+        "exit code": record.get("exit_code"),
+        "cost": _cost(item),
+        "job": item["job"],
+        "name": item.get("name"),
+        "host": record.get("host") or item.get("host"),
+        "nodes": record.get("nodes"),
+        "cpus": item["binding"]["cpus"],
+        "binding": "; ".join(item["binding"]["ranks"]),
+        "kernel": record.get("kernel"),
+        "executable": executable.get("path"),
+        "sha256": executable.get("sha256"),
+        "version": executable.get("version"),
+        "revision": executable.get("revision"),
+        "changed": executable.get("changed"),
+        "modules": ", ".join(item["modules"]),
+        "orchestrator": record.get("version") or controller.get("version"),
+        "controller": f"{controller['host']}, pid {controller['pid']}, since {controller['time']}"
+        if controller
+        else None,
+    }
+    lines = [f"attempt {Path(item['directory']).name.removeprefix('attempt-')}"]
+    lines += [f"  {name:<12} {value}" for name, value in pairs.items() if value not in (None, "")]
+    if item["script"]:
+        lines += ["  script", *(f"    {line}" for line in item["script"].splitlines())]
+    if item["environment"]:
+        lines += [
+            "  environment",
+            *(f"    {name}={value}" for name, value in sorted(item["environment"].items())),
+        ]
+    return lines
+
+
+def _cost(item: Mapping[str, Any]) -> str:
+    if "cost_core_hours" not in item:
+        return (
+            f"{item['reserved_core_hours']:.4g} core-hours reserved" if "reserved_core_hours" in item else ""
+        )
+    most = " at most (nobody saw the end)" if item.get("estimated") else ""
+    took = f"{item['elapsed']:.6g} s on {item.get('cores', '?')} cores"
+    return f"{item['cost_core_hours']:.4g} core-hours{most}, {took}"
