@@ -28,6 +28,7 @@ TABLES = MappingProxyType(
         },
         "model": {
             "pmnf": "orchestrator.models.pmnf:modeler",
+            "swc": "orchestrator.models.swc:modeler",
         },
         "strategy": {
             "full": "orchestrator.strategies.full:strategy",

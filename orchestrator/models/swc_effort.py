@@ -1,0 +1,153 @@
+"""Counted effort: which counts belong to which measured time, and whether they can be trusted.
+
+De Morais et al., Denoising Application Performance Models with Noise-Resilient Priors, sections III-A
+and III-C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.models.swc_table import POLLING, RECEIVED, SENT, operation
+from orchestrator.types import Measurements, Point
+
+BLOCKS = "basic_blocks"
+SIZE = "communicator_size"
+CALLS = ("calls", "visits")
+EFFORT = frozenset({BLOCKS, SENT, RECEIVED, SIZE, *CALLS})
+
+SEPARATOR = "->"
+Values = Mapping[Point, tuple[float, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """Everything that was counted for one measured time.
+
+    Attributes
+    ----------
+    callpath
+        That of the time.
+    counts
+        Per call path whose effort belongs to it, its metrics.
+    below
+        Metrics of MPI operations below it that have a time of their own.
+    """
+
+    callpath: str
+    counts: Mapping[str, Mapping[str, Values]]
+    below: Mapping[str, Mapping[str, Values]]
+
+
+def has_effort(known: Measurements) -> bool:
+    """Tell whether there are counts to make priors of."""
+    return any(item.metric in (BLOCKS, SENT, RECEIVED) for item in known.items)
+
+
+def assign(known: Measurements, times: Iterable[str]) -> tuple[dict[str, Effort], tuple[str, ...]]:
+    """Give every call path with effort to the nearest caller, or itself, that has a time.
+
+    The build that counts and the build that is timed may have different call trees: what was inlined or
+    filtered in one is still there in the other, and its cost is in the time of its caller.
+
+    Parameters
+    ----------
+    known
+        All measurements.
+    times
+        Call paths with a time.
+
+    Returns
+    -------
+    The effort of every call path with a time (if it has any), and the call paths that belong to none.
+    """
+    timed = set(times)
+    counts: dict[str, dict[str, Values]] = {}
+    for item in known.items:
+        if item.metric in EFFORT:
+            counts.setdefault(item.callpath, {})[item.metric] = item.values
+    owned: dict[str, dict[str, Mapping[str, Values]]] = {}
+    below: dict[str, dict[str, Mapping[str, Values]]] = {}
+    lost = []
+    for callpath, metrics in counts.items():
+        callers = _callers(callpath)
+        owner = next((caller for caller in callers if caller in timed), None)
+        if owner is None:
+            lost.append(callpath)
+            continue
+        owned.setdefault(owner, {})[callpath] = metrics
+        if operation(callpath) is not None:
+            for caller in callers[callers.index(owner) :]:
+                if caller in timed and caller != callpath:
+                    below.setdefault(caller, {})[callpath] = metrics
+    found = {name: Effort(name, parts, below.get(name, {})) for name, parts in owned.items()}
+    return found, tuple(lost)
+
+
+def _callers(callpath: str) -> list[str]:
+    """Return the call path and all its callers, the nearest first."""
+    parts = callpath.split(SEPARATOR)
+    return [SEPARATOR.join(parts[:k]) for k in range(len(parts), 0, -1)]
+
+
+def total(parts: Sequence[Values]) -> Values:
+    """Add counts of several call paths; one that does not occur at a point counts nothing there."""
+    if len(parts) == 1:
+        return parts[0]
+    points = dict.fromkeys(point for part in parts for point in part)
+    sums = {}
+    for point in points:
+        there = [part[point] for part in parts if part.get(point)]
+        runs = min(map(len, there), default=0)
+        sums[point] = tuple(sum(values[k] for values in there) for k in range(runs))
+    return sums
+
+
+def blocks(effort: Effort) -> Values | None:
+    """Return the executed basic blocks outside MPI, None where there are none."""
+    parts = [m[BLOCKS] for name, m in effort.counts.items() if BLOCKS in m and operation(name) is None]
+    return _unless_zero(total(parts)) if parts else None
+
+
+def transfers(effort: Effort) -> list[tuple[str, Mapping[str, Values]]]:
+    """Return (operation, counts) for every MPI operation whose time is in the measured one.
+
+    Where bytes are attributed to a call path that is no MPI operation itself (inclusive profiles), they
+    are those of the operations below it; without any, they count as sent and received one by one.
+    """
+    found = [(name, metrics) for name, metrics in effort.counts.items() if operation(name) is not None]
+    own = effort.counts.get(effort.callpath, {})
+    plain = operation(effort.callpath) is None
+    if plain and any(_unless_zero(own[metric]) for metric in (SENT, RECEIVED) if metric in own):
+        known = {name for name, _ in found}
+        found += [(name, metrics) for name, metrics in effort.below.items() if name not in known]
+        if not found:
+            return [("sendrecv", {metric: own[metric] for metric in (SENT, RECEIVED) if metric in own})]
+    return [(operation(name) or "", metrics) for name, metrics in found]
+
+
+def _unless_zero(values: Values) -> Values | None:
+    return values if any(any(v) for v in values.values()) else None
+
+
+def variation(values: Values) -> float:
+    """Largest (max - min) / max between effort runs at one point; 0 where none was repeated."""
+    spread = [(max(v) - min(v)) / max(v) for v in values.values() if len(v) > 1 and max(v) > 0]
+    return max(spread, default=0.0)
+
+
+def repeated(values: Values) -> bool:
+    """Tell whether any point has more than one effort run."""
+    return any(len(v) > 1 for v in values.values())
+
+
+def polls(name: str, metrics: Mapping[str, Values], tolerance: float) -> bool:
+    """Tell whether an MPI operation is called until something arrives: its calls are not reproducible.
+
+    Without repeated effort runs its name decides.
+    """
+    calls = next((metrics[metric] for metric in CALLS if metric in metrics), None)
+    if calls is not None and repeated(calls):
+        return variation(calls) > tolerance
+    return name in POLLING

@@ -1,0 +1,192 @@
+"""Coefficients of a prior from measured times, and how well it explains them.
+
+De Morais et al., Denoising Application Performance Models with Noise-Resilient Priors, section III-C: the
+prior is a skeleton whose coefficients are found by regression on times, here non-negative and on relative
+residuals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import nnls
+from scipy.special import gammainc, gammaln
+
+from orchestrator.models.hypotheses import Floats
+from orchestrator.models.noise import GUESS_WEIGHT, LEAST_NOISE, robust_weights
+
+# A counted term takes at least this share of the time where it is largest: it was executed.
+_LEAST_SHARE = 1e-3
+# A basic block takes at least this share of the mean time per block of its function.
+_LEAST_BLOCK = 0.05
+_STEPS = 3
+# The largest lack of fit considered, and its prior probability; as in `orchestrator.models.fitting`.
+_LARGEST_MISFIT = 0.5
+_MISFIT = 0.5
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Located times of one call path.
+
+    Attributes
+    ----------
+    log_value
+        Logarithm of the location per point, shape (n,).
+    count
+        Effective repetitions per point, shape (n,).
+    sigma, freedom
+        Relative noise of one repetition, and the degrees of freedom behind it.
+    smooth
+        Covariance of a smooth lack of fit between points, shape (n, n), in units of the variance of a
+        location; zero where there is none.
+    """
+
+    log_value: Floats
+    count: Floats
+    sigma: float
+    freedom: float
+    smooth: Floats
+
+    @property
+    def variance(self) -> float:
+        """Expected relative variance of a location."""
+        return self.sigma**2 / float(self.count.mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A fitted linear hypothesis.
+
+    Attributes
+    ----------
+    coefficients, covariance
+        Of the columns, shapes (columns,) and (columns, columns).
+    residuals
+        Of the logarithms, shape (n,).
+    weights
+        Relative weights of the points, mean at most 1: small for outliers, shape (n,).
+    lack
+        Relative standard deviation of the residuals beyond the noise.
+    """
+
+    coefficients: Floats
+    covariance: Floats
+    residuals: Floats
+    weights: Floats
+    lack: float
+
+
+def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
+    """Find non-negative coefficients that minimise the relative residuals, robustly.
+
+    Every counted term keeps a small least share of the time, because it was executed: noise must not shift
+    the whole time to other terms and so change the growth of the model.
+
+    Parameters
+    ----------
+    design
+        Columns at the measured points, shape (n, columns).
+    counted
+        Basic blocks that a unit of each column stands for, 0 where unknown, shape (columns,).
+    floored
+        Which columns keep a least share of the time, shape (columns,).
+    times
+        The measured times.
+    """
+    relative = design * np.exp(-times.log_value)[:, None]
+    scale = np.maximum(relative.mean(axis=0), _TINY)
+    relative = relative / scale
+    base = times.count / times.count.mean()
+    floor = _floor(relative, base, counted * scale, floored)
+    weights, variance = base, max(times.variance, LEAST_NOISE**2)
+    shares, residuals = floor, np.zeros(len(relative))
+    for _ in range(_STEPS):
+        root = np.sqrt(weights)
+        matrix = relative * root[:, None]
+        shares = floor + nnls(matrix, root - matrix @ floor)[0]
+        residuals = -np.log(np.maximum(relative @ shares, _TINY))
+        left = max(len(residuals) - len(shares), 1)
+        spread = 1.4826 * float(np.median(np.abs(residuals))) * np.sqrt(len(residuals) / left)
+        spread = max(spread, np.sqrt(times.variance), LEAST_NOISE)
+        weights = base * robust_weights(residuals / spread)
+        rss = float(weights @ residuals**2)
+        variance = (times.freedom * times.variance + rss) / (times.freedom + left)
+    gram = (relative.T * weights) @ relative / variance + 12 * np.eye(len(shares))
+    unit = 1 / scale
+    return Fit(
+        coefficients=shares * unit,
+        covariance=np.linalg.inv(gram) * unit[:, None] * unit,
+        residuals=residuals,
+        weights=weights,
+        lack=float(np.sqrt(max(variance - times.variance, 0.0))),
+    )
+
+
+def _floor(relative: Floats, weights: Floats, counted: Floats, floored: Floats) -> Floats:
+    """Least share of every column; ``counted`` are basic blocks per unit of share."""
+    floor = np.where(floored, _LEAST_SHARE / np.maximum(relative.max(axis=0), 1.0), 0.0)
+    if np.count_nonzero(counted) > 1:
+        root = np.sqrt(weights)
+        together = np.column_stack([relative @ counted, relative[:, counted == 0]])
+        per_block = nnls(together * root[:, None], root)[0][0]
+        floor = np.maximum(floor, _LEAST_BLOCK * per_block * counted)
+    return floor
+
+
+def log_evidence(design: Floats, coefficients: Floats, times: Times, weights: Floats) -> float:
+    """Log marginal likelihood of a linear hypothesis with given best coefficients (Laplace's approximation).
+
+    The prior of the coefficients is uniform over the shares of the terms in the time; the variance is that
+    of the noise (scaled inverse chi²) or larger (log-uniform). As `orchestrator.models.fitting` does it, but
+    for any columns.
+
+    Parameters
+    ----------
+    design
+        Columns at the measured points, shape (n, columns).
+    coefficients
+        Shape (columns,); columns with coefficient 0 count as absent.
+    times
+        The measured times.
+    weights
+        Relative weights of the points, shape (n,).
+    """
+    used = coefficients != 0
+    design, coefficients = design[:, used], coefficients[used]
+    value = np.maximum(design @ coefficients, _TINY)
+    residuals = times.log_value - np.log(value)
+    precision = np.linalg.inv(np.diag(1 / np.maximum(weights, 1e-6)) + times.smooth)
+    relative = design * np.exp(-times.log_value)[:, None]
+    relative = relative / np.maximum(np.abs(relative).mean(axis=0), _TINY)
+    size, left = len(coefficients), max(len(residuals) - len(coefficients), 0)
+    rss = max(float(residuals @ precision @ residuals), _TINY)
+    expected, freedom = max(times.variance, LEAST_NOISE**2), times.freedom
+    scale = freedom * expected
+    variance = (scale + rss) / (freedom + left)
+    gram = relative.T @ precision @ relative + 12 * variance * np.eye(size)
+    half = left / 2
+    noise = (
+        gammaln(freedom / 2 + half)
+        - gammaln(freedom / 2)
+        + freedom / 2 * np.log(scale / 2)
+        - (freedom / 2 + half) * np.log((scale + rss) / 2)
+    )
+    common = gammaln(size) - half * np.log(2 * np.pi) - np.linalg.slogdet(gram)[1] / 2
+    if left == 0:
+        return float(common + noise)
+    least = LEAST_NOISE**2 if freedom <= GUESS_WEIGHT else expected
+    width = np.log(max(_LARGEST_MISFIT**2 / least, 2.0))
+    x = rss / (2 * least)
+    lower = np.log(max(float(gammainc(half, x)), _TINY)) + gammaln(half)
+    if x < 1e-3:
+        lower = half * np.log(x) - np.log(half)
+    misfit = lower - half * np.log(rss / 2) - np.log(width)
+    return float(common + np.logaddexp(noise + np.log(1 - _MISFIT), misfit + np.log(_MISFIT)))
+
+
+def smoothed(times: Times, features: Floats, strength: float) -> Times:
+    """Add a smooth lack of fit: ``features`` (n, k) with coefficients of variance ``strength``."""
+    return replace(times, smooth=strength * features @ features.T)

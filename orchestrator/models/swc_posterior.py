@@ -1,0 +1,201 @@
+"""The prior's hypothesis joins the posterior of the normal form: a wrong prior is overruled by good times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import comb
+
+import numpy as np
+
+from orchestrator.models.correction import ROUGH, Correction
+from orchestrator.models.hypotheses import PAPER, Floats
+from orchestrator.models.model import PmnfModel
+from orchestrator.models.posterior import Posterior
+from orchestrator.models.swc_fit import Fit, Times, log_evidence, smoothed
+from orchestrator.models.swc_prior import Column
+
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Measured times of one call path, and where.
+
+    ``x`` holds the coordinates of the points, shape (n, parameters), in the order of ``parameters``;
+    ``notes`` what a reader should know of the measured values.
+    """
+
+    parameters: Names
+    x: Floats
+    times: Times
+    notes: tuple[str, ...] = ()
+
+
+def member(columns: tuple[Column, ...], fitted: Fit, parameters: Names) -> Posterior:
+    """Return a posterior with the fitted prior as its only member."""
+    place = {name: k for k, name in enumerate(parameters)}
+    found: dict[tuple[tuple[str, tuple[float, float]], ...], Floats] = {(): np.zeros(len(columns))}
+    for c, column in enumerate(columns):
+        for monomial in column.monomials:
+            found.setdefault(monomial.factors, np.zeros(len(columns)))[c] += monomial.coefficient
+    mixing = np.stack(list(found.values()))
+    exponents = np.zeros((1, max(len(found) - 1, 1), len(parameters), 2))
+    for t, factors in enumerate(list(found)[1:]):
+        for name, pair in factors:
+            exponents[0, t, place[name]] = pair
+    if len(found) == 1:
+        mixing = np.concatenate([mixing, np.zeros((1, len(columns)))])
+    return Posterior(
+        np.ones(1),
+        exponents,
+        (mixing @ fitted.coefficients)[None],
+        (mixing @ fitted.covariance @ mixing.T)[None],
+        np.array([fitted.lack]),
+    )
+
+
+def joined(
+    model: PmnfModel, own: Posterior, seen: Seen, fitted: Fit, design: Floats, trust: float
+) -> tuple[PmnfModel, float]:
+    """Add the prior's hypothesis to the posterior of a model fitted to times alone.
+
+    Parameters
+    ----------
+    model
+        Fitted to times alone.
+    own, fitted, design
+        The prior: as a posterior over ``seen.parameters``, its fit, and its columns at the points.
+    seen
+        The times.
+    trust
+        Probability, before looking at times, that the prior has the right form.
+
+    Returns
+    -------
+    The model with both, the more probable hypothesis first, and the probability of the prior.
+    """
+    other = widened(model.posterior, model.parameters, seen.parameters)
+    times = seen.times
+    if other.correction is not None:
+        own, times = _corrected(own, other, seen, fitted)
+    best = other.design(seen.x)[0].T
+    residuals = times.log_value - other.log_mean(seen.x)[0]
+    weights = _agreed(fitted, residuals, times)
+    gain = log_evidence(design, fitted.coefficients, times, weights)
+    gain -= log_evidence(best, other.coefficients[0], times, weights)
+    gain -= _log_prior(other.exponents[0]) - float(np.log(other.weights[0]))
+    odds = np.log(trust) - np.log1p(-trust) + gain
+    probability = float(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
+    posterior = _mixed(own, other, probability)
+    return replace(model, parameters=seen.parameters, posterior=posterior), probability
+
+
+def _agreed(fitted: Fit, residuals: Floats, times: Times) -> Floats:
+    """Weights of the points: little only for those that are outliers to both hypotheses."""
+    base = times.count / times.count.mean()
+    spread = max(1.4826 * float(np.median(np.abs(residuals))), np.sqrt(times.variance), 1e-12)
+    robust = np.minimum((2.5 * spread / np.maximum(np.abs(residuals), 2.5 * spread)) ** 2, 1.0)
+    return np.maximum(fitted.weights, base * robust)
+
+
+def _log_prior(exponents: Floats) -> float:
+    """Log prior of one hypothesis of the normal form: its blocks, and the way they are combined."""
+    present = int(np.count_nonzero(exponents.any(axis=2)))
+    return -present * float(np.log(len(PAPER))) - float(np.log(_bell(exponents.shape[1] + 1)))
+
+
+def _bell(n: int) -> int:
+    """Number of partitions of n things: of n-1 parameters, and a group for those left out."""
+    numbers = [1]
+    for k in range(n):
+        numbers.append(sum(comb(k, j) * numbers[j] for j in range(k + 1)))
+    return numbers[n]
+
+
+def widened(posterior: Posterior, old: Names, new: Names) -> Posterior:
+    """Return a posterior over more parameters, on which it does not depend."""
+    members, terms = posterior.exponents.shape[:2]
+    exponents = np.zeros((members, terms, len(new), 2))
+    for k, name in enumerate(old):
+        exponents[:, :, new.index(name)] = posterior.exponents[:, :, k]
+    correction = posterior.correction
+    if correction is not None:
+        features = correction.features
+        order = np.array([new.index(name) for name in old], dtype=np.intp)
+        middle, half = np.zeros(len(new)), np.zeros(len(new))
+        middle[order], half[order] = features.middle, features.half
+        pairs = np.where(features.pairs < 0, -1, order[np.maximum(features.pairs, 0)])
+        correction = replace(correction, features=replace(features, middle=middle, half=half, pairs=pairs))
+    return replace(posterior, exponents=exponents, correction=correction)
+
+
+def _corrected(own: Posterior, other: Posterior, seen: Seen, fitted: Fit) -> tuple[Posterior, Times]:
+    """Give the prior the smooth correction that the times were found to need.
+
+    Its strength follows from that of the other members: their covariance is ``(I/smooth² + FᵀF/v)⁻¹``.
+    """
+    known = other.correction
+    assert known is not None
+    features = known.features(seen.x)
+    size = features.shape[1]
+    smooth = float(known.smooth[0])
+    inner = np.linalg.inv(known.covariance[0] / smooth**2) - np.eye(size)
+    strength = max(float(np.trace(inner)) / max(float(np.sum(features**2)), 1e-12), 1e-6)
+    precision = np.linalg.inv(np.eye(size) + strength * features.T @ features)
+    gain = strength * precision @ features.T
+    residuals = fitted.residuals
+    left = max(len(residuals) - len(fitted.coefficients), 1)
+    whitened = residuals @ (residuals - features @ (gain @ residuals))
+    variance = max(float(whitened) / left, smooth**2 / strength)
+    value = np.exp(own.log_mean(seen.x))
+    slope = own.design(seen.x) / value[:, None]
+    correction = Correction(
+        features=known.features,
+        coefficients=(gain @ residuals)[None],
+        coupling=np.einsum("rn,ktn->krt", gain, slope),
+        covariance=(strength * variance * precision)[None],
+        smooth=np.array([np.sqrt(strength * variance)]),
+    )
+    lack = np.array([np.sqrt(ROUGH * strength * variance)])
+    times = smoothed(replace(seen.times, freedom=min(seen.times.freedom, 4.0)), features, strength)
+    return replace(own, correction=correction, misfit=lack), times
+
+
+def _mixed(own: Posterior, other: Posterior, probability: float) -> Posterior:
+    """Join two posteriors over the same parameters, the most probable member first."""
+    terms = max(own.exponents.shape[1], other.exponents.shape[1])
+    first, second = _padded(own, terms), _padded(other, terms)
+    weights = np.concatenate([probability * own.weights, (1 - probability) * other.weights])
+    order = np.argsort(-weights, kind="stable")
+    corrections = [c for c in (own.correction, other.correction) if c is not None]
+    correction = None
+    if corrections:
+        correction = Correction(
+            corrections[0].features,
+            np.concatenate([c.coefficients for c in corrections])[order],
+            np.concatenate([_wide(c.coupling, terms + 1) for c in corrections])[order],
+            np.concatenate([c.covariance for c in corrections])[order],
+            np.concatenate([c.smooth for c in corrections])[order],
+        )
+    return Posterior(
+        weights[order],
+        np.concatenate([first.exponents, second.exponents])[order],
+        np.concatenate([first.coefficients, second.coefficients])[order],
+        np.concatenate([first.covariance, second.covariance])[order],
+        np.concatenate([first.misfit, second.misfit])[order],
+        correction,
+    )
+
+
+def _padded(posterior: Posterior, terms: int) -> Posterior:
+    more = terms - posterior.exponents.shape[1]
+    return replace(
+        posterior,
+        exponents=np.pad(posterior.exponents, ((0, 0), (0, more), (0, 0), (0, 0))),
+        coefficients=np.pad(posterior.coefficients, ((0, 0), (0, more))),
+        covariance=np.pad(posterior.covariance, ((0, 0), (0, more), (0, more))),
+    )
+
+
+def _wide(coupling: Floats, terms: int) -> Floats:
+    return np.pad(coupling, ((0, 0), (0, 0), (0, terms - coupling.shape[2])))

@@ -1,0 +1,164 @@
+"""Priors: skeletons of terms from counted effort (de Morais et al., Denoising Application Performance Models
+with Noise-Resilient Priors, section III-B).
+
+A prior is a list of columns. Each has one unknown coefficient, not negative, and is a fixed sum of products
+of powers and logarithms. A column of computation is one term of the basic-block model; one of communication
+is what follows α, β or γ in Table I, with the whole bytes model as ``B(p, x)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.models.hypotheses import Floats, block_values
+from orchestrator.models.swc_table import Row
+
+Exponent = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Monomial:
+    """``coefficient * Π name**i * log2(name)**j``; ``factors`` are (name, (i, j)), sorted by name."""
+
+    coefficient: float
+    factors: tuple[tuple[str, Exponent], ...] = ()
+
+    def times(self, other: Monomial) -> Monomial:
+        """Return the product."""
+        exponents = dict(self.factors)
+        for name, (i, j) in other.factors:
+            old = exponents.get(name, (0.0, 0.0))
+            exponents[name] = (old[0] + i, old[1] + j)
+        kept = tuple(sorted((name, pair) for name, pair in exponents.items() if any(pair)))
+        return Monomial(self.coefficient * other.coefficient, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A sum of monomials with one unknown coefficient.
+
+    ``counted`` is its coefficient in the basic-block model; 0 where effort tells nothing of its size (a
+    constant, communication).
+    """
+
+    monomials: tuple[Monomial, ...]
+    counted: float = 0.0
+
+    @property
+    def constant(self) -> bool:
+        """Whether it does not depend on any parameter."""
+        return not any(m.factors for m in self.monomials)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Ranks of a communicator: ``coefficient * name**exponent``; a constant without a name."""
+
+    name: str = ""
+    exponent: float = 1.0
+    coefficient: float = 1.0
+
+    def to(self, power: float) -> Monomial:
+        """Return the size to a power."""
+        factors = ((self.name, (self.exponent * power, 0.0)),) if self.name and power else ()
+        return Monomial(self.coefficient**power, factors)
+
+    @property
+    def log(self) -> Monomial:
+        """What the logarithm of the size is proportional to, the constant aside."""
+        return Monomial(1.0, ((self.name, (0.0, 1.0)),) if self.name else ())
+
+
+CONSTANT = Column((Monomial(1.0),))
+
+
+def monomials(terms: Iterable[Mapping[str, object]]) -> tuple[Monomial, ...]:
+    """Convert the terms of a model (`orchestrator.models.base.Model.terms`)."""
+    found = []
+    for term in terms:
+        factors: Sequence[Mapping[str, object]] = term["factors"]  # type: ignore[assignment]
+        pairs = sorted(
+            (str(f["parameter"]), (float(str(f["exponent"])), float(str(f["log_exponent"])))) for f in factors
+        )
+        found.append(Monomial(float(str(term["coefficient"])), tuple(pairs)))
+    return tuple(found)
+
+
+def computation(terms: Iterable[Mapping[str, object]]) -> tuple[Column, ...]:
+    """Return the prior of computation: the basic-block model without its coefficients (section III-B).
+
+    A model with negative coefficients stays whole: its terms mean nothing apart.
+    """
+    found = monomials(terms)
+    if any(m.coefficient < 0 for m in found):
+        return (Column(found, counted=1.0),)
+    return tuple(
+        Column((Monomial(1.0, m.factors),), m.coefficient) for m in found if m.factors and m.coefficient > 0
+    )
+
+
+def communication(
+    row: Row, calls: Sequence[Monomial], volume: Sequence[Monomial], size: Size
+) -> tuple[Column, ...]:
+    """Return the prior of one MPI operation, Table I.
+
+    Parameters
+    ----------
+    row
+        The operation's row.
+    calls
+        How often it is called: every call has its latency.
+    volume
+        The model of the counted bytes; empty where there are none.
+    size
+        Of the communicator.
+    """
+    latency = size.log if row.tree else Monomial(1.0)
+    columns = [Column(tuple(m.times(latency) for m in calls))]
+    if volume:
+        whole = tuple(m.times(size.to(row.power)) for m in volume)
+        fraction = Column(whole)
+        if size.name:
+            less = (m.times(size.to(-1)) for m in whole)
+            fraction = Column((*whole, *(Monomial(-m.coefficient, m.factors) for m in less)))
+        columns.append(fraction if row.fraction else Column(whole))
+        if row.reduces:
+            columns.append(fraction)
+    return tuple(columns)
+
+
+def distinct(columns: Iterable[Column]) -> tuple[Column, ...]:
+    """Return a constant, then every other column once; those that differ by a factor are one.
+
+    Regression could not tell their coefficients apart; of the two the counted one stays.
+    """
+    kept: dict[tuple[tuple[float, object], ...], Column] = {}
+    for column in columns:
+        if column.constant:
+            continue
+        scale = column.monomials[0].coefficient
+        key = tuple((round(m.coefficient / scale, 9), m.factors) for m in column.monomials)
+        if key not in kept or column.counted > kept[key].counted:
+            kept[key] = column
+    return (CONSTANT, *kept.values())
+
+
+def evaluate(columns: Sequence[Column], parameters: Sequence[str], x: Floats) -> Floats:
+    """Evaluate columns at coordinates (n, parameters): shape (n, columns)."""
+    place = {name: k for k, name in enumerate(parameters)}
+    result = np.zeros((len(x), len(columns)))
+    for c, column in enumerate(columns):
+        for monomial in column.monomials:
+            value = np.full(len(x), monomial.coefficient)
+            for name, pair in monomial.factors:
+                value *= block_values(x[:, place[name]], np.array([pair]))[0]
+            result[:, c] += value
+    return result
+
+
+def names(columns: Sequence[Column]) -> frozenset[str]:
+    """Return the parameters that appear."""
+    return frozenset(n for column in columns for m in column.monomials for n, _ in m.factors)

@@ -1,0 +1,180 @@
+"""From counted effort to the prior of every measured time.
+
+De Morais et al., Denoising Application Performance Models with Noise-Resilient Priors, section III-B:
+effort is modelled per call path by the modeler of the normal form, and the models' terms become priors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from orchestrator.errors import ModelError
+from orchestrator.models import swc_effort
+from orchestrator.models.asymptotics import growth
+from orchestrator.models.base import Model, Modeler
+from orchestrator.models.data import Category
+from orchestrator.models.swc_effort import CALLS, SIZE, Effort, Values
+from orchestrator.models.swc_prior import (
+    CONSTANT,
+    Column,
+    Monomial,
+    Size,
+    communication,
+    computation,
+    distinct,
+    monomials,
+)
+from orchestrator.models.swc_table import SEND, Row, rows
+from orchestrator.types import Measurement, Measurements
+
+# What the parameter that counts MPI ranks may be called.
+RANKS = ("p", "ranks", "processes", "nprocs", "np", "mpi_ranks")
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """The prior of one measured time in one category: its columns, and what a reader should know."""
+
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class _Plan:
+    """What has to be modelled for one call path: counts by the keys under which they are looked up."""
+
+    effort: Effort
+    counts: dict[str, Values] = field(default_factory=dict)
+    operations: list[tuple[str, Row]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def skeletons(
+    known: Measurements, times: Iterable[str], modeler: Modeler, tolerance: float, ranks: str | None
+) -> dict[str, Mapping[Category, Skeleton]]:
+    """Return the prior of every call path with a time, per category; call paths without effort have none.
+
+    Parameters
+    ----------
+    known
+        All measurements; metrics as Score-P names them (see `orchestrator.models.swc_effort.EFFORT`).
+    times
+        Call paths with a time.
+    modeler
+        For the effort models.
+    tolerance
+        Counts that differ by more between effort runs at one point are not reproducible.
+    ranks
+        The parameter that counts MPI ranks; None for the first of `RANKS` that there is.
+    """
+    efforts, _ = swc_effort.assign(known, times)
+    plans = [_plan(effort, tolerance) for effort in efforts.values()]
+    items = [
+        Measurement(plan.effort.callpath, key, values)
+        for plan in plans
+        for key, values in plan.counts.items()
+    ]
+    models: dict[str, dict[Category, dict[str, Model]]] = {}
+    if items:
+        try:
+            fitted = modeler(Measurements(known.parameters, tuple(items)))
+        except ModelError:
+            fitted = ()
+        for model in fitted:
+            parts = models.setdefault(model.callpath, {}).setdefault(model.category, {})
+            parts[model.metric] = model
+    name = ranks if ranks is not None else next((n for n in RANKS if n in known.parameters), "")
+    return {
+        plan.effort.callpath: {
+            category: _skeleton(plan, parts, Size(name))
+            for category, parts in models.get(plan.effort.callpath, {(): {}}).items()
+        }
+        for plan in plans
+    }
+
+
+def _plan(effort: Effort, tolerance: float) -> _Plan:
+    plan = _Plan(effort)
+    blocks = swc_effort.blocks(effort)
+    if blocks is not None and _usable(plan, "basic blocks", blocks, tolerance):
+        plan.counts[swc_effort.BLOCKS] = blocks
+    together: dict[str, list[Mapping[str, Values]]] = {}
+    for name, metrics in swc_effort.transfers(effort):
+        together.setdefault(name, []).append(metrics)
+    for name, parts in together.items():
+        _plan_operation(plan, name, parts, tolerance)
+    return plan
+
+
+def _plan_operation(plan: _Plan, name: str, parts: Sequence[Mapping[str, Values]], tolerance: float) -> None:
+    if any(swc_effort.polls(name, metrics, tolerance) for metrics in parts):
+        plan.notes.append(
+            f"MPI_{name.capitalize()} polls: its time is waiting time, which no count foretells"
+        )
+        return
+    for row in rows(name):
+        volume = _sum(parts, (row.metric,)) if row.metric else None
+        if volume is None and name.startswith("wait"):
+            continue  # of sends: nothing is received
+        if volume is not None:
+            if not _usable(plan, f"bytes of MPI_{name.capitalize()}", volume, tolerance):
+                continue
+            plan.counts[f"{name} {row.metric}"] = volume
+        for key, metrics in ((f"{name} calls", CALLS), (f"{name} size", (SIZE,))):
+            values = _sum(parts, metrics) if key.endswith("calls") else _sum(parts[:1], metrics)
+            if values is not None and swc_effort.variation(values) <= tolerance:
+                plan.counts[key] = values
+        plan.operations.append((name, row))
+    if not rows(name) and _sum(parts, (SEND.metric, "bytes_received")) is not None:
+        plan.notes.append(f"no theoretical run time for MPI_{name.capitalize()}: modelled from times alone")
+
+
+def _sum(parts: Sequence[Mapping[str, Values]], metrics: Sequence[str]) -> Values | None:
+    """Total of the first of some metrics that there is; None where it is missing or zero everywhere."""
+    metric = next((m for m in metrics if any(m in part for part in parts)), None)
+    found = [part[metric] for part in parts if metric in part] if metric else []
+    values = swc_effort.total(found) if found else {}
+    return values if any(any(v) for v in values.values()) else None
+
+
+def _usable(plan: _Plan, what: str, values: Values, tolerance: float) -> bool:
+    """Tell whether counts are reproducible; a note says why they are not used, or whether that is unknown."""
+    variation = swc_effort.variation(values)
+    if variation > tolerance:
+        plan.notes.append(
+            f"{what} differ by {100 * variation:.2g} % between effort runs at one point (polling or busy "
+            "waiting?): no prior from them"
+        )
+        return False
+    unknown = "no effort run was repeated: whether its counts are reproducible is unknown"
+    if not swc_effort.repeated(values) and unknown not in plan.notes:
+        plan.notes.append(unknown)
+    return True
+
+
+def _skeleton(plan: _Plan, models: Mapping[str, Model], size: Size) -> Skeleton:
+    columns: list[Column] = [CONSTANT]
+    if swc_effort.BLOCKS in models:
+        columns += computation(models[swc_effort.BLOCKS].terms)
+    for name, row in plan.operations:
+        calls, volume = models.get(f"{name} calls"), models.get(f"{name} {row.metric}")
+        columns += communication(
+            row,
+            monomials(calls.terms) if calls else (Monomial(1.0),),
+            monomials(volume.terms) if volume else (),
+            _size(models.get(f"{name} size"), size),
+        )
+    if not plan.operations and swc_effort.BLOCKS not in models:
+        return Skeleton((), tuple(plan.notes))
+    return Skeleton(distinct(columns), tuple(plan.notes))
+
+
+def _size(model: Model | None, default: Size) -> Size:
+    """Size of a communicator from its model, where it was counted; that of all ranks otherwise."""
+    if model is None or not default.name:
+        return default
+    exponent = growth(model.terms, default.name)[0]
+    if exponent <= 0:
+        return Size()
+    return Size(default.name, exponent)
