@@ -101,9 +101,14 @@ def replayed(directory: Path) -> State:
     JournalError
         If the directory holds no readable campaign.
     """
+    require_campaign(directory)
+    return state.replay(journal.read(directory / journal.FILE_NAME))
+
+
+def require_campaign(directory: Path) -> None:
+    """Raise `JournalError` unless a campaign was begun in a directory."""
     if not holds_campaign(directory):
         raise JournalError(f"{directory} holds no campaign: {journal.FILE_NAME} is missing or empty")
-    return state.replay(journal.read(directory / journal.FILE_NAME))
 
 
 def _create(directory: Path) -> None:

@@ -8,10 +8,10 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from orchestrator import events
 from orchestrator.campaign import Campaign
 from orchestrator.cost import core_hours
 from orchestrator.journal import Entry
+from orchestrator.report.log import describe
 from orchestrator.report.status import counts
 from orchestrator.state import State
 
@@ -65,7 +65,7 @@ class Display:
 
     def update(self, entry: Entry, state: State) -> None:
         """Show an event."""
-        text = describe(entry.event, state)
+        text = describe(entry.event)
         if text:
             self.note(text)
         if time.monotonic() - self._last < _REFRESH:
@@ -79,29 +79,3 @@ class Display:
             cost=f"{core_hours(state.spent):.4g} of {core_hours(self._budget):.4g} core-hours",
             runs=f"{found['measured']} measured, {found['in flight']} in flight, {found['waiting']} waiting",
         )
-
-
-def describe(event: events.Event, state: State) -> str:
-    """Return one line for the events that a human wants to follow, else an empty text."""
-    match event:
-        case events.RoundProposed(number, runs, reasons):
-            points = len({run.point for run in runs})
-            return f"round {number}: {len(runs)} runs at {points} points; first: {runs[0]} ({reasons[0]})"
-        case events.AttemptFinished(failure=None):
-            return ""
-        case events.AttemptFinished():
-            return f"failed: {event.attempt}: {event.failure}: {event.reason}"
-        case events.RunGivenUp(run, reason):
-            return f"given up: {run}: {reason}"
-        case events.RunSkipped(run, reason):
-            return f"skipped: {run}: {reason}"
-        case events.RoundCompleted(number, smape, width, improved):
-            fit = "no models yet" if smape is None else f"models fit to {smape:.2f} % SMAPE"
-            spread = "" if width is None else f", intervals at the evaluation point {100 * width:.0f} % wide"
-            judged = "" if improved or not event.measured else " (no improvement)"
-            return f"round {number} done: {fit}{spread}{judged}"
-        case events.StopRuleReached(rule, detail):
-            return f"stop rule: {rule} ({detail})"
-        case events.ValidationProposed(run):
-            return f"validation: {run}"
-    return ""

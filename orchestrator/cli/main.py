@@ -27,6 +27,7 @@ COMMANDS = {
     "plan": "show search space, first batch, job scripts and what they will cost; launch nothing",
     "simulate": "rehearse a campaign: the same loop on a virtual clock; launch nothing",
     "status": "show where a campaign stands",
+    "log": "tell what happened, what was spent, what was given up and why",
     "report": "write one self-contained HTML file with plots",
     "model": "fit models to existing measurements",
     "suggest": "say what to measure next for existing measurements",

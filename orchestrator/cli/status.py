@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _one_run(arguments: argparse.Namespace) -> int:
-    session.load(arguments.directory)  # or say that there is none
+    session.require_campaign(arguments.directory)
     entries = journal.read(arguments.directory / journal.FILE_NAME)
     found = dossier.document(arguments.directory, entries, arguments.run)
     if arguments.json:

@@ -1,0 +1,33 @@
+"""Tell what happened in a campaign: what was spent, what was given up and why, who was at work when.
+
+Rebuilt from the journal; it only reads, also while a controller is at work.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from orchestrator import journal, session
+from orchestrator.cli import common
+from orchestrator.report import log, log_text
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("directory", metavar="DIR", type=Path, help="the campaign directory")
+    parser.add_argument(
+        "--all", action="store_true", help="show every failure and every run that was skipped"
+    )
+    common.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    session.require_campaign(arguments.directory)
+    story = log.document(journal.read(arguments.directory / journal.FILE_NAME))
+    if arguments.json:
+        common.print_json(story)
+    else:
+        print(log_text.render(story, arguments.all))
+    return 0

@@ -1,0 +1,219 @@
+"""What happened in a campaign, what was spent, what was given up and why: told from the journal alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from orchestrator import events
+from orchestrator.cost import core_hours
+from orchestrator.executors.attempt import iso
+from orchestrator.journal import Entry
+from orchestrator.types import Attempt
+from orchestrator.units import format_cost, format_duration
+
+_SHOWN = 80  # characters of a value in a line about changed rules
+
+
+def document(entries: Iterable[Entry]) -> dict[str, Any]:
+    """Return the story of a campaign, JSON-ready; costs in core-hours, instants in UTC, ISO 8601.
+
+    Returns
+    -------
+    dict
+        ``campaign``, ``id``, ``started``, ``last`` (the last entry), ``state``; ``spent`` (see below);
+        ``hosts`` where attempts failed; ``given_up``; and ``events``, each with ``time``, ``kind``, ``text``.
+        ``spent`` has ``budget``, ``total``, ``accepted``, ``failed`` by class, ``reserved`` for attempts in
+        flight, and ``estimated``: the part of ``total`` that is an upper bound.
+    """
+    story = _Story()
+    for entry in entries:
+        story.take(entry)
+    return story.document()
+
+
+def describe(event: events.Event) -> str:
+    """Return one line for the events that a human wants to follow, else an empty text."""
+    match event:
+        case events.RoundProposed(number, runs, reasons):
+            points = len({run.point for run in runs})
+            return f"round {number}: {len(runs)} runs at {points} points; first: {runs[0]} ({reasons[0]})"
+        case events.AttemptFinished(failure=None):
+            return ""
+        case events.AttemptFinished():
+            return f"failed: {event.attempt}: {event.failure}: {event.reason}"
+        case events.RunGivenUp(run, reason):
+            return f"given up: {run}: {reason}"
+        case events.RunSkipped(run, reason):
+            return f"skipped: {run}: {reason}"
+        case events.RoundCompleted(number, smape, width, improved):
+            fit = "no models yet" if smape is None else f"models fit to {smape:.2f} % SMAPE"
+            spread = "" if width is None else f", intervals at the evaluation point {100 * width:.0f} % wide"
+            judged = "" if improved or not event.measured else " (no improvement)"
+            return f"round {number} done: {fit}{spread}{judged}"
+        case events.StopRuleReached(rule, detail):
+            return f"stop rule: {rule} ({detail})"
+        case events.ValidationProposed(run):
+            return f"validation: {run}"
+    return ""
+
+
+_KINDS: Mapping[type, str] = {
+    events.RoundProposed: "round",
+    events.RoundCompleted: "round",
+    events.AttemptFinished: "failure",
+    events.RunGivenUp: "given up",
+    events.RunSkipped: "skipped",
+    events.StopRuleReached: "stop",
+    events.ValidationProposed: "round",
+}
+
+
+class _Story:
+    """Tallies and lines, gathered entry by entry; what it keeps grows with failures, not with runs."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, str]] = []
+        self.campaign: Mapping[str, Any] = {}
+        self.id = ""
+        self.started: float | None = None
+        self.last = 0.0
+        self.state = "not started"
+        self.accepted = self.estimated = 0.0
+        self.failed: dict[str, float] = {}
+        self.attempts: Counter[str] = Counter()
+        self.in_flight: dict[Attempt, float] = {}
+        self.hosts: dict[str, Counter[str]] = {}
+        self.given_up: list[dict[str, Any]] = []
+        self.at_work: str | None = None
+        self.executable = ""
+        self.round_began = 0.0
+        self.in_round: Counter[str] = Counter()
+        self.round_cost = 0.0
+
+    def take(self, entry: Entry) -> None:
+        """Count an entry, and add a line if it deserves one."""
+        event = entry.event
+        self.started = entry.time if self.started is None else self.started
+        match event:
+            case events.CampaignStarted() | events.CampaignChanged():
+                self._rules(event, entry.time)
+            case events.ControllerStarted() | events.ControllerStopped():
+                self._controller(event, entry.time)
+            case events.AttemptIntended(attempt):
+                self.in_flight[attempt] = event.reserved
+            case events.AttemptWithdrawn(attempt):
+                self.in_flight.pop(attempt, None)
+            case events.AttemptFinished():
+                self._finished(event)
+            case events.RoundProposed():
+                self.round_began, self.round_cost, self.in_round = entry.time, 0.0, Counter()
+                self.state = "running"
+            case events.StopRuleReached():
+                self.state = "stopping"
+            case events.CampaignStopped(rule, detail):
+                self.state, self.at_work = f"stopped: {rule} ({detail})", None
+                self._add(entry.time, "stop", f"campaign stopped: {rule} ({detail})")
+            case events.RunGivenUp(run, reason):
+                self.given_up.append({"time": iso(entry.time), "run": run.id, "reason": reason})
+        text = describe(event)
+        if text and isinstance(event, events.RoundCompleted):
+            text += self._round(entry.time)
+        if text:
+            self._add(entry.time, _KINDS[type(event)], text)
+        self.last = entry.time
+
+    def _add(self, time: float, kind: str, text: str) -> None:
+        self.lines.append({"time": iso(time), "kind": kind, "text": text})
+
+    def _rules(self, event: events.CampaignStarted | events.CampaignChanged, time: float) -> None:
+        old, self.campaign = self.campaign, event.campaign
+        if isinstance(event, events.CampaignStarted):
+            self.id = event.id
+            cost = format_cost(self.budget)
+            self._add(time, "campaign", f"campaign {event.campaign['name']} begins with {cost}")
+        else:
+            self.state = "running"
+            changes = "; ".join(_changes(old, event.campaign)) or "nothing that matters"
+            self._add(time, "campaign", f"rules changed: {changes}")
+
+    def _controller(self, event: events.ControllerStarted | events.ControllerStopped, time: float) -> None:
+        if isinstance(event, events.ControllerStopped):
+            self.at_work = None
+            waits = f", {len(self.in_flight)} attempts left in flight" if self.in_flight else ""
+            self._add(time, "controller", f"controller stopped: {event.reason}{waits}")
+            return
+        if self.at_work is not None:
+            gap = format_duration(round(time - self.last))
+            lost = f"{self.at_work} was killed or its machine failed; nobody was at work for {gap}"
+            self._add(time, "controller", f"controller {lost} at most")
+        self.at_work = f"on {event.host}, pid {event.pid}"
+        self._add(time, "controller", f"controller starts {self.at_work} (version {event.version})")
+        digest = (event.provenance.get("executable") or {}).get("sha256", "")
+        if self.executable and digest and digest != self.executable:
+            text = "the executable is another one than before: measurements of both are mixed"
+            self._add(time, "controller", text)
+        self.executable = digest or self.executable
+
+    def _finished(self, event: events.AttemptFinished) -> None:
+        self.in_flight.pop(event.attempt, None)
+        outcome = "accepted" if event.failure is None else str(event.failure)
+        self.attempts[outcome] += 1
+        self.in_round["measured" if event.failure is None else "failed"] += 1
+        self.round_cost += event.cost
+        if event.failure is None:
+            self.accepted += event.cost
+        else:
+            self.failed[outcome] = self.failed.get(outcome, 0.0) + event.cost
+        if event.estimated:
+            self.estimated += event.cost
+        if event.host:
+            self.hosts.setdefault(event.host, Counter())[outcome] += 1
+
+    def _round(self, now: float) -> str:
+        failed = f", {self.in_round['failed']} attempts failed" if self.in_round["failed"] else ""
+        took = format_duration(max(1.0, round(now - self.round_began)))
+        return f"; {self.in_round['measured']} runs measured{failed}, {format_cost(self.round_cost)}, {took}"
+
+    @property
+    def budget(self) -> float:
+        """Core-seconds of the campaign."""
+        return float(self.campaign["stop"]["budget"].split()[0])
+
+    def document(self) -> dict[str, Any]:
+        """Return the result."""
+        total = self.accepted + sum(self.failed.values())
+        return {
+            "campaign": self.campaign["name"],
+            "id": self.id,
+            "started": iso(self.started or 0.0),
+            "last": iso(self.last),
+            "state": self.state,
+            "controller": self.at_work,
+            "spent": {
+                "budget": core_hours(self.budget),
+                "total": core_hours(total),
+                "accepted": core_hours(self.accepted),
+                "failed": {name: core_hours(cost) for name, cost in sorted(self.failed.items())},
+                "reserved": core_hours(sum(self.in_flight.values())),
+                "estimated": core_hours(self.estimated),
+            },
+            "attempts": {**self.attempts, "in flight": len(self.in_flight)},
+            "hosts": {
+                host: {"attempts": found.total(), "failed": found.total() - found["accepted"]}
+                for host, found in sorted(self.hosts.items())
+                if found.total() > found["accepted"]
+            },
+            "given_up": self.given_up,
+            "events": self.lines,
+        }
+
+
+def _changes(old: Any, new: Any, prefix: str = "") -> list[str]:
+    """Return ``key: before -> after`` for every value that differs."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
+        found = [_changes(old.get(key), new.get(key), f"{prefix}.{key}" if prefix else key) for key in keys]
+        return [text for texts in found for text in texts]
+    return [f"{prefix}: {str(old)[:_SHOWN]} -> {str(new)[:_SHOWN]}"]

@@ -1,0 +1,88 @@
+"""The story of a campaign (see `orchestrator.report.log`) as text for the next morning."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+_KEPT = 3  # lines of one kind of trouble in a row; the rest is only counted
+_MANY = {"failure": "failed attempts", "given up": "runs given up", "skipped": "runs skipped"}
+
+
+def render(story: Mapping[str, Any], everything: bool = False) -> str:
+    """Return the text, with times of this machine's time zone.
+
+    Parameters
+    ----------
+    story
+        From `log.document`.
+    everything
+        Whether to show every failure and skipped run, instead of a few of each and their number.
+    """
+    zone = datetime.fromisoformat(story["last"]).astimezone().tzname()
+    at_work = (
+        f"; controller {story['controller']} at work, unless it was killed" if story["controller"] else ""
+    )
+    lines = [
+        f"campaign {story['campaign']} ({story['id']}): {story['state']}{at_work}",
+        f"from {_time(story['started'])} to {_time(story['last'])} ({zone})",
+        "",
+        *_spent(story),
+        *_given_up(story["given_up"], everything),
+        "",
+        "what happened",
+        *_events(story["events"], everything),
+    ]
+    return "\n".join(lines)
+
+
+def _time(text: str) -> str:
+    return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _spent(story: Mapping[str, Any]) -> Iterator[str]:
+    spent, attempts = story["spent"], story["attempts"]
+    rows = [("accepted", spent["accepted"], attempts.get("accepted", 0))]
+    rows += [(f"failed: {name}", cost, attempts[name]) for name, cost in spent["failed"].items()]
+    yield f"spent: {spent['total']:.4g} of {spent['budget']:.4g} core-hours"
+    for name, cost, number in rows:
+        yield f"  {name:<24} {cost:10.4g}  {_attempts(number)}"
+    if attempts["in flight"]:
+        yield f"  {'reserved, in flight':<24} {spent['reserved']:10.4g}  {_attempts(attempts['in flight'])}"
+    if spent["estimated"]:
+        yield f"  at most {spent['estimated']:.4g} of it is an upper bound: nobody saw the end of an attempt"
+    for host, found in story["hosts"].items():
+        yield f"  on {host} {found['failed']} of {_attempts(found['attempts'])} failed"
+
+
+def _attempts(number: int) -> str:
+    return f"{number} attempt{'' if number == 1 else 's'}"
+
+
+def _given_up(items: Sequence[Mapping[str, Any]], everything: bool) -> Iterator[str]:
+    if not items:
+        return
+    yield ""
+    yield f"given up: {len(items)} run{'' if len(items) == 1 else 's'}"
+    shown = items if everything else items[: 4 * _KEPT]
+    yield from (f"  {item['run']}: {item['reason']}" for item in shown)
+    if len(items) > len(shown):
+        yield f"  ... and {len(items) - len(shown)} more; all of them: --all"
+
+
+def _events(items: Sequence[Mapping[str, str]], everything: bool) -> Iterator[str]:
+    for trouble, group in groupby(items, key=lambda item: item["kind"] in _MANY):
+        seen: Counter[str] = Counter()
+        last = ""
+        for item in group:
+            seen[item["kind"]] += 1
+            last = item["time"]
+            if everything or not trouble or seen[item["kind"]] <= _KEPT:
+                yield f"  {_time(item['time'])}  {item['text']}"
+        more = {kind: number - _KEPT for kind, number in seen.items() if number > _KEPT}
+        if trouble and more and not everything:
+            counted = ", ".join(f"{number} more {_MANY[kind]}" for kind, number in more.items())
+            yield f"  {'':<19}  ... until {_time(last)[11:]}: {counted}; all of them: --all"

@@ -1,0 +1,150 @@
+"""The story of a campaign, told from its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from orchestrator import events
+from orchestrator.journal import Entry
+from orchestrator.report import log, log_text
+from orchestrator.types import Attempt, FailureClass, Point, Run
+
+RUNS = tuple(Run(Point.of(p=p), "time", 1) for p in range(1, 9))
+CAMPAIGN = {"name": "demo", "stop": {"budget": "36000.0 core-seconds", "patience": 3}}
+BEGUN = (events.CampaignStarted("ab12", CAMPAIGN, "1.0"), events.ControllerStarted("login1", 7, "1.0"))
+ROUND = events.RoundProposed(1, RUNS, ("starting set",) * len(RUNS))
+
+
+def story(*what: events.Event | float) -> dict[str, Any]:
+    """Return the document of events; a number is the seconds that pass before the next."""
+    now, entries = 1_700_000_000.0, []
+    for item in what:
+        if isinstance(item, float):
+            now += item
+        else:
+            entries.append(Entry(len(entries) + 1, now, item))
+    return log.document(entries)
+
+
+def begun(run: Run, number: int = 1, reserved: float = 600.0) -> events.AttemptIntended:
+    return events.AttemptIntended(Attempt(run, number), f"name-{run.id}-{number}", 2, 300.0, reserved)
+
+
+def ended(run: Run, number: int = 1, cost: float = 360.0, **how: Any) -> events.AttemptFinished:
+    return events.AttemptFinished(Attempt(run, number), cost / 2, cost, **how)
+
+
+def failed(run: Run, number: int = 1, cost: float = 720.0, **how: Any) -> events.AttemptFinished:
+    return ended(run, number, cost, **{"failure": FailureClass.TIMEOUT, "reason": "too long", **how})
+
+
+def texts(found: dict[str, Any]) -> list[str]:
+    return [item["text"] for item in found["events"]]
+
+
+def test_what_was_spent_is_told_by_outcome() -> None:
+    a, b, c, d = RUNS[:4]
+    lost = {"failure": FailureClass.INFRASTRUCTURE, "reason": "gone", "estimated": True}
+    found = story(
+        *BEGUN,
+        ROUND,
+        *(begun(run) for run in (a, b, c, d)),
+        ended(a, host="n1"),
+        failed(b, host="n1"),
+        failed(c, host="n2", **lost),
+    )
+    assert found["spent"] == {
+        "budget": 10.0,
+        "total": 0.5,
+        "accepted": 0.1,
+        "failed": {"infrastructure": 0.2, "timeout": 0.2},
+        "reserved": pytest.approx(600 / 3600),
+        "estimated": 0.2,
+    }
+    assert found["attempts"] == {"accepted": 1, "timeout": 1, "infrastructure": 1, "in flight": 1}
+    assert found["hosts"] == {"n1": {"attempts": 2, "failed": 1}, "n2": {"attempts": 1, "failed": 1}}
+    text = log_text.render(found)
+    assert "spent: 0.5 of 10 core-hours" in text
+    assert "on n1 1 of 2 attempts failed" in text
+    assert "0.2 of it is an upper bound" in text
+
+
+def test_what_was_withdrawn_reserves_nothing() -> None:
+    found = story(*BEGUN, ROUND, begun(RUNS[0]), events.AttemptWithdrawn(Attempt(RUNS[0]), "never began"))
+    assert found["spent"]["reserved"] == 0
+    assert found["attempts"] == {"in flight": 0}
+
+
+def test_a_round_is_summed_up_with_its_duration() -> None:
+    a, b = RUNS[:2]
+    done = events.RoundCompleted(1, 3.0, 0.5, True)
+    found = story(*BEGUN, ROUND, begun(a), begun(b), 5400.0, ended(a), failed(b), done)
+    assert texts(found)[-1] == (
+        "round 1 done: models fit to 3.00 % SMAPE, intervals at the evaluation point 50 % wide; "
+        "1 runs measured, 1 attempts failed, 0.3 core-hours, 1 h 30 min"
+    )
+
+
+def test_a_controller_that_vanished_is_missed() -> None:
+    again = events.ControllerStarted("login2", 8, "1.1")
+    found = story(*BEGUN, ROUND, 7200.0, again, events.ControllerStopped("interrupted"), 60.0, again)
+    assert texts(found)[-4:] == [
+        "controller on login1, pid 7 was killed or its machine failed; nobody was at work for 2 h at most",
+        "controller starts on login2, pid 8 (version 1.1)",
+        "controller stopped: interrupted",
+        "controller starts on login2, pid 8 (version 1.1)",
+    ]
+    assert found["controller"] == "on login2, pid 8"
+    assert "at work, unless it was killed" in log_text.render(found)
+
+
+def test_another_executable_is_a_warning() -> None:
+    first, same, other = (
+        events.ControllerStarted("h", 1, "1.0", {"executable": {"sha256": digest}})
+        for digest in ("aa", "aa", "bb")
+    )
+    rested = events.ControllerStopped("interrupted")
+    assert not any("executable" in text for text in texts(story(BEGUN[0], first, rested, same)))
+    found = texts(story(BEGUN[0], first, rested, other))
+    assert found[-1] == "the executable is another one than before: measurements of both are mixed"
+
+
+def test_changed_rules_are_named() -> None:
+    richer = {**CAMPAIGN, "stop": {"budget": "72000.0 core-seconds", "patience": 3}, "notify": None}
+    stopped = events.CampaignStopped("budget", "nothing left")
+    found = story(*BEGUN, stopped, events.CampaignChanged(richer))
+    assert texts(found)[-1] == "rules changed: stop.budget: 36000.0 core-seconds -> 72000.0 core-seconds"
+    assert found["state"] == "running"
+    assert found["spent"]["budget"] == 20.0
+
+
+def test_the_end_is_told_with_its_rule() -> None:
+    found = story(
+        *BEGUN, events.StopRuleReached("patience", "3 rounds"), events.CampaignStopped("patience", "3 rounds")
+    )
+    assert found["state"] == "stopped: patience (3 rounds)"
+    assert found["controller"] is None
+
+
+def _trouble(number: int) -> Sequence[events.Event]:
+    return [
+        event for run in RUNS[:number] for event in (begun(run), failed(run), events.RunGivenUp(run, "dead"))
+    ]
+
+
+def test_much_of_the_same_is_counted_not_listed() -> None:
+    found = story(*BEGUN, ROUND, *_trouble(8))
+    text = log_text.render(found)
+    assert "given up: 8 runs" in text
+    assert text.count("failed: P(") == 3
+    assert "5 more failed attempts, 5 more runs given up; all of them: --all" in text
+    everything = log_text.render(found, everything=True)
+    assert everything.count("failed: P(") == 8 and "--all" not in everything
+
+
+def test_a_little_trouble_is_listed_in_full() -> None:
+    text = log_text.render(story(*BEGUN, ROUND, *_trouble(3)))
+    assert text.count("failed: P(") == 3 and "--all" not in text
