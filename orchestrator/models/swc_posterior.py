@@ -95,7 +95,8 @@ def _agreed(fitted: Fit, residuals: Floats, times: Times) -> Floats:
     base = times.count / times.count.mean()
     spread = max(1.4826 * float(np.median(np.abs(residuals))), np.sqrt(times.variance), 1e-12)
     robust = np.minimum((2.5 * spread / np.maximum(np.abs(residuals), 2.5 * spread)) ** 2, 1.0)
-    return np.maximum(fitted.weights, base * robust)
+    result: Floats = np.maximum(fitted.weights, base * robust)
+    return result
 
 
 def _log_prior(exponents: Floats) -> float:
@@ -141,7 +142,7 @@ def _corrected(own: Posterior, other: Posterior, seen: Seen, fitted: Fit) -> tup
     smooth = float(known.smooth[0])
     inner = np.linalg.inv(known.covariance[0] / smooth**2) - np.eye(size)
     strength = max(float(np.trace(inner)) / max(float(np.sum(features**2)), 1e-12), 1e-6)
-    precision = np.linalg.inv(np.eye(size) + strength * features.T @ features)
+    precision = np.asarray(np.linalg.inv(np.eye(size) + strength * features.T @ features), np.float64)
     gain = strength * precision @ features.T
     residuals = fitted.residuals
     left = max(len(residuals) - len(fitted.coefficients), 1)

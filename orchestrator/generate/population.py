@@ -1,0 +1,177 @@
+"""Draw functions at random, in parts or as a whole, such that they can be run within the given range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.errors import CampaignError
+from orchestrator.generate.complexity import (
+    ARRANGEMENTS,
+    OPERATIONS,
+    RANKS,
+    Communication,
+    Computation,
+    Element,
+    Function,
+    Product,
+)
+from orchestrator.models.hypotheses import LOGARITHMIC, POLYNOMIAL
+
+_TRIES = 1000
+# How often a function, drawn at random, calls its MPI function a number of times that grows.
+_REPEATED_CALLS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Smallest and largest value of every parameter, MPI ranks ``p`` among them."""
+
+    smallest: Mapping[str, float]
+    largest: Mapping[str, float]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names, in order."""
+        return tuple(self.smallest)
+
+    def growth(self, product: Product) -> float:
+        """How much larger a product is at the largest values than at the smallest."""
+        total = 1.0
+        for name, (i, j) in product.items():
+            low, high = self.smallest[name], self.largest[name]
+            total *= (high / low) ** i * (np.log2(high) / np.log2(low)) ** j
+        return float(total)
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a user asks for; whatever is None or empty is drawn.
+
+    Attributes
+    ----------
+    arrangement, loops
+        Of the computation.
+    operation, message, calls
+        Of the communication; ``message`` may be () for messages of constant size.
+    exponents, logs
+        I and J of eq. 2.
+    most_work, most_bytes
+        Largest growth of loops and messages over the range: what grows more is not drawn.
+    """
+
+    arrangement: str | None = None
+    loops: tuple[Element, ...] = ()
+    operation: str | None = None
+    message: tuple[Element, ...] | None = None
+    calls: Element | None = None
+    exponents: tuple[float, ...] = POLYNOMIAL
+    logs: tuple[float, ...] = LOGARITHMIC
+    most_work: float = 1000.0
+    most_bytes: float = 100.0
+
+
+DEFAULT = Wishes()
+
+
+def elements(parameter: str, wishes: Wishes) -> tuple[Element, ...]:
+    """Return the elements of F in one parameter (eq. 3), without the constant."""
+    powers = tuple(Element(parameter, exponent=i) for i in wishes.exponents if i)
+    return (*powers, *(Element(parameter, log_exponent=j) for j in wishes.logs if j))
+
+
+def draw(index: int, range_: Range, wishes: Wishes, rng: np.random.Generator) -> Function:
+    """Draw one function.
+
+    Raises
+    ------
+    CampaignError
+        When nothing that may be drawn is small enough, or what was asked for does not fit the range.
+    """
+    return Function(f"f{index:03d}", _computation(range_, wishes, rng), _communication(range_, wishes, rng))
+
+
+def _computation(range_: Range, wishes: Wishes, rng: np.random.Generator) -> Computation:
+    for _ in range(_TRIES):
+        arrangement = wishes.arrangement or str(rng.choice(ARRANGEMENTS))
+        found = Computation(arrangement, wishes.loops or _loops(arrangement, range_, wishes, rng))
+        if wishes.loops or all(range_.growth(term) <= wishes.most_work for term in found.terms):
+            return found
+    raise CampaignError(
+        f"no loops found whose work grows at most {wishes.most_work:g}-fold from {_text(range_.smallest)} to "
+        f"{_text(range_.largest)}: allow more with --most-work, or give smaller exponents"
+    )
+
+
+def _loops(arrangement: str, range_: Range, wishes: Wishes, rng: np.random.Generator) -> tuple[Element, ...]:
+    """Draw one or two loops; two nested ones over one parameter are a power and a logarithm."""
+    names = range_.parameters
+    first = _pick(elements(str(rng.choice(names)), wishes), rng)
+    if rng.random() < 0.5:
+        return (first,)
+    second = _pick(elements(str(rng.choice(names)), wishes), rng)
+    if second.parameter != first.parameter:
+        return (first, second)
+    if arrangement == "nested" and bool(first.exponent) != bool(second.exponent):
+        return (first, second) if first.exponent else (second, first)
+    return (first,)
+
+
+def _pick(choices: Sequence[Element], rng: np.random.Generator) -> Element:
+    return choices[int(rng.integers(len(choices)))]
+
+
+def _communication(range_: Range, wishes: Wishes, rng: np.random.Generator) -> Communication:
+    for _ in range(_TRIES):
+        operation = wishes.operation or str(rng.choice(OPERATIONS))
+        message = _message(range_, wishes, rng) if wishes.message is None else wishes.message
+        calls = wishes.calls
+        if calls is None and wishes.message is None and rng.random() < _REPEATED_CALLS:
+            calls = _pick(elements(str(rng.choice(range_.parameters)), wishes), rng)
+        if calls is not None and wishes.calls is None and calls.parameter in {e.parameter for e in message}:
+            continue  # sums of exponents are not in the sets
+        if operation == "barrier":
+            message = ()
+        found = Communication(operation, message, calls)
+        asked = wishes.message is not None and wishes.calls is not None
+        if asked or range_.growth(found.volume) <= wishes.most_bytes:
+            return found
+    raise CampaignError(
+        f"no messages found that grow at most {wishes.most_bytes:g}-fold from {_text(range_.smallest)} to "
+        f"{_text(range_.largest)}: allow more with --most-bytes, or give smaller exponents"
+    )
+
+
+def _message(range_: Range, wishes: Wishes, rng: np.random.Generator) -> tuple[Element, ...]:
+    """Draw an element of F for none, some or all of the parameters."""
+    chosen = [name for name in range_.parameters if rng.random() < 0.6]
+    return tuple(_pick(elements(name, wishes), rng) for name in chosen)
+
+
+def check(range_: Range) -> None:
+    """Refuse a range in which loops or logarithms make no sense.
+
+    Raises
+    ------
+    CampaignError
+        Naming the parameter.
+    """
+    if RANKS not in range_.smallest:
+        raise CampaignError(f"the range lacks {RANKS}, the number of MPI ranks: --smallest {RANKS}=2,n=1000")
+    if set(range_.smallest) != set(range_.largest):
+        raise CampaignError("--smallest and --largest must name the same parameters")
+    for name, low in range_.smallest.items():
+        if not low >= 2:
+            raise CampaignError(
+                f"--smallest {name}={low:g}: at least 2, for log2(1) is 0 and would be no work"
+            )
+        if range_.largest[name] < low:
+            raise CampaignError(
+                f"{name}: the largest value {range_.largest[name]:g} is below the smallest, {low:g}"
+            )
+
+
+def _text(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name}={value:g}" for name, value in values.items())
