@@ -31,6 +31,7 @@ COMMANDS = {
     "report": "write one self-contained HTML file with plots",
     "model": "fit models to existing measurements",
     "suggest": "say what to measure next for existing measurements",
+    "generate": "write MPI programs of known complexity (benchmark generator)",
     "evaluate": "compare strategies and models on synthetic or replayed data",
     "export": "write a campaign's measurements for other tools",
     "doctor": "check Slurm, launchers, applications and profilers; say what is missing",
