@@ -13,7 +13,16 @@ from pydantic import ValidationError
 
 from orchestrator import campaign_checks, campaign_resolve, campaign_schema, expressions, generic, registry
 from orchestrator.campaign_errors import validate
-from orchestrator.campaign_schema import Document, Executor, Measure, ModelChoice, Program, Stop, Strategy
+from orchestrator.campaign_schema import (
+    Document,
+    Executor,
+    Measure,
+    ModelChoice,
+    Notify,
+    Program,
+    Stop,
+    Strategy,
+)
 from orchestrator.campaign_yaml import Problem, Tree, expand, override, parse
 from orchestrator.campaign_yaml import dump as dump_yaml
 from orchestrator.cost import Machine
@@ -46,6 +55,8 @@ class Campaign:
         Sections of the file. ``stop.budget`` is in core-seconds; durations are in seconds.
     retries
         Further attempts at a run by class of failure.
+    notify
+        Whom to tell of stops and failures, or None.
     seed, validate
         Seed of everything random; whether to measure the evaluation point at the end.
     version_arguments
@@ -68,6 +79,7 @@ class Campaign:
     stop: Stop
     executor: Executor
     retries: Mapping[FailureClass, int]
+    notify: Notify | None
     seed: int
     validate: bool
     version_arguments: tuple[str, ...]
@@ -195,7 +207,8 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
         tree.problems = [problem for problem in tree.problems if problem.path != ("executable",)]
     elif "executable" not in broken | tree.blocked():
         executable = _found(campaign_resolve.executable, executable, base, ("executable",), tree)
-    resolved = document.model_copy(update={"executable": executable, "executor": executor})
+    notify = _notify(document.notify, base, tree) if document.notify and base else document.notify
+    resolved = document.model_copy(update={"executable": executable, "executor": executor, "notify": notify})
     return Campaign(
         name=document.name,
         application=document.application,
@@ -211,6 +224,7 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
         stop=document.stop,
         executor=executor,
         retries=document.retries.by_class(),
+        notify=notify,
         seed=document.seed,
         validate=document.validate_,
         version_arguments=document.version_arguments,
@@ -239,6 +253,11 @@ def _executor(executor: Executor, base: Path, tree: Tree) -> Executor:
             campaign_resolve.file, executor.template, base, ("executor", "template"), tree
         )
     return executor.model_copy(update=update)
+
+
+def _notify(notify: Notify, base: Path, tree: Tree) -> Notify:
+    program = _found(campaign_resolve.executable, notify.command[0], base, ("notify", "command"), tree)
+    return notify.model_copy(update={"command": (program, *notify.command[1:])})
 
 
 def _found(find: Callable[[str, Path], str], text: str, base: Path, key: tuple[str, ...], tree: Tree) -> str:

@@ -287,6 +287,28 @@ class Executor(Section):
     dataset: str | None = None
 
 
+def _command(command: tuple[str, ...]) -> tuple[str, ...]:
+    if not command or not command[0]:
+        raise ValueError("is empty; give a program and its arguments, such as [./tell-me, --loudly]")
+    if any("\0" in word for word in command):
+        raise ValueError("has a NUL character, which no argument can carry")
+    return command
+
+
+class Notify(Section):
+    """Whom to tell: a command, called without a shell. ``left`` is in percent, ``timeout`` in seconds."""
+
+    command: Annotated[tuple[ScalarText, ...], AfterValidator(_command)]
+    on: Annotated[tuple[Literal["stop", "failures", "budget"], ...], AfterValidator(_unique)] = (
+        "stop",
+        "failures",
+        "budget",
+    )
+    streak: Positive = 3
+    left: Annotated[float, Field(gt=0, lt=100)] = 10.0
+    timeout: Annotated[Duration, Field(gt=0, le=600)] = 60.0
+
+
 class Retries(Section):
     """Further attempts at a run, by the class of its failure."""
 
@@ -331,6 +353,7 @@ class Document(Section):
     stop: Stop
     executor: Annotated[Executor, _BY_NAME] = Field(default_factory=Executor)
     retries: Retries = Retries()
+    notify: Notify | None = None
     seed: Natural = 0
     validate_: bool = Field(False, alias="validate")
 

@@ -13,14 +13,17 @@ from orchestrator import __version__, assembly, campaign, events, journal, loop,
 from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
 from orchestrator.errors import CampaignError, ExecutorError, JournalError
-from orchestrator.journal import Boundary, Journal
+from orchestrator.journal import Boundary, Entry, Journal
+from orchestrator.notify import Notifier
 from orchestrator.planning import FirstRound
 from orchestrator.state import State
 
 CAMPAIGN_FILE = "campaign.yaml"
 
 # Sections that may change between a stop and a resume: how far to go and where, not what is measured.
-_CHANGEABLE = frozenset({"stop", "executor", "retries", "strategy", "model", "validate", "version_arguments"})
+_CHANGEABLE = frozenset(
+    {"stop", "executor", "retries", "strategy", "model", "validate", "version_arguments", "notify"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,8 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         if (why := starter.ready()) is not None:
             raise ExecutorError(f"{why}. Nothing was begun; see: orchestrator doctor")
     _create(directory)
-    with Journal(directory, hooks.boundary) as opened:
-        known = state.replay(opened.entries())
+    with Journal(directory, hooks.boundary) as opened, Notifier(chosen, directory) as notifier:
+        known = state.replay(notifier.seen(opened.entries()))
         executor = assembly.executor(chosen, directory, known.time)
         if known.id:
             first = _changed(built, known)
@@ -73,7 +76,13 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         parts = replace(
             parts, cancel_on_interrupt=hooks.cancel_on_interrupt, provenance=provenance.gather(chosen)
         )
-        return loop.run(parts, opened, known, hooks.listen, hooks.interrupted)
+        notifier.begin(known)
+
+        def listen(entry: Entry, now: State) -> None:
+            hooks.listen(entry, now)
+            notifier.listen(entry, now)
+
+        return loop.run(parts, opened, known, listen, hooks.interrupted)
 
 
 def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -> Campaign:

@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "models": {"errors"},
     "strategies": {"errors", "models", "cost"},
     "readers": {"errors"},
-    "executors": {"errors"},
+    "executors": {"__version__", "errors"},
     "loop.py": {
         "__version__",
         "cost",
