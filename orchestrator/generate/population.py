@@ -21,7 +21,8 @@ from orchestrator.generate.complexity import (
 from orchestrator.models.hypotheses import LOGARITHMIC, POLYNOMIAL
 
 _TRIES = 1000
-# How often a function, drawn at random, calls its MPI function a number of times that grows.
+# How often a function, drawn at random, calls its MPI function a number of times that grows, with messages
+# of constant size.
 _REPEATED_CALLS = 0.2
 
 
@@ -58,8 +59,8 @@ class Wishes:
         Of the communication; ``message`` may be () for messages of constant size.
     exponents, logs
         I and J of eq. 2.
-    most_work, most_bytes
-        Largest growth of loops and messages over the range: what grows more is not drawn.
+    most_work, most_bytes, most_calls
+        Largest growth of loops, bytes and calls over the range: what grows more is not drawn.
     """
 
     arrangement: str | None = None
@@ -71,6 +72,7 @@ class Wishes:
     logs: tuple[float, ...] = LOGARITHMIC
     most_work: float = 1000.0
     most_bytes: float = 100.0
+    most_calls: float = 10.0
 
 
 DEFAULT = Wishes()
@@ -130,13 +132,13 @@ def _communication(range_: Range, wishes: Wishes, rng: np.random.Generator) -> C
         calls = wishes.calls
         if calls is None and wishes.message is None and rng.random() < _REPEATED_CALLS:
             calls = _pick(elements(str(rng.choice(range_.parameters)), wishes), rng)
-        if calls is not None and wishes.calls is None and calls.parameter in {e.parameter for e in message}:
-            continue  # sums of exponents are not in the sets
+            message = ()
         if operation == "barrier":
             message = ()
         found = Communication(operation, message, calls)
         asked = wishes.message is not None and wishes.calls is not None
-        if asked or range_.growth(found.volume) <= wishes.most_bytes:
+        frequent = calls is not None and range_.growth(calls.product) > wishes.most_calls
+        if asked or (not frequent and range_.growth(found.volume) <= wishes.most_bytes):
             return found
     raise CampaignError(
         f"no messages found that grow at most {wishes.most_bytes:g}-fold from {_text(range_.smallest)} to "

@@ -6,16 +6,10 @@ from collections.abc import Sequence
 from importlib import resources
 
 from orchestrator.generate.complexity import RANKS, Computation, Element, Function, text
+from orchestrator.generate.counts import INNER, OUTER, REPEATED, SINGLE, message
 from orchestrator.generate.population import Range
 
 HEADER = "benchmark.hpp"
-# Iterations at the smallest values: of the only, or of an outer loop; and of a loop inside another.
-_OUTER, _SINGLE, _INNER = 10_000, 1_000_000, 100
-# Calls at the smallest values where their number grows.
-_REPEATED = 10
-# Elements (double) of a message at the smallest values.
-_MESSAGE = 8192
-
 _WORK = ("arrays.a[k % kWindow] += arrays.b[k % kWindow];", "arrays.a[k % kWindow] *= 1.0000001;")
 
 # Buffers and call of every MPI function; `count` elements are the whole vector, `part` a rank's share.
@@ -197,10 +191,10 @@ def _loops(computation: Computation, range_: Range) -> list[str]:
     lines = []
     for number, loop in enumerate(computation.loops):
         if flat or number == 0:
-            base = _SINGLE if flat else _OUTER
+            base = SINGLE if flat else OUTER
             lines.append(f"    const std::size_t last{number} = whole({base} * {_growth(loop, range_)});")
         else:
-            lines.append(f"    const double mean{number} = {_INNER} * {_growth(loop, range_)};")
+            lines.append(f"    const double mean{number} = {INNER} * {_growth(loop, range_)};")
     return lines
 
 
@@ -235,8 +229,10 @@ def _nest(depth: int) -> list[str]:
 def _buffers(function: Function, range_: Range) -> list[str]:
     """Number of calls, length of the message, and arrays that are long enough."""
     communication = function.communication
-    message = " * ".join([str(_MESSAGE), *(_growth(e, range_) for e in communication.message)])
-    calls = f"whole({_REPEATED} * {_growth(communication.calls, range_)})" if communication.calls else "1"
+    length = " * ".join(
+        [str(message(communication.operation)), *(_growth(e, range_) for e in communication.message)]
+    )
+    calls = f"whole({REPEATED} * {_growth(communication.calls, range_)})" if communication.calls else "1"
     lines = [
         "    int rank = 0, ranks = 1;",
         "    MPI_Comm_rank(MPI_COMM_WORLD, &rank);",
@@ -250,10 +246,10 @@ def _buffers(function: Function, range_: Range) -> list[str]:
         sent, received, _, _ = _CALLS[communication.operation]
     if "part" in (sent, received):
         lines.append(
-            f"    const int part = static_cast<int>(std::max<std::size_t>(1, whole({message} / ranks)));"
+            f"    const int part = static_cast<int>(std::max<std::size_t>(1, whole({length} / ranks)));"
         )
     else:
-        lines.append(f"    const int count = static_cast<int>(whole({message}));")
+        lines.append(f"    const int count = static_cast<int>(whole({length}));")
     return [*lines, f"    reserve(arrays, {sent}, {received});"]
 
 

@@ -78,11 +78,9 @@ def modeler(
         if swc_effort.has_effort(rest):
             paths = list(dict.fromkeys(item.callpath for item in timed.items))
             priors = skeletons(measurements, paths, plain, tolerance, ranks)
-            seen = _seen(timed, aggregate) if timed.items else {}
+            seen = locate_times(timed, aggregate) if timed.items else {}
             found = tuple(
-                _informed(m, priors, seen, None if posterior == "prior" else trust)
-                if m.metric in times
-                else m
+                inform(m, priors, seen, None if posterior == "prior" else trust) if m.metric in times else m
                 for m in found
             )
         order = {(item.callpath, item.metric): k for k, item in enumerate(measurements.items)}
@@ -112,12 +110,12 @@ def _both(plain: Modeler, *parts: Measurements) -> tuple[Model, ...]:
     return tuple(found)
 
 
-_Key = tuple[str, str, data.Category]
+Key = tuple[str, str, data.Category]
 
 
-def _seen(timed: Measurements, aggregate: str) -> dict[_Key, Seen]:
-    """Locate all times, with the coordinates of all numeric parameters."""
-    found: dict[_Key, Seen] = {}
+def locate_times(timed: Measurements, aggregate: str) -> dict[Key, Seen]:
+    """Locate all times by (call path, metric, category), with the coordinates of all numeric parameters."""
+    found: dict[Key, Seen] = {}
     points = {(item.callpath, item.metric): tuple(item.values) for item in timed.items}
     for group in data.groups(timed)[0]:
         located = locate(group.values, aggregate)
@@ -151,13 +149,25 @@ def _times(located: Located, row: int) -> Times:
     )
 
 
-def _informed(
+def inform(
     model: Model,
     priors: Mapping[str, Mapping[data.Category, Skeleton]],
-    seen: Mapping[_Key, Seen],
+    seen: Mapping[Key, Seen],
     trust: float | None,
 ) -> Model:
-    """Return a model that knows its prior; without a prior the same model, with a word why."""
+    """Return a model that knows its prior; without a prior the same model, with a word why.
+
+    Parameters
+    ----------
+    model
+        Fitted to times alone.
+    priors
+        Per call path and category, see `skeletons`.
+    seen
+        The located times, see `locate_times`.
+    trust
+        Probability of the prior's form before looking at times; None where it is the only one.
+    """
     if not isinstance(model, PmnfModel) or (model.callpath, model.metric, model.category) not in seen:
         return model
     prior = priors.get(model.callpath, {})

@@ -61,10 +61,10 @@ class Size:
     exponent: float = 1.0
     coefficient: float = 1.0
 
-    def to(self, power: float) -> Monomial:
-        """Return the size to a power."""
-        factors = ((self.name, (self.exponent * power, 0.0)),) if self.name and power else ()
-        return Monomial(self.coefficient**power, factors)
+    @property
+    def inverse(self) -> Monomial:
+        """One over the size."""
+        return Monomial(1 / self.coefficient, ((self.name, (-self.exponent, 0.0)),) if self.name else ())
 
     @property
     def log(self) -> Monomial:
@@ -112,19 +112,18 @@ def communication(
     calls
         How often it is called: every call has its latency.
     volume
-        The model of the counted bytes; empty where there are none.
+        B(p, x), the model of the bytes of the whole vector; empty where there are none.
     size
         Of the communicator.
     """
     latency = size.log if row.tree else Monomial(1.0)
     columns = [Column(tuple(m.times(latency) for m in calls))]
     if volume:
-        whole = tuple(m.times(size.to(row.power)) for m in volume)
-        fraction = Column(whole)
+        fraction = Column(tuple(volume))
         if size.name:
-            less = (m.times(size.to(-1)) for m in whole)
-            fraction = Column((*whole, *(Monomial(-m.coefficient, m.factors) for m in less)))
-        columns.append(fraction if row.fraction else Column(whole))
+            less = (m.times(size.inverse) for m in volume)
+            fraction = Column((*volume, *(Monomial(-m.coefficient, m.factors) for m in less)))
+        columns.append(fraction if row.fraction else Column(tuple(volume)))
         if row.reduces:
             columns.append(fraction)
     return tuple(columns)

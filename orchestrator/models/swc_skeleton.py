@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from orchestrator.errors import ModelError
 from orchestrator.models import swc_effort
@@ -28,6 +29,8 @@ from orchestrator.models.swc_prior import (
 from orchestrator.models.swc_table import SEND, Row, rows
 from orchestrator.types import Measurement, Measurements
 
+# A constant below this share of the smallest count is rounding: messages are whole elements.
+_ROUNDING = 5e-3
 # What the parameter that counts MPI ranks may be called.
 RANKS = ("p", "ranks", "processes", "nprocs", "np", "mpi_ranks")
 
@@ -45,6 +48,7 @@ class _Plan:
     """What has to be modelled for one call path: counts by the keys under which they are looked up."""
 
     effort: Effort
+    ranks: str
     counts: dict[str, Values] = field(default_factory=dict)
     operations: list[tuple[str, Row]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -69,7 +73,8 @@ def skeletons(
         The parameter that counts MPI ranks; None for the first of `RANKS` that there is.
     """
     efforts, _ = swc_effort.assign(known, times)
-    plans = [_plan(effort, tolerance) for effort in efforts.values()]
+    name = ranks if ranks is not None else next((n for n in RANKS if n in known.parameters), "")
+    plans = [_plan(effort, tolerance, name) for effort in efforts.values()]
     items = [
         Measurement(plan.effort.callpath, key, values)
         for plan in plans
@@ -84,7 +89,6 @@ def skeletons(
         for model in fitted:
             parts = models.setdefault(model.callpath, {}).setdefault(model.category, {})
             parts[model.metric] = model
-    name = ranks if ranks is not None else next((n for n in RANKS if n in known.parameters), "")
     return {
         plan.effort.callpath: {
             category: _skeleton(plan, parts, Size(name))
@@ -94,8 +98,8 @@ def skeletons(
     }
 
 
-def _plan(effort: Effort, tolerance: float) -> _Plan:
-    plan = _Plan(effort)
+def _plan(effort: Effort, tolerance: float, ranks: str) -> _Plan:
+    plan = _Plan(effort, ranks)
     blocks = swc_effort.blocks(effort)
     if blocks is not None and _usable(plan, "basic blocks", blocks, tolerance):
         plan.counts[swc_effort.BLOCKS] = blocks
@@ -120,9 +124,9 @@ def _plan_operation(plan: _Plan, name: str, parts: Sequence[Mapping[str, Values]
         if volume is not None:
             if not _usable(plan, f"bytes of MPI_{name.capitalize()}", volume, tolerance):
                 continue
-            plan.counts[f"{name} {row.metric}"] = volume
-        for key, metrics in ((f"{name} calls", CALLS), (f"{name} size", (SIZE,))):
-            values = _sum(parts, metrics) if key.endswith("calls") else _sum(parts[:1], metrics)
+            plan.counts[f"{name} {row.metric}"] = _whole(plan, volume, row.power, parts[0].get(SIZE, {}))
+        calls, sizes = _sum(parts, CALLS), parts[0].get(SIZE)
+        for key, values in ((f"{name} calls", calls), (f"{name} size", sizes)):
             if values is not None and swc_effort.variation(values) <= tolerance:
                 plan.counts[key] = values
         plan.operations.append((name, row))
@@ -136,6 +140,20 @@ def _sum(parts: Sequence[Mapping[str, Values]], metrics: Sequence[str]) -> Value
     found = [part[metric] for part in parts if metric in part] if metric else []
     values = swc_effort.total(found) if found else {}
     return values if any(any(v) for v in values.values()) else None
+
+
+def _whole(plan: _Plan, counts: Values, power: int, sizes: Values) -> Values:
+    """Bytes of the whole vector from those of one rank; the size of the communicator is that of all ranks
+    where it was not counted.
+    """
+    if not power:
+        return counts
+    found = {}
+    for point, values in counts.items():
+        ranks = point.number(plan.ranks) if plan.ranks else 1.0
+        size = float(median(sizes[point])) if sizes.get(point) else ranks
+        found[point] = tuple(value * size**power for value in values)
+    return found
 
 
 def _usable(plan: _Plan, what: str, values: Values, tolerance: float) -> bool:
@@ -156,18 +174,28 @@ def _usable(plan: _Plan, what: str, values: Values, tolerance: float) -> bool:
 def _skeleton(plan: _Plan, models: Mapping[str, Model], size: Size) -> Skeleton:
     columns: list[Column] = [CONSTANT]
     if swc_effort.BLOCKS in models:
-        columns += computation(models[swc_effort.BLOCKS].terms)
+        columns += computation(_terms(plan, models, swc_effort.BLOCKS))
     for name, row in plan.operations:
-        calls, volume = models.get(f"{name} calls"), models.get(f"{name} {row.metric}")
         columns += communication(
             row,
-            monomials(calls.terms) if calls else (Monomial(1.0),),
-            monomials(volume.terms) if volume else (),
+            monomials(_terms(plan, models, f"{name} calls")) or (Monomial(1.0),),
+            monomials(_terms(plan, models, f"{name} {row.metric}")),
             _size(models.get(f"{name} size"), size),
         )
     if not plan.operations and swc_effort.BLOCKS not in models:
         return Skeleton((), tuple(plan.notes))
     return Skeleton(distinct(columns), tuple(plan.notes))
+
+
+def _terms(plan: _Plan, models: Mapping[str, Model], key: str) -> list[dict[str, object]]:
+    """Return the terms of an effort model without a constant that is mere rounding; none without a model."""
+    if key not in models:
+        return []
+    counts = [count for values in plan.counts[key].values() for count in values if count > 0]
+    least = _ROUNDING * min(counts, default=0.0)
+    terms = models[key].terms
+    kept = [t for t in terms if t["factors"] or abs(float(str(t["coefficient"]))) >= least]
+    return kept or terms
 
 
 def _size(model: Model | None, default: Size) -> Size:

@@ -1,0 +1,147 @@
+"""How models withstand noise: exponents and predictions of three modelers on the same disturbed times.
+
+De Morais et al., Denoising Application Performance Models with Noise-Resilient Priors, section V: *classic*
+sees times only, *swc* is the prior with coefficients from times, *combined* the posterior of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from orchestrator.evaluation.noise_cases import Case, Study
+from orchestrator.evaluation.noise_patterns import PATTERNS, factors
+from orchestrator.evaluation.parallel import Advance, in_parallel
+from orchestrator.models import pmnf, swc
+from orchestrator.models.asymptotics import exponent_deviation
+from orchestrator.models.base import Model
+from orchestrator.models.data import Category
+from orchestrator.models.swc_skeleton import Skeleton, skeletons
+from orchestrator.types import Measurement, Measurements
+
+CONTENDERS = ("classic", "swc", "combined")
+LEVELS = (0.0, 2.0, 5.0, 10.0, 50.0, 75.0)
+TRUST = 0.9
+TOLERANCE = 0.01
+
+Priors = Mapping[str, Mapping[Category, Skeleton]]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One way to disturb the times, and how many repetitions modelers get."""
+
+    pattern: str
+    percent: float
+    repetitions: int
+    injection: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One model of one call path under one setting.
+
+    Attributes
+    ----------
+    contender, kind, setting
+        Who, what, when.
+    deviations
+        Exponent deviation per parameter, eq. 4.
+    error_percent
+        Relative error at the test point, eq. 5.
+    covered
+        Whether the 90 % interval holds the time at the test point.
+    """
+
+    contender: str
+    kind: str
+    setting: Setting
+    deviations: tuple[float, ...]
+    error_percent: float
+    covered: bool
+
+
+def settings(
+    levels: Sequence[float], repetitions: Sequence[int], injections: int, patterns: Sequence[str]
+) -> list[Setting]:
+    """Return all combinations, those only once that injections do not change."""
+    found: dict[tuple[str, float, int, int], Setting] = {}
+    for level, count, pattern, k in product(levels, repetitions, patterns, range(injections)):
+        setting = Setting(pattern, level, count, k)
+        if level == 0 or pattern == "none":
+            setting = Setting("none", 0.0, count, 0)
+        found.setdefault((setting.pattern, setting.percent, setting.repetitions, setting.injection), setting)
+    return list(found.values())
+
+
+def run(
+    study: Study,
+    chosen: Sequence[Setting],
+    *,
+    seed: int = 0,
+    workers: int | None = None,
+    advance: Advance | None = None,
+) -> list[Judged]:
+    """Fit and judge the models of every setting; the priors are the same for all.
+
+    Parameters
+    ----------
+    study
+        What to fit.
+    chosen
+        See `settings`.
+    seed
+        Of the artificial noise.
+    workers, advance
+        See `orchestrator.evaluation.parallel.in_parallel`.
+    """
+    known = Measurements(study.parameters, study.effort)
+    priors = skeletons(known, [case.callpath for case in study.cases], pmnf.modeler(), TOLERANCE, None)
+    tasks = [(study, priors, setting, seed) for setting in chosen]
+    return [judged for part in in_parallel(_judge_setting, tasks, workers, advance) for judged in part]
+
+
+def _judge_setting(task: tuple[Study, Priors, Setting, int]) -> list[Judged]:
+    study, priors, setting, seed = task
+    place = list(PATTERNS).index(setting.pattern)
+    rng = np.random.default_rng([seed, place, round(100 * setting.percent), setting.injection])
+    found: list[Judged] = []
+    # The noise of computation and of communication differs, and so do their aggregates.
+    for kind in dict.fromkeys(case.kind for case in study.cases):
+        cases = [case for case in study.cases if case.kind == kind]
+        items = tuple(_disturbed(case, setting, rng) for case in cases)
+        timed = Measurements(study.parameters, items)
+        classic = {model.callpath: model for model in pmnf.modeler()(timed)}
+        seen = swc.locate_times(timed, "auto")
+        for case in cases:
+            model = classic[case.callpath]
+            models = (model, swc.inform(model, priors, seen, None), swc.inform(model, priors, seen, TRUST))
+            for contender, fitted in zip(CONTENDERS, models, strict=True):
+                found.append(_judge(contender, case, fitted, study, setting))
+    return found
+
+
+def _disturbed(case: Case, setting: Setting, rng: np.random.Generator) -> Measurement:
+    repetitions = max(map(len, case.times.values()))
+    # Drawn for all repetitions, so that fewer of them see the same noise.
+    noise = factors(setting.pattern, setting.percent, (len(case.times), repetitions), rng)
+    values = {
+        point: tuple(float(v * f) for v, f in zip(times[: setting.repetitions], row, strict=False))
+        for (point, times), row in zip(case.times.items(), noise, strict=True)
+    }
+    return Measurement(case.callpath, "time", values)
+
+
+def _judge(contender: str, case: Case, model: Model, study: Study, setting: Setting) -> Judged:
+    prediction = model.predict([study.test])
+    return Judged(
+        contender,
+        case.kind,
+        setting,
+        tuple(exponent_deviation(model.terms, case.truth, name) for name in study.parameters),
+        100 * abs(float(prediction.value[0]) - case.expected) / case.expected,
+        bool(prediction.low[0] <= case.expected <= prediction.high[0]),
+    )
