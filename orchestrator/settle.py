@@ -48,7 +48,8 @@ def events_of(
     """Return what an observation changes; nothing if it says what is known already."""
     attempt = observation.attempt
     match observation.state:
-        case AttemptState.QUEUED if not flight.submitted:
+        # Without a handle it still waits within the executor: after a crash it must be looked up.
+        case AttemptState.QUEUED if observation.handle and not flight.submitted:
             return [events.AttemptSubmitted(attempt, observation.handle)]
         case AttemptState.RUNNING if not flight.running:
             return [events.AttemptStarted(attempt, observation.handle)]

@@ -157,7 +157,8 @@ class AttemptRecord:
     """The content of ``attempt.json``. Instants are Unix seconds; ``finished`` is None while it runs.
 
     ``timed_out`` is true where the attempt was ended because of its limit, ``cancelled`` where it was
-    ended from outside.
+    ended from outside. ``allocated`` is when the job began that the attempt ran in, if it ran in one that
+    tells: it is charged from then on.
     """
 
     run: str
@@ -170,6 +171,7 @@ class AttemptRecord:
     timed_out: bool = False
     nodes: tuple[str, ...] = ()
     cancelled: bool = False
+    allocated: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,17 @@ def _record(document: Mapping[str, Any]) -> AttemptRecord:
         timed_out=_field({"timed_out": False, **document}, "timed_out", bool),
         nodes=expand_nodes(_field({"nodes": host, **document}, "nodes", str)),
         cancelled=_field({"cancelled": False, **document}, "cancelled", bool),
+        allocated=_allocated(document, started),
     )
+
+
+def _allocated(document: Mapping[str, Any], started: float) -> float | None:
+    """Return when the job began, from what Slurm (22.05 and later) says in its environment."""
+    environment = document.get("environment")
+    text = environment.get("SLURM_JOB_START_TIME") if isinstance(environment, dict) else None
+    if not (isinstance(text, str) and re.fullmatch(r"\d{1,12}", text, re.ASCII)):
+        return None
+    return float(text) if float(text) <= started else None
 
 
 def _field(document: Mapping[str, Any], name: str, kind: type[T]) -> T:

@@ -115,7 +115,7 @@ class SlurmExecutor:
         self._open: dict[str, AttemptRequest] = {}
         self._handles: dict[str, str] = {}
         self._cancelled: set[str] = set()
-        self._since: dict[tuple[str, str], float] = {}  # when something was first seen
+        self._since: dict[tuple[str, str], tuple[object, float]] = {}  # something, and when it was first seen
         self._queued: dict[str, float] = {}  # when last seen in the queue
         self._signs: dict[Path, tuple[int, int] | None] = {}  # what `wait` looks for changes of
 
@@ -213,7 +213,9 @@ class SlurmExecutor:
             self._cancel_what_is_not_wanted()
             found |= {item.name: self._observe(item, finding) for item in unsettled}
         for item in requests:
-            if found[item.name].state in SETTLED:
+            # What is absent or barred stays in the queries: its job may yet turn up.
+            settled = found[item.name].state in SETTLED - {AttemptState.ABSENT}
+            if settled and not (item.name in self._cancelled and found[item.name].elapsed == 0):
                 self._forget(item)
         return [found[item.name] for item in requests]
 
@@ -225,6 +227,7 @@ class SlurmExecutor:
         if observation.state is not AttemptState.LOST or evidence.owner is not None:
             return observation
         if bar(request, observation.reason):
+            self._cancelled.add(request.name)  # should its job turn up after all
             return observation
         # It began this very moment, wherever it was (or its directory is out of reach).
         return Observation(request.attempt, AttemptState.UNKNOWN, observation.handle)
@@ -236,6 +239,7 @@ class SlurmExecutor:
         sight = self._watch.sight(places) if places else None
         record, trouble = _read_record(request)
         gone = sight is not None and not sight.error and not sight.active
+        owner = _owner(request) if gone or not places else None
         jobs = (*sight.active, *sight.ended) if sight is not None else ()
         if jobs:
             self._handles[request.name] = _id(jobs[0], places)
@@ -247,22 +251,25 @@ class SlurmExecutor:
             request,
             record,
             trouble,
-            _owner(request) if gone or not places else None,
+            owner,
             None if not places else (now if sight is None else self._watch.asked) - _last(places),
             self._handles.get(request.name, ""),
             sight,
             self._age(request, "finished", record is not None and record.finished is not None),
-            self._age(request, "gone", gone),
+            # Whatever Slurm says: an attempt that gives a sign of life is not gone.
+            self._age(request, "gone", gone, (owner, _heartbeat(request)) if gone else None),
             never_charged=site.accounting or remembered,
         )
 
-    def _age(self, request: AttemptRequest, what: str, holds: bool) -> float:
-        """Return for how many seconds something holds, as far as this controller saw."""
+    def _age(self, request: AttemptRequest, what: str, holds: bool, witness: object = None) -> float:
+        """Return for how many seconds something holds with the same witness, as far as this controller saw."""
         key = (request.name, what)
         if not holds:
             self._since.pop(key, None)
             return 0.0
-        return self._clock() - self._since.setdefault(key, self._clock())
+        if self._since.get(key, (None, 0.0))[0] != witness or key not in self._since:
+            self._since[key] = (witness, self._clock())
+        return self._clock() - self._since[key][1]
 
     def _forget(self, request: AttemptRequest) -> None:
         name = request.name
@@ -297,15 +304,16 @@ class SlurmExecutor:
         if hopeless and since >= self._settings.hopeless_grace:
             bar(request, f"Slurm would never start it ({first.reason})")
             self._cancelled.add(request.name)
-        if queued and self._began_before(request, self._watch.asked - self._settings.submission_grace):
+        if queued and self._is_ghost(request):
             self._cancelled.add(request.name)
         unwanted = sight.active if request.name in self._cancelled else sight.active[1:]
         return [_id(job, places) for job in unwanted]
 
-    def _began_before(self, request: AttemptRequest, instant: float) -> bool:
-        """Tell whether an attempt began so early that a job queued (again) later can only be a ghost."""
+    def _is_ghost(self, request: AttemptRequest) -> bool:
+        """Tell whether an attempt has ended, or began so early that a job queued (again) later is in vain."""
         record, _ = _read_record(request)
-        return record is not None and record.started < instant
+        early = self._watch.asked - self._settings.submission_grace
+        return record is not None and (record.finished is not None or record.started < early)
 
     def _scancel(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _IDS_PER_CALL):
@@ -337,6 +345,14 @@ def _owner(request: AttemptRequest) -> str | None:
     except ReadError:
         return attempt.OWNER
     return owners.who if owners is not None else None
+
+
+def _heartbeat(request: AttemptRequest) -> int | None:
+    """Return what an attempt that lives changes every few seconds; None before it began."""
+    try:
+        return (request.directory / attempt.CLAIM).stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _sign(directory: Path) -> tuple[int, int] | None:

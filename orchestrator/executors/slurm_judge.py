@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.executors import slurm_states
@@ -125,11 +127,19 @@ def _finished(
     if elapsed is None:
         if evidence.finished_for < settings.accounting_grace:
             return Observation(request.attempt, AttemptState.RUNNING, evidence.handle, record)
-        # The job began before its attempt did.
-        begun = min([record.started, *(job.started for job in jobs if job.started is not None)])
-        elapsed = finished - begun
+        elapsed = _charge(record, finished, jobs)
+    elif elapsed + 1 < finished - record.started:
+        # Without accounting the time of a job before its requeue is nowhere but in the record.
+        elapsed += _charge(record, finished, ())
     reason = _fault(record, jobs[0].state if jobs else "")
     return Observation(request.attempt, AttemptState.FINISHED, evidence.handle, record, elapsed, reason)
+
+
+def _charge(record: AttemptRecord, finished: float, jobs: Sequence[Job]) -> float:
+    """Return what Slurm will have charged, in its whole seconds: a job begins before its attempt does."""
+    told = [] if record.allocated is None else [record.allocated]
+    begun = min([record.started, *told, *(job.started for job in jobs if job.started is not None)])
+    return float(math.ceil(finished) - math.floor(begun))
 
 
 def _fault(record: AttemptRecord, state: str) -> str:

@@ -126,7 +126,7 @@ class Commands:
     def _queue_row(self, job: Job) -> str:
         begun = end = "N/A"
         node = ""
-        if job.starts and job.state != "PENDING":
+        if job.starts and job.starts[-1].state != "REQUEUED":
             start = job.starts[-1]
             begun, node = str(int(start.begun)), start.node
             end = str(int(start.ended if start.ended is not None else start.begun + 60 * job.request.minutes))
@@ -142,8 +142,9 @@ class Commands:
             for start in job.starts:
                 elapsed = start.elapsed if start.ended is not None else int(self.world.now) - int(start.begun)
                 rows.append(f"{job.id}|{job.request.name}|{start.state}|{elapsed}|{start.node}\n")
-            if job.state == "PENDING" or not job.starts:
-                rows.append(f"{job.number}_[{job.index}]|{job.request.name}|{job.state}|0|None assigned\n")
+            if not job.starts or job.starts[-1].state == "REQUEUED":
+                index = f"[{job.index}]" if job.state == "PENDING" else str(job.index)
+                rows.append(f"{job.number}_{index}|{job.request.name}|{job.state}|0|None assigned\n")
         return "".join(rows)
 
     def _other(self, name: str, what: str) -> Callable[[Sequence[str], Sequence[Job]], str]:

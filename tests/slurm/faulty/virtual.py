@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -85,11 +86,19 @@ class VirtualRunner:
         record = {
             **{"run": request["run"], "attempt": request["attempt"], "host": job.starts[-1].node, "pid": 1},
             **{"boot": "b", "namespace": "n", "processes": [], "started": attempt.iso(world.now)},
+            **{"environment": {"SLURM_JOB_START_TIME": str(int(job.starts[-1].begun))}},
         }
         _write(directory, record)
         execution = _Execution(directory, float(request["limit"]), world.now, record, fault)
         self._running[job.id] = execution
+        self._beat(world, job, execution)
         self._plan(world, job, execution)
+
+    def _beat(self, world: World, job: Job, execution: _Execution) -> None:
+        frozen = execution.fault is not None and execution.fault.what == "frozen"
+        if self._running.get(job.id) is execution and not frozen:
+            os.utime(execution.directory / attempt.CLAIM, (world.now, world.now))
+            world.at(world.now + attempt.HEARTBEAT, lambda: self._beat(world, job, execution))
 
     def _plan(self, world: World, job: Job, execution: _Execution) -> None:
         """Decide how the attempt goes on, and when it is over."""
