@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
-from orchestrator.cli import common, inputs
+from orchestrator.cli import common, evaluate_noise, inputs
 from orchestrator.evaluation import contenders, figures
 from orchestrator.evaluation.replay import replay_outcomes
 from orchestrator.evaluation.rows import Row, rows, table
@@ -27,8 +27,8 @@ _TOLERANCES = (5.0, 10.0, 15.0, 20.0)  # the error intervals of the paper's figu
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the sub-commands ``synthetic`` and ``replay``."""
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="synthetic|replay")
+    """Add the sub-commands ``synthetic``, ``replay`` and ``noise``."""
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="synthetic|replay|noise")
     synthetic = kinds.add_parser("synthetic", help="draw functions and noise (the papers' section IV)")
     synthetic.add_argument("--parameters", type=int, default=2, metavar="N", help="1 to 4 (default 2)")
     synthetic.add_argument(
@@ -43,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     replay.add_argument("--repetitions", type=int, metavar="N", help="most repetitions of a point")
     replay.add_argument("--together", action="store_true", help="one campaign for all call paths")
     replay.add_argument("--inside", action="store_true", help="offer only points below the holdout")
+    evaluate_noise.add_arguments(
+        kinds.add_parser("noise", help="models of noisy times, with and without priors")
+    )
     for kind, labels in ((synthetic, contenders.STANDARD), (replay, contenders.REPLAYED)):
         _add_common(kind, labels)
 
@@ -65,6 +68,9 @@ def _add_common(parser: argparse.ArgumentParser, labels: tuple[str, ...]) -> Non
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    if arguments.kind == "noise":
+        with _progress() as advance:
+            return evaluate_noise.run(arguments, advance)
     with _progress() as advance:
         outcomes = (_synthetic if arguments.kind == "synthetic" else _replay)(arguments, advance)
     results = rows(outcomes, arguments.tolerance)

@@ -1,0 +1,101 @@
+"""``orchestrator evaluate noise``: modelers under artificial noise, with and without priors."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from orchestrator.cli import common
+from orchestrator.errors import CampaignError
+from orchestrator.evaluation import noise_cases, noise_figures, noise_runs, noise_study
+from orchestrator.evaluation.noise_cases import REPETITIONS, Study
+from orchestrator.evaluation.noise_patterns import PATTERNS
+from orchestrator.evaluation.noise_rows import rows, table
+from orchestrator.generate import manifest
+
+Advance = Callable[[int, int], None]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the sub-command's arguments."""
+    add = parser.add_argument
+    add(
+        "--functions",
+        type=int,
+        default=50,
+        metavar="N",
+        help="simulated ones (default 50; the paper has 200)",
+    )
+    add(
+        "--natural",
+        type=float,
+        default=2.0,
+        metavar="PERCENT",
+        help="noise that they have anyway (default 2)",
+    )
+    add(
+        "--programs",
+        type=Path,
+        metavar="DIR",
+        help="instead: built programs of `orchestrator generate`; run unless there is DIR/measurements.jsonl",
+    )
+    add("--metric", choices=("time", "cpu_time"), default="time", help="of the programs' runs (default time)")
+    add(
+        "--level",
+        action="append",
+        type=float,
+        metavar="PERCENT",
+        help=f"artificial noise, repeatable; default {', '.join(f'{x:g}' for x in noise_study.LEVELS)}",
+    )
+    add("--pattern", action="append", choices=PATTERNS, help="repeatable; default: all")
+    add(
+        "--repetitions",
+        action="append",
+        type=int,
+        choices=range(1, REPETITIONS + 1),
+        help="runs per point that modelers get, repeatable; default 1 and 5",
+    )
+    add("--injections", type=int, default=5, metavar="N", help="of each noise (default 5; the paper has 100)")
+    add("--seed", type=int, default=0)
+    add("--workers", type=int, metavar="N", help="processes (default: all cores)")
+    add("--figures", type=Path, metavar="DIR", help="write figures as PNG")
+    common.add_json(parser)
+
+
+def run(arguments: argparse.Namespace, advance: Advance) -> int:
+    """Run the sub-command."""
+    _check(arguments)
+    study = _study(arguments, advance)
+    chosen = noise_study.settings(
+        arguments.level or noise_study.LEVELS,
+        arguments.repetitions or (1, REPETITIONS),
+        arguments.injections,
+        arguments.pattern or tuple(PATTERNS),
+    )
+    judged = noise_study.run(study, chosen, seed=arguments.seed, workers=arguments.workers, advance=advance)
+    results = rows(judged, study.parameters)
+    if arguments.figures is not None:
+        noise_figures.noise_figure(results, arguments.figures / "noise.png")
+        noise_figures.repetitions_figure(results, arguments.figures / "repetitions.png")
+    if arguments.json:
+        common.print_json({"rows": results})
+    else:
+        print(table(results))
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    if arguments.functions < 1 or arguments.injections < 1:
+        raise CampaignError("--functions and --injections: at least 1")
+    if not 0 <= arguments.natural < 100 or any(not 0 <= level <= 1000 for level in arguments.level or ()):
+        raise CampaignError("--natural is a percentage below 100, --level one from 0 to 1000")
+
+
+def _study(arguments: argparse.Namespace, advance: Advance) -> Study:
+    if arguments.programs is None:
+        return noise_cases.synthetic(arguments.functions, arguments.natural, arguments.seed)
+    known = manifest.read(arguments.programs / manifest.NAME)
+    return noise_cases.measured(
+        known, noise_runs.measurements(arguments.programs, known, advance), arguments.metric
+    )

@@ -1,0 +1,88 @@
+"""Figures of the noise study, like 4, 5, 7 and 8 of de Morais et al., Denoising Application Performance
+Models with Noise-Resilient Priors: mean and standard deviation of exponent deviation and relative error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from orchestrator.evaluation.noise_rows import Row
+
+_WIDTH, _HEIGHT = 4.2, 3.0  # inches per panel
+_COLORS = {"classic": "C3", "swc": "C0", "combined": "C2"}
+
+
+def noise_figure(results: Sequence[Row], path: Path) -> None:
+    """Draw the metrics over the intensity of noise, with the most repetitions, as in figures 4 and 7.
+
+    Parameters
+    ----------
+    results
+        Rows of the study.
+    path
+        PNG file to write.
+    """
+    most = max(row["repetitions"] for row in results)
+    chosen = [row for row in results if row["repetitions"] == most]
+    _draw(chosen, "noise_percent", f"noise [%], {most} repetitions", path)
+
+
+def repetitions_figure(results: Sequence[Row], path: Path) -> None:
+    """Draw the metrics over the number of repetitions, at the largest intensity, as in figures 5 and 8.
+
+    Parameters
+    ----------
+    results
+        Rows of the study.
+    path
+        PNG file to write.
+    """
+    most = max(row["noise_percent"] for row in results)
+    chosen = [row for row in results if row["noise_percent"] == most]
+    _draw(chosen, "repetitions", f"repetitions, noise {most:g} %", path)
+
+
+def _draw(results: Sequence[Row], quantity: str, label: str, path: Path) -> None:
+    kinds = list(dict.fromkeys(row["kind"] for row in results))
+    figure = Figure(figsize=(2 * _WIDTH, _HEIGHT * len(kinds)), layout="constrained")
+    FigureCanvasAgg(figure)
+    values = sorted({float(row[quantity]) for row in results})  # type: ignore[literal-required]
+    for line, kind in enumerate(kinds):
+        mine = [row for row in results if row["kind"] == kind]
+        for column, metric in enumerate(("deviation", "error")):
+            place = figure.add_subplot(len(kinds), 2, 2 * line + column + 1)
+            _bars(place, mine, quantity, metric, values)
+            place.set_title(
+                f"{kind}: {'exponent deviation' if metric == 'deviation' else 'relative error [%]'}"
+            )
+            place.set_xlabel(label)
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150, metadata={"Software": None})
+
+
+def _bars(place: Axes, rows: Sequence[Row], quantity: str, metric: str, values: list[float]) -> None:
+    """Draw a group of bars per value, one per modeler; whiskers are standard deviations, cut at 0."""
+    modelers = list(dict.fromkeys(row["modeler"] for row in rows))
+    width = 0.8 / len(modelers)
+    for k, modeler in enumerate(modelers):
+        found = {float(row[quantity]): row for row in rows if row["modeler"] == modeler}  # type: ignore[literal-required]
+        x = np.array([values.index(value) for value in found]) + (k - (len(modelers) - 1) / 2) * width
+        means = np.array(
+            [row["deviation" if metric == "deviation" else "error_percent"] for row in found.values()]
+        )
+        spread = np.array(
+            [row["deviation_spread" if metric == "deviation" else "error_spread"] for row in found.values()]
+        )
+        whiskers = np.stack([np.minimum(spread, means), spread])
+        place.bar(x, means, width, label=modeler, color=_COLORS.get(modeler, f"C{k}"))
+        place.errorbar(x, means, yerr=whiskers, fmt="none", ecolor="black", elinewidth=0.7, capsize=1.5)
+    place.set_xticks(range(len(values)), [f"{value:g}" for value in values])
+    place.grid(True, axis="y", alpha=0.3)
