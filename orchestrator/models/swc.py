@@ -176,15 +176,18 @@ def inform(
         return replace(model, notes=(*model.notes, _UNKNOWN))
     if not skeleton.columns:
         return replace(model, notes=(*model.notes, *skeleton.notes))
-    known = _relevant(seen[model.callpath, model.metric, model.category], model, skeleton.columns)
-    design = evaluate(skeleton.columns, known.parameters, known.x)
+    columns = skeleton.columns
+    known = _relevant(seen[model.callpath, model.metric, model.category], model, columns)
+    design = evaluate(columns, known.parameters, known.x)
     if not np.all(np.isfinite(design)):
         text = "the prior cannot be evaluated at every point (a logarithm of 0?): modelled from times alone"
         return replace(model, notes=(*model.notes, *skeleton.notes, text))
-    counted = np.array([column.counted for column in skeleton.columns])
-    floored = np.array([not column.constant for column in skeleton.columns])
+    if len(columns) > 1 and np.any(np.ptp(design[:, 1:], axis=0) <= 1e-9 * design[:, 1:].max(axis=0)):
+        columns, design = columns[1:], design[:, 1:]  # where times do not vary, effort is no constant
+    counted = np.array([column.counted for column in columns])
+    floored = np.array([not column.constant for column in columns])
     fitted = fit(design, counted, floored, known.times)
-    own = member(skeleton.columns, fitted, known.parameters)
+    own = member(columns, fitted, known.parameters)
     alone = replace(
         model,
         parameters=known.parameters,
