@@ -8,6 +8,7 @@ from orchestrator import registry
 from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError
 from orchestrator.models.base import Model
+from orchestrator.models.swc_effort import EFFORT
 from orchestrator.report import status
 from orchestrator.report.models_document import describe, label
 from orchestrator.report.status import interval, models_table
@@ -35,8 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
     known = inputs.read(arguments)
     points = [common.parse_point(text, known) for text in arguments.predict]
     chosen = _select(known, arguments.metric, arguments.callpath)
-    models: tuple[Model, ...] = registry.load("model", arguments.modeler)()(chosen)
-    described = [describe(model, points) for model in models]
+    models: tuple[Model, ...] = registry.load("model", arguments.modeler)()(_with_effort(chosen, known))
+    wanted = {(item.callpath, item.metric) for item in chosen.items}
+    described = [describe(model, points) for model in models if (model.callpath, model.metric) in wanted]
     if arguments.json:
         common.print_json({"models": described})
         return 0
@@ -51,6 +53,20 @@ def run(arguments: argparse.Namespace) -> int:
         for note in item["notes"]:
             console.print(f"note: {label(item)} {item['metric']}: {note}", markup=False, style="dim")
     return 0
+
+
+def _with_effort(chosen: Measurements, known: Measurements) -> Measurements:
+    """Add what was counted at the chosen call paths and below them: modelers may know how to use it."""
+    there = {(item.callpath, item.metric) for item in chosen.items}
+    paths = {item.callpath for item in chosen.items}
+    more = tuple(
+        item
+        for item in known.items
+        if item.metric in EFFORT
+        and (item.callpath, item.metric) not in there
+        and any(item.callpath == path or item.callpath.startswith(f"{path}->") for path in paths)
+    )
+    return Measurements(known.parameters, (*chosen.items, *more))
 
 
 def _select(known: Measurements, metrics: list[str] | None, callpaths: list[str] | None) -> Measurements:

@@ -7,7 +7,7 @@ from math import comb
 
 import numpy as np
 
-from orchestrator.models.correction import ROUGH, Correction
+from orchestrator.models.correction import Correction
 from orchestrator.models.hypotheses import PAPER, Floats
 from orchestrator.models.model import PmnfModel
 from orchestrator.models.posterior import Posterior
@@ -77,7 +77,7 @@ def joined(
     other = widened(model.posterior, model.parameters, seen.parameters)
     times = seen.times
     if other.correction is not None:
-        own, times = _corrected(own, other, seen, fitted)
+        times = _with_misfit(times, other.correction, seen.x)
     best = other.design(seen.x)[0].T
     residuals = times.log_value - other.log_mean(seen.x)[0]
     weights = _agreed(fitted, residuals, times)
@@ -130,36 +130,28 @@ def widened(posterior: Posterior, old: Names, new: Names) -> Posterior:
     return replace(posterior, exponents=exponents, correction=correction)
 
 
-def _corrected(own: Posterior, other: Posterior, seen: Seen, fitted: Fit) -> tuple[Posterior, Times]:
-    """Give the prior the smooth correction that the times were found to need.
+def _with_misfit(times: Times, correction: Correction, x: Floats) -> Times:
+    """Grant the prior the smooth lack of fit that was found around the other hypotheses.
 
-    Its strength follows from that of the other members: their covariance is ``(I/smooth² + FᵀF/v)⁻¹``.
+    Its strength follows from the covariance of their correction, ``(I/smooth² + FᵀF/v)⁻¹``.
     """
-    known = other.correction
-    assert known is not None
-    features = known.features(seen.x)
-    size = features.shape[1]
-    smooth = float(known.smooth[0])
-    inner = np.linalg.inv(known.covariance[0] / smooth**2) - np.eye(size)
+    features = correction.features(x)
+    smooth = float(correction.smooth[0])
+    inner = np.linalg.inv(correction.covariance[0] / smooth**2) - np.eye(features.shape[1])
     strength = max(float(np.trace(inner)) / max(float(np.sum(features**2)), 1e-12), 1e-6)
-    precision = np.asarray(np.linalg.inv(np.eye(size) + strength * features.T @ features), np.float64)
-    gain = strength * precision @ features.T
-    residuals = fitted.residuals
-    left = max(len(residuals) - len(fitted.coefficients), 1)
-    whitened = residuals @ (residuals - features @ (gain @ residuals))
-    variance = max(float(whitened) / left, smooth**2 / strength)
-    value = np.exp(own.log_mean(seen.x))
-    slope = own.design(seen.x) / value[:, None]
-    correction = Correction(
-        features=known.features,
-        coefficients=(gain @ residuals)[None],
-        coupling=np.einsum("rn,ktn->krt", gain, slope),
-        covariance=(strength * variance * precision)[None],
-        smooth=np.array([np.sqrt(strength * variance)]),
+    return smoothed(replace(times, freedom=min(times.freedom, 4.0)), features, strength)
+
+
+def _uncorrected(correction: Correction, terms: int) -> Correction:
+    """Return the correction of the prior: none, because counts know how it continues outside the data."""
+    size = len(correction.features.pairs)
+    return Correction(
+        correction.features,
+        np.zeros((1, size)),
+        np.zeros((1, size, terms)),
+        np.zeros((1, size, size)),
+        np.zeros(1),
     )
-    lack = np.array([np.sqrt(ROUGH * strength * variance)])
-    times = smoothed(replace(seen.times, freedom=min(seen.times.freedom, 4.0)), features, strength)
-    return replace(own, correction=correction, misfit=lack), times
 
 
 def _mixed(own: Posterior, other: Posterior, probability: float) -> Posterior:
@@ -168,15 +160,15 @@ def _mixed(own: Posterior, other: Posterior, probability: float) -> Posterior:
     first, second = _padded(own, terms), _padded(other, terms)
     weights = np.concatenate([probability * own.weights, (1 - probability) * other.weights])
     order = np.argsort(-weights, kind="stable")
-    corrections = [c for c in (own.correction, other.correction) if c is not None]
     correction = None
-    if corrections:
+    if (known := other.correction) is not None:
+        none = _uncorrected(known, terms + 1)
         correction = Correction(
-            corrections[0].features,
-            np.concatenate([c.coefficients for c in corrections])[order],
-            np.concatenate([_wide(c.coupling, terms + 1) for c in corrections])[order],
-            np.concatenate([c.covariance for c in corrections])[order],
-            np.concatenate([c.smooth for c in corrections])[order],
+            known.features,
+            np.concatenate([none.coefficients, known.coefficients])[order],
+            np.concatenate([none.coupling, _wide(known.coupling, terms + 1)])[order],
+            np.concatenate([none.covariance, known.covariance])[order],
+            np.concatenate([none.smooth, known.smooth])[order],
         )
     return Posterior(
         weights[order],
