@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from orchestrator import campaign_checks, campaign_resolve, campaign_schema, expressions, generic, registry
+from orchestrator import (
+    campaign_checks,
+    campaign_resolve,
+    campaign_schema,
+    campaign_site,
+    expressions,
+    generic,
+    registry,
+)
 from orchestrator.campaign_errors import validate
 from orchestrator.campaign_schema import (
     Document,
@@ -63,6 +72,8 @@ class Campaign:
         With which the executable prints its version; empty where it is not asked.
     raw
         The normalised file with all defaults, JSON-ready: ``loads(dump(campaign)) == campaign``.
+    site
+        Path of the site file that was merged into ``executor``, or empty.
     """
 
     name: str
@@ -84,6 +95,7 @@ class Campaign:
     validate: bool
     version_arguments: tuple[str, ...]
     raw: Mapping[str, Any]
+    site: str = field(default="", compare=False)
 
     @cached_property
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -118,6 +130,7 @@ class Campaign:
             ranks_per_node=options.ranks_per_node,
             whole_nodes=options.exclusive or options.billing == "nodes",
             oversubscribe=options.oversubscribe,
+            sizes=tuple((item.up_to or math.inf, item.cores_per_node) for item in options.by_size),
         )
 
     def time_limit(self, point: Point) -> float | None:
@@ -183,10 +196,11 @@ def loads(
     for assignment in overrides:
         override(tree, assignment)
     expand(tree, os.environ)
+    site = campaign_site.apply(tree, base, os.environ)
     document, broken, problems = validate(tree.data)
     known = {problem.path for problem in tree.problems}
     tree.problems += [problem for problem in problems if problem.path not in known]
-    campaign = _resolve(document, broken, base if starts else None, tree)
+    campaign = replace(_resolve(document, broken, base if starts else None, tree), site=site)
     not_checked = broken | tree.blocked() | (frozenset() if starts else {"executor"})
     tree.problems += campaign_checks.check(campaign, not_checked)
     if tree.problems:

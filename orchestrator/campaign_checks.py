@@ -22,6 +22,7 @@ from orchestrator import cost, generic, registry, space, templates
 from orchestrator.campaign_schema import ModelChoice, Strategy
 from orchestrator.campaign_yaml import Path, Problem
 from orchestrator.errors import CampaignError, ExpressionError
+from orchestrator.executors.slurm_options import JobOptions
 from orchestrator.expressions import Kind
 from orchestrator.hints import did_you_mean
 from orchestrator.types import Application, Point
@@ -156,6 +157,17 @@ def _simulated(campaign: Campaign) -> Problems:
         )
 
 
+def _jobs(campaign: Campaign) -> Problems:
+    executor = campaign.executor
+    for name, value in executor.sbatch.items():
+        try:
+            JobOptions(sbatch={name: value})
+        except CampaignError as error:
+            yield Problem(("executor", "sbatch", name), str(error).partition(": ")[2])
+    if executor.partition is not None and executor.by_size:
+        yield Problem(("executor", "by_size"), "executor.partition is given, too; keep one of them")
+
+
 def _script(campaign: Campaign) -> Problems:
     """The launch script of a first run can be written."""
     executor, spec = campaign.executor, campaign.application_spec()
@@ -172,6 +184,8 @@ def _script(campaign: Campaign) -> Problems:
             launcher=executor.launcher or "mpiexec",  # which one is there is looked up when runs begin
             template=template.read_text(encoding="utf-8"),
             prologue=executor.prologue,
+            modules=executor.modules,
+            epilogue=executor.epilogue,
             environment=executor.environment,
             profiler=campaign.measure.profiler,
             source=str(template),
@@ -291,6 +305,7 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
     (frozenset({"settings", "parameters"}), _expressions),
     (frozenset({"measure", "program"}), _measure),
     (frozenset({"executor"}), _simulated),
+    (frozenset({"executor"}), _jobs),
     (frozenset({"strategy", "model"}), _options),
     (_SPACE, _space),
     (_SPACE | {"measure"}, _times),

@@ -6,11 +6,10 @@ strategy's bare name, a parameter's bare list of values) are expanded before.
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
-import re
-from collections.abc import Callable, Mapping
-from pathlib import PurePosixPath
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -19,139 +18,29 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PlainSerializer,
-    PlainValidator,
-    WithJsonSchema,
 )
 
-from orchestrator import registry, units
-from orchestrator.hints import did_you_mean
-from orchestrator.types import FailureClass, Value
-
-_NUMBER_OR_TEXT = {"anyOf": [{"type": "number"}, {"type": "string"}]}
-
-
-def _name(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", text):
-        raise ValueError("use up to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit")
-    return text
-
-
-def _scalar(value: object) -> Value:
-    if isinstance(value, bool):
-        raise ValueError(f"{str(value).lower()} is neither a number nor text; quote it or write 0 or 1")
-    if not isinstance(value, int | float | str):
-        raise ValueError("must be a single number or text")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("must be a finite number")
-    return value
-
-
-def _number(value: object) -> int | float:
-    if isinstance(value, bool | str) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError("must be a finite number, without quotes")
-    return value
-
-
-def _variable(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise ValueError("is not the name of an environment variable; use letters, digits and '_'")
-    return name
-
-
-def _file_name(name: str) -> str:
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.name:
-        raise ValueError("is not the name of a file inside the attempt's directory; use a plain name")
-    return name
-
-
-def _text_of_scalar(value: object) -> str:
-    return str(_scalar(value))
-
-
-def _duration(value: Any) -> float:
-    return units.parse_duration(value)
-
-
-def _cost(value: Any) -> float:
-    return units.parse_cost(value)
-
-
-def _seconds_expression(value: Any) -> str:
-    """Durations become constant expressions, so that there is one form."""
-    try:
-        return repr(units.parse_duration(value))
-    except ValueError:
-        if isinstance(value, str) and not re.fullmatch(r"[\d.:\s]*", value):
-            return value
-        raise
-
-
-def _number_or_text(expression: str) -> float | str:
-    try:
-        return float(expression)
-    except ValueError:
-        return expression
-
-
-def _pattern(text: str) -> str:
-    try:
-        pattern = re.compile(text, re.MULTILINE)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
-    if "value" not in pattern.groupindex and pattern.groups != 1:
-        raise ValueError(
-            f"has {pattern.groups} groups; put the number into exactly one (...), or into (?P<value>...)"
-        )
-    return text
-
-
-def _registered(kind: str) -> Callable[[str], str]:
-    def check(name: str) -> str:
-        if name not in registry.names(kind):
-            raise ValueError(f"unknown {kind}; {did_you_mean(name, registry.names(kind))}")
-        return name
-
-    return check
-
-
-def _application(name: str) -> str:
-    known = ("generic", *registry.names("application"))
-    if name not in known:
-        raise ValueError(f"unknown application; {did_you_mean(name, known)}")
-    return name
-
-
-def _unique(items: tuple[str, ...]) -> tuple[str, ...]:
-    if not items or len(set(items)) < len(items):
-        raise ValueError("must name at least one, and none twice")
-    return items
-
-
-Name = Annotated[str, AfterValidator(_name)]
-Scalar = Annotated[Value, PlainValidator(_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
-Number = Annotated[int | float, PlainValidator(_number), WithJsonSchema({"type": "number"})]
-ScalarText = Annotated[str, BeforeValidator(_text_of_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
-Duration = Annotated[float, BeforeValidator(_duration), Field(ge=0), WithJsonSchema(_NUMBER_OR_TEXT)]
-Budget = Annotated[
-    float,
-    BeforeValidator(_cost),
-    Field(gt=0),
-    PlainSerializer(lambda core_seconds: f"{core_seconds!r} core-seconds", return_type=str),
-    WithJsonSchema(_NUMBER_OR_TEXT),
-]
-Expression = Annotated[str, BeforeValidator(_text_of_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
-Seconds = Annotated[
-    str,
-    BeforeValidator(_seconds_expression),
-    PlainSerializer(_number_or_text),
-    WithJsonSchema(_NUMBER_OR_TEXT),
-]
-Environment = Mapping[Annotated[str, AfterValidator(_variable)], ScalarText]
-Positive = Annotated[int, Field(ge=1)]
-Natural = Annotated[int, Field(ge=0)]
-Aggregate = Literal["mean", "max", "sum", "min"]
+from orchestrator.campaign_types import (
+    Aggregate,
+    Budget,
+    Duration,
+    Environment,
+    Expression,
+    Name,
+    Natural,
+    Number,
+    Positive,
+    Scalar,
+    ScalarText,
+    Seconds,
+    application_name,
+    command_line,
+    file_name,
+    registered,
+    unique,
+    value_pattern,
+)
+from orchestrator.types import FailureClass
 
 
 class Section(BaseModel):
@@ -177,7 +66,7 @@ class Output(Section):
 
     callpath: str
     metric: str = "time"
-    pattern: Annotated[str, AfterValidator(_pattern)]
+    pattern: Annotated[str, AfterValidator(value_pattern)]
     file: str = "stdout"
     scale: float = 1.0
     aggregate: Literal["last", "first", "sum", "mean", "max", "min"] = "last"
@@ -191,7 +80,7 @@ class Program(Section):
     threads: Expression = "1"
     output: tuple[Output, ...] = ()
     environment: Environment = {}
-    files: Mapping[Annotated[str, AfterValidator(_file_name)], str] = {}
+    files: Mapping[Annotated[str, AfterValidator(file_name)], str] = {}
     check: tuple[Expression, ...] = ()
 
 
@@ -205,10 +94,10 @@ class Repetitions(Section):
 class Measure(Section):
     """What is measured, and how often."""
 
-    profiler: Annotated[str, AfterValidator(_registered("reader"))] = "stdout"
+    profiler: Annotated[str, AfterValidator(registered("reader"))] = "stdout"
     effort: bool = False
     repetitions: Repetitions = Repetitions()
-    metrics: Annotated[tuple[str, ...], AfterValidator(_unique)] = ("time",)
+    metrics: Annotated[tuple[str, ...], AfterValidator(unique)] = ("time",)
     aggregate: Aggregate = "mean"
     inclusive: bool = False
     time_limit: Seconds | None = None
@@ -220,7 +109,7 @@ class Strategy(Section):
 
     model_config = ConfigDict(extra="allow")
 
-    name: Annotated[str, AfterValidator(_registered("strategy"))] = "cpf"
+    name: Annotated[str, AfterValidator(registered("strategy"))] = "cpf"
     batch_size: Positive = 4
 
     @property
@@ -234,7 +123,7 @@ class ModelChoice(Section):
 
     model_config = ConfigDict(extra="allow")
 
-    name: Annotated[str, AfterValidator(_registered("model"))] = "pmnf"
+    name: Annotated[str, AfterValidator(registered("model"))] = "pmnf"
 
     @property
     def options(self) -> dict[str, Any]:
@@ -257,23 +146,45 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class SizeClass(Section):
+    """Where runs of up to some number of cores (ranks times threads) go, with what differs there."""
+
+    partition: str
+    up_to: Positive | None = None
+    cores_per_node: Positive | None = None
+    qos: str | None = None
+    constraint: str | None = None
+
+
+def _ascending(sizes: tuple[SizeClass, ...]) -> tuple[SizeClass, ...]:
+    limits = [item.up_to or math.inf for item in sizes]
+    if any(a >= b for a, b in itertools.pairwise(limits)):
+        raise ValueError("up_to must grow from one to the next, and only the last may lack it")
+    return sizes
+
+
 class Executor(Section):
     """Where attempts run. Keys that the chosen executor does not need are ignored."""
 
-    name: Annotated[str, AfterValidator(_registered("executor"))] = "local"
+    name: Annotated[str, AfterValidator(registered("executor"))] = "local"
     max_pending: Positive = 8
     slots: Positive = Field(default_factory=_cores)
     oversubscribe: bool = False
     launcher: str | None = None
+    mpi: str | None = None
     template: str | None = None
+    modules: tuple[ScalarText, ...] = ()
     prologue: tuple[str, ...] = ()
+    epilogue: tuple[str, ...] = ()
     environment: Environment = {}
     poll_interval: Annotated[Duration, Field(gt=0)] = 10.0
     cores_per_node: Positive | None = None
     ranks_per_node: Positive | None = None
     exclusive: bool = False
     billing: Literal["cores", "nodes"] = "cores"
+    gpus_per_node: Positive | None = None
     partition: str | None = None
+    by_size: Annotated[tuple[SizeClass, ...], AfterValidator(_ascending)] = ()
     account: str | None = None
     qos: str | None = None
     constraint: str | None = None
@@ -287,19 +198,11 @@ class Executor(Section):
     dataset: str | None = None
 
 
-def _command(command: tuple[str, ...]) -> tuple[str, ...]:
-    if not command or not command[0]:
-        raise ValueError("is empty; give a program and its arguments, such as [./tell-me, --loudly]")
-    if any("\0" in word for word in command):
-        raise ValueError("has a NUL character, which no argument can carry")
-    return command
-
-
 class Notify(Section):
     """Whom to tell: a command, called without a shell. ``left`` is in percent, ``timeout`` in seconds."""
 
-    command: Annotated[tuple[ScalarText, ...], AfterValidator(_command)]
-    on: Annotated[tuple[Literal["stop", "failures", "budget"], ...], AfterValidator(_unique)] = (
+    command: Annotated[tuple[ScalarText, ...], AfterValidator(command_line)]
+    on: Annotated[tuple[Literal["stop", "failures", "budget"], ...], AfterValidator(unique)] = (
         "stop",
         "failures",
         "budget",
@@ -339,7 +242,7 @@ class Document(Section):
     """A whole campaign file."""
 
     name: Name
-    application: Annotated[str, AfterValidator(_application)]
+    application: Annotated[str, AfterValidator(application_name)]
     executable: str = ""
     version_arguments: tuple[ScalarText, ...] = ()
     settings: Mapping[str, Scalar] = {}
@@ -351,6 +254,7 @@ class Document(Section):
     strategy: Annotated[Strategy, _BY_NAME] = Strategy()
     model: Annotated[ModelChoice, _BY_NAME] = ModelChoice()
     stop: Stop
+    site: str = "none"
     executor: Annotated[Executor, _BY_NAME] = Field(default_factory=Executor)
     retries: Retries = Retries()
     notify: Notify | None = None

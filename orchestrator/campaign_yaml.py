@@ -72,9 +72,12 @@ class Tree:
         return f"{where}: {key}: {problem.text}" if key else f"{where}: {problem.text}"
 
     def line(self, problem: Problem) -> int:
-        """Return the line of a problem, to sort by; overrides come last."""
+        """Return the line of a problem, to sort by; overrides and other files come last."""
         place = self._place(problem.path)
-        return place if isinstance(place, int) else len(self.places) + 1_000_000
+        if isinstance(place, int):
+            return place
+        line = place.rpartition(":")[2]
+        return len(self.places) + 1_000_000 + (int(line) if line.isdecimal() else 0)
 
     def blocked(self) -> frozenset[str]:
         """Return the top-level keys that have a problem somewhere below them."""
@@ -90,8 +93,11 @@ def dotted(path: Path) -> str:
     return ".".join(str(part) for part in path)
 
 
-def parse(text: str, source: str) -> Tree:
-    """Parse a campaign file.
+_EXAMPLE = "a campaign file is a mapping of keys to values, such as 'name: my-campaign'"
+
+
+def parse(text: str, source: str, expected: str = _EXAMPLE) -> Tree:
+    """Parse a campaign file, or another mapping; ``expected`` is what to say if it is none.
 
     Raises
     ------
@@ -101,9 +107,7 @@ def parse(text: str, source: str) -> Tree:
     tree = Tree(source)
     node = _compose(text, source)
     if not isinstance(node, yaml.MappingNode):
-        raise CampaignError(
-            f"{source}:1: a campaign file is a mapping of keys to values, such as 'name: my-campaign'"
-        )
+        raise CampaignError(f"{source}:1: {expected}")
     tree.data = _construct(node, (), tree)
     return tree
 

@@ -16,7 +16,8 @@ class Machine:
     """What decides how many cores a run is charged for.
 
     ``slots`` are the cores a local campaign may use (None on a cluster). ``whole_nodes`` is true where
-    the site bills, or the job asks for, whole nodes.
+    the site bills, or the job asks for, whole nodes. ``sizes`` are the most cores that a run may ask
+    for in each of several places, ascending, with the cores of a node there (None: ``cores_per_node``).
     """
 
     slots: int | None = None
@@ -24,6 +25,7 @@ class Machine:
     ranks_per_node: int | None = None
     whole_nodes: bool = False
     oversubscribe: bool = False
+    sizes: tuple[tuple[float, int | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +55,30 @@ def resources(ranks: int, threads: int, machine: Machine) -> Resources:
                 f"{machine.slots} slots: set executor.slots or executor.oversubscribe: true"
             )
         return Resources(ranks, threads, 1, ranks, min(need, machine.slots))
-    if machine.cores_per_node is None:
+    cores_per_node = _cores_per_node(need, machine)
+    if cores_per_node is None:
         return Resources(ranks, threads, 1, ranks, need)
-    per_node = min(ranks, machine.ranks_per_node or machine.cores_per_node // threads)
-    if per_node < 1 or per_node * threads > machine.cores_per_node:
+    per_node = min(ranks, machine.ranks_per_node or cores_per_node // threads)
+    if per_node < 1 or per_node * threads > cores_per_node:
         raise ValueError(
             f"{per_node or 1} ranks x {threads} threads per node do not fit a node of "
-            f"{machine.cores_per_node} cores: lower executor.ranks_per_node or the threads"
+            f"{cores_per_node} cores: lower executor.ranks_per_node or the threads"
         )
     nodes = math.ceil(ranks / per_node)
-    cores = nodes * machine.cores_per_node if machine.whole_nodes else need
+    cores = nodes * cores_per_node if machine.whole_nodes else need
     return Resources(ranks, threads, nodes, per_node, cores)
+
+
+def _cores_per_node(need: int, machine: Machine) -> int | None:
+    if not machine.sizes:
+        return machine.cores_per_node
+    for most, cores in machine.sizes:
+        if need <= most:
+            return cores or machine.cores_per_node
+    raise ValueError(
+        f"{need} cores are more than the {machine.sizes[-1][0]:.0f} of the last of "
+        "executor.by_size: exclude such points by constraints, or raise its up_to"
+    )
 
 
 def core_hours(core_seconds: float) -> float:

@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,9 @@ from orchestrator.types import Resources
 
 Flavour = Literal["openmpi", "mpich", "unknown"]
 
+KNOWN = ("srun", "mpiexec", "mpirun")
 _NAMES = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.hydra")
+_WANTED: Mapping[Flavour, str] = {"openmpi": "pmix", "mpich": "pmi2", "unknown": ""}
 _PATIENCE = 10.0  # seconds for a program to print its version
 
 
@@ -59,23 +61,39 @@ class Launcher:
                 yield "--oversubscribe"
 
 
-def launcher_for(executable: str, configured: str | None, executor_name: str, resources: Resources) -> str:
+def launcher_for(
+    executable: str, configured: str | None, executor_name: str, resources: Resources, mpi: str | None = None
+) -> str:
     """Return the launcher for `templates.launch_script`: the configured one, else what this machine has.
+
+    The bare words ``srun``, ``mpiexec`` and ``mpirun`` get the options that they need; ``mpi`` is the
+    interface through which ``srun`` starts MPI programs, by default that of the executable's MPI.
 
     Raises
     ------
     CampaignError
         If several ranks are wanted and nothing here can start them.
     """
-    if configured is not None:
+    if configured is not None and configured not in KNOWN:
         return configured
-    found = detect(executable, executor_name)
+    if configured is None and mpi and executor_name == "slurm":
+        configured = "srun"
+    found = named(configured, executable, mpi) if configured else detect(executable, executor_name)
     if found.kind == "none" and resources.ranks > 1:
         raise CampaignError(
             f"no mpiexec beside {executable} or on PATH to start {resources.ranks} ranks: install the MPI "
             "that the executable was built with, or set executor.launcher"
         )
     return found.pattern(resources)
+
+
+def named(name: str, executable: str, mpi: str | None = None) -> Launcher:
+    """Return the launcher that one of the `KNOWN` words means; it need not be on this machine."""
+    path = shutil.which(name) or name
+    if name == "srun":
+        wanted = _WANTED[linked_mpi(executable)]
+        return Launcher("srun", path, mpi or (wanted if wanted in _interfaces(path) else ""))
+    return Launcher(flavour_of(path), path, root=os.geteuid() == 0, slots=_physical_cores())
 
 
 @cache
@@ -96,7 +114,7 @@ def detect(executable: str, executor_name: str = "local") -> Launcher:
     if executor_name != "slurm" or (srun is None and local.kind != "none"):
         return local
     spoken = _interfaces(srun) if srun else ()
-    wanted = {"openmpi": "pmix", "mpich": "pmi2", "unknown": ""}[flavour]
+    wanted = _WANTED[flavour]
     if wanted and spoken and wanted not in spoken and local.kind == flavour:
         return local
     return Launcher("srun", srun or "srun", wanted if wanted in spoken else "")

@@ -27,8 +27,8 @@ def gather(campaign: Campaign) -> dict[str, Any]:
     -------
     dict
         ``executable`` (``path``, and as far as known ``size``, ``mtime_ns``, ``sha256``, ``version``,
-        ``revision``) and ``python``. ``revision`` is the commit of the git checkout that holds the
-        executable, with ``-dirty`` if tracked files were changed.
+        ``revision``), ``python``, and ``site``: the site file. ``revision`` is the commit of the git
+        checkout that holds the executable, with ``-dirty`` if tracked files were changed.
     """
     if campaign.executor.name == "simulated":
         return {}
@@ -42,7 +42,8 @@ def gather(campaign: Campaign) -> dict[str, Any]:
         "revision": git_revision(path.resolve().parent),
     }
     executable |= {key: value for key, value in further.items() if value}
-    return {"executable": executable, "python": platform.python_version()}
+    site = {"site": campaign.site} if campaign.site else {}
+    return {"executable": executable, "python": platform.python_version(), **site}
 
 
 def file_identity(path: Path) -> dict[str, int] | None:

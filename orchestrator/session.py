@@ -22,7 +22,7 @@ CAMPAIGN_FILE = "campaign.yaml"
 
 # Sections that may change between a stop and a resume: how far to go and where, not what is measured.
 _CHANGEABLE = frozenset(
-    {"stop", "executor", "retries", "strategy", "model", "validate", "version_arguments", "notify"}
+    {"stop", "executor", "retries", "strategy", "model", "validate", "version_arguments", "notify", "site"}
 )
 
 

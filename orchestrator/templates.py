@@ -19,6 +19,8 @@ _LOCAL = "mpi.sh"
 
 # A template may spell out a launcher of its own with these; the others it must have.
 OPTIONAL = ("launcher", "ranks", "threads", "nodes", "ranks_per_node")
+# Needed only where something follows the program: `exec` must then be empty.
+_AFTERWARDS = ("exec", "epilogue")
 
 ENVIRONMENT = "environment.recorded"
 """Variables (``name=value``, each ended by NUL) after the prologue, in the attempt's directory."""
@@ -32,6 +34,14 @@ _RECORD = (
 
 NO_LAUNCHER = ("", "none")
 _PLACEHOLDER = re.compile(r"\{\{\s*(\w*)\s*\}\}|\{\{|\}\}")
+# Where ``module`` is a function of the login shell, a script has to define it.
+_MODULE_COMMAND = """\
+if ! type module > /dev/null 2>&1; then
+    for file in "${LMOD_PKG-}" "${MODULESHOME-}" /usr/share/lmod/lmod /usr/share/modules; do
+        [ -r "$file/init/bash" ] && . "$file/init/bash" && break
+    done
+fi"""
+
 _LAUNCHER_FIELD = re.compile(r"\{\{|\}\}|\{(\w*)\}|[{}]")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 
@@ -132,6 +142,8 @@ def launch_script(
     environment: Mapping[str, str],
     profiler: str,
     source: str = "launch script",
+    modules: Sequence[str] = (),
+    epilogue: Sequence[str] = (),
 ) -> str:
     """Build the script that starts one run.
 
@@ -152,6 +164,10 @@ def launch_script(
         Variables on top of those of the application; values are literal.
     profiler
         With ``scorep`` the variables of Score-P are set, unless ``environment`` does.
+    modules
+        Names for ``module load``, before the prologue; one that cannot be loaded ends the script.
+    epilogue
+        Lines of shell text after the program; the script's exit code is still that of the program.
 
     Raises
     ------
@@ -163,8 +179,12 @@ def launch_script(
     variables = {**_measurement(profiler), **_literal({**application.environment, **environment})}
     exports = [f"export {name}={text}" for name, text in _threads(variables, resources)]
     values = {
-        "prologue": "\n".join(prologue),
-        "environment": "\n".join([*exports, *([_RECORD] if prologue else [])]),
+        "prologue": "\n".join([*_load(modules), *prologue]),
+        "environment": "\n".join([*exports, *([_RECORD] if prologue or modules else [])]),
+        "exec": "" if epilogue else "exec",
+        "epilogue": "\n".join(["", "program_status=$?", *epilogue, 'exit "$program_status"'])
+        if epilogue
+        else "",
         "launcher": " ".join(_quoted(word) for word in words),
         "command": " ".join(_quoted(argument) for argument in arguments),
         "ranks": str(resources.ranks),
@@ -172,7 +192,16 @@ def launch_script(
         "nodes": str(resources.nodes),
         "ranks_per_node": str(resources.ranks_per_node),
     }
-    return render(template, values, source, OPTIONAL)
+    return render(template, values, source, OPTIONAL if epilogue else (*OPTIONAL, *_AFTERWARDS))
+
+
+def _load(modules: Sequence[str]) -> list[str]:
+    """Return shell lines that load modules, each or none."""
+    if not modules:
+        return []
+    names = [_quoted(name) for name in modules]
+    failed = "{ echo 'this module cannot be loaded:' %s >&2; exit 1; }"
+    return [_MODULE_COMMAND, *(f"module load {name} || {failed % name}" for name in names)]
 
 
 def _launcher(pattern: str | None, resources: Resources) -> list[str]:

@@ -9,4 +9,4 @@ unset ${!OMPI_COMM_WORLD_@} ${!PMIX_SERVER_@} ${!MPI_LOCAL@}
 
 {{environment}}
 
-exec {{launcher}} {{command}} < /dev/null
+{{exec}} {{launcher}} {{command}} < /dev/null{{epilogue}}

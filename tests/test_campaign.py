@@ -67,7 +67,7 @@ def test_a_saved_campaign_loads_as_the_same_campaign(example: Path, tmp_path: Pa
 
 def test_reports_need_no_file_of_the_machine_that_measured(example: Path) -> None:
     loaded = campaign.load(example, ["executor.template=null"])
-    text = campaign.dump(loaded).replace(loaded.executable or "none", "/gone/program")
+    text = campaign.dump(loaded).replace(loaded.executable or "no path", "/gone/program")
     path = example.with_name("gone.yaml")
     path.write_text(text.replace("template: null", "template: /gone/script.sh"))
     elsewhere = campaign.load(path, starts=False)
@@ -219,7 +219,7 @@ def raw_campaigns(draw: st.DrawFn) -> dict[str, Any]:
             "name": "slurm",
             "prologue": draw(st.lists(SCALARS, max_size=3)),
             "environment": draw(st.dictionaries(NAMES, SCALARS, max_size=2)),
-            "sbatch": draw(st.dictionaries(SCALARS, st.one_of(st.none(), SCALARS), max_size=2)),
+            "sbatch": draw(st.dictionaries(st.sampled_from(["mem", "mail_type"]), SCALARS | st.none())),
         },
         "seed": draw(st.integers(0, 2**64)),
     }

@@ -131,7 +131,7 @@ def test_a_misspelt_key_always_gives_the_key_that_was_meant(
         return  # another key; options of strategies and modelers are tested with their factories
     data: Any = {wrong: None}
     for part in reversed(parents):
-        data = [data] if part == "*" and parents[-2:] == ["output", "*"] else {part: data}
+        data = [data] if part == "*" and parents[-2:] in (["output", "*"], ["by_size", "*"]) else {part: data}
     whole = yaml.safe_load(VALID)
     whole.pop(path[0], None)
     found = mistakes(yaml.safe_dump({**whole, **data}))

@@ -181,3 +181,29 @@ def test_a_real_launcher_starts_all_ranks(tmp_path: Path) -> None:
         ["bash", "run.sh"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
     )
     assert process.stdout.split() == ["rank"] * 3, process.stderr
+
+
+# --- launchers by name --------------------------------------------------------------------------------
+
+
+def test_the_word_srun_gets_its_options(tmp_path: Path, path_with: Path) -> None:
+    srun = fake(path_with / "srun", "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix")
+    app = fake(tmp_path / "app", "")
+    words = launchers.launcher_for(app, "srun", "local", TWO).split()
+    assert words[:3] == [srun, "--ntasks={ranks}", "--cpus-per-task={threads}"]
+    assert not any(word.startswith("--mpi") for word in words), "whose MPI it is cannot be told"
+    assert "--mpi=cray_shasta" in launchers.launcher_for(app, "srun", "slurm", TWO, "cray_shasta")
+
+
+def test_an_interface_without_a_launcher_means_srun(tmp_path: Path, path_with: Path) -> None:
+    fake(path_with / "mpiexec", OPEN_MPI)
+    app = fake(tmp_path / "app", "")
+    assert "--mpi=pmix_v5" in launchers.launcher_for(app, None, "slurm", TWO, "pmix_v5")
+    assert "mpiexec" in launchers.launcher_for(app, None, "local", TWO, "pmix_v5")
+
+
+def test_the_word_mpirun_gets_its_options_also_where_it_comes_with_a_module(path_with: Path) -> None:
+    assert launchers.launcher_for("app", "mpirun", "slurm", TWO) == "mpirun -n {ranks}"
+    mpirun = fake(path_with / "mpirun", OPEN_MPI)
+    launchers.flavour_of.cache_clear()
+    assert f"{mpirun} -n {{ranks}} --bind-to none" in launchers.launcher_for("app", "mpirun", "slurm", TWO)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -271,6 +272,59 @@ def test_the_exit_code_is_that_of_the_program(tmp_path: Path, name: str) -> None
     template = templates.find_template(name, "local").read_text()
     text = script(["-c", "exit 7"], executable="/bin/sh", template=template)
     assert execute(text, tmp_path).returncode == 7
+
+
+# --- modules, and what follows the program ------------------------------------------------------------
+
+MODULES = """#!/bin/bash
+module() {
+    [ "$2" = missing ] && { echo "no module $2" >&2; return 1; }
+    export LOADEDMODULES="$LOADEDMODULES:$2"
+}
+"""
+
+
+@pytest.mark.parametrize("template", ["mpi.sh", "slurm.sh"])
+def test_modules_are_loaded_before_the_prologue(tmp_path: Path, show: str, template: str) -> None:
+    (tmp_path / "lmod" / "init").mkdir(parents=True)
+    (tmp_path / "lmod" / "init" / "bash").write_text(MODULES)
+    text = script(
+        executable=show,
+        template=templates.find_template(template, "local").read_text(),
+        modules=["gcc/12", "a b'; touch pwned; '"],
+        prologue=['export SEEN="$LOADEDMODULES"'],
+    )
+    seen = shown(text, tmp_path, LMOD_PKG=str(tmp_path / "lmod"), MODULESHOME="")["environment"]
+    assert seen["SEEN"] == ":gcc/12:a b'; touch pwned; '"
+    assert not (tmp_path / "pwned").exists()
+    assert f"LOADEDMODULES={seen['SEEN']}\0" in (tmp_path / templates.ENVIRONMENT).read_text()
+
+
+def test_a_module_that_cannot_be_loaded_ends_the_script(tmp_path: Path, show: str) -> None:
+    (tmp_path / "init").mkdir()
+    (tmp_path / "init" / "bash").write_text(MODULES)
+    text = script(executable=show, modules=["missing", "gcc"])
+    process = execute(text, tmp_path, LMOD_PKG="", MODULESHOME=str(tmp_path))
+    assert (process.returncode, process.stdout) == (1, "")
+    assert "this module cannot be loaded: missing" in process.stderr
+
+
+@pytest.mark.parametrize("name", ["mpi.sh", "slurm.sh"])
+def test_what_follows_the_program_does_not_change_its_exit_code(tmp_path: Path, name: str) -> None:
+    template = templates.find_template(name, "local").read_text()
+    text = script(
+        ["-c", "exit 7"], executable="/bin/sh", template=template, epilogue=["touch after", "false"]
+    )
+    assert execute(text, tmp_path).returncode == 7
+    assert (tmp_path / "after").exists()
+
+
+@pytest.mark.parametrize("lacking", ["{{exec}}", "{{epilogue}}"])
+def test_a_template_must_have_a_place_for_what_follows(lacking: str) -> None:
+    own = "{{prologue}}\n{{environment}}\n{{exec}} {{command}}{{epilogue}}\n"
+    assert "touch after" in script(template=own, epilogue=["touch after"])
+    with pytest.raises(CampaignError, match=re.escape(f"{lacking} is missing")):
+        script(template=own.replace(lacking, ""), epilogue=["touch after"])
 
 
 # --- golden scripts ---------------------------------------------------------------------------------------

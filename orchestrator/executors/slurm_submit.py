@@ -7,8 +7,7 @@ import math
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,31 +15,16 @@ import submitit
 from submitit.core.utils import DelayedSubmission
 
 import orchestrator
-from orchestrator.errors import CampaignError, SubmitRejected, SubmitUncertain
+from orchestrator.errors import SubmitRejected, SubmitUncertain
 from orchestrator.executors import attempt, slurm_job
+from orchestrator.executors.slurm_options import JobOptions as JobOptions
+from orchestrator.executors.slurm_options import long_name
 from orchestrator.executors.slurm_query import CommandFailed, call, submission_environment
 from orchestrator.types import AttemptRequest, Resources
 
 _MOST_AT_ONCE = 10**6  # elements of an array: the campaign limits how many are submitted
 START_UP = 30.0  # seconds that Python may take to start on a slow file system, within the job's time limit
 
-# What the executor itself decides: another value would break the search for jobs, the limit or the charge.
-_OWN = {
-    *("array", "chdir", "cpus-per-task", "error", "export", "export-file", "job-name", "nodes", "no-requeue"),
-    *(
-        "ntasks",
-        "ntasks-per-node",
-        "open-mode",
-        "output",
-        "parsable",
-        "requeue",
-        "signal",
-        "test-only",
-        "time",
-    ),
-    *("time-min", "wait", "wrap"),
-}
-_KEYS = {"partition", "account", "qos", "constraint", "reservation", "exclusive"}
 _NOT_NOW = re.compile(r"SubmitJob|temporarily un(?:able|available)", re.IGNORECASE)
 _UNCLEAR = re.compile(
     r"timed? ?out|unable to contact|communication|connection|not responding|zero bytes|insane"
@@ -52,43 +36,6 @@ _UNCLEAR = re.compile(
 
 class SubmitLater(SubmitRejected):
     """A submission that was refused because the user has too many jobs: it will be accepted later."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobOptions:
-    """What a campaign says about its jobs. ``sbatch`` holds further options: name -> value, None for a flag.
-
-    Raises
-    ------
-    CampaignError
-        For an option that is the executor's to choose.
-    """
-
-    partition: str | None = None
-    account: str | None = None
-    qos: str | None = None
-    constraint: str | None = None
-    reservation: str | None = None
-    exclusive: bool = False
-    sbatch: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for name in self.sbatch:
-            if not re.fullmatch(r"[a-z][a-z-]+", _long(name)):
-                raise CampaignError(f"executor.sbatch: {name!r} is not the long name of an option of sbatch")
-            if _long(name) in _OWN:
-                raise CampaignError(f"executor.sbatch: {name!r} is chosen by the executor; remove it")
-            if _long(name) in _KEYS:
-                raise CampaignError(f"executor.sbatch: write executor.{_long(name)} instead")
-
-    def named(self) -> dict[str, str | None]:
-        """Return the options that have a key of their own."""
-        names = ("partition", "account", "qos", "constraint", "reservation")
-        return {name: getattr(self, name) for name in names}
-
-
-def _long(name: str) -> str:
-    return name.lstrip("-").replace("_", "-")
 
 
 def minutes(limit: float) -> int:
@@ -116,7 +63,7 @@ def parameters(
     """
     batch = shlex.quote(str(folder))
     task = f"{batch}/${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
-    further = {_long(key): True if value is None else value for key, value in options.sbatch.items()}
+    further = {long_name(key): True if value is None else value for key, value in options.sbatch.items()}
     named: dict[str, Any] = options.named()
     reservation = named.pop("reservation")  # for which submitit has no parameter
     return {
@@ -141,6 +88,7 @@ def parameters(
             "export": "ALL",
             "no-requeue": True,
             **({} if reservation is None else {"reservation": reservation}),
+            **({} if options.gpus_per_node is None else {"gpus-per-node": options.gpus_per_node}),
             **further,
         },
     }
@@ -194,6 +142,7 @@ def script(
     python: str = sys.executable,
 ) -> str:
     """Return the script that would be submitted for a batch of ``count`` attempts. Touches nothing."""
+    options = options.fitting(resources)
     arrays = _Arrays(folder, python, 0.0, options)
     arrays.update_parameters(**parameters(name, resources, limit, options, folder, root or _root()))
     return arrays.text(count)
@@ -214,6 +163,7 @@ def submit(
         If it may have.
     """
     first = requests[0]
+    options = options.fitting(first.resources)
     arrays = _Arrays(folder, sys.executable, seconds, options)
     arrays.update_parameters(**parameters(name, first.resources, first.limit, options, folder, _root()))
     directories = [str(request.directory.absolute()) for request in requests]

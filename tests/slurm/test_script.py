@@ -101,6 +101,8 @@ OPTIONS = {
     "qos": None,
     "constraint": None,
     "reservation": None,
+    "gpus_per_node": None,
+    "by_size": (),
     "exclusive": False,
     "sbatch": {},
 }
@@ -119,6 +121,22 @@ def test_the_script_can_be_shown_without_slurm(tmp_path: Path, monkeypatch: pyte
     assert "#SBATCH --partition=debug" in text
     assert sys.executable in text
     assert not (tmp_path / "c").exists()
+
+
+def test_the_partition_is_that_of_the_size(tmp_path: Path, fake: FakeSlurm) -> None:
+    by_size = (
+        {"partition": "small", "up_to": 3, "qos": None, "constraint": None, "cores_per_node": None},
+        {"partition": "wide", "up_to": None, "qos": "big", "constraint": "amd", "cores_per_node": 64},
+    )
+    options = {**OPTIONS, "partition": None, "by_size": by_size, "gpus_per_node": 4}
+    context = ExecutorContext(fake.campaign, options)
+    request = request_in(fake.campaign)
+    text = sbatch_script(context, request)
+    for line in ("partition=wide", "qos=big", "constraint=amd", "gpus-per-node=4"):
+        assert f"#SBATCH --{line}\n" in text
+    build(context).submit([request])
+    [call] = fake.calls("sbatch")
+    assert Path(call).read_text() == text
 
 
 def test_the_script_that_is_shown_is_the_one_submitted(fake: FakeSlurm) -> None:

@@ -1,0 +1,165 @@
+"""Types of the values in a campaign file: what text and numbers may be, and what they become.
+
+Durations are seconds and budgets core-seconds once validated. Nothing is converted silently.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
+
+from orchestrator import registry, units
+from orchestrator.hints import did_you_mean
+from orchestrator.types import Value
+
+_NUMBER_OR_TEXT = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", text):
+        raise ValueError("use up to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit")
+    return text
+
+
+def _scalar(value: object) -> Value:
+    if isinstance(value, bool):
+        raise ValueError(f"{str(value).lower()} is neither a number nor text; quote it or write 0 or 1")
+    if not isinstance(value, int | float | str):
+        raise ValueError("must be a single number or text")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("must be a finite number")
+    return value
+
+
+def _number(value: object) -> int | float:
+    if isinstance(value, bool | str) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("must be a finite number, without quotes")
+    return value
+
+
+def _variable(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise ValueError("is not the name of an environment variable; use letters, digits and '_'")
+    return name
+
+
+def file_name(name: str) -> str:
+    """Accept the name of a file below a directory."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.name:
+        raise ValueError("is not the name of a file inside the attempt's directory; use a plain name")
+    return name
+
+
+def _text_of_scalar(value: object) -> str:
+    return str(_scalar(value))
+
+
+def _duration(value: Any) -> float:
+    return units.parse_duration(value)
+
+
+def _cost(value: Any) -> float:
+    return units.parse_cost(value)
+
+
+def _seconds_expression(value: Any) -> str:
+    """Durations become constant expressions, so that there is one form."""
+    try:
+        return repr(units.parse_duration(value))
+    except ValueError:
+        if isinstance(value, str) and not re.fullmatch(r"[\d.:\s]*", value):
+            return value
+        raise
+
+
+def _number_or_text(expression: str) -> float | str:
+    try:
+        return float(expression)
+    except ValueError:
+        return expression
+
+
+def value_pattern(text: str) -> str:
+    """Accept a regular expression with one group, or a group called ``value``."""
+    try:
+        pattern = re.compile(text, re.MULTILINE)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    if "value" not in pattern.groupindex and pattern.groups != 1:
+        raise ValueError(
+            f"has {pattern.groups} groups; put the number into exactly one (...), or into (?P<value>...)"
+        )
+    return text
+
+
+def registered(kind: str) -> Callable[[str], str]:
+    """Return a validator of the names of plug-ins of a kind."""
+
+    def check(name: str) -> str:
+        if name not in registry.names(kind):
+            raise ValueError(f"unknown {kind}; {did_you_mean(name, registry.names(kind))}")
+        return name
+
+    return check
+
+
+def application_name(name: str) -> str:
+    """Accept the name of an adapter, or ``generic``."""
+    known = ("generic", *registry.names("application"))
+    if name not in known:
+        raise ValueError(f"unknown application; {did_you_mean(name, known)}")
+    return name
+
+
+def unique(items: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse an empty list, and one that names something twice."""
+    if not items or len(set(items)) < len(items):
+        raise ValueError("must name at least one, and none twice")
+    return items
+
+
+def command_line(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Accept a program with its arguments."""
+    if not command or not command[0]:
+        raise ValueError("is empty; give a program and its arguments, such as [./tell-me, --loudly]")
+    if any("\0" in word for word in command):
+        raise ValueError("has a NUL character, which no argument can carry")
+    return command
+
+
+Name = Annotated[str, AfterValidator(_name)]
+Scalar = Annotated[Value, PlainValidator(_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
+Number = Annotated[int | float, PlainValidator(_number), WithJsonSchema({"type": "number"})]
+ScalarText = Annotated[str, BeforeValidator(_text_of_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
+Duration = Annotated[float, BeforeValidator(_duration), Field(ge=0), WithJsonSchema(_NUMBER_OR_TEXT)]
+Budget = Annotated[
+    float,
+    BeforeValidator(_cost),
+    Field(gt=0),
+    PlainSerializer(lambda core_seconds: f"{core_seconds!r} core-seconds", return_type=str),
+    WithJsonSchema(_NUMBER_OR_TEXT),
+]
+Expression = Annotated[str, BeforeValidator(_text_of_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
+Seconds = Annotated[
+    str,
+    BeforeValidator(_seconds_expression),
+    PlainSerializer(_number_or_text),
+    WithJsonSchema(_NUMBER_OR_TEXT),
+]
+Environment = Mapping[Annotated[str, AfterValidator(_variable)], ScalarText]
+Positive = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]
+Aggregate = Literal["mean", "max", "sum", "min"]

@@ -1,0 +1,87 @@
+"""What a campaign says about its jobs: options of ``sbatch``, apart from those that the executor chooses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from orchestrator.errors import CampaignError
+from orchestrator.types import Resources
+
+# What the executor itself decides: another value would break the search for jobs, the limit or the charge.
+_OWN = {
+    *("array", "chdir", "cpus-per-task", "error", "export", "export-file", "job-name", "nodes", "no-requeue"),
+    *(
+        "ntasks",
+        "ntasks-per-node",
+        "open-mode",
+        "output",
+        "parsable",
+        "requeue",
+        "signal",
+        "test-only",
+        "time",
+    ),
+    *("time-min", "wait", "wrap"),
+}
+_KEYS = {"partition", "account", "qos", "constraint", "reservation", "exclusive", "gpus-per-node"}
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """What a campaign says about its jobs. ``sbatch`` holds further options: name -> value, None for a flag.
+
+    ``by_size`` has the partitions for runs of up to some size (keys as in a campaign file).
+
+    Raises
+    ------
+    CampaignError
+        For an option that is the executor's to choose.
+    """
+
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    constraint: str | None = None
+    reservation: str | None = None
+    exclusive: bool = False
+    sbatch: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    gpus_per_node: int | None = None
+    by_size: Sequence[Mapping[str, Any]] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.sbatch:
+            if not re.fullmatch(r"[a-z][a-z-]+", long_name(name)):
+                raise CampaignError(f"executor.sbatch: {name!r} is not the long name of an option of sbatch")
+            if long_name(name) in _OWN:
+                raise CampaignError(f"executor.sbatch: {name!r} is chosen by the executor; remove it")
+            if long_name(name) in _KEYS:
+                key = long_name(name).replace("-", "_")
+                raise CampaignError(f"executor.sbatch: write executor.{key} instead")
+
+    def fitting(self, resources: Resources) -> JobOptions:
+        """Return the options of a job of this size: those of the first partition that takes it."""
+        need = resources.ranks * resources.threads
+        fits = [item for item in self.by_size if item["up_to"] is None or need <= item["up_to"]]
+        if not fits:  # a larger run is no point of the search space
+            return self
+        chosen = fits[0]
+        return replace(
+            self,
+            partition=chosen["partition"],
+            qos=chosen["qos"] or self.qos,
+            constraint=chosen["constraint"] or self.constraint,
+            by_size=(),
+        )
+
+    def named(self) -> dict[str, str | None]:
+        """Return the options that have a key of their own."""
+        names = ("partition", "account", "qos", "constraint", "reservation")
+        return {name: getattr(self, name) for name in names}
+
+
+def long_name(name: str) -> str:
+    """Return the name of an option as ``sbatch`` has it after its dashes."""
+    return name.lstrip("-").replace("_", "-")
