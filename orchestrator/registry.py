@@ -25,6 +25,7 @@ TABLES = MappingProxyType(
             "stdout": "orchestrator.readers.stdout:read",
             "scorep": "orchestrator.readers.cube:read",
             "time": "orchestrator.readers.time:read",
+            "effort": "orchestrator.readers.effort:read",
         },
         "model": {
             "pmnf": "orchestrator.models.pmnf:modeler",

@@ -24,6 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "models": {"errors"},
     "strategies": {"errors", "models", "cost"},
     "readers": {"errors"},
+    "effort": {"errors"},
     "generate": {"errors", "models"},
     "executors": {"__version__", "errors"},
     "loop.py": {

@@ -34,6 +34,7 @@ COMMANDS = {
     "generate": "write MPI programs of known complexity (benchmark generator)",
     "evaluate": "compare strategies and models on synthetic or replayed data",
     "export": "write a campaign's measurements for other tools",
+    "effort": "build programs that count basic blocks and MPI bytes per call path; show counts",
     "doctor": "check Slurm, launchers, applications and profilers; say what is missing",
     "schema": "print the JSON schema of campaign files",
 }

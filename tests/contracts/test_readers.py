@@ -51,8 +51,23 @@ def _time(directory: Path) -> Path:
     return path
 
 
+def _effort(directory: Path) -> Path:
+    path = directory / "effort" / "rank-0.17.effort"
+    path.parent.mkdir()
+    path.write_text(
+        "orchestrator-effort 1\nhost n1\nrank 0 1\nmpi counted\n"
+        "node 0 2 1 3 0 96 64 12 MPI_Allreduce\nnode 0 1 0 1 40 0 0 0 main\nend exit\n"
+    )
+    return path
+
+
 # Reader -> writes what a good attempt leaves, returns the file that matters.
-GOOD: dict[str, Callable[[Path], Path]] = {"scorep": _scorep, "stdout": _stdout, "time": _time}
+GOOD: dict[str, Callable[[Path], Path]] = {
+    "effort": _effort,
+    "scorep": _scorep,
+    "stdout": _stdout,
+    "time": _time,
+}
 
 every_reader = pytest.mark.parametrize("name", registry.names("reader"))
 

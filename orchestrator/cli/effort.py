@@ -1,0 +1,94 @@
+"""Build programs that count basic blocks and MPI bytes per call path, and look at their counts.
+
+CXX="$(orchestrator effort compiler mpicxx)" make      # a compiler that adds the counters
+LD_PRELOAD="$(orchestrator effort preload mpicc)"      # MPI operations of a program as it is
+orchestrator effort show DIRECTORY                     # what a run has counted
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.cli.common import print_json
+from orchestrator.effort import build
+from orchestrator.readers import effort
+from orchestrator.report.status import console
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command's arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    compiler = actions.add_parser("compiler", help="print a compiler that adds the counters")
+    compiler.add_argument(
+        "--scorep", action="store_true", help="run it under Score-P, for counts in .cubex files"
+    )
+    preload = actions.add_parser("preload", help="print what to preload to count MPI operations only")
+    plugin = actions.add_parser("plugin", help="build the Score-P metric plugin; print its path")
+    plugin.add_argument(
+        "--include", type=Path, help="folder of Score-P's headers, if scorep-config is not there"
+    )
+    for part in (compiler, preload, plugin):
+        part.add_argument("compiler", help="such as mpicxx, gcc or a path; gcc and clang and what wraps them")
+        part.add_argument("--cache", type=Path, help="where to keep builds (default: ~/.cache)")
+    show = actions.add_parser("show", help="print the counts of a run per call path")
+    show.add_argument("directory", type=Path, help="an attempt's directory, or where the program ran")
+    show.add_argument("--top", type=int, default=30, help="call paths to show, the largest first (30)")
+    show.add_argument("--json", action="store_true", help="print one JSON document on standard output")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what was asked; print paths alone on standard output, for use in shells."""
+    if arguments.action == "show":
+        return _show(arguments)
+    built = build.build(arguments.compiler, arguments.cache)
+    if arguments.action == "compiler":
+        if not built.mpi:
+            print(f"note: {built.compiler} knows no mpi.h; MPI is not counted", file=sys.stderr)
+        print(build.wrapper(built, arguments.scorep))
+    elif arguments.action == "preload":
+        print(":".join(str(path) for path in build.preload(built)))
+    else:
+        print(build.plugin(built, arguments.include))
+    return 0
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    found = effort.profile(arguments.directory)
+    rows = _rows(found)
+    if arguments.json:
+        print_json({"ranks": found.values.shape[1], "callpaths": rows})
+        return 0
+    table = Table(
+        title=f"{found.values.shape[1]} ranks, {len(rows)} call paths; counts are sums over ranks",
+        title_justify="left",
+        show_edge=False,
+        pad_edge=False,
+    )
+    table.add_column("call path", overflow="fold")
+    for metric in found.metrics:
+        table.add_column(metric, justify="right")
+    for row in rows[: arguments.top]:
+        cells = (row[metric] for metric in found.metrics)
+        table.add_row(Text(row["callpath"]), *("-" if cell is None else f"{cell:.16g}" for cell in cells))
+    console().print(table)
+    return 0
+
+
+def _rows(found: effort.Profile) -> list[dict[str, Any]]:
+    """Return one row per call path, those with the most blocks and bytes first."""
+    sums = effort.samples(found)
+    wanted = {metric: "mean" if metric == effort.SIZE else "sum" for metric in found.metrics}
+    rows: dict[str, dict[str, Any]] = {
+        path: {"callpath": path, **dict.fromkeys(found.metrics)} for path in found.callpaths
+    }
+    for sample in sums:
+        if sample.aggregate == wanted[sample.metric]:
+            rows[sample.callpath][sample.metric] = sample.value
+    weight = [metric for metric in (effort.BLOCKS, effort.SENT, effort.RECEIVED) if metric in found.metrics]
+    return sorted(rows.values(), key=lambda row: [-row[metric] for metric in weight])
