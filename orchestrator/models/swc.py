@@ -78,11 +78,12 @@ def modeler(
         if swc_effort.has_effort(rest):
             paths = list(dict.fromkeys(item.callpath for item in timed.items))
             priors = skeletons(measurements, paths, plain, tolerance, ranks)
-            seen = locate_times(timed, aggregate) if timed.items else {}
+            seen = locate_times(timed, aggregate) if any(m.metric in times for m in found) else {}
             found = tuple(
                 inform(m, priors, seen, None if posterior == "prior" else trust) if m.metric in times else m
                 for m in found
             )
+            found = _marked(found, *swc_effort.unmatched(rest, paths))
         order = {(item.callpath, item.metric): k for k, item in enumerate(measurements.items)}
         return tuple(sorted(found, key=lambda m: order[m.callpath, m.metric]))
 
@@ -93,6 +94,20 @@ def _split(known: Measurements, times: Sequence[str]) -> tuple[Measurements, Mea
     timed = tuple(item for item in known.items if item.metric in times)
     rest = tuple(item for item in known.items if item.metric not in times)
     return Measurements(known.parameters, timed), Measurements(known.parameters, rest)
+
+
+def _marked(found: Sequence[Model], lost: frozenset[str], share: float) -> tuple[Model, ...]:
+    """Say of effort that no time is known for it: the builds that count and that are timed may differ."""
+    note = (
+        "no time was measured here or at a caller, so this is no prior; such call paths have "
+        f"{100 * share:.2g} % of all basic blocks"
+    )
+    return tuple(
+        replace(m, notes=(*m.notes, note))
+        if m.callpath in lost and m.metric in swc_effort.EFFORT and isinstance(m, PmnfModel)
+        else m
+        for m in found
+    )
 
 
 def _both(plain: Modeler, *parts: Measurements) -> tuple[Model, ...]:

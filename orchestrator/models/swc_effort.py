@@ -85,6 +85,19 @@ def assign(known: Measurements, times: Iterable[str]) -> tuple[dict[str, Effort]
     return found, tuple(lost)
 
 
+def unmatched(known: Measurements, times: Iterable[str]) -> tuple[frozenset[str], float]:
+    """Return the call paths whose effort belongs to no time, and their share of the basic blocks."""
+    lost = frozenset(assign(known, times)[1])
+    total_of = {
+        item.callpath: sum(sum(values) for values in item.values.values())
+        for item in known.items
+        if item.metric == BLOCKS
+    }
+    everything = sum(total_of.values())
+    part = sum(count for path, count in total_of.items() if path in lost)
+    return lost, part / everything if everything else 0.0
+
+
 def _callers(callpath: str) -> list[str]:
     """Return the call path and all its callers, the nearest first."""
     parts = callpath.split(SEPARATOR)

@@ -255,6 +255,23 @@ def test_counts_of_zero_and_times_without_counts_leave_the_times_alone() -> None
     assert any("no effort was counted" in note for note in model(known, "main->g").notes)
 
 
+def test_effort_without_a_time_is_reported_with_its_share() -> None:
+    known = together(
+        slowed("main->f", lambda p, n: 1e-6 * n, 0.02),
+        exact("main->f->inlined", "basic_blocks", lambda p, n: 3 * n),
+        exact("main->g", "basic_blocks", lambda p, n: n),
+    )
+    found = {m.callpath: m.notes for m in swc.modeler()(known)}
+    assert any("25 % of all basic blocks" in note for note in found["main->g"])
+    assert not any("basic blocks" in note for note in found["main->f->inlined"])
+
+
+def test_unusable_times_do_not_cost_the_models_of_effort() -> None:
+    broken = Measurement("main->f", "time", {q: (float("nan"),) for q in POINTS})
+    (only,) = swc.modeler()(together(broken, exact("main->f", "basic_blocks", lambda p, n: n)))
+    assert only.metric == "basic_blocks" and growth(only.terms, "n") == (1.0, 0.0)
+
+
 def test_log_of_one_rank_is_no_obstacle() -> None:
     points = {Point.of(p=p): (1e-5 * np.log2(p) + 1e-6,) for p in (1, 2, 4, 8, 16)}
     volume = dict.fromkeys(points, (8.0, 8.0))
