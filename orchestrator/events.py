@@ -105,7 +105,7 @@ class AttemptFinished:
     """The attempt is over and settled: ``cost`` core-seconds charged.
 
     ``samples`` are its measurement if it is accepted; else ``failure`` and ``reason`` say why not.
-    ``estimated`` marks a cost that is an upper bound because nobody saw the end.
+    ``estimated`` marks a cost that the scheduler did not confirm: the record's, or all that was reserved.
     """
 
     attempt: Attempt

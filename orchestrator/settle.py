@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from orchestrator import events
 from orchestrator.errors import ReadError
-from orchestrator.measured import repetitions
+from orchestrator.measured import counting_is_in_vain, repetitions
 from orchestrator.state import InFlight, State
 from orchestrator.strategies.base import Choice
 from orchestrator.types import (
@@ -28,9 +28,16 @@ def submission_name(campaign: str, campaign_id: str, attempt: Attempt) -> str:
     return f"{campaign}-{campaign_id}-{digest}"
 
 
-def round_of(number: int, choices: Sequence[Choice], state: State) -> events.RoundProposed:
-    """Turn choices into runs, numbering repetitions on from those that were proposed before."""
-    done = repetitions(state)
+def round_of(
+    number: int, choices: Sequence[Choice], state: State, effort: int = 0
+) -> events.RoundProposed:
+    """Turn choices into runs, numbering repetitions on from those that were proposed before.
+
+    Every point gets ``effort`` runs that count effort, too, after those that are timed: where a point turns
+    out to be impossible, they are not begun.
+    """
+    done, counted = repetitions(state), repetitions(state, "effort")
+    wanted = 0 if counting_is_in_vain(state) else effort
     runs: list[Run] = []
     reasons: list[str] = []
     for choice in choices:
@@ -39,6 +46,10 @@ def round_of(number: int, choices: Sequence[Choice], state: State) -> events.Rou
             runs.append(Run(choice.point, "time", repetition))
             reasons.append(choice.reason)
         done[choice.point] = first + choice.repetitions - 1
+        for repetition in range(counted.get(choice.point, 0) + 1, wanted + 1):
+            runs.append(Run(choice.point, "effort", repetition))
+            reasons.append("counts effort, for the priors of the times at this point")
+            counted[choice.point] = repetition
     return events.RoundProposed(number, tuple(runs), tuple(reasons))
 
 
@@ -101,6 +112,7 @@ def _finished(
         record.host,
         record.started,
         record.finished,
+        estimated=observation.estimated,
     )
 
 

@@ -192,7 +192,8 @@ class Sample:
 class Observation:
     """What an executor reports of one attempt.
 
-    ``elapsed`` are the seconds to charge where the scheduler knows better than ``record``;
+    ``elapsed`` are the seconds to charge where the scheduler knows better than ``record``; ``estimated`` where
+    it should, and did not say.
     ``samples`` are set by executors that produce values themselves (simulation).
     """
 
@@ -203,6 +204,7 @@ class Observation:
     elapsed: float | None = None
     reason: str = ""
     samples: tuple[Sample, ...] | None = None
+    estimated: bool = False
 
 
 class FailureClass(StrEnum):

@@ -256,13 +256,13 @@ class SlurmExecutor:
             self._handles.get(request.name, ""),
             sight,
             self._age(request, "finished", record is not None and record.finished is not None),
-            # Whatever Slurm says: an attempt that gives a sign of life is not gone.
-            self._age(request, "gone", gone, (owner, _heartbeat(request)) if gone else None),
+            # Whatever Slurm says: what is submitted again, or gives a sign of life, is not gone.
+            self._age(request, "gone", gone, (owner, _heartbeat(request), _last(places)) if gone else None),
             never_charged=site.accounting or remembered,
         )
 
     def _age(self, request: AttemptRequest, what: str, holds: bool, witness: object = None) -> float:
-        """Return for how many seconds something holds with the same witness, as far as this controller saw."""
+        """Return for how many seconds something was seen to hold, with the same witness."""
         key = (request.name, what)
         if not holds:
             self._since.pop(key, None)

@@ -67,7 +67,7 @@ class Evidence:
     sight
         What Slurm says of its jobs; None before it was asked.
     finished_for, gone_for
-        Seconds since its record was seen finished, or since Slurm had no active job of it.
+        Seconds since its record was seen finished, or since it had no active job and gave no sign of life.
     never_charged
         Whether, having no job that Slurm knows of, it certainly had none that was charged.
     """
@@ -124,15 +124,23 @@ def _finished(
         return Observation(request.attempt, AttemptState.FINISHED, record=record, reason=_fault(record, ""))
     jobs: tuple[Job, ...] = (*sight.ended, *sight.active) if sight is not None else ()
     elapsed = sight.elapsed if sight is not None else None
+    estimated = elapsed is None
     if elapsed is None:
         if evidence.finished_for < settings.accounting_grace:
             return Observation(request.attempt, AttemptState.RUNNING, evidence.handle, record)
         elapsed = _charge(record, finished, jobs)
-    elif elapsed + 1 < finished - record.started:
+    elif sight is not None and not sight.booked and elapsed + 1 < finished - record.started:
         # Without accounting the time of a job before its requeue is nowhere but in the record.
-        elapsed += _charge(record, finished, ())
-    reason = _fault(record, jobs[0].state if jobs else "")
-    return Observation(request.attempt, AttemptState.FINISHED, evidence.handle, record, elapsed, reason)
+        elapsed, estimated = elapsed + _charge(record, finished, ()), True
+    return Observation(
+        request.attempt,
+        AttemptState.FINISHED,
+        evidence.handle,
+        record,
+        elapsed,
+        _fault(record, jobs[0].state if jobs else ""),
+        estimated=estimated,
+    )
 
 
 def _charge(record: AttemptRecord, finished: float, jobs: Sequence[Job]) -> float:

@@ -68,6 +68,11 @@ class Outbox:
                 group = group[len(group) // 2 :]
             self._postpone(group, str(error), done)
         except SubmitRejected as error:
+            if len(group) > 1 and "array" in str(error):  # the site's limit could not be asked for
+                self._batches.drop(batch)
+                for half in (group[: len(group) // 2], group[len(group) // 2 :]):
+                    self._submit_group(half, done)
+                return
             rejected = {item.name: _rejected(item, str(error)) for item in group}
             done.update(rejected)
             if all(item.state is AttemptState.LOST for item in rejected.values()):

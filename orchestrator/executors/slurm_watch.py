@@ -33,6 +33,8 @@ class Sight:
         Its jobs that have ended, as far as that is known.
     elapsed
         Seconds charged for all that ended; None where that is not known, or more may come.
+    booked
+        Whether accounting says so; the queue forgets what a job did before it was requeued.
     booked_active
         Whether accounting calls one of its jobs active. Alone that proves nothing: a job whose end
         got lost remains so for ever.
@@ -45,6 +47,7 @@ class Sight:
     active: tuple[Job, ...] = ()
     ended: tuple[Job, ...] = ()
     elapsed: float | None = None
+    booked: bool = False
     booked_active: bool = False
     error: str = ""
     ledger_error: str = ""
@@ -177,6 +180,7 @@ def _combine(queued: Sequence[Job], booked: Sequence[Job], ledger_error: str) ->
         tuple(active),
         tuple(ended),
         sum(known) if ended and not running else None,
+        booked=bool(booked),
         booked_active=bool({job.number for job in booked} - in_ledger - {job.number for job in late}),
         ledger_error=ledger_error,
     )

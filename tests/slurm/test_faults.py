@@ -1,4 +1,4 @@
-"""Whole campaigns while Slurm does whatever it can do wrong, and controllers are killed: promises are kept."""
+"""Whole campaigns while Slurm does all that it can do wrong, and controllers die: promises are kept."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ def check(scenario: Scenario) -> None:
 
 
 @given(scenarios())
-@settings(
-    max_examples=SEQUENCES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+@settings(max_examples=SEQUENCES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_a_campaign_keeps_its_promises_whatever_goes_wrong(scenario: Scenario) -> None:
     check(scenario)

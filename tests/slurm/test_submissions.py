@@ -251,3 +251,14 @@ def test_a_folder_that_cannot_be_written_costs_nothing(fake: FakeSlurm) -> None:
     assert (observation.state, observation.elapsed) == (AttemptState.LOST, 0)
     assert "batches" in observation.reason
     assert not fake.calls("sbatch")
+
+
+def test_an_array_larger_than_the_site_allows_is_split(fake: FakeSlurm) -> None:
+    (fake.folder / "limit").write_text(
+        "sbatch: error: Batch job submission failed: Invalid job array specification\n"
+    )
+    fake.answer("scontrol", code=1)  # so that nobody knows the limit
+    fake.answer("sbatch", "Submitted batch job 100\n", script=AT_MOST_TWO)
+    observations = fake.executor().submit([fake.request() for _ in range(5)])
+    assert {item.state for item in observations} == {AttemptState.QUEUED}
+    assert all(item.handle for item in observations)

@@ -64,7 +64,9 @@ class Commands:
         jobs = self.world.jobs
         if what == "stale" and fault is not None:
             jobs = self._snapshots.setdefault(fault, copy.deepcopy(jobs))
-        out = {"squeue": self._squeue, "sacct": self._sacct}.get(name, self._other(name, what))(arguments, jobs)
+        out = {"squeue": self._squeue, "sacct": self._sacct}.get(name, self._other(name, what))(
+            arguments, jobs
+        )
         if what == "cut off":
             out = out[: 2 * len(out) // 3]
         if what == "empty":
@@ -87,7 +89,9 @@ class Commands:
         if what == "no answer":
             return Answer(seconds=NEVER)
         if what == "refused":
-            return Answer(err="sbatch: error: Batch job submission failed: Invalid qos specification\n", code=1)
+            return Answer(
+                err="sbatch: error: Batch job submission failed: Invalid qos specification\n", code=1
+            )
         if what == "submit limit" or refusal:
             return Answer(err=f"sbatch: error: {refusal or _LIMIT}\n", code=1)
         if what == "lost":
@@ -116,7 +120,9 @@ class Commands:
         return ""
 
     def _squeue(self, arguments: Sequence[str], jobs: Sequence[Job]) -> str:
-        assert _QUEUE_FORMAT in arguments and "--states=all" in arguments and "--array" in arguments, arguments
+        assert _QUEUE_FORMAT in arguments and "--states=all" in arguments and "--array" in arguments, (
+            arguments
+        )
         return "".join(
             self._queue_row(job)
             for job in _named(arguments, jobs)
@@ -178,16 +184,16 @@ def void(value: object) -> None:
 
 
 def _named(arguments: Sequence[str], jobs: Sequence[Job]) -> list[Job]:
-    names = next((item.partition("=")[2].split(",") for item in arguments if item.startswith("--name=")), None)
+    names = next(
+        (item.partition("=")[2].split(",") for item in arguments if item.startswith("--name=")), None
+    )
     return [job for job in jobs if names is None or job.request.name in names]
 
 
 def read_script(path: Path) -> Request:
     """Read the options of a job script, as ``sbatch`` does."""
     lines = [line[8:] for line in path.read_text().splitlines() if line.startswith("#SBATCH ")]
-    options = {
-        name.lstrip("-"): value for name, _, value in (line.strip().partition("=") for line in lines)
-    }
+    options = {name.lstrip("-"): value for name, _, value in (line.strip().partition("=") for line in lines)}
     count = re.match(r"0-(\d+)", options.get("array", "0-0"))
     assert count is not None and "no-requeue" in options, options
     ntasks, threads = int(options.get("ntasks", "1")), int(options.get("cpus-per-task", "1"))

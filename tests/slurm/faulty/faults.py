@@ -21,7 +21,16 @@ COMMAND_FAULTS = {
         "submit limit",
         "slow",
     ),
-    "squeue": ("no answer", "connection refused", "garbage", "cut off", "stale", "empty", "odd state", "slow"),
+    "squeue": (
+        "no answer",
+        "connection refused",
+        "garbage",
+        "cut off",
+        "stale",
+        "empty",
+        "odd state",
+        "slow",
+    ),
     "sacct": ("no answer", "connection refused", "garbage", "cut off", "stale", "empty", "slow"),
     "scancel": ("no answer", "connection refused", "ignored"),
     "scontrol": ("no answer", "connection refused", "garbage"),
@@ -31,6 +40,7 @@ COMMAND_FAULTS = {
 JOB_FAULTS = (
     "node fails",
     "node fails before the start",
+    "taken for dead",  # Slurm says NODE_FAIL while the attempt goes on
     "scancel from outside",
     "requeue",
     "preempted",

@@ -123,6 +123,8 @@ class VirtualRunner:
             if what in {"node fails", "out of memory", "killed"}:
                 word = {"node fails": "NODE_FAIL", "killed": "FAILED"}.get(what, "OUT_OF_MEMORY")
                 self.stop(world, job, word, kill=True)
+            elif what == "taken for dead":
+                world.end(job, "NODE_FAIL")
             elif what == "scancel from outside":
                 world.cancel(job)
             elif what == "requeue":
@@ -131,8 +133,7 @@ class VirtualRunner:
                 self.stop(world, job, "PREEMPTED", kill=False)
 
         world.at(world.now + min(full, execution.limit), over)
-        if what in {"node fails", "out of memory", "killed", "scancel from outside", "requeue", "preempted"}:
-            world.at(world.now + value, act)
+        world.at(world.now + value, act)
 
     def _finish(
         self,

@@ -1,7 +1,7 @@
 """A small Slurm: jobs, nodes, books and time. It never errs; `commands` makes its answers err.
 
-Time is whatever the owner says it is: `World.advance` passes through all that is due by then. Who executes the
-jobs is a `Runner`'s business: virtual attempts take no time, real ones are processes.
+Time is whatever the owner says it is: `World.advance` passes through all that is due by then. Who executes
+the jobs is a `Runner`'s business: virtual attempts take no time, real ones are processes.
 """
 
 from __future__ import annotations
