@@ -179,7 +179,7 @@ def launch_script(
     variables = {**_measurement(profiler), **_literal({**application.environment, **environment})}
     exports = [f"export {name}={text}" for name, text in _threads(variables, resources)]
     values = {
-        "prologue": "\n".join([*_load(modules), *prologue]),
+        "prologue": "\n".join([*load_lines(modules), *prologue]),
         "environment": "\n".join([*exports, *([_RECORD] if prologue or modules else [])]),
         "exec": "" if epilogue else "exec",
         "epilogue": "\n".join(["", "program_status=$?", *epilogue, 'exit "$program_status"'])
@@ -195,7 +195,7 @@ def launch_script(
     return render(template, values, source, OPTIONAL if epilogue else (*OPTIONAL, *_AFTERWARDS))
 
 
-def _load(modules: Sequence[str]) -> list[str]:
+def load_lines(modules: Sequence[str]) -> list[str]:
     """Return shell lines that load modules, each or none."""
     if not modules:
         return []
@@ -240,6 +240,8 @@ def _measurement(profiler: str) -> dict[str, str]:
 
     It would otherwise choose a name with the time of day and, for an existing directory, move that aside.
     """
+    if profiler == "effort":
+        return {"ORCHESTRATOR_EFFORT_DIRECTORY": '"$PWD"/effort'}
     if profiler != "scorep":
         return {}
     return {

@@ -1,13 +1,15 @@
 """Check whether a campaign can run here, and say what is missing and how to get it.
 
 Without a campaign: the installation, this machine (cores, MPI, compilers, Score-P) and Slurm. With one, also
-its file, executable, launcher, first round and directory, and its partition and account. Nothing is
-started but programs that print their version; exit code 0 means that nothing needed is missing.
+its file, executable, launcher, first round and directory, and whatever it and its site file say of the
+cluster. Nothing is started but programs that print their version, and modules loaded for a moment, unless
+--try asks for one run; exit code 0 means that nothing needed is missing.
 """
 
 from __future__ import annotations
 
 import argparse
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -20,6 +22,7 @@ from orchestrator.cli.run import add_directory
 from orchestrator.doctor import examination
 from orchestrator.doctor.check import Check, Status, here
 from orchestrator.doctor.examination import Group
+from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm_query import environment
 
 _STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.MISSING: "dim", Status.FAILED: "red"}
@@ -29,6 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     common.add_campaign(parser, optional=True)
     add_directory(parser)
+    parser.add_argument(
+        "--try",
+        action="store_true",
+        dest="try_one",
+        help="then run the smallest point once, as the campaign would; this is charged",
+    )
     common.add_json(parser)
 
 
@@ -38,13 +47,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.campaign is not None:
         common.campaign_path(arguments.campaign)  # a file that is not there is a mistake of the command line
         load = partial(common.read_campaign, arguments)
+    if arguments.try_one and load is None:
+        raise CampaignError("--try needs a campaign: orchestrator doctor CAMPAIGN.yaml --try")
     groups = []
     console = Console(highlight=False)
-    for group in examination.examine(load, arguments.directory, here(environment())):
-        groups.append(group)
-        if not arguments.json:
-            console.print(f"\n{group.title}", style="bold", markup=False)
-            console.print(render(group))
+    with common.interruptible() if arguments.try_one else nullcontext() as interrupted:
+        for group in examination.examine(load, arguments.directory, here(environment()), interrupted):
+            groups.append(group)
+            if not arguments.json:
+                console.print(f"\n{group.title}", style="bold", markup=False)
+                console.print(render(group))
     faults = examination.prevented(groups)
     if arguments.json:
         common.print_json(document(groups))

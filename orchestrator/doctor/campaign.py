@@ -7,7 +7,7 @@ import math
 import os
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -48,10 +48,20 @@ def checks(chosen: Campaign, directory: Path, probe: Probe) -> Iterator[Check]:
 
 def largest_run(built: Assembly) -> tuple[Point, Resources]:
     """Return the point of the search space (or P₊, if it is to be measured) that occupies most cores."""
+    return max(_runs(built), key=lambda pair: pair[1].cores)
+
+
+def largest_up_to(built: Assembly, least: float, most: float) -> tuple[Point, Resources] | None:
+    """Return the largest run that asks for more than ``least`` and up to ``most`` cores, if there is any."""
+    runs = [pair for pair in _runs(built) if least < pair[1].ranks * pair[1].threads <= most]
+    return max(runs, key=lambda pair: pair[1].cores, default=None)
+
+
+def _runs(built: Assembly) -> Iterator[tuple[Point, Resources]]:
     campaign = built.campaign
     last = [campaign.evaluation_point] if campaign.validate and campaign.evaluation_point is not None else []
     points = itertools.chain(itertools.islice(iter(built.space), _MOST_POINTS), last)
-    return max(((point, built.resources(point)) for point in points), key=lambda pair: pair[1].cores)
+    return ((point, built.resources(point)) for point in points)
 
 
 # --- programs -----------------------------------------------------------------------------------------
@@ -111,19 +121,23 @@ def launcher(chosen: Campaign, largest: tuple[Point, Resources], probe: Probe) -
     point, resources = largest
     configured = chosen.executor.launcher
     if configured is not None:
-        yield _configured(configured, resources, point, probe)
+        yield _configured(configured, resources, point, chosen.executor.modules, probe)
         return
     found = detect(chosen.executable, chosen.executor.name)
     yield _detected(found, linked_mpi(chosen.executable), resources, point)
 
 
-def _configured(pattern: str, resources: Resources, point: Point, probe: Probe) -> Check:
+def _configured(
+    pattern: str, resources: Resources, point: Point, modules: Sequence[str], probe: Probe
+) -> Check:
     if pattern.strip() in templates.NO_LAUNCHER:
         if resources.ranks > 1:
             remedy = "set executor.launcher, such as 'mpiexec -n {ranks}', or remove it to have one found"
             return failed("launcher", f"none, but {point} has {resources.ranks} ranks", remedy)
         return ok("launcher", "none: every run is a single process")
     program = next(iter(shlex.split(pattern)), "")
+    if modules:
+        return ok("launcher", f"{pattern}, looked for with the modules loaded (below)")
     if probe.which(program) is None:
         remedy = "correct executor.launcher, or load it in executor.prologue"
         return warning("launcher", f"{program} of executor.launcher is not on PATH here", remedy)

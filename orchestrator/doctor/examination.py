@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import getpass
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator import assembly, planning
+from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
-from orchestrator.doctor import campaign, installation, machine, on_slurm, slurm
+from orchestrator.campaign_schema import Executor
+from orchestrator.doctor import campaign, installation, machine, on_slurm, site, slurm, trial_run
 from orchestrator.doctor.check import Check, Probe, failed, needed, ok
 from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.launchers import detect
+from orchestrator.types import Point, Resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,12 @@ class Group:
     checks: tuple[Check, ...]
 
 
-def examine(load: Callable[[], Campaign] | None, directory: Path | None, probe: Probe) -> Iterator[Group]:
+def examine(
+    load: Callable[[], Campaign] | None,
+    directory: Path | None,
+    probe: Probe,
+    interrupted: Callable[[], bool] | None = None,
+) -> Iterator[Group]:
     """Yield the results group by group, as they come.
 
     Parameters
@@ -35,6 +44,9 @@ def examine(load: Callable[[], Campaign] | None, directory: Path | None, probe: 
         Its directory; by default ``./NAME``.
     probe
         How to look at the machine.
+    interrupted
+        If given, the smallest point of the campaign is run once at the end (and charged), unless something
+        stands in the way; it tells when to give up.
     """
     yield Group("installation", tuple(installation.checks()))
     yield Group("this machine", tuple(_machine(probe)))
@@ -49,8 +61,13 @@ def examine(load: Callable[[], Campaign] | None, directory: Path | None, probe: 
         return
     checks = [loaded, *campaign.checks(chosen, directory or Path(chosen.name), probe)]
     if cluster is not None and on_cluster:
-        checks += _on_slurm(chosen, cluster)
-    yield Group(f"campaign {chosen.name}", tuple(needed(checks)))
+        checks += _on_slurm(chosen, cluster, probe)
+    group = Group(f"campaign {chosen.name}", tuple(needed(checks)))
+    yield group
+    unusable = on_cluster and cluster is None
+    if interrupted is not None and not unusable and not prevented([group]):
+        run = trial_run.checks(chosen, directory or Path(chosen.name), probe, interrupted)
+        yield Group("one run", tuple(needed(run)))
 
 
 def prevented(groups: Sequence[Group]) -> list[Check]:
@@ -73,10 +90,12 @@ def _load(load: Callable[[], Campaign] | None) -> tuple[Campaign | None, Check |
     except CampaignError as error:
         return None, failed("campaign file", str(error), "correct the file")
     detail = f"{chosen.application} on the {chosen.executor.name} executor, strategy {chosen.strategy.name}"
+    if chosen.site:
+        detail += f", site {chosen.site}"
     return chosen, ok("campaign file", detail)
 
 
-def _on_slurm(chosen: Campaign, cluster: slurm.Cluster) -> list[Check]:
+def _on_slurm(chosen: Campaign, cluster: slurm.Cluster, probe: Probe) -> list[Check]:
     try:
         built = assembly.assemble(chosen)
     except CampaignError:  # reported by `campaign.checks`
@@ -86,4 +105,24 @@ def _on_slurm(chosen: Campaign, cluster: slurm.Cluster) -> list[Check]:
         longest: float | None = max(planning.first_round(built, executor).limits)
     except OrchestratorError:  # likewise
         longest = None
-    return list(on_slurm.checks(chosen.executor, cluster, campaign.largest_run(built), longest))
+    found = list(site.checks(chosen.executor, cluster, probe))
+    for options, largest in _sizes(built):
+        found += on_slurm.checks(options, cluster, largest, longest)
+        found += site.of_partition(options, cluster, probe)
+    return list(dict.fromkeys(found))  # several sizes of runs share an account, say
+
+
+def _sizes(built: Assembly) -> Iterator[tuple[Executor, tuple[Point, Resources]]]:
+    """Yield the options for every size of runs that there is, with the largest run of that size."""
+    options = built.campaign.executor
+    if not options.by_size:
+        yield options, campaign.largest_run(built)
+    least = 0.0
+    for item in options.by_size:
+        most = item.up_to or math.inf
+        largest = campaign.largest_up_to(built, least, most)
+        least = most
+        if largest is not None:
+            given = item.model_dump(exclude={"up_to"})
+            own = {key: value for key, value in given.items() if value is not None}
+            yield options.model_copy(update={**own, "by_size": ()}), largest

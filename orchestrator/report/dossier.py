@@ -141,6 +141,7 @@ def _attempt(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
         "record": record,
         "executable": _executable(record.get("executable") or {}, built.get("executable") or {}),
         "python": built.get("python"),
+        "site": built.get("site"),
         "modules": [name for name in environment.get("LOADEDMODULES", "").split(":") if name],
         "binding": {
             "cpus": record.get("cpus"),
@@ -242,6 +243,7 @@ def _attempt_lines(item: Mapping[str, Any]) -> list[str]:
         "revision": executable.get("revision"),
         "changed": executable.get("changed"),
         "modules": ", ".join(item["modules"]),
+        "site": item["site"],
         "orchestrator": record.get("version") or controller.get("version"),
         "controller": f"{controller['host']}, pid {controller['pid']}, since {controller['time']}"
         if controller
