@@ -24,6 +24,8 @@ from orchestrator.types import (
     Run,
     Sample,
 )
+from tests.slurm.faulty.server import FaultySlurm
+from tests.slurm.faulty.world import Settings
 from tests.slurm.fixtures import executor as slurm_executor
 
 TERMINAL = {AttemptState.FINISHED, AttemptState.LOST}
@@ -107,6 +109,25 @@ def slurm_without_accounting(request: pytest.FixtureRequest, directory: Path) ->
     return _on_cluster(request, directory, "slurm_cluster_without_accounting")
 
 
+def faulty_slurm(request: pytest.FixtureRequest, directory: Path) -> ExecutorUnderTest:
+    """The Slurm that errs on purpose, while it does not."""
+    return _on_faulty_slurm(request, directory, accounting=True)
+
+
+def faulty_slurm_without_accounting(request: pytest.FixtureRequest, directory: Path) -> ExecutorUnderTest:
+    """The same without accounts."""
+    return _on_faulty_slurm(request, directory, accounting=False)
+
+
+def _on_faulty_slurm(request: pytest.FixtureRequest, directory: Path, accounting: bool) -> ExecutorUnderTest:
+    settings = Settings(nodes={"small": 2}, accounting=accounting, kill_wait=5)
+    slurm = FaultySlurm(directory.parent / "faulty", settings).__enter__()
+    request.addfinalizer(lambda: slurm.__exit__(None, None, None))
+    path = f"{slurm.bin}{os.pathsep}{os.environ['PATH']}"
+    request.getfixturevalue("monkeypatch").setenv("PATH", path)
+    return ExecutorUnderTest(lambda: slurm_executor(directory, "small"), directory)
+
+
 def _on_cluster(request: pytest.FixtureRequest, directory: Path, fixture: str) -> ExecutorUnderTest:
     cluster = request.getfixturevalue(fixture)
     request.getfixturevalue("monkeypatch").setenv("SLURM_CONF", str(cluster.conf))
@@ -119,6 +140,8 @@ WITH_PROCESSES: dict[str, Factory] = {
     "local": local,
     "slurm": slurm,
     "slurm without accounting": slurm_without_accounting,
+    "faulty slurm": faulty_slurm,
+    "faulty slurm without accounting": faulty_slurm_without_accounting,
 }
 EXECUTORS: dict[str, Factory] = {**WITH_PROCESSES, "simulated": simulated}
 
