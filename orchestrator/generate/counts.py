@@ -12,7 +12,7 @@ from orchestrator.generate.population import Range
 # Iterations at the smallest values: of the only, or of an outer loop; and of a loop inside another.
 OUTER, SINGLE, INNER = 10_000, 1_000_000, 100
 # Calls at the smallest values where their number grows.
-REPEATED = 1000
+REPEATED = 200
 # Elements (double, 8 bytes) of a message at the smallest values; more where every rank has a part of it, so
 # that parts can be whole elements without changing the growth.
 MESSAGE, DIVIDED = 8192, 131_072

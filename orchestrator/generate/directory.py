@@ -7,7 +7,6 @@ import re
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import yaml
 
 from orchestrator.errors import CampaignError
@@ -68,14 +67,16 @@ def campaign(directory: Path, name: str, functions: tuple[Function, ...], conten
 def series(range_: Range) -> dict[str, tuple[int, ...]]:
     """Return five values per parameter, and the next beyond: ranks doubling, others in equal steps (V-B).
 
-    Where ranks cannot double four times within the range, there are fewer.
+    Where ranks cannot double four times within the range, they grow in equal steps, too. A parameter whose
+    range is one value has that and its double.
     """
     found = {}
     for name in range_.parameters:
         low, high = range_.smallest[name], range_.largest[name]
-        if name == RANKS:
-            doublings = int(np.log2(high / low) + 1e-9)
-            found[name] = tuple(round(low * 2**k) for k in range(min(doublings, _VALUES - 1) + 2))
+        if high == low:
+            found[name] = (round(low), round(2 * low))
+        elif name == RANKS and high >= low * 2 ** (_VALUES - 1):
+            found[name] = tuple(round(low * 2**k) for k in range(_VALUES + 1))
         else:
             step = (high - low) / (_VALUES - 1)
             found[name] = tuple(dict.fromkeys(round(low + step * k) for k in range(_VALUES + 1)))

@@ -84,7 +84,9 @@ def makefile(programs: Sequence[str]) -> str:
     counting = " ".join(f"{name}-counts" for name in programs)
     return f"""\
 # Generated. `make` builds every program twice: to measure time, and to count effort.
+ifeq ($(origin CXX),default)
 CXX = mpicxx
+endif
 CXXFLAGS = -O2 -std=c++17 -Wall -Wextra
 
 all: {names} {counting}
@@ -161,7 +163,9 @@ def _function(function: Function, range_: Range) -> str:
             *_work(computation),
             "}",
             "",
-            f"NOINLINE void {name}_communicate(const Parameters& x, Arrays& arrays) {{",
+            # A barrier needs no array, a message of constant size no parameter.
+            f"NOINLINE void {name}_communicate(",
+            "    [[maybe_unused]] const Parameters& x, [[maybe_unused]] Arrays& arrays) {",
             *_buffers(function, range_),
             "    MPI_Barrier(MPI_COMM_WORLD);  // waiting for the slowest is not communication",
             f'    Timer timer("main->{name}->{name}_communicate->{mpi}");',

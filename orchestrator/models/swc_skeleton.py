@@ -126,6 +126,8 @@ def _plan_operation(plan: _Plan, name: str, parts: Sequence[Mapping[str, Values]
                 continue
             plan.counts[f"{name} {row.metric}"] = _whole(plan, volume, row.power, parts[0].get(SIZE, {}))
         calls, sizes = _sum(parts, CALLS), parts[0].get(SIZE)
+        if sizes is not None and _all_ranks(sizes, plan.ranks):
+            sizes = None
         for key, values in ((f"{name} calls", calls), (f"{name} size", sizes)):
             if values is not None and swc_effort.variation(values) <= tolerance:
                 plan.counts[key] = values
@@ -140,6 +142,11 @@ def _sum(parts: Sequence[Mapping[str, Values]], metrics: Sequence[str]) -> Value
     found = [part[metric] for part in parts if metric in part] if metric else []
     values = swc_effort.total(found) if found else {}
     return values if any(any(v) for v in values.values()) else None
+
+
+def _all_ranks(sizes: Values, ranks: str) -> bool:
+    """Tell whether communicators hold all ranks: then their size need not be modelled."""
+    return bool(ranks) and all(size == point.number(ranks) for point, v in sizes.items() for size in v)
 
 
 def _whole(plan: _Plan, counts: Values, power: int, sizes: Values) -> Values:
