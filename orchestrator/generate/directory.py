@@ -70,7 +70,7 @@ def series(range_: Range) -> dict[str, tuple[int, ...]]:
     Where ranks cannot double four times within the range, they grow in equal steps, too. A parameter whose
     range is one value has that and its double.
     """
-    found = {}
+    found: dict[str, tuple[int, ...]] = {}
     for name in range_.parameters:
         low, high = range_.smallest[name], range_.largest[name]
         if high == low:
