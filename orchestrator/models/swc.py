@@ -2,7 +2,7 @@
 
 De Morais et al., Denoising Application Performance Models with Noise-Resilient Priors, section III. Effort
 (executed basic blocks, transferred bytes) hardly varies between runs, so its models are exact where those of
-times are lost in noise. See `docs/models.md`.
+times are lost in noise. See `docs/priors.md`.
 """
 
 from __future__ import annotations

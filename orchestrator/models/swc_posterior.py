@@ -78,16 +78,36 @@ def joined(
     times = seen.times
     if other.correction is not None:
         times = _with_misfit(times, other.correction, seen.x)
-    best = other.design(seen.x)[0].T
-    residuals = times.log_value - other.log_mean(seen.x)[0]
-    weights = _agreed(fitted, residuals, times)
+    best = _first(other)
+    weights = _agreed(fitted, times.log_value - best.log_mean(seen.x)[0], times)
     gain = log_evidence(design, fitted.coefficients, times, weights)
-    gain -= log_evidence(best, other.coefficients[0], times, weights)
-    gain -= _log_prior(other.exponents[0]) - float(np.log(other.weights[0]))
+    gain -= log_evidence(best.design(seen.x)[0].T, best.coefficients[0], times, weights)
+    gain -= _log_prior(best.exponents[0]) - float(np.log(other.weights[0]))
     odds = np.log(trust) - np.log1p(-trust) + gain
     probability = float(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
     posterior = _mixed(own, other, probability)
     return replace(model, parameters=seen.parameters, posterior=posterior), probability
+
+
+def _first(posterior: Posterior) -> Posterior:
+    """Return the most probable member alone."""
+    correction = posterior.correction
+    if correction is not None:
+        correction = Correction(
+            correction.features,
+            correction.coefficients[:1],
+            correction.coupling[:1],
+            correction.covariance[:1],
+            correction.smooth[:1],
+        )
+    return Posterior(
+        posterior.weights[:1],
+        posterior.exponents[:1],
+        posterior.coefficients[:1],
+        posterior.covariance[:1],
+        posterior.misfit[:1],
+        correction,
+    )
 
 
 def _agreed(fitted: Fit, residuals: Floats, times: Times) -> Floats:
