@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator import cost, progress, registry, simulation, space, templates
+from orchestrator import campaign_effort, cost, progress, registry, simulation, space, templates
 from orchestrator.campaign import Campaign
 from orchestrator.cost import Machine, Reservation
 from orchestrator.decide import Policy
-from orchestrator.errors import CampaignError, ModelError
+from orchestrator.errors import CampaignError, ModelError, ReadError
 from orchestrator.events import Samples
 from orchestrator.executors.base import Executor, ExecutorContext, Truth
 from orchestrator.launchers import launcher_for
@@ -38,6 +38,8 @@ from orchestrator.types import (
     Point,
     Resources,
     Run,
+    RunKind,
+    Sample,
 )
 
 RUNS = "runs"
@@ -177,6 +179,7 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
     def reservation(state: State, run: Run) -> Reservation:
         limit = campaign.time_limit(run.point) or state.time_limit
         assert limit is not None, "a time limit is derived when the campaign starts"
+        limit *= campaign.slowdown(run.kind)
         cores = assembly.cores(run.point)
         return Reservation(cores, limit, built.reserved_seconds(limit) * cores)
 
@@ -197,6 +200,7 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
             directory, state, models, campaign.evaluation_point
         ),
         seed=campaign.seed,
+        effort=campaign.measure.effort.repetitions if campaign.measure.effort else 0,
         poll_interval=min(campaign.executor.poll_interval, _WAITS.get(campaign.executor.name, math.inf)),
     )
 
@@ -230,29 +234,35 @@ def request(assembly: Assembly, directory: Path, attempt: Attempt, flight: InFli
         directory=where,
         resources=resources,
         limit=flight.limit,
-        script="" if simulated else script(assembly, point, resources),
+        script="" if simulated else script(assembly, point, resources, attempt.run.kind),
         files={} if simulated else dict(application.files(values)),
         executable="" if simulated else campaign.executable,
     )
 
 
-def script(assembly: Assembly, point: Point, resources: Resources) -> str:
+def script(assembly: Assembly, point: Point, resources: Resources, kind: RunKind = "time") -> str:
     """Render the launch script of a run."""
     campaign = assembly.campaign
-    options = campaign.executor
-    template = templates.find_template(options.template, options.name)
+    options, measure = campaign.executor, campaign.measure
+    executable, profiler = campaign.executable, measure.profiler
+    chosen, environment = options.template, options.environment
+    if kind == "effort" and measure.effort is not None:
+        executable, profiler = measure.effort.executable, measure.effort.profiler
+        chosen = measure.effort.template or chosen
+        environment = {**environment, **measure.effort.environment}
+    template = templates.find_template(chosen, options.name)
     return templates.launch_script(
         application=assembly.application,
-        executable=campaign.executable,
+        executable=executable,
         settings=campaign.values(point),
         resources=resources,
-        launcher=launcher_for(campaign.executable, options.launcher, options.name, resources, options.mpi),
+        launcher=launcher_for(executable, options.launcher, options.name, resources, options.mpi),
         template=template.read_text(),
         prologue=options.prologue,
         modules=options.modules,
         epilogue=options.epilogue,
-        environment=options.environment,
-        profiler=campaign.measure.profiler,
+        environment=environment,
+        profiler=profiler,
         source=str(template),
     )
 
@@ -260,11 +270,29 @@ def script(assembly: Assembly, point: Point, resources: Resources) -> str:
 def collect(assembly: Assembly, item: AttemptRequest, observation: Observation) -> Samples:
     """Read what a finished attempt measured; raise ``ReadError``."""
     measure = assembly.campaign.measure
+    profiler, metrics, aggregate = measure.profiler, measure.metrics, measure.aggregate
+    effort = measure.effort if item.attempt.run.kind == "effort" else None
+    if effort is not None:
+        profiler, aggregate = effort.profiler, effort.aggregate or aggregate
     samples = observation.samples
     if samples is None:
-        read: Reader = registry.load("reader", measure.profiler)
+        read: Reader = registry.load("reader", profiler)
         samples = tuple(read(item.directory, assembly.application, measure.inclusive))
+    if effort is not None:
+        metrics = _counted(samples)
     chosen: dict[str, dict[str, float]] = {}
-    for (callpath, metric), value in select(samples, measure.metrics, measure.aggregate).items():
+    for (callpath, metric), value in select(samples, metrics, aggregate).items():
         chosen.setdefault(metric, {})[callpath] = value
     return chosen
+
+
+def _counted(samples: Sequence[Sample]) -> tuple[str, ...]:
+    """Return the metrics of effort that a run has counted: without MPI, say, there are no bytes."""
+    there = {sample.metric for sample in samples}
+    counted = tuple(metric for metric in campaign_effort.METRICS if metric in there)
+    if not set(counted) - {"visits"}:
+        raise ReadError(
+            f"no effort was counted ({' or '.join(campaign_effort.METRICS[1:])}); this run has "
+            f"{', '.join(sorted(there)) or 'nothing'}"
+        )
+    return counted

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from orchestrator import (
     campaign_checks,
+    campaign_effort,
     campaign_resolve,
     campaign_schema,
     campaign_site,
@@ -37,7 +38,7 @@ from orchestrator.campaign_yaml import dump as dump_yaml
 from orchestrator.cost import Machine
 from orchestrator.errors import CampaignError, ExpressionError
 from orchestrator.expressions import Expression
-from orchestrator.types import Application, FailureClass, Parameter, Point, Value
+from orchestrator.types import Application, FailureClass, Parameter, Point, RunKind, Value
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,11 @@ class Campaign:
             sizes=tuple((item.up_to or math.inf, item.cores_per_node) for item in options.by_size),
         )
 
+    def slowdown(self, kind: RunKind) -> float:
+        """Return how many times longer a run may take than a time run at the same point."""
+        effort = self.measure.effort
+        return effort.slowdown if kind == "effort" and effort is not None else 1.0
+
     def time_limit(self, point: Point) -> float | None:
         """Return the user's time limit at a point, in seconds, or None for one derived from the budget."""
         return self._seconds("time_limit", self.measure.time_limit, point)
@@ -222,7 +228,20 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
     elif "executable" not in broken | tree.blocked():
         executable = _found(campaign_resolve.executable, executable, base, ("executable",), tree)
     notify = _notify(document.notify, base, tree) if document.notify and base else document.notify
-    resolved = document.model_copy(update={"executable": executable, "executor": executor, "notify": notify})
+    measure, model = document.measure, document.model
+    if base is not None and name != "simulated":
+        measure = campaign_effort.resolved(measure, executable, base, tree)
+    if measure.effort is not None and "model" not in tree.data:
+        model = ModelChoice(name="swc")
+    resolved = document.model_copy(
+        update={
+            "executable": executable,
+            "measure": measure,
+            "model": model,
+            "executor": executor,
+            "notify": notify,
+        }
+    )
     return Campaign(
         name=document.name,
         application=document.application,
@@ -232,9 +251,9 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
         parameters=parameters,
         constraints=document.constraints,
         evaluation_point=_evaluation_point(document, parameters, tree),
-        measure=document.measure,
+        measure=measure,
         strategy=document.strategy,
-        model=document.model,
+        model=model,
         stop=document.stop,
         executor=executor,
         retries=document.retries.by_class(),

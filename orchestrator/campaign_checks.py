@@ -18,7 +18,7 @@ from pydantic import (
     ValidationError,
 )
 
-from orchestrator import cost, generic, registry, space, templates
+from orchestrator import campaign_effort, cost, generic, registry, space, templates
 from orchestrator.campaign_schema import ModelChoice, Strategy
 from orchestrator.campaign_yaml import Path, Problem
 from orchestrator.errors import CampaignError, ExpressionError
@@ -129,10 +129,7 @@ def _templates(campaign: Campaign) -> Problems:
 
 def _measure(campaign: Campaign) -> Problems:
     measure = campaign.measure
-    if measure.effort and "effort" not in registry.names("reader"):
-        yield Problem(
-            ("measure", "effort"), "this version has no reader of effort counters; write effort: false"
-        )
+    yield from campaign_effort.problems(campaign)
     if measure.repetitions.initial > measure.repetitions.maximum:
         initial, maximum = measure.repetitions.initial, measure.repetitions.maximum
         yield Problem(
@@ -170,7 +167,7 @@ def _jobs(campaign: Campaign) -> Problems:
 
 def _script(campaign: Campaign) -> Problems:
     """The launch script of a first run can be written."""
-    executor, spec = campaign.executor, campaign.application_spec()
+    executor, spec, effort = campaign.executor, campaign.application_spec(), campaign.measure.effort
     if executor.name == "simulated":
         return
     values = campaign.values(next(iter(space.build(campaign))))
@@ -182,6 +179,8 @@ def _script(campaign: Campaign) -> Problems:
             settings=values,
             resources=cost.resources(spec.ranks(values), spec.threads(values), campaign.machine()),
             launcher=executor.launcher or "mpiexec",  # which one is there is looked up when runs begin
+        if effort is not None and effort.template is not None:
+            templates.find_template(effort.template, executor.name)
             template=template.read_text(encoding="utf-8"),
             prologue=executor.prologue,
             modules=executor.modules,

@@ -18,6 +18,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
 )
 
 from orchestrator.campaign_types import (
@@ -94,8 +95,31 @@ class Repetitions(Section):
 class Measure(Section):
     """What is measured, and how often."""
 
+class Effort(Section):
+    """Runs that count effort beside those that are timed. ``slowdown``: how much longer they take."""
+
+    executable: str = ""
+    profiler: Annotated[str, AfterValidator(registered("reader"))] = "effort"
+    repetitions: Positive = 1
+    aggregate: Aggregate | None = None
+    slowdown: Annotated[float, Field(ge=1)] = 5.0
+    template: str | None = None
+    environment: Environment = {}
+
+
+def _effort(value: object) -> object:
+    """Expand ``true`` to a section, and ``false`` to none."""
+    if isinstance(value, bool):
+        return Effort() if value else None
+    return value
+
+
+def _effort_or_false(effort: Effort | None) -> object:
+    return False if effort is None else effort.model_dump(mode="json")
+
+
     profiler: Annotated[str, AfterValidator(registered("reader"))] = "stdout"
-    effort: bool = False
+    effort: Annotated[Effort | None, BeforeValidator(_effort), PlainSerializer(_effort_or_false)] = None
     repetitions: Repetitions = Repetitions()
     metrics: Annotated[tuple[str, ...], AfterValidator(unique)] = ("time",)
     aggregate: Aggregate = "mean"
@@ -149,7 +173,7 @@ def _cores() -> int:
 class SizeClass(Section):
     """Where runs of up to some number of cores (ranks times threads) go, with what differs there."""
 
-    partition: str
+    partition: Line
     up_to: Positive | None = None
     cores_per_node: Positive | None = None
     qos: str | None = None
@@ -271,4 +295,7 @@ def json_schema() -> dict[str, Any]:
     values = properties["parameters"]["additionalProperties"]
     listed = schema["$defs"]["Values"]["properties"]["values"]["anyOf"][0]
     properties["parameters"]["additionalProperties"] = {"anyOf": [listed, values]}
+    counted = schema["$defs"]["Measure"]["properties"]["effort"]
+    counted["anyOf"] = [{"type": "boolean"}, *(item for item in counted["anyOf"] if "$ref" in item)]
+    counted["default"] = False
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -55,6 +55,8 @@ class Parts:
         Called with each new set of models (writes ``models.json``).
     poll_interval
         Seconds to wait, at most, when there is nothing to do.
+    effort
+        Runs per point that count effort.
     cancel_on_interrupt
         Whether an interrupt ends runs in flight, which are charged, instead of leaving them running.
     provenance
@@ -73,6 +75,7 @@ class Parts:
     publish: Callable[[State, tuple[Model, ...]], None]
     seed: int
     poll_interval: float
+    effort: int = 0
     cancel_on_interrupt: bool = False
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -225,7 +228,7 @@ class Controller:
     def _propose(self, number: int) -> None:
         rng = np.random.default_rng([self._parts.seed, number])
         choices = self._parts.propose(self.state, self._current_models(), rng)
-        round_ = settle.round_of(number, choices, self.state)
+        round_ = settle.round_of(number, choices, self.state, self._parts.effort)
         if round_.runs:
             self.commit([round_])
         else:

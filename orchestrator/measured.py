@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.state import RunStatus, State
-from orchestrator.types import Measurement, Measurements, Point, Run
+from orchestrator.types import Measurement, Measurements, Point, Run, RunKind
 
 WHOLE_RUN = "(run)"
 ELAPSED = "elapsed"
@@ -15,16 +15,18 @@ def measurements(state: State, parameters: tuple[str, ...]) -> Measurements:
     """Return what was measured, without the validation run, in an order that does not depend on timing.
 
     The duration of whole attempts is a measurement, too (`WHOLE_RUN`, `ELAPSED`): it predicts costs.
+    Time runs and effort runs have no metric in common, so no model sees values of both.
     """
     values: dict[tuple[str, str], dict[Point, list[float]]] = {}
     accepted = [
         (run, item)
         for run, item in state.runs.items()
-        if item.status is RunStatus.MEASURED and run != state.validation and run.kind == "time"
+        if item.status is RunStatus.MEASURED and run != state.validation
     ]
     accepted.sort(key=lambda pair: _order(pair[0]))
     for run, item in accepted:
-        values.setdefault((WHOLE_RUN, ELAPSED), {}).setdefault(run.point, []).append(item.elapsed)
+        if run.kind == "time":
+            values.setdefault((WHOLE_RUN, ELAPSED), {}).setdefault(run.point, []).append(item.elapsed)
         for metric, by_callpath in item.samples.items():
             for callpath, value in by_callpath.items():
                 values.setdefault((callpath, metric), {}).setdefault(run.point, []).append(value)
@@ -40,10 +42,16 @@ def _order(run: Run) -> tuple[Any, ...]:
     return (*numbers, run.kind, run.repetition)
 
 
-def repetitions(state: State) -> dict[Point, int]:
-    """Return how many time runs were proposed per point, skipped ones excepted."""
+def repetitions(state: State, kind: RunKind = "time") -> dict[Point, int]:
+    """Return how many runs of a kind were proposed per point, skipped ones excepted."""
     done: dict[Point, int] = {}
     for run, item in state.runs.items():
-        if run.kind == "time" and run != state.validation and item.status is not RunStatus.SKIPPED:
+        if run.kind == kind and run != state.validation and item.status is not RunStatus.SKIPPED:
             done[run.point] = max(done.get(run.point, 0), run.repetition)
     return done
+
+
+def counting_is_in_vain(state: State, tries: int = 3) -> bool:
+    """Whether effort runs were given up ``tries`` times and none was ever measured: that will not change."""
+    effort = [item.status for run, item in state.runs.items() if run.kind == "effort"]
+    return RunStatus.MEASURED not in effort and effort.count(RunStatus.GIVEN_UP) >= tries

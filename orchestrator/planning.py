@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,7 +49,8 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     view = assembly.view(State(), (), Measurements(tuple(p.name for p in campaign.parameters), ()))
     view = replace(view, budget_left=math.inf)  # else it would propose only a part of the starting set
     rng = np.random.default_rng([campaign.seed, 1])
-    proposed = round_of(1, strategy_of(campaign)(view, rng), State())
+    counted = campaign.measure.effort.repetitions if campaign.measure.effort else 0
+    proposed = round_of(1, strategy_of(campaign)(view, rng), State(), counted)
     if not proposed.runs:
         raise CampaignError(
             f"strategy {campaign.strategy.name!r} proposes nothing in this search space; widen the parameters"
@@ -55,10 +58,13 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     cores = tuple(assembly.cores(run.point) for run in proposed.runs)
     derived = None
     if campaign.measure.time_limit is None:
-        derived = cost.fair_limit(campaign.stop.budget, cores, executor.reserved_seconds)
+        derived = cost.fair_limit(campaign.stop.budget, cores, _reserved(assembly, executor, proposed.runs))
         if derived < _SHORTEST_LIMIT:
             raise CampaignError(_too_dear(campaign.stop.budget, cores, derived))
-    limits = tuple(campaign.time_limit(run.point) or derived or 0.0 for run in proposed.runs)
+    limits = tuple(
+        (campaign.time_limit(run.point) or derived or 0.0) * campaign.slowdown(run.kind)
+        for run in proposed.runs
+    )
     worst = sum(c * executor.reserved_seconds(t) for c, t in zip(cores, limits, strict=True))
     expected = _expected(assembly, proposed.runs, cores)
     plan = FirstRound(proposed.runs, proposed.reasons, cores, limits, derived, worst, expected)
@@ -69,9 +75,24 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
 def _expected(assembly: Assembly, runs: tuple[Run, ...], cores: tuple[int, ...]) -> float | None:
     if assembly.campaign.measure.expected_time is None:
         return None
+    campaign = assembly.campaign
     return sum(
-        c * (assembly.campaign.expected_time(run.point) or 0.0) for c, run in zip(cores, runs, strict=True)
+        c * (campaign.expected_time(run.point) or 0.0) * campaign.slowdown(run.kind)
+        for c, run in zip(cores, runs, strict=True)
     )
+
+
+def _reserved(assembly: Assembly, executor: Executor, runs: tuple[Run, ...]) -> Callable[[float], float]:
+    """Return what a core of these runs reserves on average, by the limit of those that are timed."""
+    cores = Counter[float]()
+    for run in runs:
+        cores[assembly.campaign.slowdown(run.kind)] += assembly.cores(run.point)
+
+    def reserved(limit: float) -> float:
+        seconds = sum(count * executor.reserved_seconds(limit * factor) for factor, count in cores.items())
+        return seconds / cores.total()
+
+    return reserved
 
 
 def _check_budget(assembly: Assembly, executor: Executor, plan: FirstRound) -> None:

@@ -28,9 +28,7 @@ def submission_name(campaign: str, campaign_id: str, attempt: Attempt) -> str:
     return f"{campaign}-{campaign_id}-{digest}"
 
 
-def round_of(
-    number: int, choices: Sequence[Choice], state: State, effort: int = 0
-) -> events.RoundProposed:
+def round_of(number: int, choices: Sequence[Choice], state: State, effort: int = 0) -> events.RoundProposed:
     """Turn choices into runs, numbering repetitions on from those that were proposed before.
 
     Every point gets ``effort`` runs that count effort, too, after those that are timed: where a point turns

@@ -245,10 +245,10 @@ def _(event: events.AttemptFinished, state: State) -> State:
 @_apply.register
 def _(event: events.RunGivenUp, state: State) -> State:
     given_up = _run(state, event.run)._replace(status=RunStatus.GIVEN_UP, reason=event.reason)
+    harmless = event.run.kind != "time" or _measured_before(state, event.run)  # times can be had there
     return _dequeue(state, event.run)._replace(
         runs=state.runs.set(event.run, given_up),
-        infeasible=state.infeasible
-        | (frozenset() if _measured_before(state, event.run) else {event.run.point}),
+        infeasible=state.infeasible | (frozenset() if harmless else {event.run.point}),
         consecutive_given_up=state.consecutive_given_up + 1,
     )
 

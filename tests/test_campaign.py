@@ -99,17 +99,6 @@ def test_a_campaign_has_resolved_values(monkeypatch: pytest.MonkeyPatch) -> None
     assert loaded.expression("p * s + i")({"p": 8, "s": 10, "i": 20}) == 100
 
 
-def test_effort_runs_need_a_reader_of_effort(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = MINIMAL + "measure: {profiler: scorep, effort: true}\nexecutor: slurm\n"
-    monkeypatch.setitem(registry.TABLES["reader"], "effort", "orchestrator.readers.effort:read")
-    assert campaign.loads(text).measure.effort is True
-    monkeypatch.delitem(registry.TABLES["reader"], "effort")
-    with pytest.raises(
-        CampaignError, match=r":6: measure.effort: this version has no reader of effort counters"
-    ):
-        campaign.loads(text)
-
-
 def test_parameters_keep_the_order_of_the_file_and_points_follow_it() -> None:
     text = MINIMAL.replace("{p: [1, 8], s: [10, 15]}", "{s: [15, 10], p: [8, 1]}")
     loaded = campaign.loads(text + "evaluation_point: {p: 27, s: 20.0}\n")

@@ -91,4 +91,4 @@ def _rows(found: effort.Profile) -> list[dict[str, Any]]:
         if sample.aggregate == wanted[sample.metric]:
             rows[sample.callpath][sample.metric] = sample.value
     weight = [metric for metric in (effort.BLOCKS, effort.SENT, effort.RECEIVED) if metric in found.metrics]
-    return sorted(rows.values(), key=lambda row: [-row[metric] for metric in weight])
+    return sorted(rows.values(), key=lambda row: [-(row[metric] or 0) for metric in weight])

@@ -1,7 +1,7 @@
 """Show what a campaign would do first, and what that may cost; launch nothing.
 
-Prints the search space, the first batch with its reasons, the job script of its first run and the most
-that the batch can be charged.
+Prints the search space, the first batch with its reasons, the job script of its first run (of each kind) and
+the most that the batch can be charged.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from orchestrator.campaign import Campaign
 from orchestrator.cli import common
 from orchestrator.cost import core_hours
 from orchestrator.planning import FirstRound
+
+_EFFORT = " (effort)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,8 +85,14 @@ def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
 def _script(built: Assembly, first: FirstRound, position: int) -> str | None:
     if built.campaign.executor.name == "simulated":
         return None
-    point = first.runs[position].point
-    return assembly.script(built, point, built.resources(point))
+    run = first.runs[position]
+    return assembly.script(built, run.point, built.resources(run.point), run.kind)
+
+
+def _name(item: dict[str, Any]) -> str:
+    """Return a run's point, and its kind where that is not time."""
+    point, _, kind = item["run"].rpartition("-")[0].partition("/")
+    return point if kind == "time" else point + _EFFORT
 
 
 def show(chosen: Campaign, document: dict[str, Any], scripts: int) -> None:
@@ -102,10 +110,10 @@ def show(chosen: Campaign, document: dict[str, Any], scripts: int) -> None:
     )
     for column in ("point", "repetitions", "cores", "limit s", "why"):
         table.add_column(column, overflow="fold")
-    repetitions = Counter(item["run"].split("/")[0] for item in runs)
+    repetitions = Counter(_name(item) for item in runs)
     seen: dict[str, dict[str, Any]] = {}
     for item in runs:
-        seen.setdefault(item["run"].split("/")[0], item)
+        seen.setdefault(_name(item), item)
     for key, item in seen.items():
         cells = (key, repetitions[key], item["cores"], f"{item['time_limit']:.4g}", item["reason"])
         table.add_row(*(Text(str(cell)) for cell in cells))
@@ -115,7 +123,9 @@ def show(chosen: Campaign, document: dict[str, Any], scripts: int) -> None:
         + ("" if cost["expected"] is None else f", {cost['expected']:.4g} expected")
         + f"; budget {cost['budget']:.4g}; {chosen.executor.name} executor, strategy {chosen.strategy.name}"
     )
-    for item in list(seen.values())[:scripts]:
-        if item["script"] is not None:
+    kinds = Counter[bool]()
+    for key, item in seen.items():
+        kinds[key.endswith(_EFFORT)] += 1
+        if item["script"] is not None and kinds[key.endswith(_EFFORT)] <= scripts:
             console.print(f"\n--- script of {item['run']} ---", markup=False)
             console.print(item["script"], markup=False, soft_wrap=True)

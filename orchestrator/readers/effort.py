@@ -46,7 +46,8 @@ class Profile:
     """The counts of all ranks: ``values`` has shape (call paths, ranks, metrics).
 
     ``metrics`` are those that were counted at all: without MPI there are no bytes, in a program that was
-    not compiled for it no basic blocks. A communicator's size is NaN where no operation has one.
+    not compiled for it no basic blocks. What a call path cannot have is NaN: a function the bytes and
+    communicator of an operation, an MPI operation basic blocks.
     """
 
     callpaths: tuple[str, ...]
@@ -88,14 +89,23 @@ def profile(directory: Path, inclusive: bool = False) -> Profile:
     for column, item in enumerate(ranks):
         for path, counts in item.counts.items():
             raw[place[path], column] = counts
+    counted = any(item.mpi == "counted" for item in ranks)
+    return _counted(directory, Profile(callpaths, METRICS, _values(callpaths, raw, inclusive)), counted)
+
+
+def _values(callpaths: Sequence[str], raw: Values, inclusive: bool) -> Values:
+    """Return the values of `METRICS` from sums, NaN where a metric makes no sense."""
     with np.errstate(invalid="ignore", divide="ignore"):
         size = np.where(raw[:, :, 4] > 0, raw[:, :, 4] / raw[:, :, 0], np.nan)
-    values = np.concatenate(
-        [_inclusive(callpaths, raw[:, :, :4]) if inclusive else raw[:, :, :4], size[:, :, None]], axis=2
-    )
-    return _counted(
-        directory, Profile(callpaths, METRICS, values), any(item.mpi == "counted" for item in ranks)
-    )
+    values = np.concatenate([raw[:, :, :4], size[:, :, None]], axis=2)
+    if inclusive:
+        values[:, :, :4] = _inclusive(callpaths, raw[:, :, :4])
+        return values
+    operations = np.array([path.rpartition("->")[2].startswith("MPI_") for path in callpaths], dtype=bool)
+    values[operations, :, METRICS.index(BLOCKS)] = np.nan
+    for metric in (SENT, RECEIVED):
+        values[~operations, :, METRICS.index(metric)] = np.nan
+    return values
 
 
 def samples(found: Profile) -> list[Sample]:
@@ -158,7 +168,7 @@ def _check_complete(directory: Path, found: Sequence[RankCounts]) -> None:
 
 def _counted(directory: Path, found: Profile, mpi: bool) -> Profile:
     """Leave out what was not counted: absent is not zero."""
-    blocks = bool(found.values[:, :, METRICS.index(BLOCKS)].any())
+    blocks = bool(np.nansum(found.values[:, :, METRICS.index(BLOCKS)]))
     if not blocks and not mpi:
         raise ReadError(
             f"{directory}: nothing was counted: no function was compiled with 'orchestrator effort "

@@ -16,7 +16,7 @@ from orchestrator.cost import core_hours
 from orchestrator.models.base import Model
 from orchestrator.report.models_document import CORRECTED, describe, label, shown, validation
 from orchestrator.state import RunStatus, State
-from orchestrator.types import Measurements, Point
+from orchestrator.types import Measurements, Point, RunKind
 
 _WIDTH = 120
 
@@ -45,6 +45,7 @@ def document(
         "nearest_rule": nearest_rule(state, budget),
         "round": state.round,
         "runs": counts(state),
+        "effort_runs": counts(state, "effort"),
         "attempts": state.attempts_settled + len(state.in_flight),
         "cost": {
             "budget": core_hours(budget),
@@ -77,9 +78,9 @@ def phase(state: State) -> str:
     return "running" if state.round else "not started"
 
 
-def counts(state: State) -> dict[str, int]:
-    """Return the number of runs in each status, all statuses named."""
-    found = Counter(item.status for item in state.runs.values())
+def counts(state: State, kind: RunKind | None = None) -> dict[str, int]:
+    """Return the number of runs (of one kind) in each status, all statuses named."""
+    found = Counter(item.status for run, item in state.runs.items() if kind in (None, run.kind))
     return {str(status): found.get(status, 0) for status in RunStatus}
 
 
@@ -119,6 +120,9 @@ def render(status: dict[str, Any]) -> RenderableType:
         + ", ".join(f"{number} {name}" for name, number in status["runs"].items() if number)
         + f"; {status['points']} points measured",
     ]
+    if any(status["effort_runs"].values()):
+        named = (f"{number} {name}" for name, number in status["effort_runs"].items() if number)
+        lines.append("of these count effort: " + ", ".join(named))
     if status["noise_percent"] is not None:
         lines.append(f"noise: repetitions deviate {status['noise_percent']:.1f} % from their mean")
     if status["stop_reason"]:
