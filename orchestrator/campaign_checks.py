@@ -172,6 +172,8 @@ def _script(campaign: Campaign) -> Problems:
         return
     values = campaign.values(next(iter(space.build(campaign))))
     try:
+        if effort is not None and effort.template is not None:
+            templates.find_template(effort.template, executor.name)
         template = templates.find_template(executor.template, executor.name)
         templates.launch_script(
             application=spec,
@@ -179,8 +181,6 @@ def _script(campaign: Campaign) -> Problems:
             settings=values,
             resources=cost.resources(spec.ranks(values), spec.threads(values), campaign.machine()),
             launcher=executor.launcher or "mpiexec",  # which one is there is looked up when runs begin
-        if effort is not None and effort.template is not None:
-            templates.find_template(effort.template, executor.name)
             template=template.read_text(encoding="utf-8"),
             prologue=executor.prologue,
             modules=executor.modules,

@@ -92,9 +92,6 @@ class Repetitions(Section):
     maximum: Positive = 10
 
 
-class Measure(Section):
-    """What is measured, and how often."""
-
 class Effort(Section):
     """Runs that count effort beside those that are timed. ``slowdown``: how much longer they take."""
 
@@ -117,6 +114,9 @@ def _effort(value: object) -> object:
 def _effort_or_false(effort: Effort | None) -> object:
     return False if effort is None else effort.model_dump(mode="json")
 
+
+class Measure(Section):
+    """What is measured, and how often."""
 
     profiler: Annotated[str, AfterValidator(registered("reader"))] = "stdout"
     effort: Annotated[Effort | None, BeforeValidator(_effort), PlainSerializer(_effort_or_false)] = None
@@ -292,10 +292,10 @@ def json_schema() -> dict[str, Any]:
     properties = schema["properties"]
     for key in ("strategy", "model", "executor"):
         properties[key] = {"anyOf": [{"type": "string"}, properties[key]]}
-    values = properties["parameters"]["additionalProperties"]
-    listed = schema["$defs"]["Values"]["properties"]["values"]["anyOf"][0]
-    properties["parameters"]["additionalProperties"] = {"anyOf": [listed, values]}
     counted = schema["$defs"]["Measure"]["properties"]["effort"]
     counted["anyOf"] = [{"type": "boolean"}, *(item for item in counted["anyOf"] if "$ref" in item)]
     counted["default"] = False
+    values = properties["parameters"]["additionalProperties"]
+    listed = schema["$defs"]["Values"]["properties"]["values"]["anyOf"][0]
+    properties["parameters"]["additionalProperties"] = {"anyOf": [listed, values]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
