@@ -22,6 +22,7 @@ from orchestrator import campaign_effort, cost, generic, registry, space, templa
 from orchestrator.campaign_schema import ModelChoice, Strategy
 from orchestrator.campaign_yaml import Path, Problem
 from orchestrator.errors import CampaignError, ExpressionError
+from orchestrator.executors import files
 from orchestrator.executors.slurm_options import JobOptions
 from orchestrator.expressions import Kind
 from orchestrator.hints import did_you_mean
@@ -125,6 +126,12 @@ def _templates(campaign: Campaign) -> Problems:
             generic.parse_template(text, *campaign.names)
         except ExpressionError as error:
             yield Problem(path, str(error))
+
+
+def _files(campaign: Campaign) -> Problems:
+    for name in campaign.program.files if campaign.program is not None else ():
+        if name in files.OURS:
+            yield Problem(("program", "files", name), "is a file of the attempt's own; choose another name")
 
 
 def _measure(campaign: Campaign) -> Problems:
@@ -302,6 +309,7 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
     (frozenset({"settings", "parameters"}), _names),
     (frozenset({"application", "program", "settings", "parameters"}), _application),
     (frozenset({"settings", "parameters"}), _expressions),
+    (frozenset({"program"}), _files),
     (frozenset({"measure", "program"}), _measure),
     (frozenset({"executor"}), _simulated),
     (frozenset({"executor"}), _jobs),

@@ -204,7 +204,7 @@ def executable(text: str, base: Path) -> str:
     tried = [Path(os.path.abspath(folder / path)) for folder in folders]  # noqa: PTH100 (keeps symbolic links)
     for candidate in tried:
         if candidate.is_file() and os.access(candidate, os.X_OK):
-            return str(candidate)
+            return _utf8(candidate)
     present = next((candidate for candidate in tried if candidate.exists()), None)
     if present is not None:
         remedy = "it is a folder" if present.is_dir() else f"make it executable: chmod +x {present}"
@@ -213,6 +213,14 @@ def executable(text: str, base: Path) -> str:
         beside = f"; for a file beside the campaign file write ./{text}" if (base / text).exists() else ""
         raise ValueError(f"{text!r} is neither in {folders[0]} nor on PATH{beside}; correct it or set PATH")
     raise ValueError(f"{text!r} does not exist; tried {' and '.join(map(str, dict.fromkeys(tried)))}")
+
+
+def _utf8(path: Path) -> str:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{str(path)!r} is not valid UTF-8; rename the file or its folder") from None
+    return str(path)
 
 
 def file(text: str, base: Path) -> str:
@@ -227,5 +235,5 @@ def file(text: str, base: Path) -> str:
     tried = [Path(os.path.abspath(folder / path)) for folder in (base, Path.cwd())]  # noqa: PTH100 (as above)
     for candidate in tried:
         if candidate.exists():
-            return str(candidate)
+            return _utf8(candidate)
     raise ValueError(f"{text!r} does not exist; tried {' and '.join(map(str, dict.fromkeys(tried)))}")

@@ -27,13 +27,16 @@ from orchestrator.campaign_types import (
     Duration,
     Environment,
     Expression,
+    Line,
     Name,
     Natural,
     Number,
     Positive,
     Scalar,
+    ScalarLine,
     ScalarText,
     Seconds,
+    Word,
     application_name,
     command_line,
     file_name,
@@ -176,8 +179,8 @@ class SizeClass(Section):
     partition: Line
     up_to: Positive | None = None
     cores_per_node: Positive | None = None
-    qos: str | None = None
-    constraint: str | None = None
+    qos: Line | None = None
+    constraint: Line | None = None
 
 
 def _ascending(sizes: tuple[SizeClass, ...]) -> tuple[SizeClass, ...]:
@@ -195,9 +198,9 @@ class Executor(Section):
     slots: Positive = Field(default_factory=_cores)
     oversubscribe: bool = False
     launcher: str | None = None
-    mpi: str | None = None
+    mpi: Word | None = None
     template: str | None = None
-    modules: tuple[ScalarText, ...] = ()
+    modules: tuple[ScalarLine, ...] = ()
     prologue: tuple[str, ...] = ()
     epilogue: tuple[str, ...] = ()
     environment: Environment = {}
@@ -207,13 +210,13 @@ class Executor(Section):
     exclusive: bool = False
     billing: Literal["cores", "nodes"] = "cores"
     gpus_per_node: Positive | None = None
-    partition: str | None = None
+    partition: Line | None = None
     by_size: Annotated[tuple[SizeClass, ...], AfterValidator(_ascending)] = ()
-    account: str | None = None
-    qos: str | None = None
-    constraint: str | None = None
-    reservation: str | None = None
-    sbatch: Mapping[str, ScalarText | None] = {}
+    account: Line | None = None
+    qos: Line | None = None
+    constraint: Line | None = None
+    reservation: Line | None = None
+    sbatch: Mapping[str, ScalarLine | None] = {}
     queue_delay: Duration = 0.0
     failure_rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
     noise: Annotated[float, Field(ge=0)] = 0.0

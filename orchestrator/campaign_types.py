@@ -63,6 +63,18 @@ def file_name(name: str) -> str:
     return name
 
 
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("has a line break or another character that cannot be printed; remove it")
+    return text
+
+
+def _word(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", text):
+        raise ValueError("use letters, digits, '.', '_' and '-'")
+    return text
+
+
 def _text_of_scalar(value: object) -> str:
     return str(_scalar(value))
 
@@ -144,6 +156,9 @@ Name = Annotated[str, AfterValidator(_name)]
 Scalar = Annotated[Value, PlainValidator(_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
 Number = Annotated[int | float, PlainValidator(_number), WithJsonSchema({"type": "number"})]
 ScalarText = Annotated[str, BeforeValidator(_text_of_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
+Line = Annotated[str, AfterValidator(_one_line)]
+ScalarLine = Annotated[ScalarText, AfterValidator(_one_line)]
+Word = Annotated[str, AfterValidator(_word)]
 Duration = Annotated[float, BeforeValidator(_duration), Field(ge=0), WithJsonSchema(_NUMBER_OR_TEXT)]
 Budget = Annotated[
     float,

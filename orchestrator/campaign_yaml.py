@@ -161,6 +161,8 @@ def _mapping(node: yaml.MappingNode, path: Path, tree: Tree) -> dict[str, Any]:
 
 def _scalar(node: yaml.Node, path: Path, tree: Tree) -> Any:
     text = str(node.value)
+    if not text.isascii():  # JSON writes characters beyond 16 bits as two
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
     kind = node.tag.removeprefix(_TAG)
     convert = _CONVERT.get(kind)
     if convert is None:
@@ -248,8 +250,10 @@ def _expand(data: Any, path: Path, tree: Tree, environment: Mapping[str, str]) -
         return {key: _expand(value, (*path, key), tree, environment) for key, value in data.items()}
     if isinstance(data, tuple):
         return tuple(_expand(value, (*path, index), tree, environment) for index, value in enumerate(data))
-    if not isinstance(data, str) or "${" not in data:
+    if not isinstance(data, str):
         return data
+    if "${" not in data:
+        return _checked(data, path, tree)
 
     def substitute(match: re.Match[str]) -> str:
         if match["escaped"]:
@@ -267,7 +271,14 @@ def _expand(data: Any, path: Path, tree: Tree, environment: Mapping[str, str]) -
         tree.problems.append(Problem(path, problem))
         return match[0]
 
-    return _VARIABLE.sub(substitute, data)
+    return _checked(_VARIABLE.sub(substitute, data), path, tree)
+
+
+def _checked(text: str, path: Path, tree: Tree) -> str:
+    """Refuse what no journal can hold: bytes of a variable that are not UTF-8, halves of characters."""
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        tree.problems.append(Problem(path, f"{text[:60]!r} is not valid Unicode; write it in UTF-8"))
+    return text
 
 
 class _Dumper(yaml.SafeDumper):

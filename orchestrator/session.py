@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import socket
 import time
 from collections.abc import Callable, Sequence
@@ -54,6 +55,15 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     JournalError
         If another controller holds the directory, or its journal is damaged.
     """
+    before = os.umask(0o077)
+    os.umask(before | 0o002)  # what everybody could write, everybody could have executed as this user
+    try:
+        return _run(chosen, directory, hooks)
+    finally:
+        os.umask(before)
+
+
+def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     built = assembly.assemble(chosen)
     plan = None
     if not holds_campaign(directory):  # nothing is created for a campaign that cannot begin
@@ -127,6 +137,11 @@ def _create(directory: Path) -> None:
         raise CampaignError(
             f"the directory {directory} cannot be created: {error.strerror}; give another --directory"
         ) from error
+    if directory.stat().st_mode & 0o002:
+        raise CampaignError(
+            f"everybody can write into {directory}, and so decide what is executed there: chmod o-w it, or "
+            "give another --directory"
+        )
 
 
 def _begun(built: Assembly, directory: Path, plan: FirstRound) -> events.Event:

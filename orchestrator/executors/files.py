@@ -21,7 +21,7 @@ from orchestrator.types import AttemptRecord, AttemptRequest
 T = TypeVar("T")
 
 _MOST_NODES = 100_000  # a range of more is no list of nodes
-_OURS = {CLAIM, RECORD, REQUEST, SCRIPT, "stdout", "stderr"}
+OURS = {CLAIM, RECORD, REQUEST, SCRIPT, "stdout", "stderr", "environment.recorded"}
 
 
 def prepare(request: AttemptRequest, durable: bool = True) -> None:
@@ -68,7 +68,7 @@ def _contents(request: AttemptRequest) -> dict[str, bytes]:
         raise SubmitRejected(f"{request.attempt}: a time limit of {request.limit} s; give a positive number")
     for name in request.files:
         path = PurePosixPath(name)
-        if name in _OURS or path.is_absolute() or ".." in path.parts or not path.name:
+        if name in OURS or path.is_absolute() or ".." in path.parts or not path.name:
             raise SubmitRejected(
                 f"{request.attempt}: an input file may not be called {name!r}; rename it in the adapter"
             )

@@ -38,7 +38,8 @@ class JobOptions:
     Raises
     ------
     CampaignError
-        For an option that is the executor's to choose.
+        For an option that is the executor's to choose, and for a line break: it would end the comment that
+        holds the option in a batch script, and what follows would be executed.
     """
 
     partition: str | None = None
@@ -52,6 +53,12 @@ class JobOptions:
     by_size: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
+        texts = {**self.named(), **{f"sbatch.{name}": value for name, value in self.sbatch.items()}}
+        for item in self.by_size:
+            texts |= {f"by_size.{key}": item[key] for key in ("partition", "qos", "constraint")}
+        for key, value in texts.items():
+            if not str(value).isprintable():
+                raise CampaignError(f"executor.{key}: {value!r} has a line break or the like; remove it")
         for name in self.sbatch:
             if not re.fullmatch(r"[a-z][a-z-]+", long_name(name)):
                 raise CampaignError(f"executor.sbatch: {name!r} is not the long name of an option of sbatch")

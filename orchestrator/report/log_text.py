@@ -36,7 +36,8 @@ def render(story: Mapping[str, Any], everything: bool = False) -> str:
         "what happened",
         *_events(story["events"], everything),
     ]
-    return "\n".join(lines)
+    # What a program printed as its last words may hold what a terminal would obey.
+    return "\n".join("".join(c if c.isprintable() else "?" for c in line) for line in lines)
 
 
 def _time(text: str) -> str:

@@ -148,3 +148,8 @@ def test_much_of_the_same_is_counted_not_listed() -> None:
 def test_a_little_trouble_is_listed_in_full() -> None:
     text = log_text.render(story(*BEGUN, ROUND, *_trouble(3)))
     assert text.count("failed: P(") == 3 and "--all" not in text
+
+
+def test_a_terminal_is_sent_no_control_characters() -> None:
+    text = log_text.render(story(*BEGUN, ROUND, begun(RUNS[0]), failed(RUNS[0], reason="\x1b[2J\rgone")))
+    assert "?[2J?gone" in text and "\x1b" not in text
