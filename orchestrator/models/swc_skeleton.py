@@ -76,7 +76,7 @@ def skeletons(
     name = ranks if ranks is not None else next((n for n in RANKS if n in known.parameters), "")
     plans = [_plan(effort, tolerance, name) for effort in efforts.values()]
     items = [
-        Measurement(plan.effort.callpath, key, values)
+        Measurement(plan.effort.callpath, key, _once(values))
         for plan in plans
         for key, values in plan.counts.items()
     ]
@@ -96,6 +96,13 @@ def skeletons(
         }
         for plan in plans
     }
+
+
+def _once(counts: Values) -> Values:
+    """Return one value per point. Runs that agree exactly would say that the counts have no noise at all, and
+    hypotheses would be bent to the rounding of loop bounds and messages.
+    """
+    return {point: (sum(values) / len(values),) for point, values in counts.items() if values}
 
 
 def _plan(effort: Effort, tolerance: float, ranks: str) -> _Plan:

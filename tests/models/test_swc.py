@@ -272,6 +272,18 @@ def test_unusable_times_do_not_cost_the_models_of_effort() -> None:
     assert only.metric == "basic_blocks" and growth(only.terms, "n") == (1.0, 0.0)
 
 
+def test_rounded_counts_do_not_bend_the_prior() -> None:
+    """Runs that agree exactly still have the rounding of loop bounds."""
+    path = "main->MPI_Gather"
+    calls: FORM = lambda p, n: round(215 * n ** (2 / 3))  # noqa: E731
+    known = together(
+        slowed(path, lambda p, n: 1e-5 * n ** (2 / 3) * np.log2(p), 0.3),
+        exact(path, "visits", calls),
+        exact(path, "bytes_sent", lambda p, n: calls(p, n) * 4096 / p),
+    )
+    assert growth(model(known, path, posterior="prior").terms, "n") == (pytest.approx(2 / 3), 0.0)
+
+
 def test_log_of_one_rank_is_no_obstacle() -> None:
     points = {Point.of(p=p): (1e-5 * np.log2(p) + 1e-6,) for p in (1, 2, 4, 8, 16)}
     volume = dict.fromkeys(points, (8.0, 8.0))
