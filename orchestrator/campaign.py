@@ -231,8 +231,8 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
     measure, model = document.measure, document.model
     if base is not None and name != "simulated":
         measure = campaign_effort.resolved(measure, executable, base, tree)
-    if measure.effort is not None and "model" not in tree.data:
-        model = ModelChoice(name="swc")
+    if measure.effort is not None:
+        measure, model = campaign_effort.defaults(measure, model, tree.data)
     resolved = document.model_copy(
         update={
             "executable": executable,

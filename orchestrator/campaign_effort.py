@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestrator import campaign_resolve
-from orchestrator.campaign_schema import Measure
+from orchestrator.campaign_schema import Measure, ModelChoice
 from orchestrator.campaign_yaml import Problem, Tree
 
 if TYPE_CHECKING:
@@ -42,6 +42,22 @@ def resolved(measure: Measure, executable: str, base: Path, tree: Tree) -> Measu
         except ValueError as error:
             tree.problems.append(Problem((*KEY, "template"), str(error)))
     return measure.model_copy(update={"effort": effort.model_copy(update=update)})
+
+
+def defaults(measure: Measure, model: ModelChoice, written: Mapping[str, Any]) -> tuple[Measure, ModelChoice]:
+    """Return what a campaign that counts effort means where it does not say otherwise.
+
+    The modeler that knows priors, and one timed run of a point: the paper's section V-A.4, "a single
+    noise-sensitive measurement per configuration".
+    """
+    if "model" not in written:
+        model = ModelChoice(name="swc")
+    section = written.get("measure")
+    repetitions = section.get("repetitions") if isinstance(section, Mapping) else None
+    if not isinstance(repetitions, Mapping) or "initial" not in repetitions:
+        once = measure.repetitions.model_copy(update={"initial": 1})
+        measure = measure.model_copy(update={"repetitions": once})
+    return measure, model
 
 
 def _beside(executable: str) -> str:

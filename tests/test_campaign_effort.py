@@ -43,6 +43,7 @@ def test_true_means_the_program_beside_the_executable(folder: Path) -> None:
     assert loaded.measure.effort.executable == str(folder / "lulesh-effort")
     assert (loaded.measure.effort.repetitions, loaded.measure.effort.profiler) == (1, "effort")
     assert loaded.model.name == "swc"
+    assert loaded.measure.repetitions.initial == 1 and loaded.measure.repetitions.maximum == 10
     assert campaign.loads(campaign.dump(loaded)) == loaded
 
 
@@ -51,11 +52,14 @@ def test_false_means_none_and_stays_false_in_the_file(folder: Path) -> None:
     assert loaded.measure.effort is None
     assert loaded.raw["measure"]["effort"] is False  # as campaigns of earlier versions have it
     assert loaded.model.name == "pmnf"
+    assert loaded.measure.repetitions.initial == 2
 
 
-def test_the_modeler_that_was_chosen_stays(folder: Path) -> None:
+def test_what_was_chosen_stays(folder: Path) -> None:
     program(folder / "lulesh-effort")
-    assert load(folder, "true", "model=pmnf").model.name == "pmnf"
+    loaded = load(folder, "true", "model=pmnf", "measure.repetitions.initial=4")
+    assert (loaded.model.name, loaded.measure.repetitions.initial) == ("pmnf", 4)
+    assert load(folder, "true", "measure.repetitions={maximum: 3}").measure.repetitions.initial == 1
 
 
 def test_without_a_build_that_counts_it_is_refused(folder: Path) -> None:

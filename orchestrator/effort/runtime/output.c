@@ -81,14 +81,16 @@ static void item(const char *name, const char *value)
 static void nodes(const struct thread *thread, uint64_t place)
 {
     for (const struct node *node = thread->newest; node; node = node->older) {
-        if (!node->parent)
-            continue; /* the root, which is number 0 */
-        const uint64_t values[] = {place,       node->id,   node->parent->id, node->visits,
-                                   node->blocks, node->sent, node->received,   node->sizes};
+        if (!node->parent && !node->blocks)
+            continue;
+        /* Number 0, the root, calls the first functions. What counts at itself gets a number of its own. */
+        uint64_t id = node->parent ? node->id : thread->nodes, parent = node->parent ? node->parent->id : 0;
+        const uint64_t values[] = {place,        id,         parent,         node->visits,
+                                   node->blocks, node->sent, node->received, node->sizes};
         text("node ");
         for (size_t i = 0; i < sizeof values / sizeof *values; i++)
             number(values[i]);
-        text(node->region->name);
+        text(node->region ? node->region->name : "(initialisers)");
         line();
     }
 }

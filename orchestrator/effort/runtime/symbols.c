@@ -42,9 +42,19 @@ static const char *readable(const char *symbol)
     return status == 0 && name ? name : symbol;
 }
 
-static int is_library(const char *symbol)
+/* Functions that nobody wrote for this program: of the C++ library, and for static initialisers. */
+static int is_foreign(const char *symbol)
 {
-    static const char *const prefixes[] = {"_ZSt", "_ZNSt", "_ZNKSt", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx"};
+    static const char *const prefixes[] = {
+        "_ZSt",
+        "_ZNSt",
+        "_ZNKSt",
+        "_ZN9__gnu_cxx",
+        "_ZNK9__gnu_cxx",
+        "_GLOBAL__sub_",
+        "_Z41__static_initialization_and_destruction_0",
+        "__cxx_global_var_init",
+    };
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(symbol, prefixes[i], strlen(prefixes[i])) == 0)
             return 1;
@@ -123,7 +133,7 @@ static void take_symbols(struct module *module, const char *file, const ElfW(Shd
         region->low = base + symbol->st_value;
         region->size = symbol->st_size;
         region->starts = strcmp(region->name, "main") == 0;
-        region->folded = is_library(region->name)                                   ? YES
+        region->folded = is_foreign(region->name)                                   ? YES
                          : symbol->st_info >> 4 == STB_WEAK && symbol->st_size < SMALL ? PERHAPS
                                                                                     : NO;
     }
