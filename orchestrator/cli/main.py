@@ -35,6 +35,7 @@ COMMANDS = {
     "evaluate": "compare strategies and models on synthetic or replayed data",
     "export": "write a campaign's measurements for other tools",
     "effort": "build programs that count basic blocks and MPI bytes per call path; show counts",
+    "prune": "delete bulky files of settled attempts; keep records and profiles",
     "doctor": "check Slurm, launchers, applications and profilers; say what is missing",
     "schema": "print the JSON schema of campaign files",
 }

@@ -1,0 +1,78 @@
+"""Delete bulky files of attempts that are settled; keep records, scripts, output and profiles.
+
+Without --delete it only says what it would delete. Attempts in flight are never touched, so it may run beside
+a controller; resume, status, log, report and model work afterwards as before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from orchestrator import journal, pruning, session
+from orchestrator.cli import common
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("directory", metavar="DIR", type=Path, help="the campaign directory")
+    parser.add_argument("--delete", action="store_true", help="delete, instead of only saying what")
+    parser.add_argument(
+        "--keep",
+        metavar="PATTERN",
+        action="append",
+        default=[],
+        help="keep further files, such as '*.vtk' or 'restart/*' (repeatable)",
+    )
+    common.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; 1 if something could not be deleted."""
+    chosen = session.load(arguments.directory)
+    entries = journal.read(arguments.directory / journal.FILE_NAME)
+    keep = (*chosen.application_spec().output_files, *arguments.keep)
+    found = pruning.plan(arguments.directory, entries, keep)
+    complaints = pruning.apply(found) if arguments.delete else []
+    if arguments.json:
+        common.print_json(document(found, arguments.delete, complaints))
+    else:
+        print(render(found, arguments.delete))
+    for complaint in complaints:
+        print(f"not deleted: {complaint}", file=sys.stderr)
+    return 1 if complaints else 0
+
+
+def document(found: pruning.Plan, deleted: bool, complaints: list[str]) -> dict[str, Any]:
+    """Return the result, JSON-ready."""
+    return {
+        "deleted": deleted,
+        "files": len(found.doomed),
+        "bytes": found.size,
+        "kinds": [{"kind": kind, "files": number, "bytes": size} for kind, number, size in found.kinds()],
+        "attempts": found.attempts,
+        "untouched": [str(path) for path in found.untouched],
+        "complaints": complaints,
+    }
+
+
+def render(found: pruning.Plan, deleted: bool) -> str:
+    """Return the result as text."""
+    word = "deleted" if deleted else "would delete"
+    lines = [f"{word} {len(found.doomed)} files, {_size(found.size)}, of {found.attempts} settled attempts"]
+    lines += [f"  {number:>8} {kind:<20} {_size(size):>10}" for kind, number, size in found.kinds()]
+    if found.untouched:
+        lines.append(f"{len(found.untouched)} attempts are in flight or say that they still run: not touched")
+    if not deleted and found.doomed:
+        lines.append("nothing was changed; to delete them: --delete")
+    return "\n".join(lines)
+
+
+def _size(size: float) -> str:
+    for unit in ("B", "KB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"
