@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data, pmnf, swc_effort
@@ -134,6 +135,8 @@ def locate_times(timed: Measurements, aggregate: str) -> dict[Key, Seen]:
     points = {(item.callpath, item.metric): tuple(item.values) for item in timed.items}
     for group in data.groups(timed)[0]:
         located = locate(group.values, aggregate)
+        # An aggregate that was asked for is what coefficients are fitted to; otherwise every run counts.
+        runs = np.log(group.values) if aggregate in ("auto", "none") else located.log_value[:, :, None]
         noted = remarks(group.parameters, group.points, located)
         chosen = dict(group.category)
         numeric = [name for name in timed.parameters if name not in chosen]
@@ -143,24 +146,27 @@ def locate_times(timed: Measurements, aggregate: str) -> dict[Key, Seen]:
             )
             x = np.stack([_column(group, name, point) for name in numeric], axis=1)
             told = (*group.notes[row], *noted[row])
-            found[(*label, group.category)] = Seen(tuple(numeric), x, _times(located, row), told)
+            found[(*label, group.category)] = Seen(tuple(numeric), x, _times(located, row, runs[row]), told)
     return found
 
 
-def _column(group: data.Group, name: str, point: Point) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _column(group: data.Group, name: str, point: Point) -> NDArray[np.float64]:
     if name in group.parameters:
         return np.array(group.points[:, group.parameters.index(name)])
     return np.full(len(group.points), point.number(name))
 
 
-def _times(located: Located, row: int) -> Times:
+def _times(located: Located, row: int, runs: NDArray[np.float64]) -> Times:
     size = located.log_value.shape[1]
+    point, _ = there = np.nonzero(np.isfinite(runs))
     return Times(
         located.log_value[row],
         located.count[row],
         float(located.sigma[row]),
         float(located.freedom[row]),
         np.zeros((size, size)),
+        runs[there],
+        point,
     )
 
 

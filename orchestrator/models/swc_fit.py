@@ -13,14 +13,18 @@ import numpy as np
 from scipy.optimize import nnls
 from scipy.special import gammainc, gammaln
 
-from orchestrator.models.hypotheses import Floats
+from orchestrator.models.hypotheses import Floats, Integers
 from orchestrator.models.noise import GUESS_WEIGHT, LEAST_NOISE, robust_weights
 
 # A counted term takes at least this share of the time where it is largest: it was executed.
 _LEAST_SHARE = 1e-3
 # A basic block takes at least this share of the mean time per block of its function.
 _LEAST_BLOCK = 0.05
-_STEPS = 3
+_STEPS = 6
+# Residuals are skewed where they reach further up than down by this factor, over this range of logarithms.
+_SKEWED = (1.5, 0.05)
+# The smallest weight of runs above the model.
+_LEAST_WEIGHT = 0.1
 # The largest lack of fit considered, and its prior probability; as in `orchestrator.models.fitting`.
 _LARGEST_MISFIT = 0.5
 _MISFIT = 0.5
@@ -42,6 +46,9 @@ class Times:
     smooth
         Covariance of a smooth lack of fit between points, shape (n, n), in units of the variance of a
         location; zero where there is none.
+    runs, point
+        Logarithm of every run (or of every location, where an aggregate was asked for) and the number of its
+        point, shape (m,).
     """
 
     log_value: Floats
@@ -49,6 +56,8 @@ class Times:
     sigma: float
     freedom: float
     smooth: Floats
+    runs: Floats
+    point: Integers
 
     @property
     def variance(self) -> float:
@@ -64,8 +73,10 @@ class Fit:
     ----------
     coefficients, covariance
         Of the columns, shapes (columns,) and (columns, columns).
+    central
+        Coefficients by regression on locations, disturbances taken for symmetric: what evidence is judged by.
     residuals
-        Of the logarithms, shape (n,).
+        Of the logarithms of locations, shape (n,).
     weights
         Relative weights of the points, mean at most 1: small for outliers, shape (n,).
     lack
@@ -74,16 +85,18 @@ class Fit:
 
     coefficients: Floats
     covariance: Floats
+    central: Floats
     residuals: Floats
     weights: Floats
     lack: float
 
 
 def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
-    """Find non-negative coefficients that minimise the relative residuals, robustly.
+    """Find non-negative coefficients that minimise the relative residuals of all runs, robustly.
 
     Every counted term keeps a small least share of the time, because it was executed: noise must not shift
-    the whole time to other terms and so change the growth of the model.
+    the whole time to other terms and so change the growth of the model. Disturbances slow runs down: where
+    residuals reach further up than down, slow runs count less (expectile regression, Newey & Powell 1987).
 
     Parameters
     ----------
@@ -96,42 +109,68 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
     times
         The measured times.
     """
-    relative = design * np.exp(-times.log_value)[:, None]
+    relative = design[times.point] * np.exp(-times.runs)[:, None]
     scale = np.maximum(relative.mean(axis=0), _TINY)
     relative = relative / scale
-    base = times.count / times.count.mean()
-    floor = _floor(relative, base, counted * scale, floored)
-    weights, variance = base, max(times.variance, LEAST_NOISE**2)
-    shares, residuals = floor, np.zeros(len(relative))
+    floor = _floor(relative, counted * scale, floored)
+    shares, weights = _regression(relative, floor, times.sigma, True)
+    # Evidence compares with hypotheses that were fitted to the locations.
+    located = design * np.exp(-times.log_value)[:, None] / scale
+    central, _ = _regression(located, floor, float(np.sqrt(times.variance)), False)
+    residuals = times.log_value - np.log(np.maximum(design @ (shares / scale), _TINY))
+    expected = times.log_value - np.log(np.maximum(design @ (central / scale), _TINY))
+    spread = max(_scale(expected, len(scale)), np.sqrt(times.variance), LEAST_NOISE)
+    points = times.count / times.count.mean() * robust_weights(expected / spread)
+    left = max(len(expected) - len(scale), 1)
+    variance = (times.freedom * times.variance + float(points @ expected**2)) / (times.freedom + left)
+    noise = variance * len(times.runs) / len(expected)
+    gram = (relative.T * weights) @ relative / noise + 12 * np.eye(len(scale))
+    return Fit(
+        coefficients=shares / scale,
+        covariance=np.linalg.inv(gram) / scale[:, None] / scale,
+        central=central / scale,
+        residuals=residuals,
+        weights=points,
+        lack=float(np.sqrt(max(variance - times.variance, 0.0))),
+    )
+
+
+def _regression(relative: Floats, floor: Floats, sigma: float, one_sided: bool) -> tuple[Floats, Floats]:
+    """Shares of the columns, and the weights of the runs in the last step."""
+    weights = np.ones(len(relative))
+    shares = floor
     for _ in range(_STEPS):
         root = np.sqrt(weights)
         matrix = relative * root[:, None]
         shares = floor + nnls(matrix, root - matrix @ floor)[0]
         residuals = -np.log(np.maximum(relative @ shares, _TINY))
-        left = max(len(residuals) - len(shares), 1)
-        spread = 1.4826 * float(np.median(np.abs(residuals))) * np.sqrt(len(residuals) / left)
-        spread = max(spread, np.sqrt(times.variance), LEAST_NOISE)
-        weights = base * robust_weights(residuals / spread)
-        rss = float(weights @ residuals**2)
-        variance = (times.freedom * times.variance + rss) / (times.freedom + left)
-    gram = (relative.T * weights) @ relative / variance + 12 * np.eye(len(shares))
-    unit = 1 / scale
-    return Fit(
-        coefficients=shares * unit,
-        covariance=np.linalg.inv(gram) * unit[:, None] * unit,
-        residuals=residuals,
-        weights=weights,
-        lack=float(np.sqrt(max(variance - times.variance, 0.0))),
-    )
+        weights = robust_weights(residuals / max(_scale(residuals, len(floor)), sigma, LEAST_NOISE))
+        if one_sided:
+            slow = _weight_of_slow(residuals)
+            weights = weights * np.where(residuals > 0, 2 * slow, 2 * (1 - slow))
+    return shares, weights
 
 
-def _floor(relative: Floats, weights: Floats, counted: Floats, floored: Floats) -> Floats:
+def _scale(residuals: Floats, columns: int) -> float:
+    left = max(len(residuals) - columns, 1)
+    return 1.4826 * float(np.median(np.abs(residuals))) * float(np.sqrt(len(residuals) / left))
+
+
+def _weight_of_slow(residuals: Floats) -> float:
+    """Weight of runs above the model, of 1 for both sides: less than a half where noise is skewed."""
+    low, middle, high = np.quantile(residuals, [0.1, 0.5, 0.9])
+    skew = float((high - middle) / max(middle - low, 1e-9))
+    if skew < _SKEWED[0] or high - low < _SKEWED[1]:
+        return 0.5
+    return max(_LEAST_WEIGHT, 1 / (1 + skew))
+
+
+def _floor(relative: Floats, counted: Floats, floored: Floats) -> Floats:
     """Least share of every column; ``counted`` are basic blocks per unit of share."""
     floor = np.where(floored, _LEAST_SHARE / np.maximum(relative.max(axis=0), 1.0), 0.0)
     if np.count_nonzero(counted) > 1:
-        root = np.sqrt(weights)
         together = np.column_stack([relative @ counted, relative[:, counted == 0]])
-        per_block = nnls(together * root[:, None], root)[0][0]
+        per_block = nnls(together, np.ones(len(relative)))[0][0]
         floor = np.maximum(floor, _LEAST_BLOCK * per_block * counted)
     return floor
 

@@ -80,7 +80,7 @@ def joined(
         times = _with_misfit(times, other.correction, seen.x)
     best = _first(other)
     weights = _agreed(fitted, times.log_value - best.log_mean(seen.x)[0], times)
-    gain = log_evidence(design, fitted.coefficients, times, weights)
+    gain = log_evidence(design, fitted.central, times, weights)
     gain -= log_evidence(best.design(seen.x)[0].T, best.coefficients[0], times, weights)
     gain -= _log_prior(best.exponents[0]) - float(np.log(other.weights[0]))
     odds = np.log(trust) - np.log1p(-trust) + gain
