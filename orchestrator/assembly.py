@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,14 @@ from orchestrator.executors.base import Executor, ExecutorContext, Truth
 from orchestrator.launchers import launcher_for
 from orchestrator.loop import Parts
 from orchestrator.measured import ELAPSED, measurements, repetitions
-from orchestrator.models.base import Model, Modeler
+from orchestrator.models.base import Model, Modeler, expected_total
 from orchestrator.readers import load as measured_files
 from orchestrator.readers.base import Reader
 from orchestrator.readers.select import select
 from orchestrator.report import models_document
 from orchestrator.space import SearchSpace
 from orchestrator.state import InFlight, State
-from orchestrator.strategies.base import Choice, Strategy, View
+from orchestrator.strategies.base import Choice, Costs, Strategy, View
 from orchestrator.types import (
     Application,
     Attempt,
@@ -66,14 +66,15 @@ class Assembly:
         """Return the cores that a run at a point is charged for."""
         return self.resources(point).cores
 
-    def expected_cost(self, models: Sequence[Model]) -> Callable[[Point], float]:
-        """Return expected core-seconds of a run: from models, the user's estimate, or a monotone guess."""
-        for model in models:
-            if model.metric == ELAPSED:
-                return lambda point: self.cores(point) * max(0.0, float(model.predict([point]).value[0]))
+    def expected_costs(self, models: Sequence[Model]) -> Costs:
+        """Return expected core-seconds of runs: from models, the user's estimate, or a monotone guess."""
+        durations = [model for model in models if model.metric == ELAPSED]
+        if durations:
+            return lambda points: expected_total(durations, points) * [self.cores(p) for p in points]
         if self.campaign.measure.expected_time is not None:
-            return lambda point: self.cores(point) * (self.campaign.expected_time(point) or 0.0)
-        return cost.guess({item.name: item.values for item in self.campaign.parameters}, self.cores)
+            return cost.each(lambda point: self.cores(point) * (self.campaign.expected_time(point) or 0.0))
+        values = {item.name: item.values for item in self.campaign.parameters}
+        return cost.each(cost.guess(values, self.cores))
 
     def view(self, state: State, models: tuple[Model, ...], known: Measurements) -> View:
         """Return all that a strategy may know."""
@@ -85,7 +86,7 @@ class Assembly:
             models,
             repetitions(state),
             state.infeasible,
-            self.expected_cost(models),
+            self.expected_costs(models),
             campaign.stop.budget - state.spent - state.reserved,
             campaign.strategy.batch_size,
             campaign.measure.repetitions.initial,

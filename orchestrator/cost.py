@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.types import Point, Resources, Value
@@ -119,6 +119,11 @@ def fair_limit(
         middle = (low + high) / 2
         low, high = (middle, high) if total * reserved(middle) <= budget else (low, middle)
     return low
+
+
+def each(cost: Callable[[Point], float]) -> Callable[[Sequence[Point]], list[float]]:
+    """Return a cost of one point as the costs of several."""
+    return lambda points: [cost(point) for point in points]
 
 
 def guess(

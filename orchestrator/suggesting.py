@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator import expressions, registry
+from orchestrator import cost, expressions, registry
 from orchestrator.errors import CampaignError, ModelError
-from orchestrator.models.base import Model
+from orchestrator.models.base import Model, expected_total
 from orchestrator.space import SearchSpace
-from orchestrator.strategies.base import Choice, View
+from orchestrator.strategies.base import Choice, Costs, View
 from orchestrator.types import ROOTS, Measurements, Parameter, Point, Value
 
 
@@ -65,7 +65,7 @@ def suggest(known: Measurements, question: Question) -> list[Suggestion]:
     cores = expressions.parse(question.processes, known.parameters)
     space = _space(known, question)
     models = _fit(known)
-    cost, relative = _cost(models, lambda point: cores.number(point.as_dict()))
+    costs, relative = _costs(models, lambda point: cores.number(point.as_dict()))
     done = {point: max(len(item.values.get(point, ())) for item in known.items) for point in known.points}
     view = View(
         space,
@@ -74,7 +74,7 @@ def suggest(known: Measurements, question: Question) -> list[Suggestion]:
         models,
         done,
         frozenset(),
-        cost,
+        costs,
         question.budget,
         question.batch_size,
         *question.repetitions,
@@ -84,7 +84,7 @@ def suggest(known: Measurements, question: Question) -> list[Suggestion]:
     strategy = registry.load("strategy", question.strategy)()
     choices: Sequence[Choice] = strategy(view, np.random.default_rng([question.seed, view.round]))
     return [
-        Suggestion(choice, None if relative else choice.repetitions * cost(choice.point))
+        Suggestion(choice, None if relative else choice.repetitions * view.cost(choice.point))
         for choice in choices
     ]
 
@@ -116,12 +116,10 @@ def _fit(known: Measurements) -> tuple[Model, ...]:
     return models
 
 
-def _cost(models: Sequence[Model], cores: Callable[[Point], float]) -> tuple[Callable[[Point], float], bool]:
+def _costs(models: Sequence[Model], cores: Callable[[Point], float]) -> tuple[Costs, bool]:
     """Return expected core-seconds from the time models; without any, ratios only (the cores)."""
     times = [model for model in models if model.metric == "time"] or list(models)
     counted = [model for model in times if model.callpath in ROOTS][:1] or times
     if not counted:
-        return cores, True
-    return (
-        lambda point: cores(point) * sum(max(0.0, float(m.predict([point]).value[0])) for m in counted)
-    ), False
+        return cost.each(cores), True
+    return (lambda points: expected_total(counted, points) * [cores(point) for point in points]), False

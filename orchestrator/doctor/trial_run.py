@@ -24,8 +24,8 @@ _LIMIT = 600.0  # seconds, where the campaign states no limit of its own
 
 def smallest(built: Assembly) -> Point:
     """Return the point of the search space that occupies fewest cores and is thought to be cheapest."""
-    cost = built.expected_cost(())
-    return min(built.space, key=lambda point: (built.cores(point), cost(point)))
+    costs = built.expected_costs(())
+    return min(built.space, key=lambda point: (built.cores(point), costs([point])[0]))
 
 
 def checks(chosen: Campaign, directory: Path, probe: Probe, interrupted: Callable[[], bool]) -> list[Check]:

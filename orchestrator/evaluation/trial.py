@@ -12,8 +12,8 @@ from orchestrator.errors import ModelError
 from orchestrator.evaluation.bench import Bench
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, Contender
 from orchestrator.measured import ELAPSED
-from orchestrator.models.base import Model, Modeler
-from orchestrator.strategies.base import Choice, View
+from orchestrator.models.base import Model, Modeler, expected_total
+from orchestrator.strategies.base import Choice, Costs, View
 from orchestrator.types import Point
 
 _ROUNDING = 1 + 1e-9  # sums of the same costs in another order
@@ -117,7 +117,8 @@ def run_trial(
 def _view(
     bench: Bench, contender: Contender, progress: _Progress, left: float, batch_size: int, maximum: int
 ) -> View:
-    expected = _expected_cost(bench, progress.models)
+    expected = _expected_costs(bench, progress.models)
+    values = {parameter.name: parameter.values for parameter in bench.space.parameters}
     return View(
         space=bench.space,
         evaluation_point=bench.evaluation_point,
@@ -125,7 +126,7 @@ def _view(
         models=progress.models,
         done=dict(progress.done),
         infeasible=frozenset(),
-        cost=expected or cost.guess({p.name: p.values for p in bench.space.parameters}, _cores(bench)),
+        costs=expected or cost.each(cost.guess(values, _cores(bench))),
         budget_left=left,
         batch_size=batch_size,
         initial_repetitions=min(contender.repetitions, maximum),
@@ -139,13 +140,11 @@ def _cores(bench: Bench) -> Callable[[Point], int]:
     return lambda point: round(bench.cores[point])
 
 
-def _expected_cost(bench: Bench, models: tuple[Model, ...]) -> Callable[[Point], float] | None:
-    model = next((m for m in models if m.metric == ELAPSED), models[0] if len(models) == 1 else None)
-    if model is None:
+def _expected_costs(bench: Bench, models: tuple[Model, ...]) -> Costs | None:
+    durations = [model for model in models if model.metric == ELAPSED] or (models if len(models) == 1 else ())
+    if not durations:
         return None
-    seconds = np.maximum(model.predict(bench.space.points).value, 0.0)
-    costs = {p: float(s) * bench.cores[p] for p, s in zip(bench.space.points, seconds, strict=True)}
-    return costs.__getitem__
+    return lambda points: expected_total(durations, points) * [bench.cores[point] for point in points]
 
 
 def _bill(bench: Bench, progress: _Progress, choices: Sequence[Choice]) -> float:

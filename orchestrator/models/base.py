@@ -64,6 +64,21 @@ class Model(Protocol):
         """Predict at points, with intervals."""
         ...
 
+    def expected(self, points: Sequence[Point]) -> NDArray[np.float64]:
+        """Return the mean over all that the model thinks possible, as counts for costs; cheaper."""
+        ...
+
+
+def expected_total(models: Sequence[Model], points: Sequence[Point]) -> NDArray[np.float64]:
+    """Return the expected sum over call paths at points, never negative; NaN where one has no model."""
+    paths: dict[tuple[str, str], NDArray[np.float64]] = {}
+    for model in models:
+        here = model.expected(points)
+        label = model.callpath, model.metric
+        paths[label] = np.where(np.isfinite(here), here, paths[label]) if label in paths else here
+    total: NDArray[np.float64] = np.sum([np.maximum(values, 0.0) for values in paths.values()], axis=0)
+    return total
+
 
 class Modeler(Protocol):
     """Fit one model per call path and metric."""

@@ -78,11 +78,17 @@ class PmnfModel:
 
     def predict(self, points: Sequence[Point]) -> Prediction:
         """Predict the true value with a 90 % interval; NaN at points of another category."""
-        value, low, high = self.quantiles(self.coordinates(points))
-        if self.category:
-            other = np.array([any(text(p[n]) != v for n, v in self.category) for p in points], dtype=bool)
-            value, low, high = (np.where(other, np.nan, a) for a in (value, low, high))
-        return Prediction(value, low, high)
+        return Prediction(*(self._inside(points, part) for part in self.quantiles(self.coordinates(points))))
+
+    def expected(self, points: Sequence[Point]) -> Floats:
+        """Return the mean over hypotheses and coefficients; NaN at points of another category."""
+        return self._inside(points, self.posterior.expected(self.coordinates(points)))
+
+    def _inside(self, points: Sequence[Point], values: Floats) -> Floats:
+        if not self.category:
+            return values
+        other = [any(text(point[name]) != value for name, value in self.category) for point in points]
+        return np.where(np.array(other, dtype=bool), np.nan, values)
 
     def coordinates(self, points: Sequence[Point]) -> Floats:
         """Values of the model's parameters, shape (points, parameters)."""

@@ -13,6 +13,8 @@ from orchestrator.models.hypotheses import Floats, block_values
 _TINY = 1e-300
 # A standard deviation of the logarithm that says: nothing is known.
 _UNKNOWN = 10.0
+# Largest logarithm that is not infinite as a number.
+_LARGEST = 700.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,14 @@ class Posterior:
         own = _root(self.correction.covariance).swapaxes(1, 2) @ features.T
         beyond = BEYOND * self.correction.smooth[:, None] ** 2 * self.correction.features.outside(x)
         return mean, np.concatenate([root @ slope, own], axis=1), np.sqrt(rough**2 + beyond)
+
+    def expected(self, x: Floats) -> Floats:
+        """Mean prediction over members and coefficients at coordinates (n, parameters): shape (n,)."""
+        if not np.any(self.coefficients):
+            return np.zeros(len(x))
+        mean, spread = self.log_moments(x)
+        result: Floats = self.weights @ np.exp(np.minimum(mean + np.minimum(spread, 1.0) ** 2 / 2, _LARGEST))
+        return result
 
     def mixture_quantile(self, mean: Floats, spread: Floats, q: float) -> Floats:
         """Quantile of the mixture of the members' normal distributions, per column, by bisection."""

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.models.base import Model
 from orchestrator.types import Measurements, Parameter, Point
+
+Costs = Callable[[Sequence[Point]], Sequence[float] | NDArray[np.float64]]
+"""Expected core-seconds of one run at each of several points."""
 
 
 class Space(Protocol):
@@ -39,9 +43,9 @@ class View:
         Time repetitions per point that were proposed so far: measured, or given up for good.
     infeasible
         Points at which runs were given up; never propose them again.
-    cost
-        Expected core-seconds of one time run at a point: predicted by the models when there are any,
-        else by the user's estimate, else by a monotone guess. Only ratios count in the latter case.
+    costs
+        Expected core-seconds of one time run at each of several points: predicted by the models when there
+        are any, else by the user's estimate, else by a monotone guess. Only ratios count in the latter case.
     budget_left
         Core-seconds neither spent nor reserved.
     batch_size
@@ -51,7 +55,7 @@ class View:
     round
         Number of the round to propose, from 1.
     cost_is_relative
-        True while ``cost`` is only a guess whose ratios count: it is not compared with the budget.
+        True while ``costs`` is only a guess whose ratios count: it is not compared with the budget.
     """
 
     space: Space
@@ -60,13 +64,17 @@ class View:
     models: tuple[Model, ...]
     done: Mapping[Point, int]
     infeasible: frozenset[Point]
-    cost: Callable[[Point], float]
+    costs: Costs
     budget_left: float
     batch_size: int
     initial_repetitions: int
     maximum_repetitions: int
     round: int
     cost_is_relative: bool = False
+
+    def cost(self, point: Point) -> float:
+        """Return the expected core-seconds of one time run at one point."""
+        return float(self.costs([point])[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,12 @@ from scipy.stats import norm
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import (
     Candidate,
-    affordable,
+    chunks,
     open_points,
     price_text,
-    single_run,
+    single_runs,
     within_budget,
 )
-from orchestrator.strategies.gpr import chunks
 from orchestrator.strategies.relevance import noise_percent, relevant
 from orchestrator.strategies.start import first_round
 from orchestrator.strategies.surrogate import Floats, Surrogate, encode, fit
@@ -82,7 +81,7 @@ def _largest_improvement(view: View) -> list[Choice]:
 
 def _rate(view: View, surrogate: Surrogate, best: float) -> Iterator[tuple[float, Candidate]]:
     for chunk in chunks(open_points(view)):
-        runs = [run for run in (single_run(view, point) for point in chunk) if affordable(view, run.seconds)]
+        runs = single_runs(view, chunk)
         if runs:
             coordinates = encode(view.space.parameters, [run.point for run in runs])
             gains = expected_improvement(*surrogate.predict(coordinates), best)

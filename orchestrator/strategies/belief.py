@@ -6,7 +6,7 @@ points. Learning from a run shortens the rows; nothing of the size points x poin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from orchestrator.models.ensemble import ensemble
 from orchestrator.models.model import PmnfModel
+from orchestrator.strategies.unseen import unseen
 from orchestrator.types import Point, format_value
 
 Floats = NDArray[np.float64]
 
 _LEAST_NOISE = 1e-6  # relative: counters repeat exactly, but no run is worth infinitely much
+_WRONG = 0.3  # of the logarithm: a hypothesis that is further off is wrong, however far
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,33 +31,40 @@ class Known:
     ----------
     factor
         Factor of the covariance of the log time of the hypotheses, shape (n, dimensions).
+    growth
+        By how much runs may cost more than expected, relative, because of growth not seen yet, shape (n,).
     misfit
         Relative variance of the truth around the hypotheses, independent between points and the same for all
-        runs at one, shape (n,).
+        runs at one, shape (n,); only where there is evidence for it.
     noise
         Relative variance of a single run.
     """
 
     factor: Floats
+    growth: Floats
     misfit: Floats
     noise: float
 
 
-def known(model: PmnfModel, points: Sequence[Point]) -> Known:
-    """Return what a model with a posterior believes at points.
+def known(model: PmnfModel, points: Sequence[Point], done: Mapping[Point, int]) -> Known:
+    """Return what a model with a posterior believes at points, given the runs done at others.
 
-    Hypotheses disagree (one dimension per hypothesis), and each is uncertain of its coefficients (as many
-    dimensions as it has): the covariance of the mixture. At points of other categories everything is zero.
+    Hypotheses disagree (one dimension per hypothesis), each is uncertain of its coefficients (as many
+    dimensions as it has), and terms may exist of which nothing was seen yet: the covariance of the mixture.
+    At points of other categories everything is zero.
     """
     (mixture,) = ensemble([model], points)
     root = np.sqrt(mixture.weights)
-    between = root[:, None] * (mixture.mean - mixture.centre)
+    between = root[:, None] * np.clip(mixture.mean - mixture.centre, -_WRONG, _WRONG)
     within = root[:, None, None] * mixture.factor
-    rows = np.concatenate([between, within.reshape(-1, len(points))]).T
+    hidden = unseen(model, points, done)
+    parts = [between, within.reshape(-1, len(points)), np.minimum(hidden.deviation, _WRONG) * hidden.root]
+    rows = np.concatenate(parts).T
     here = [all(format_value(point[name]) == text for name, text in model.category) for point in points]
     return Known(
         np.asarray(rows * np.array(here)[:, None], np.float64),
-        np.asarray(mixture.weights @ mixture.rough**2, np.float64),
+        hidden.growth,
+        np.asarray(mixture.weights @ mixture.rough**2 * (model.posterior.correction is not None), np.float64),
         max(mixture.noise, _LEAST_NOISE) ** 2,
     )
 
@@ -92,3 +101,8 @@ def gain(factor: Floats, targets: Floats, noise: Floats) -> Floats:
         variance = np.einsum("nd,nd->n", factor, factor)
         gains = (covariance**2).sum(axis=1) / (variance + noise)
     return np.asarray(np.where(np.isfinite(gains), gains, 0.0), np.float64)
+
+
+def deviation(factor: Floats) -> Floats:
+    """Return the standard deviation of the logarithm of the time at each point."""
+    return np.asarray(np.sqrt(np.einsum("nd,nd->n", factor, factor)), np.float64)

@@ -9,9 +9,8 @@ import numpy as np
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import (
     Candidate,
+    all_initial_runs,
     cheapest,
-    initial_runs,
-    new_points,
     price_text,
     within_budget,
 )
@@ -34,7 +33,7 @@ def strategy() -> Strategy:
 
 def next_cheapest(view: View) -> list[Choice]:
     """Return the n_b cheapest points that lack initial repetitions."""
-    runs = cheapest(view, (initial_runs(view, point) for point in new_points(view)), view.batch_size)
+    runs = cheapest(view, all_initial_runs(view), view.batch_size)
 
     def reason(run: Candidate) -> str:
         return f"cheapest point not measured yet: {price_text(view, run)}"

@@ -9,9 +9,8 @@ import numpy as np
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import (
     Candidate,
+    all_initial_runs,
     cheapest,
-    initial_runs,
-    new_points,
     price_text,
     within_budget,
 )
@@ -28,7 +27,7 @@ def strategy(*, first_round: int = 1000) -> Strategy:
 
     def propose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
         number = first_round if view.round == 1 else view.batch_size
-        runs = cheapest(view, (initial_runs(view, point) for point in new_points(view)), number)
+        runs = cheapest(view, all_initial_runs(view), number)
 
         def reason(run: Candidate) -> str:
             return f"full matrix, in the order of cost: {price_text(view, run)}"

@@ -6,19 +6,18 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import (
     Candidate,
-    affordable,
+    chunks,
     open_points,
     price_text,
-    single_run,
+    single_runs,
     within_budget,
 )
 from orchestrator.strategies.relevance import Relevant, noise_percent, relevant
@@ -26,7 +25,6 @@ from orchestrator.strategies.start import first_round
 from orchestrator.strategies.surrogate import Floats, Surrogate, encode, fit
 from orchestrator.types import Parameter, Point
 
-_CHUNK = 4096  # candidates rated at once
 _NOISE_WITHOUT_REPETITIONS = 1.0  # percent, for the white kernel when no point has two runs
 _SMALLEST_COST = 1e-12  # core-seconds; a run expected to cost nothing must not divide all others away
 
@@ -134,15 +132,8 @@ def best_rated(view: View, rating: Rating) -> list[Choice]:
 
 def _rate(view: View, rating: Rating) -> Iterator[tuple[float, float, Candidate]]:
     for chunk in chunks(open_points(view)):
-        runs = [run for run in (single_run(view, point) for point in chunk) if affordable(view, run.seconds)]
+        runs = single_runs(view, chunk)
         variances = rating.variance([run.point for run in runs]) if runs else ()
         for run, variance in zip(runs, map(float, variances), strict=True):
             cost = rating.weighted_cost(run.seconds, variance, view.done.get(run.point, 0))
             yield cost, variance, run
-
-
-def chunks(points: Iterable[Point], size: int = _CHUNK) -> Iterator[list[Point]]:
-    """Split a stream of points into lists that are rated at once."""
-    stream = iter(points)
-    while chunk := list(islice(stream, size)):
-        yield chunk

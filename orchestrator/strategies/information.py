@@ -18,15 +18,23 @@ import numpy as np
 
 from orchestrator.models.model import PmnfModel
 from orchestrator.strategies.base import Choice, Strategy, View
-from orchestrator.strategies.belief import Floats, Known, gain, known, learn, run_noise
-from orchestrator.strategies.candidates import Candidate, affordable, open_points, price_text, single_run
-from orchestrator.strategies.gpr import Rating, best_rated, chunks
+from orchestrator.strategies.belief import Floats, Known, deviation, gain, known, learn, run_noise
+from orchestrator.strategies.candidates import (
+    Candidate,
+    affordable,
+    chunks,
+    open_points,
+    price_text,
+    single_runs,
+)
+from orchestrator.strategies.gpr import Rating, best_rated
 from orchestrator.strategies.relevance import relevant
 from orchestrator.strategies.start import first_round
 from orchestrator.types import Point
 
 _POOL = 256  # candidates that compete for a batch: those that are best by themselves
 _CHUNK = 1024  # candidates rated at once: each has thousands of covariances
+_SAFETY = 1.65  # standard deviations of its expected cost that a run must leave in the budget
 _SMALLEST_COST = 1e-12  # core-seconds; a run expected to cost nothing must not divide all others away
 
 
@@ -129,17 +137,24 @@ def _reason(view: View, aims: Sequence[Point], run: Candidate, picks: Sequence[P
 def _rate(
     view: View, beliefs: Sequence[Belief], aims: Sequence[Point], overhead: float
 ) -> Iterator[tuple[float, Candidate]]:
-    goals = [known(belief.model, aims).factor for belief in beliefs]
+    goals = [known(belief.model, aims, view.done).factor for belief in beliefs]
     for chunk in chunks(open_points(view), _CHUNK):
-        runs = [run for run in (single_run(view, point) for point in chunk) if affordable(view, run.seconds)]
+        runs = single_runs(view, chunk)
         if not runs:
             continue
         counts = np.array([view.done.get(run.point, 0) for run in runs])
-        total = np.zeros(len(runs))
+        total, growth, unsure = np.zeros((3, len(runs)))
         for belief, goal in zip(beliefs, goals, strict=True):
-            here = known(belief.model, [run.point for run in runs])
+            here = known(belief.model, [run.point for run in runs], view.done)
             total += belief.share * gain(here.factor, goal, run_noise(here.noise, here.misfit, counts))
-        yield from zip(map(float, total / _prices(runs, overhead)), runs, strict=True)
+            growth += belief.share * here.growth
+            unsure += belief.share * deviation(here.factor)
+        runs = [
+            replace(run, seconds=run.seconds * (1 + float(g))) for run, g in zip(runs, growth, strict=True)
+        ]
+        for run, value, margin in zip(runs, total / _prices(runs, overhead), _SAFETY * unsure, strict=True):
+            if affordable(view, run.seconds * (1 + margin)):
+                yield float(value), run
 
 
 def _prices(runs: Sequence[Candidate], overhead: float) -> Floats:
@@ -150,7 +165,7 @@ def _pick(
     view: View, beliefs: Sequence[Belief], aims: Sequence[Point], pool: Sequence[Candidate], overhead: float
 ) -> list[Pick]:
     size = len(pool)
-    minds = [known(belief.model, [*(run.point for run in pool), *aims]) for belief in beliefs]
+    minds = [known(belief.model, [*(run.point for run in pool), *aims], view.done) for belief in beliefs]
     counts = np.array([view.done.get(run.point, 0) for run in pool])
     picks: list[Pick] = []
     spent = 0.0

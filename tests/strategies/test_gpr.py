@@ -94,7 +94,9 @@ def scaled(view: View, factor: float) -> View:
         for i in view.measurements.items
     )
     measurements = Measurements(view.measurements.parameters, items)
-    return replace(view, measurements=measurements, cost=lambda point: factor * cost(point))
+    return replace(
+        view, measurements=measurements, costs=lambda points: [factor * cost(point) for point in points]
+    )
 
 
 @pytest.mark.parametrize("strategy", [gpr.strategy(), hybrid.strategy(), bayesian.strategy()])

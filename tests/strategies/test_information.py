@@ -13,6 +13,7 @@ from orchestrator.strategies import information
 from orchestrator.strategies.base import View
 from orchestrator.strategies.belief import Floats, gain, known, learn, run_noise
 from orchestrator.strategies.information import Belief
+from orchestrator.strategies.unseen import unseen
 from orchestrator.types import Measurement, Measurements, Parameter, Point
 from tests.strategies.views import Box, after, make_view
 
@@ -35,13 +36,13 @@ def second_round(batch_size: int = 3) -> View:
     return fitted(after(view, information.strategy()(view, rng())))
 
 
-def two_hypotheses(slope_variance: float = 0.01, noise: float = 0.1) -> PmnfModel:
-    """Time 1 + p or 1 + p**2, equally probable, the first with an uncertain slope."""
+def two_hypotheses(slope_variance: float = 0.01, noise: float = 0.1, other: float = 2.0) -> PmnfModel:
+    """Time 1 + p or 1 + p**other, equally probable, the first with an uncertain slope."""
     covariance = np.zeros((2, 2, 2))
     covariance[0, 1, 1] = slope_variance
     posterior = Posterior(
         weights=np.array([0.5, 0.5]),
-        exponents=np.array([[[[1.0, 0.0]]], [[[2.0, 0.0]]]]),
+        exponents=np.array([[[[1.0, 0.0]]], [[[other, 0.0]]]]),
         coefficients=np.ones((2, 2)),
         covariance=covariance,
         misfit=np.array([0.1, 0.3]),
@@ -50,15 +51,15 @@ def two_hypotheses(slope_variance: float = 0.01, noise: float = 0.1) -> PmnfMode
 
 
 def test_covariance_is_that_between_and_within_hypotheses() -> None:
-    belief = known(two_hypotheses(), [Point.of(p=2), Point.of(p=4)])
+    belief = known(two_hypotheses(), [Point.of(p=1.2), Point.of(p=1.5)], {})
     covariance = belief.factor @ belief.factor.T
 
-    logs = np.log([[3.0, 5.0], [5.0, 17.0]])  # hypotheses x points
+    logs = np.log([[2.2, 2.5], [2.44, 3.25]])  # hypotheses x points
     between = np.cov(logs.T, bias=True)
-    slope = np.array([2.0 / 3.0, 4.0 / 5.0])  # d log(1 + c p) / dc
+    slope = np.array([1.2 / 2.2, 1.5 / 2.5])  # d log(1 + c p) / dc
     within = 0.5 * 0.01 * np.outer(slope, slope)
     assert covariance == pytest.approx(between + within)
-    assert belief.misfit == pytest.approx(0.5 * (0.1**2 + 0.3**2))
+    assert belief.misfit.tolist() == [0.0, 0.0]  # scatter without a correction is taken for noise
     assert belief.noise == pytest.approx(0.1**2)
 
 
@@ -117,8 +118,24 @@ def test_the_starting_set_is_six_single_runs_for_two_parameters() -> None:
 
 
 def worth(model: PmnfModel, points: list[Point], counts: NDArray[np.intp]) -> Floats:
-    here = known(model, points)
-    return gain(here.factor, known(model, [PLUS]).factor, run_noise(here.noise, here.misfit, counts))
+    done = dict(zip(points, map(int, counts), strict=True))
+    here = known(model, points, done)
+    return gain(here.factor, known(model, [PLUS], done).factor, run_noise(here.noise, here.misfit, counts))
+
+
+def test_a_hypothesis_far_off_counts_as_wrong_and_no_more() -> None:
+    belief = known(two_hypotheses(slope_variance=0.0), [Point.of(p=1000)], {})
+    assert belief.factor @ belief.factor.T == pytest.approx(0.3**2)
+
+
+def test_growth_that_noise_may_hide_matters_far_out_and_less_the_more_was_measured() -> None:
+    model = two_hypotheses()
+    points = [Point.of(p=2), Point.of(p=64)]
+    near, far = unseen(model, points, {Point.of(p=2): 1, Point.of(p=4): 1}).growth
+    assert 0 < near < 0.02 < far
+    assert unseen(model, points, {Point.of(p=2): 9, Point.of(p=4): 9}).growth[1] == pytest.approx(far / 3)
+    assert unseen(model, points, {Point.of(p=32): 1}).growth[1] < far / 10
+    assert unseen(model, points, {}).growth.tolist() == [0.0, 0.0]
 
 
 def test_a_single_run_is_the_best_ratio_of_gain_and_cost() -> None:
@@ -127,7 +144,8 @@ def test_a_single_run_is_the_best_ratio_of_gain_and_cost() -> None:
     points = list(SPACE)
     counts = np.array([view.done.get(point, 0) for point in points])
     costs = np.array([view.cost(point) for point in points])
-    ratio = sum(worth(model, points, counts) for model in models) / costs
+    growth = sum(unseen(model, points, view.done).growth for model in models) / len(models)
+    ratio = sum(worth(model, points, counts) for model in models) / (costs * (1 + growth))
 
     beliefs = [Belief(model, 0.5) for model in models]
     (choice,) = information.most_informative(view, beliefs, overhead=0.0)
@@ -146,8 +164,8 @@ def test_the_reason_says_what_is_gained() -> None:
 def test_a_batch_counts_on_what_its_first_run_will_show() -> None:
     """One call path is unsure about p, one about s. By themselves the best three runs all vary p."""
     lines = Box((P, S), lambda point: point["p"] == 4 or point["s"] == 10)
-    about_p = two_hypotheses(slope_variance=0.0, noise=1.0)
-    beliefs = [Belief(about_p, 0.5), Belief(replace(about_p, parameters=("s",), noise=3.0), 0.5)]
+    about_p = two_hypotheses(slope_variance=0.0, noise=0.03, other=1.05)
+    beliefs = [Belief(about_p, 0.5), Belief(replace(about_p, parameters=("s",), noise=0.1), 0.5)]
     view = make_view(lines, evaluation_point=PLUS, batch_size=1, round=2, cost=lambda point: 1.0)
     alone = information.most_informative(view, beliefs, overhead=0.0)
     batch = information.most_informative(replace(view, batch_size=2), beliefs, overhead=0.0)
@@ -172,8 +190,8 @@ def test_a_fixed_price_of_a_run_moves_the_choice_to_fewer_larger_runs() -> None:
 def test_call_paths_count_by_their_share() -> None:
     """One call path is unsure about p, the other about s: the larger share decides which line is extended."""
     view = make_view(SPACE, evaluation_point=PLUS, batch_size=1, round=2, cost=lambda point: 1.0)
-    p_model = replace(two_hypotheses(), callpath="f")
-    s_model = replace(two_hypotheses(), callpath="g", parameters=("s",))
+    p_model = replace(two_hypotheses(other=1.05), callpath="f")
+    s_model = replace(p_model, callpath="g", parameters=("s",))
 
     def choice(p_share: float) -> Point:
         beliefs = [Belief(p_model, p_share), Belief(s_model, 1.0 - p_share)]

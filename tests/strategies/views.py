@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.models.base import Model, Prediction
 from orchestrator.strategies.base import Choice, View
@@ -88,6 +89,9 @@ class TrueModel:
     def terms(self) -> list[dict[str, object]]:
         return []
 
+    def expected(self, points: Sequence[Point]) -> NDArray[np.float64]:
+        return self.predict(points).value
+
     def predict(self, points: Sequence[Point]) -> Prediction:
         values = self.factor * np.array([cost(point) for point in points])
         return Prediction(values, 0.9 * values, 1.1 * values)
@@ -117,7 +121,7 @@ def make_view(
         models=models,
         done=done,
         infeasible=infeasible,
-        cost=cost,
+        costs=lambda points: [cost(point) for point in points],
         budget_left=budget_left,
         batch_size=batch_size,
         initial_repetitions=initial_repetitions,
