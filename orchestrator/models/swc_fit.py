@@ -137,17 +137,21 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
 
 def _regression(relative: Floats, floor: Floats, sigma: float, one_sided: bool) -> tuple[Floats, Floats]:
     """Shares of the columns, and the weights of the runs in the last step."""
-    weights = np.ones(len(relative))
+    # Residuals relative to measured times favour fast runs; Gauss-Newton steps on logarithms do not.
+    weights, residuals, value = (np.ones(len(relative)), np.zeros(len(relative)), np.ones(len(relative)))
     shares = floor
     for _ in range(_STEPS):
         root = np.sqrt(weights)
-        matrix = relative * root[:, None]
-        shares = floor + nnls(matrix, root - matrix @ floor)[0]
+        matrix = relative * (root / value)[:, None]
+        target = root if one_sided else root * (1 + residuals)
+        shares = floor + nnls(matrix, target - matrix @ floor)[0]
         residuals = -np.log(np.maximum(relative @ shares, _TINY))
         weights = robust_weights(residuals / max(_scale(residuals, len(floor)), sigma, LEAST_NOISE))
         if one_sided:
             slow = _weight_of_slow(residuals)
             weights = weights * np.where(residuals > 0, 2 * slow, 2 * (1 - slow))
+        else:
+            value = np.exp(-residuals)
     return shares, weights
 
 
