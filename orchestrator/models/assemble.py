@@ -100,13 +100,18 @@ def at_edge(case: Case) -> NDArray[np.bool_]:
     Array of shape (call paths of the case, parameters).
     """
     solution = case.solution
-    unfit = (solution.weighting.smooth > 0) | lacking(solution, len(case.blocks))
     terms = solution.candidates.terms[solution.first()]
     edge = [
         (blocks[terms[:, :, k], 0].max(axis=1) >= blocks[:, 0].max()) & (blocks[:, 0].max() > 0)
         for k, blocks in enumerate(case.blocks)
     ]
-    return np.stack(edge, axis=1) & unfit[:, None]
+    return np.stack(edge, axis=1) & unfit(case)[:, None]
+
+
+def unfit(case: Case) -> NDArray[np.bool_]:
+    """Tell which call paths no hypothesis fits within the noise, shape (call paths of the case,)."""
+    solution = case.solution
+    return np.asarray((solution.weighting.smooth > 0) | lacking(solution, len(case.blocks)))
 
 
 def _posterior(case: Case, row: int, members: slice) -> Posterior:

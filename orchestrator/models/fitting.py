@@ -27,6 +27,8 @@ _STEPS = 1
 # Numbers per term in flight: what the cache holds.
 _CHUNK = 60_000
 _TINY = 1e-300
+# Share of the measured values below which a term is rounding.
+_INVISIBLE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +196,8 @@ def _fit_same_size(
     inverse = inverse * keep * keep[:, None]
     if size > 1 and not free:
         c, inverse = _truncated(c, inverse, whole, dropped, deviation[0], noise)
-    # A constant of which nothing can be seen is none.
-    c[0] = np.where((np.abs(c[0]) < LEAST_NOISE) & (size > 1), 0.0, c[0])
+    # A constant of which nothing can be seen is none, and so is a term.
+    c[0] = np.where((np.abs(c[0]) < _INVISIBLE) & (size > 1), 0.0, c[0])
     value = _combine(z, c)
     valid = np.all(np.isfinite(c), axis=0) & np.all(value > 0, axis=1)
     rss = inner.square(target - np.log(np.maximum(value, _TINY)))
@@ -203,7 +205,7 @@ def _fit_same_size(
     if free:
         valid &= c[0] < 0
         log_prior -= NEGATIVE
-    valid &= np.all(c[1:] > 0, axis=0)
+    valid &= np.all(c[1:] > _INVISIBLE, axis=0)
     if size > 1 and not free:
         # Share of the Gaussian posterior where no coefficient is negative.
         log_prior += log_ndtr(np.clip(deviation, -1e3, None)).sum(axis=0)

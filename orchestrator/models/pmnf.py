@@ -28,6 +28,8 @@ from orchestrator.types import Measurements
 
 # Most hypotheses that are fitted closely, per call path.
 _FITTED = 256
+# Values of a parameter that cannot show two terms in it.
+_FEW_VALUES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,19 +140,32 @@ def _fit_group(group: data.Group, options: Options) -> list[PmnfModel]:
     notes = remarks(group.parameters, group.points, located)
     flags = np.stack([falls, np.zeros_like(falls)], axis=2)
     cases = [_solve(group, features, located, rows, flags[rows[0]], options) for rows in _alike(flags)]
-    models = {}
+    models, score = {}, np.zeros(len(group.labels))
+    more = np.zeros_like(flags)
     for case in cases:
-        higher = (
-            assemble.at_edge(case) if options.extends else np.zeros((len(case.rows), points.shape[1]), bool)
-        )
-        stays = ~higher.any(axis=1)
-        models.update(assemble.models(case, np.flatnonzero(stays), notes))
-        flags[case.rows, :, 1] = higher
-    again = np.flatnonzero(flags[:, :, 1].any(axis=1))
-    for rows in _alike(flags[again]):
-        case = _solve(group, features, located, again[rows], flags[again[rows[0]]], options)
-        models.update(assemble.models(case, np.arange(len(rows)), notes))
+        models.update(assemble.models(case, np.arange(len(case.rows)), notes))
+        score[case.rows] = case.solution.fits.score[case.solution.first()]
+        more[case.rows] = _more_blocks(case, flags[case.rows], options)
+    again = np.flatnonzero(more.any(axis=(1, 2)))
+    for rows in _alike((flags | more)[again]):
+        case = _solve(group, features, located, again[rows], (flags | more)[again[rows[0]]], options)
+        better = case.solution.fits.score[case.solution.first()] > score[case.rows]
+        models.update(assemble.models(case, np.flatnonzero(better), notes))
     return list(models.values())
+
+
+def _more_blocks(case: assemble.Case, flags: NDArray[np.bool_], options: Options) -> NDArray[np.bool_]:
+    """Tell which blocks to add for call paths that no hypothesis fits: falling ones, and higher at the edge.
+
+    A parameter along which the time grows may still have a falling term (``100/p + 3 log2(p)``).
+    """
+    more = np.zeros_like(flags)
+    if options.extends:
+        more[:, :, 1] = assemble.at_edge(case)
+    if options.negative == "auto" and options.wide:
+        several = [len(np.unique(column)) > _FEW_VALUES for column in case.group.points.T]
+        more[:, : len(several), 0] = assemble.unfit(case)[:, None] & np.array(several, dtype=bool)
+    return more & ~flags
 
 
 def _alike(flags: NDArray[np.bool_]) -> Iterator[NDArray[np.intp]]:

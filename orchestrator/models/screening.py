@@ -18,6 +18,8 @@ from orchestrator.models.hypotheses import Floats, Integers
 _CHUNK = 150_000
 # A predictor whose part independent of the others is below this fraction counts as collinear.
 _COLLINEAR = 1e-12
+# Relative variance below which sums of squares differ by rounding.
+_ROUNDING = 1e-12
 # Price of a block in the ranking of hypotheses: about the logarithm of the number of blocks.
 PENALTY = 4.0
 # Price of a parameter in one more term.
@@ -97,6 +99,7 @@ def screen(
         Most candidates per call path.
     """
     two = len(tables) == 2
+    variance = np.maximum(variance, _ROUNDING)
     left, right = tables[0], tables[-1]
     products = (left[:, None, :] * right[None, :, :]).reshape(-1, left.shape[1])
     squares = products**2
