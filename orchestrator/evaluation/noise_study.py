@@ -15,10 +15,11 @@ import numpy as np
 from orchestrator.evaluation.noise_cases import Case, Study
 from orchestrator.evaluation.noise_patterns import PATTERNS, factors
 from orchestrator.evaluation.parallel import Advance, in_parallel
-from orchestrator.models import pmnf, swc
+from orchestrator.models import pmnf
 from orchestrator.models.asymptotics import exponent_deviation
 from orchestrator.models.base import Model
 from orchestrator.models.data import Category
+from orchestrator.models.swc_inform import inform, locate_times
 from orchestrator.models.swc_skeleton import Skeleton, skeletons
 from orchestrator.types import Measurement, Measurements
 
@@ -115,10 +116,10 @@ def _judge_setting(task: tuple[Study, Priors, Setting, int]) -> list[Judged]:
         items = tuple(_disturbed(case, setting, rng) for case in cases)
         timed = Measurements(study.parameters, items)
         classic = {model.callpath: model for model in pmnf.modeler()(timed)}
-        seen = swc.locate_times(timed, "auto")
+        seen = locate_times(timed, "auto")
         for case in cases:
             model = classic[case.callpath]
-            models = (model, swc.inform(model, priors, seen, None), swc.inform(model, priors, seen, TRUST))
+            models = (model, inform(model, priors, seen, None), inform(model, priors, seen, TRUST))
             for contender, fitted in zip(CONTENDERS, models, strict=True):
                 found.append(_judge(contender, case, fitted, study, setting))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import comb
 
@@ -31,7 +32,7 @@ class Seen:
     notes: tuple[str, ...] = ()
 
 
-def member(columns: tuple[Column, ...], fitted: Fit, parameters: Names) -> Posterior:
+def member(columns: Sequence[Column], fitted: Fit, parameters: Names) -> Posterior:
     """Return a posterior with the fitted prior as its only member."""
     place = {name: k for k, name in enumerate(parameters)}
     found: dict[tuple[tuple[str, tuple[float, float]], ...], Floats] = {(): np.zeros(len(columns))}

@@ -31,16 +31,28 @@ from orchestrator.types import Measurement, Measurements
 
 # A constant below this share of the smallest count is rounding: messages are whole elements.
 _ROUNDING = 5e-3
+_UNREPEATED = "no effort run was repeated: whether its counts are reproducible is unknown"
 # What the parameter that counts MPI ranks may be called.
 RANKS = ("p", "ranks", "processes", "nprocs", "np", "mpi_ranks")
 
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """The prior of one measured time in one category: its columns, and what a reader should know."""
+    """The prior of one measured time in one category.
+
+    Attributes
+    ----------
+    columns
+        Empty where nothing that was counted can be used.
+    notes
+        What a reader should know.
+    doubts
+        What a reader should know where times and effort disagree.
+    """
 
     columns: tuple[Column, ...]
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass
@@ -52,6 +64,7 @@ class _Plan:
     counts: dict[str, Values] = field(default_factory=dict)
     operations: list[tuple[str, Row]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
 
 
 def skeletons(
@@ -171,7 +184,7 @@ def _whole(plan: _Plan, counts: Values, power: int, sizes: Values) -> Values:
 
 
 def _usable(plan: _Plan, what: str, values: Values, tolerance: float) -> bool:
-    """Tell whether counts are reproducible; a note says why they are not used, or whether that is unknown."""
+    """Tell whether counts are reproducible; a note says why they are not used, a doubt that it is unknown."""
     variation = swc_effort.variation(values)
     if variation > tolerance:
         plan.notes.append(
@@ -179,9 +192,8 @@ def _usable(plan: _Plan, what: str, values: Values, tolerance: float) -> bool:
             "waiting?): no prior from them"
         )
         return False
-    unknown = "no effort run was repeated: whether its counts are reproducible is unknown"
-    if not swc_effort.repeated(values) and unknown not in plan.notes:
-        plan.notes.append(unknown)
+    if not swc_effort.repeated(values) and _UNREPEATED not in plan.doubts:
+        plan.doubts.append(_UNREPEATED)
     return True
 
 
@@ -198,7 +210,7 @@ def _skeleton(plan: _Plan, models: Mapping[str, Model], size: Size) -> Skeleton:
         )
     if not plan.operations and swc_effort.BLOCKS not in models:
         return Skeleton((), tuple(plan.notes))
-    return Skeleton(distinct(columns), tuple(plan.notes))
+    return Skeleton(distinct(columns), tuple(plan.notes), tuple(plan.doubts))
 
 
 def _terms(plan: _Plan, models: Mapping[str, Model], key: str) -> list[dict[str, object]]:
