@@ -14,6 +14,8 @@ from orchestrator.cost import Reservation
 from orchestrator.state import InFlight, RunState, RunStatus, State
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
+CONFIRMATION = 600.0  # seconds to wait for what attempts really cost, when nothing else is left to do
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -126,11 +128,13 @@ def next_actions(
     given_up = _give_up(state, policy)
     if given_up:
         return given_up
-    work = _begin(state, policy, reservation)
-    if work or state.in_flight:
+    confirming = bool(state.unconfirmed) and now - state.time < CONFIRMATION
+    work = _begin(state, policy, reservation, bool(state.in_flight) or confirming)
+    if work or state.in_flight or (confirming and any(True for _ in _candidates(state))):
         return work
     if state.stopping is not None:
-        return [_finish(state, policy, reservation)]
+        last = _finish(state, policy, reservation)
+        return [] if confirming and isinstance(last, Stop) else [last]
     if state.rounds_completed < state.round:
         return [Fit(state.round)]
     return [_after_round(state, policy)]
@@ -175,10 +179,13 @@ def _candidates(state: State) -> Iterator[Run]:
     yield from state.waiting
 
 
-def _begin(state: State, policy: Policy, reservation: Callable[[Run], Reservation]) -> list[Action]:
-    """Fill free places, in order; a run that does not fit the budget waits while others are in flight.
+def _begin(
+    state: State, policy: Policy, reservation: Callable[[Run], Reservation], may_wait: bool
+) -> list[Action]:
+    """Fill free places, in order; a run that does not fit the budget waits while it may.
 
-    Whether it fits later depends on what those really cost, never on the order in which they finish.
+    It may while others are in flight, or their charges estimated. Whether it fits later depends on what those
+    really cost, never on the order in which they finish.
     """
     actions: list[Action] = []
     reserved = state.reserved
@@ -191,7 +198,7 @@ def _begin(state: State, policy: Policy, reservation: Callable[[Run], Reservatio
             break
         need = reservation(run)
         if not cost.affordable(policy.budget, state.spent, reserved, need.reserved):
-            if not state.in_flight and not any(isinstance(item, Submit) for item in actions):
+            if not may_wait and not any(isinstance(item, Submit) for item in actions):
                 actions.append(_unaffordable(state, policy, run, need))
                 continue
             break

@@ -105,7 +105,8 @@ class AttemptFinished:
     """The attempt is over and settled: ``cost`` core-seconds charged.
 
     ``samples`` are its measurement if it is accepted; else ``failure`` and ``reason`` say why not.
-    ``estimated`` marks a cost that the scheduler did not confirm: the record's, or all that was reserved.
+    ``estimated`` marks a cost that the scheduler did not confirm: all that was reserved, until an
+    `AttemptCharged` corrects it.
     """
 
     attempt: Attempt
@@ -118,6 +119,15 @@ class AttemptFinished:
     started: float | None = None
     finished: float | None = None
     estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptCharged:
+    """The scheduler said at last what a settled attempt cost; ``cost`` core-seconds replace the estimate."""
+
+    attempt: Attempt
+    elapsed: float
+    cost: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +195,7 @@ Event = (
     | AttemptStarted
     | AttemptWithdrawn
     | AttemptFinished
+    | AttemptCharged
     | RunGivenUp
     | RunSkipped
     | RoundCompleted
@@ -242,6 +253,7 @@ _NAMES: dict[type[Any], str] = {
     AttemptStarted: "attempt_started",
     AttemptWithdrawn: "attempt_withdrawn",
     AttemptFinished: "attempt_finished",
+    AttemptCharged: "attempt_charged",
     RunGivenUp: "run_given_up",
     RunSkipped: "run_skipped",
     RoundCompleted: "round_completed",

@@ -141,6 +141,21 @@ class Controller:
             self._settle(self._parts.executor.find([self._request(attempt) for attempt in unconfirmed]))
         if confirmed:
             self._settle(self._parts.executor.poll([self._request(attempt) for attempt in confirmed]))
+        if self.state.unconfirmed:
+            self._correct()
+
+    def _correct(self) -> None:
+        """Replace estimated charges by what the scheduler says by now."""
+        flights = self.state.unconfirmed
+        requests = [self._parts.request(self.state, attempt, flight) for attempt, flight in flights.items()]
+        said = zip(requests, self._parts.executor.charged(requests), strict=True)
+        self.commit(
+            [
+                events.AttemptCharged(item.attempt, seconds, seconds * flights[item.attempt].cores)
+                for item, seconds in said
+                if seconds is not None
+            ]
+        )
 
     def cancel(self) -> None:
         """End what is in flight, and settle it."""

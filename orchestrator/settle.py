@@ -103,7 +103,7 @@ def _finished(
     return events.AttemptFinished(
         observation.attempt,
         elapsed,
-        elapsed * flight.cores,
+        flight.reserved if observation.estimated else elapsed * flight.cores,
         samples,
         failure,
         reason,

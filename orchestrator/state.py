@@ -90,6 +90,7 @@ class State(NamedTuple):
     reasons: immutables.Map[Run, str] = immutables.Map()
     runs: immutables.Map[Run, RunState] = immutables.Map()
     in_flight: immutables.Map[Attempt, InFlight] = immutables.Map()
+    unconfirmed: immutables.Map[Attempt, InFlight] = immutables.Map()  # settled, but their cost is estimated
     infeasible: frozenset[Point] = frozenset()
     spent: float = 0.0
     attempts_settled: int = 0
@@ -215,7 +216,7 @@ def _(event: events.AttemptWithdrawn, state: State) -> State:
 @_apply.register
 def _(event: events.AttemptFinished, state: State) -> State:
     _check_in_flight(state, event.attempt)
-    run = event.attempt.run
+    run, flight = event.attempt.run, state.in_flight[event.attempt]
     current = _run(state, run)
     current = current._replace(cost=current.cost + event.cost)
     state = state._replace(
@@ -223,6 +224,9 @@ def _(event: events.AttemptFinished, state: State) -> State:
         spent=state.spent + event.cost,
         attempts_settled=state.attempts_settled + 1,
     )
+    if event.estimated:
+        flight = flight._replace(reserved=event.cost)
+        state = state._replace(unconfirmed=state.unconfirmed.set(event.attempt, flight))
     if event.failure is None:
         measured = current._replace(
             status=RunStatus.MEASURED,
@@ -240,6 +244,19 @@ def _(event: events.AttemptFinished, state: State) -> State:
         reason=event.reason,
     )
     return state._replace(runs=state.runs.set(run, failed), failed=(*state.failed, run))
+
+
+@_apply.register
+def _(event: events.AttemptCharged, state: State) -> State:
+    if event.attempt not in state.unconfirmed:
+        raise ValueError(_story(state, event.attempt.run, f"attempt {event.attempt.number} is charged again"))
+    run = event.attempt.run
+    current, more = _run(state, run), event.cost - state.unconfirmed[event.attempt].reserved
+    return state._replace(
+        unconfirmed=state.unconfirmed.delete(event.attempt),
+        spent=state.spent + more,
+        runs=state.runs.set(run, current._replace(cost=current.cost + more)),
+    )
 
 
 @_apply.register

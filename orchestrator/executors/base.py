@@ -94,6 +94,10 @@ class Executor(Protocol):
         """
         ...
 
+    def charged(self, attempts: Sequence[AttemptRequest]) -> list[float | None]:
+        """Return the seconds charged for attempts that were settled with an estimate; None while unknown."""
+        ...
+
     def cancel(self, attempts: Sequence[AttemptRequest]) -> None:
         """Ask attempts to end; the outcome is seen by `poll`."""
         ...

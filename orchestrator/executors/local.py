@@ -86,6 +86,10 @@ class LocalExecutor:
         """Look up attempts, and adopt those that run."""
         return self.poll(requests)
 
+    def charged(self, attempts: Sequence[AttemptRequest]) -> list[float | None]:
+        """Return None for each: no estimate is ever corrected."""
+        return [None] * len(attempts)
+
     def cancel(self, attempts: Sequence[AttemptRequest]) -> None:
         """End running attempts and whatever they started; bar waiting ones."""
         for request in attempts:

@@ -122,6 +122,10 @@ class SimulatedExecutor:
         """Report known attempts; those of a controller that died are absent, as nothing outlives it."""
         return self.poll(requests)
 
+    def charged(self, attempts: Sequence[AttemptRequest]) -> list[float | None]:
+        """Return None for each: no estimate is ever corrected."""
+        return [None] * len(attempts)
+
     def cancel(self, attempts: Sequence[AttemptRequest]) -> None:
         """End attempts now."""
         for request in attempts:

@@ -114,6 +114,7 @@ class SlurmExecutor:
         # All by the names of attempts that are not settled:
         self._open: dict[str, AttemptRequest] = {}
         self._handles: dict[str, str] = {}
+        self._audited: dict[str, AttemptRequest] = {}  # settled, but for what they cost
         self._cancelled: set[str] = set()
         self._since: dict[tuple[str, str], tuple[object, float]] = {}  # something, and when it was first seen
         self._queued: dict[str, float] = {}  # when last seen in the queue
@@ -156,6 +157,19 @@ class SlurmExecutor:
         """Look up attempts by the names of their batches; keep one of several jobs."""
         return self._look(requests, finding=True)
 
+    def charged(self, attempts: Sequence[AttemptRequest]) -> list[float | None]:
+        """Return what the books say of settled attempts, once none of their jobs is active."""
+        self._audited = {item.name: item for item in attempts}
+        self._watch.refresh(self._wanted())
+        return [self._charge(item) for item in attempts]
+
+    def _charge(self, request: AttemptRequest) -> float | None:
+        observation = judge(self._evidence(request), self._settings, finding=False)
+        if observation.state not in SETTLED or observation.estimated or observation.elapsed is None:
+            return None
+        self._forget(request)
+        return observation.elapsed
+
     def cancel(self, attempts: Sequence[AttemptRequest]) -> None:
         """Bar attempts that have not begun; cancel the jobs of all."""
         for request in attempts:
@@ -176,7 +190,7 @@ class SlurmExecutor:
 
     def wait(self, seconds: float) -> None:
         """Return when a record appears or the next query is due, at the latest after ``seconds``."""
-        asked = self._watch.due if any(map(self._batches.places, self._open)) else float("inf")
+        asked = self._watch.due if self._wanted() else float("inf")
         pause = min(asked, self._outbox.due) - self._clock()
         deadline = self._clock() + min(seconds, max(pause, _SHORTEST_WAIT))
         step = self._settings.poll_interval / 50
@@ -209,7 +223,7 @@ class SlurmExecutor:
         self._signs |= {item.directory: _sign(item.directory) for item in rest}
         found |= {item.name: self._observe(item, finding) for item in rest}
         unsettled = [item for item in rest if found[item.name].state not in SETTLED]
-        if unsettled and self._watch.refresh(self._places(self._open.values())):
+        if unsettled and self._watch.refresh(self._wanted()):
             self._cancel_what_is_not_wanted()
             found |= {item.name: self._observe(item, finding) for item in unsettled}
         for item in requests:
@@ -258,6 +272,7 @@ class SlurmExecutor:
             self._age(request, "finished", record is not None and record.finished is not None),
             # Whatever Slurm says: what is submitted again, or gives a sign of life, is not gone.
             self._age(request, "gone", gone, (owner, _heartbeat(request), _last(places)) if gone else None),
+            accounting=site.accounting,
             never_charged=site.accounting or remembered,
         )
 
@@ -280,6 +295,10 @@ class SlurmExecutor:
             self._since.pop((name, what), None)
         self._cancelled.discard(name)
         self._signs.pop(request.directory, None)
+
+    def _wanted(self) -> Places:
+        """Return what to ask Slurm for."""
+        return self._places([*self._open.values(), *self._audited.values()])
 
     def _places(self, requests: Iterable[AttemptRequest]) -> Places:
         return [place for request in requests for place in self._batches.places(request.name)]

@@ -68,6 +68,8 @@ class Evidence:
         What Slurm says of its jobs; None before it was asked.
     finished_for, gone_for
         Seconds since its record was seen finished, or since it had no active job and gave no sign of life.
+    accounting
+        Whether there is accounting, which will say what is charged if it does not now.
     never_charged
         Whether, having no job that Slurm knows of, it certainly had none that was charged.
     """
@@ -81,6 +83,7 @@ class Evidence:
     sight: Sight | None = None
     finished_for: float = 0.0
     gone_for: float = 0.0
+    accounting: bool = True
     never_charged: bool = False
 
 
@@ -124,14 +127,15 @@ def _finished(
         return Observation(request.attempt, AttemptState.FINISHED, record=record, reason=_fault(record, ""))
     jobs: tuple[Job, ...] = (*sight.ended, *sight.active) if sight is not None else ()
     elapsed = sight.elapsed if sight is not None else None
-    estimated = elapsed is None
+    # Where nobody keeps accounts, nothing better than the record will ever come.
+    estimated = elapsed is None and (evidence.accounting or bool(sight is not None and sight.active))
     if elapsed is None:
         if evidence.finished_for < settings.accounting_grace:
             return Observation(request.attempt, AttemptState.RUNNING, evidence.handle, record)
         elapsed = _charge(record, finished, jobs)
     elif sight is not None and not sight.booked and elapsed + 1 < finished - record.started:
         # Without accounting the time of a job before its requeue is nowhere but in the record.
-        elapsed, estimated = elapsed + _charge(record, finished, ()), True
+        elapsed, estimated = elapsed + _charge(record, finished, ()), evidence.accounting
     return Observation(
         request.attempt,
         AttemptState.FINISHED,

@@ -168,6 +168,12 @@ class SlurmCluster:
         self._end(f"slurmd-{name}", signal.SIGKILL)
         self.run("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=killed")
 
+    def restart_controller(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """End ``slurmctld`` and start it again; with SIGKILL it forgets the last seconds, as after a crash."""
+        self._end("slurmctld", how)
+        self._spawn("slurmctld", ["slurmctld", "-D"])
+        self._wait_for(lambda: self._succeeds("scontrol", "ping"), "slurmctld")
+
     def stop_accounting(self) -> None:
         """End ``slurmdbd``: from now on ``sacct`` fails."""
         self._end("slurmdbd", signal.SIGTERM)

@@ -271,16 +271,24 @@ def _ledger(outcome: Outcome) -> Iterator[str]:
     jobs: dict[Path, list[Any]] = {}
     for job in outcome.world.jobs:
         jobs.setdefault(outcome.runner.directory(job), []).append(job)
-    for entry in outcome.entries:
-        event = entry.event
-        if not isinstance(event, events.AttemptFinished):
-            continue
-        own = jobs.get(outcome.directory / "runs" / event.attempt.id, [])
+    for attempt, cost in charges(outcome.entries).items():
+        own = jobs.get(outcome.directory / "runs" / attempt.id, [])
         truth, starts = sum(job.charged for job in own), sum(len(job.starts) for job in own)
         tolerance = 1 + 2 * max(0, starts - 1)
-        less, more = event.elapsed < truth - tolerance, event.elapsed > truth + tolerance
-        if less or (more and not event.estimated):
-            yield f"{event.attempt} is charged {event.elapsed:.1f} s, booked are {truth} in {starts} starts"
+        seconds = cost / attempt.run.point.number("p")
+        less, more = seconds < truth - tolerance, seconds > truth + tolerance
+        # Who is taken for dead, and is not, uses more than Slurm books: nobody corrects it without accounts.
+        overtime = not outcome.scenario.accounting and any(
+            s.state == "NODE_FAIL" for j in own for s in j.starts
+        )
+        if less or (more and not overtime and attempt not in outcome.state.unconfirmed):
+            yield f"{attempt} is charged {seconds:.1f} s, booked are {truth} in {starts} starts"
+
+
+def charges(entries: Sequence[Entry]) -> dict[Attempt, float]:
+    """Return the core-seconds charged for every attempt in the end."""
+    settled = (events.AttemptFinished, events.AttemptCharged)
+    return {entry.event.attempt: entry.event.cost for entry in entries if isinstance(entry.event, settled)}
 
 
 def _queries(outcome: Outcome) -> Iterator[str]:

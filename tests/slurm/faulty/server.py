@@ -185,11 +185,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-accounting", action="store_true", help="as on a site without slurmdbd")
     options = parser.parse_args(arguments)
     faults = load(options.faults) if options.faults else ()
-    with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
-        with FaultySlurm(Path(folder), Settings(accounting=not options.no_accounting), faults) as slurm:
-            print(f"export PATH={slurm.bin}:$PATH", flush=True)
-            with suppress(KeyboardInterrupt):
-                signal.pause()
+    settings = Settings(accounting=not options.no_accounting)
+    with (
+        tempfile.TemporaryDirectory(prefix="slurm-") as folder,
+        FaultySlurm(Path(folder), settings, faults) as slurm,
+        suppress(KeyboardInterrupt),
+    ):
+        print(f"export PATH={slurm.bin}:$PATH", flush=True)
+        signal.pause()
     return 0
 
 
