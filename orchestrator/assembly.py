@@ -20,7 +20,7 @@ from orchestrator.events import Samples
 from orchestrator.executors.base import Executor, ExecutorContext, Truth
 from orchestrator.launchers import launcher_for
 from orchestrator.loop import Parts
-from orchestrator.measured import ELAPSED, measurements, repetitions
+from orchestrator.measured import ELAPSED, Collector, repetitions
 from orchestrator.models.base import Model, Modeler, expected_total
 from orchestrator.readers import load as measured_files
 from orchestrator.readers.base import Reader
@@ -175,7 +175,7 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
     """Return what the loop needs."""
     campaign = assembly.campaign
     strategy, modeler = strategy_of(campaign), modeler_of(campaign)
-    names = tuple(item.name for item in campaign.parameters)
+    collector = Collector(tuple(item.name for item in campaign.parameters))
 
     def reservation(state: State, run: Run) -> Reservation:
         limit = campaign.time_limit(run.point) or state.time_limit
@@ -185,7 +185,7 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
         return Reservation(cores, limit, built.reserved_seconds(limit) * cores)
 
     def propose(state: State, models: tuple[Model, ...], rng: np.random.Generator) -> Sequence[Choice]:
-        return strategy(assembly.view(state, models, measurements(state, names)), rng)
+        return strategy(assembly.view(state, models, collector.measurements(state)), rng)
 
     return Parts(
         directory=directory,
@@ -194,7 +194,7 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
         reservation=reservation,
         request=lambda state, attempt, flight: request(assembly, directory, attempt, flight),
         collect=lambda item, observation: collect(assembly, item, observation),
-        fit=lambda state: fit(modeler, measurements(state, names)),
+        fit=lambda state: fit(modeler, collector.measurements(state)),
         propose=propose,
         assess=lambda models: progress.assess(models, campaign.evaluation_point),
         publish=lambda state, models: models_document.write(
@@ -229,6 +229,7 @@ def request(assembly: Assembly, directory: Path, attempt: Attempt, flight: InFli
     resources = assembly.resources(point)
     where = directory / RUNS / attempt.id
     simulated = campaign.executor.name == "simulated"
+    effort = campaign.measure.effort if attempt.run.kind == "effort" else None
     return AttemptRequest(
         attempt=attempt,
         name=flight.name,
@@ -237,7 +238,7 @@ def request(assembly: Assembly, directory: Path, attempt: Attempt, flight: InFli
         limit=flight.limit,
         script="" if simulated else script(assembly, point, resources, attempt.run.kind),
         files={} if simulated else dict(application.files(values)),
-        executable="" if simulated else campaign.executable,
+        executable="" if simulated else (effort or campaign).executable,
     )
 
 

@@ -21,29 +21,35 @@ _LONGEST = 200  # characters of a version
 
 
 def gather(campaign: Campaign) -> dict[str, Any]:
-    """Describe the campaign's executable and this Python, JSON-ready; empty for simulated runs.
+    """Describe the campaign's executables and this Python, JSON-ready; empty for simulated runs.
 
     Returns
     -------
     dict
         ``executable`` (``path``, and as far as known ``size``, ``mtime_ns``, ``sha256``, ``version``,
         ``revision``), ``python``, and ``site``: the site file. ``revision`` is the commit of the git
-        checkout that holds the executable, with ``-dirty`` if tracked files were changed.
+        checkout that holds the executable, with ``-dirty`` if tracked files were changed. And
+        ``effort_executable``, likewise, where effort runs start another one.
     """
     if campaign.executor.name == "simulated":
         return {}
-    path = Path(campaign.executable)
-    executable: dict[str, Any] = {"path": str(path), **(file_identity(path) or {})}
+    found = {"executable": _executable(campaign.executable, campaign.version_arguments)}
+    if campaign.measure.effort is not None:
+        effort = campaign.measure.effort.executable
+        found["effort_executable"] = _executable(effort, campaign.version_arguments)
+    site = {"site": campaign.site} if campaign.site else {}
+    return {**found, "python": platform.python_version(), **site}
+
+
+def _executable(name: str, version_arguments: Sequence[str]) -> dict[str, Any]:
+    path = Path(name)
     further = {
         "sha256": file_hash(path),
-        "version": _version([campaign.executable, *campaign.version_arguments])
-        if campaign.version_arguments
-        else None,
+        "version": _version([name, *version_arguments]) if version_arguments else None,
         "revision": git_revision(path.resolve().parent),
     }
-    executable |= {key: value for key, value in further.items() if value}
-    site = {"site": campaign.site} if campaign.site else {}
-    return {"executable": executable, "python": platform.python_version(), **site}
+    known = {key: value for key, value in further.items() if value}
+    return {"path": str(path), **(file_identity(path) or {}), **known}
 
 
 def file_identity(path: Path) -> dict[str, int] | None:

@@ -113,3 +113,13 @@ def test_a_campaign_of_an_earlier_version_gets_the_defaults_of_new_keys(tmp_path
     assert campaign.normalised(older) == raw
     newer = {**raw, "of_the_future": 1}
     assert campaign.normalised(newer) == newer
+
+
+def test_the_program_that_counts_effort_is_identified_too(tmp_path: Path) -> None:
+    path = write(tmp_path / "app", "#!/bin/sh\n")
+    other = write(tmp_path / "app-effort", "#!/bin/sh\n:\n")
+    text = CAMPAIGN.format(executable=path, arguments="[]", executor="local", truth="{}")
+    found = provenance.gather(campaign.loads(text, overrides=["measure.effort=true"]))
+    assert found["executable"]["path"] == str(path)
+    assert found["effort_executable"]["sha256"] == hashlib.sha256(other.read_bytes()).hexdigest()
+    assert "effort_executable" not in provenance.gather(chosen(path))

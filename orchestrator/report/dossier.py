@@ -139,7 +139,7 @@ def _attempt(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
         "directory": str(folder),
         "job": _job(environment, known.get("handle", "")),
         "record": record,
-        "executable": _executable(record.get("executable") or {}, built.get("executable") or {}),
+        "executable": _executable(record.get("executable") or {}, built),
         "python": built.get("python"),
         "site": built.get("site"),
         "modules": [name for name in environment.get("LOADEDMODULES", "").split(":") if name],
@@ -152,12 +152,14 @@ def _attempt(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _executable(used: Mapping[str, Any], hashed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is known of the file that an attempt started.
+def _executable(used: Mapping[str, Any], built: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known of the file that an attempt started; ``built`` is what the controller found.
 
     The controller's hash is that of this file only if size and time agree; else the file as it is now may
     still be the one that was used.
     """
+    found = [built.get(key) or {} for key in ("executable", "effort_executable")]
+    hashed = next((item for item in found if used and item.get("path") == used.get("path")), found[0])
     result = {**hashed, **used}
     same = all(used.get(key) == hashed.get(key) for key in ("path", "size", "mtime_ns"))
     if not used or same:

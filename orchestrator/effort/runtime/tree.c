@@ -15,13 +15,13 @@
 struct top {
     uintptr_t frame, low, size, entry;
     uintptr_t inner; /* frame of the last folded function that it called */
-    uint64_t *blocks;
+    uint64_t *blocks, before; /* its counter, and what that was when it came to the top */
     struct thread *thread;
     int busy;
 };
 
 static __thread struct top top __attribute__((tls_model("initial-exec")));
-static __thread uint64_t total __attribute__((tls_model("initial-exec")));
+static __thread uint64_t finished __attribute__((tls_model("initial-exec"))); /* blocks of earlier tops */
 
 _Atomic(struct thread *) effort_threads;
 static struct thread *idle;
@@ -29,9 +29,19 @@ static struct lock guard = {ATOMIC_FLAG_INIT};
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* Whoever changes the top says so first: a call-back has time for one counter only. */
+static void leave_top(void)
+{
+    if (top.frame) {
+        finished += *top.blocks - top.before;
+        top.before = *top.blocks;
+    }
+}
+
 static void retire(void *argument)
 {
     struct thread *thread = argument;
+    leave_top();
     thread->depth = 0;
     top.thread = NULL;
     top.frame = 0;
@@ -124,6 +134,7 @@ static void load(const struct thread *thread)
     top.size = last->region->size;
     top.entry = last->region->entry;
     top.blocks = &last->node->blocks;
+    top.before = *top.blocks;
 }
 
 static int overwritten(const struct activation *activation)
@@ -188,6 +199,8 @@ static __attribute__((noinline)) void change(uintptr_t address, uintptr_t frame)
     if (top.busy)
         return; /* a call-back from within what a call-back does */
     struct thread *thread = this_thread();
+    leave_top();
+    finished++;
     while (thread->depth && thread->stack[thread->depth - 1].frame < frame)
         thread->depth--;
     if (thread->depth && thread->stack[thread->depth - 1].frame == frame) {
@@ -236,7 +249,6 @@ EXPORT void __sanitizer_cov_trace_pc(void)
 {
     uintptr_t address = (uintptr_t)__builtin_return_address(0);
     uintptr_t frame = *(uintptr_t *)__builtin_frame_address(0);
-    total++;
     if ((likely(frame == top.frame) && address - top.low < top.size && address != top.entry) ||
         in_folded(address, frame))
         ++*top.blocks;
@@ -248,6 +260,7 @@ EXPORT void __sanitizer_cov_trace_pc(void)
 struct node *effort_here(void *frame)
 {
     struct thread *thread = this_thread();
+    leave_top();
     settle(thread, (uintptr_t)frame);
     load(thread);
     return current(thread);
@@ -265,7 +278,8 @@ EXPORT struct node *orchestrator_effort_enter(struct region *region, void *frame
 /* Blocks that the calling thread has executed so far. */
 EXPORT uint64_t orchestrator_effort_blocks(void)
 {
-    return total;
+    leave_top();
+    return finished;
 }
 
 static struct node *graft(struct thread *thread, struct node *root, const struct node *elsewhere)
