@@ -1,0 +1,75 @@
+"""What was measured, told once for a state or again and again for a growing one: the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator import campaign, events, measured, session
+from orchestrator.journal import Entry
+from orchestrator.state import State
+from orchestrator.types import Measurements, Point
+
+CAMPAIGN = """
+name: demo
+application: generic
+program: {{arguments: ["{{p}}"], ranks: p, output: [{{callpath: main, pattern: "t=(.*)"}}]}}
+parameters: {{p: [1, 2, 4, 8], n: [10, 20, 30, 40]}}
+evaluation_point: {{p: 16, n: 80}}
+measure: {{time_limit: 100 s, repetitions: {{initial: 2, maximum: 4}}}}
+strategy: {{name: {strategy}, batch_size: 3}}
+stop: {{budget: 20 core-hours, patience: 100}}
+executor:
+  name: simulated
+  failure_rate: 0.3
+  queue_delay: 20 s
+  noise: 5
+  truth: {{a: "n + p", b: "n * log2(p) + 1"}}
+retries: {{application: 0, timeout: 0, infrastructure: 1}}
+validate: true
+seed: 4
+"""
+
+
+@pytest.mark.parametrize("strategy", ["cpf", "gpr"])
+def test_asked_again_and_again_it_says_what_it_says_at_once(tmp_path: Path, strategy: str) -> None:
+    chosen = campaign.loads(CAMPAIGN.format(strategy=strategy))
+    collector = measured.Collector(("p", "n"))
+    seen: list[Measurements] = []
+
+    def listen(entry: Entry, state: State) -> None:
+        if not isinstance(entry.event, events.AttemptIntended | events.AttemptSubmitted):
+            seen.append(collector.measurements(state))
+            assert seen[-1] == measured.measurements(state, ("p", "n"))
+            for one, other in zip(
+                seen[-1].items, measured.measurements(state, ("p", "n")).items, strict=True
+            ):
+                assert list(one.values.items()) == list(other.values.items()), "in the same order"
+
+    state = session.run(chosen, tmp_path, session.Hooks(listen))
+    known = seen[-1]
+    assert state.validation is not None and Point.of(p=16, n=80) not in known.points
+    assert [(item.callpath, item.metric) for item in known.items] == [
+        ("(run)", "elapsed"),
+        ("a", "time"),
+        ("b", "time"),
+    ]
+    assert sum(map(len, known.items[1].values.values())) == len(
+        [item for run, item in state.runs.items() if item.accepted and run != state.validation]
+    )
+    points = [point["p"] for point in known.items[0].values]
+    assert points == sorted(points), "whatever was measured first"
+
+
+def test_what_was_given_out_does_not_change_later(tmp_path: Path) -> None:
+    collector = measured.Collector(("p", "n"))
+    given: list[tuple[Measurements, str]] = []
+
+    def listen(entry: Entry, state: State) -> None:
+        known = collector.measurements(state)
+        given.append((known, repr(known)))
+
+    session.run(campaign.loads(CAMPAIGN.format(strategy="cpf")), tmp_path, session.Hooks(listen))
+    assert len({text for _, text in given}) > 10
+    assert all(repr(known) == text for known, text in given)
