@@ -169,7 +169,7 @@ class SlurmCluster:
         self.run("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=killed")
 
     def restart_controller(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """End ``slurmctld`` and start it again; with SIGKILL it forgets the last seconds, as after a crash."""
+        """End ``slurmctld`` and start it again; after SIGKILL it has forgotten the last seconds."""
         self._end("slurmctld", how)
         self._spawn("slurmctld", ["slurmctld", "-D"])
         self._wait_for(lambda: self._succeeds("scontrol", "ping"), "slurmctld")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -59,8 +58,8 @@ class Hostile:
         """Where the program notes its executions."""
         return self.directory.with_suffix(".log")
 
-    def start(self) -> None:
-        """Start a controller, or another one after that."""
+    def write(self) -> Path:
+        """Write the campaign file."""
         self.directory.parent.mkdir(parents=True, exist_ok=True)
         path = self.directory.with_suffix(".yaml")
         text = TEXT.format(
@@ -77,6 +76,11 @@ class Hostile:
             further=self.further,
         )
         path.write_text(text)
+        return path
+
+    def start(self) -> None:
+        """Start a controller, or another one after that."""
+        path = self.write()
         with self.directory.with_suffix(".out").open("ab") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "orchestrator", "run", str(path), "--directory", str(self.directory)],
@@ -205,6 +209,3 @@ def booked(hostile: Hostile, rows: str) -> dict[str, list[tuple[float, int]]]:
 def environment(**changes: str) -> dict[str, str]:
     """Return the environment of a controller."""
     return {**os.environ, "PYTHONWARNINGS": "ignore", **changes}
-
-
-__all__ = ["Hostile", "booked", "broken", "environment", "signal"]

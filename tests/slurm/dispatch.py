@@ -1,0 +1,73 @@
+"""How long many short jobs take through us, and through submitit's ``map_array`` alone, on one cluster."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import submitit
+
+from orchestrator import events
+from tests.slurm.cluster import SlurmCluster, wait_for
+from tests.slurm.hostile import Hostile
+from tests.slurm.kills import begin
+
+_PATIENCE = 900.0  # seconds; only against hangs
+
+
+def ours(folder: Path, cluster: SlurmCluster, jobs: int) -> dict[str, float]:
+    """Run a campaign of one-second runs; seconds from its first to its last job, and to its last record."""
+    os.environ["SLURM_CONF"] = str(cluster.conf)
+    one = Hostile(
+        folder / "ours",
+        cluster.environment,
+        values=range(1, jobs // 2 + 1),
+        repetitions=2,
+        seconds=1.0,
+        pending=jobs,
+        batch=jobs,
+        budget=10.0 * jobs,
+        further=", partition: debug",
+    )
+    pid = begin(one.write().read_text(), one.directory)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, one.directory.with_suffix(".out").read_text()[-2000:]
+    entries = one.entries()
+    first = next(entry.time for entry in entries if isinstance(entry.event, events.AttemptIntended))
+    last = max(entry.time for entry in entries if isinstance(entry.event, events.AttemptFinished))
+    measured = sum(isinstance(e.event, events.AttemptFinished) and e.event.failure is None for e in entries)
+    assert measured == jobs, measured
+    return {"jobs": _makespan(cluster, "ours"), "campaign": last - first}
+
+
+def theirs(folder: Path, cluster: SlurmCluster, jobs: int) -> dict[str, float]:
+    """Run the same with submitit alone."""
+    os.environ["SLURM_CONF"] = str(cluster.conf)
+    executor = submitit.SlurmExecutor(folder / "submitit")
+    executor.update_parameters(
+        job_name="theirs",
+        time=2,
+        partition="debug",
+        array_parallelism=jobs,
+        use_srun=False,
+        signal_delay_s=0,
+    )
+    begun = time.time()
+    executor.map_array(os.system, jobs * ["sleep 1"])  # what the campaign's runs do, and no more
+    wait_for(
+        lambda: not cluster.run("squeue", "-h", "--name=theirs", "-o", "%T").split(), "submitit", _PATIENCE
+    )
+    return {"jobs": _makespan(cluster, "theirs"), "campaign": time.time() - begun}
+
+
+def _makespan(cluster: SlurmCluster, name: str) -> float:
+    """Return the seconds from the first submission to the last end, as booked."""
+    rows = cluster.run("sacct", "--starttime=2020-01-01", "-X", "-n", "-P", "--format=JobName%100,Submit,End")
+    spans = [row.split("|")[1:] for row in rows.splitlines() if row.split("|")[0].startswith(name)]
+    begun, ended = min(item[0] for item in spans), max(item[1] for item in spans)
+    return _seconds(ended) - _seconds(begun)
+
+
+def _seconds(text: str) -> float:
+    return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))

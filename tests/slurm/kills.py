@@ -1,0 +1,139 @@
+"""SIGKILL of controllers at random instants, on every executor, until enough of them died."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from orchestrator import campaign, session
+from orchestrator.executors import slurm
+from tests import test_kill_local, test_kill_simulated
+from tests.slurm.cluster import SlurmCluster, wait_for
+from tests.slurm.hostile import Hostile, booked, broken
+
+BOOKS = ("sacct", "--starttime=2020-01-01", "--duplicates", "-X", "-n", "-P")
+FIELDS = "--format=JobName%100,JobID,ElapsedRaw,AllocCPUS"
+_WAIT = 300.0  # seconds for a last controller to come to the end; only against hangs
+
+
+@dataclass
+class Count:
+    """How many controllers were killed in how many campaigns, and what was broken by that."""
+
+    kills: int = 0
+    campaigns: int = 0
+    broken: int = 0
+    examples: tuple[str, ...] = ()
+
+    def add(self, kills: int, faults: list[str]) -> None:
+        """Count one more campaign."""
+        self.kills += kills
+        self.campaigns += 1
+        self.broken += bool(faults)
+        self.examples += tuple(faults)
+
+
+def begin(text: str, directory: Path) -> int:
+    """Start a controller in a child process; return its pid. It exits with 0 when the campaign is over."""
+    child = os.fork()
+    if child:
+        return child
+    code = 70
+    try:
+        # Waits that are meant for busy sites would only make this longer.
+        slurm.SlurmSettings = functools.partial(  # type: ignore[misc,assignment]
+            slurm.SlurmSettings, submission_grace=3.0, file_grace=0.5, accounting_grace=5.0
+        )
+        output = os.open(directory.with_suffix(".out"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        state = session.run(campaign.loads(text, "kills.yaml", Path.cwd()), directory, session.Hooks())
+        code = 0 if state.stopped is not None else 3
+    finally:
+        os._exit(code)
+
+
+def torment(text: str, directory: Path, rng: np.random.Generator, most: int, longest: float) -> int:
+    """Run a campaign to its end, killing up to ``most`` controllers, each within ``longest`` seconds."""
+    kills = 0
+    while True:
+        pid = begin(text, directory)
+        deadline = time.monotonic() + (rng.uniform(0.0, longest) if kills < most else _WAIT)
+        while not (ended := os.waitpid(pid, os.WNOHANG))[0] and time.monotonic() < deadline:
+            time.sleep(0.002)
+        if ended[0]:
+            code = os.waitstatus_to_exitcode(ended[1])
+            if code != 0:
+                raise AssertionError(directory.with_suffix(".out").read_text()[-3000:])
+            return kills
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        if kills >= most:
+            raise AssertionError(f"{directory} did not come to its end within {_WAIT} s")
+        kills += 1
+
+
+def _verdict(check: Callable[[], object]) -> list[str]:
+    try:
+        check()
+    except AssertionError as error:
+        return [str(error)[:500] or "an assertion failed"]
+    return []
+
+
+def simulated(folder: Path, wanted: int, seed: int) -> Count:
+    """Kill controllers of rehearsals; every campaign must end as if nothing had happened."""
+    rng, count = np.random.default_rng(seed), Count()
+    reference = folder / "reference"
+    torment(test_kill_simulated.CAMPAIGN, reference, rng, 0, 0.0)
+    expected = test_kill_simulated.final(reference)
+    while count.kills < wanted:
+        directory = folder / f"simulated-{count.campaigns}"
+        kills = torment(
+            test_kill_simulated.CAMPAIGN, directory, rng, min(20, wanted - count.kills), longest=0.25
+        )
+        count.add(
+            kills,
+            _verdict(lambda: test_kill_simulated.check_same_campaign(directory, expected)),  # noqa: B023
+        )
+    return count
+
+
+def local(folder: Path, wanted: int, seed: int) -> Count:
+    """Kill controllers of real processes."""
+    rng, count = np.random.default_rng(seed), Count()
+    reference = folder / "reference"
+    torment(test_kill_local.text_for(reference), reference, rng, 0, 0.0)
+    while count.kills < wanted:
+        directory = folder / f"local-{count.campaigns}"
+        text = test_kill_local.text_for(directory)
+        kills = torment(text, directory, rng, min(20, wanted - count.kills), longest=0.4)
+        count.add(kills, _verdict(lambda: test_kill_local.check(directory, reference)))  # noqa: B023
+    return count
+
+
+def on_slurm(folder: Path, wanted: int, seed: int, cluster: SlurmCluster) -> Count:
+    """Kill controllers of jobs; the ledger is compared with ``sacct``'s, too."""
+    rng, count = np.random.default_rng(seed), Count()
+    os.environ["SLURM_CONF"] = str(cluster.conf)
+    while count.kills < wanted:
+        one = Hostile(
+            folder / f"slurm-{count.campaigns}",
+            cluster.environment,
+            values=(1, 2, 3, 4),
+            repetitions=3,
+            seconds=1.0,
+            pending=4,
+            further=", partition: debug",
+        )
+        kills = torment(one.write().read_text(), one.directory, rng, min(12, wanted - count.kills), 2.5)
+        wait_for(lambda: not cluster.run("squeue", "-h", "-o", "%T").split(), "the last jobs")
+        count.add(kills, broken(one, booked(one, cluster.run(*BOOKS, FIELDS))))
+    return count
