@@ -92,7 +92,7 @@ def _script(built: Assembly, first: FirstRound, position: int) -> str | None:
 def _name(item: dict[str, Any]) -> str:
     """Return a run's point, and its kind where that is not time."""
     point, _, kind = item["run"].rpartition("-")[0].partition("/")
-    return point if kind == "time" else point + _EFFORT
+    return str(point) if kind == "time" else f"{point}{_EFFORT}"
 
 
 def show(chosen: Campaign, document: dict[str, Any], scripts: int) -> None:
