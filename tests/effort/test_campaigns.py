@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator import campaign, overview, session
+from orchestrator.cli.main import main
 from orchestrator.state import RunStatus
 from tests.effort import tools
 
@@ -60,3 +61,14 @@ def test_counting_that_fails_leaves_the_times(folder: Path) -> None:
     assert "have no names: link it without -s" in reasons[0]
     models = overview.status_of(chosen, state)["models"]
     assert ("main->solve", "time") in {(m["callpath"], m["metric"]) for m in models}
+
+
+def test_the_plan_shows_runs_and_scripts_of_both_kinds(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "square.yaml").write_text(CAMPAIGN)
+    assert main(["plan", str(folder / "square.yaml")]) == 0
+    printed = capsys.readouterr().out
+    assert "n=100 (effort)" in printed
+    assert "--- script of n=100/time-1 ---" in printed and f"{folder}/square 100" in printed
+    assert "--- script of n=100/effort-1 ---" in printed and f"{folder}/square-effort 100" in printed
