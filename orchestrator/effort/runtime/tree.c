@@ -189,7 +189,7 @@ static int is_new(const struct thread *thread, struct activation *last)
     int same = back == last->back;
     last->back = back;
     if (!same || thread->depth < 2)
-        return 1;
+        return !same; /* what a thread begins in is called once */
     const struct region *caller = last[-1].region;
     return back - caller->low >= caller->size;
 }

@@ -24,9 +24,10 @@ void other(int n)
         loop(2);
 }
 
-void *work(void *nothing)
+void *work(void *nothing) /* whose first block may be the head of its loop */
 {
-    loop(10);
+    for (int i = 0; i < 3; i++)
+        loop(10);
     return nothing;
 }
 
