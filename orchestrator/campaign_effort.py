@@ -101,3 +101,8 @@ def is_instrumented(path: Path) -> bool:
     except OSError:
         return True  # what is wrong with the file is said elsewhere
     return not content.startswith(b"\x7fELF") or _MARK in content
+
+
+def counts_for_sure(path: Path) -> bool:
+    """Tell whether a file is a program that is linked with the counters' library."""
+    return is_instrumented(path) and path.read_bytes().startswith(b"\x7fELF")

@@ -8,11 +8,12 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from orchestrator import assembly, journal, planning, session, templates
+from orchestrator import assembly, campaign_effort, journal, planning, session, templates
 from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
 from orchestrator.cost import core_hours
@@ -68,8 +69,18 @@ def _runs(built: Assembly) -> Iterator[tuple[Point, Resources]]:
 
 
 def executable(chosen: Campaign, probe: Probe) -> Iterator[Check]:
-    """Check that the executable's interpreter and libraries are there, and what it is instrumented with."""
-    path = Path(chosen.executable)
+    """Check that executables' interpreters and libraries are there, and what they are instrumented with."""
+    path, effort = Path(chosen.executable), chosen.measure.effort
+    yield from _program(path, chosen.measure.profiler, probe)
+    if effort is not None:
+        for check in _program(Path(effort.executable), effort.profiler, probe):
+            yield replace(check, name="effort executable")
+    if chosen.measure.profiler != "effort" and campaign_effort.counts_for_sure(path):
+        remedy = "give the program that was built without counters, and this one under measure.effort"
+        yield warning("counters", f"{path} counts effort, so its times are those of counting", remedy)
+
+
+def _program(path: Path, profiler: str, probe: Probe) -> Iterator[Check]:
     with path.open("rb") as file:
         head = file.read(256)
     if head.startswith(b"#!"):
@@ -80,7 +91,7 @@ def executable(chosen: Campaign, probe: Probe) -> Iterator[Check]:
         remedy = "give executable: a compiled program, or a script whose first line is #!/path/to/interpreter"
         yield failed("executable", f"{path} is neither", remedy)
         return
-    if chosen.measure.profiler == "scorep":
+    if profiler == "scorep":
         yield _instrumented(path, probe)
 
 

@@ -90,6 +90,25 @@ def test_a_program_that_is_not_instrumented() -> None:
     assert examined(text, machine=shared)["instrumentation"].status is Status.OK
 
 
+def test_the_program_that_counts_is_looked_at_too() -> None:
+    text = LOCAL.replace("{time_limit: 20 s}", "{time_limit: 20 s, effort: true}")
+    counting = Path("program.sh-effort")
+    counting.write_text("#!/no/such/interpreter\n")
+    counting.chmod(0o755)
+    checks = examined(text)
+    assert checks["executable"].status is Status.OK
+    assert checks["effort executable"].status is Status.FAILED
+    assert "/no/such/interpreter" in checks["effort executable"].detail
+
+
+def test_times_of_a_program_that_counts_are_doubted() -> None:
+    assert "counters" not in examined()
+    Path("program.sh").write_bytes(Path("/bin/true").read_bytes() + b"liborchestrator-effort.so")
+    check = examined()["counters"]
+    assert check.status is Status.WARNING
+    assert "times are those of counting" in check.detail
+
+
 def parallel(launcher: str) -> str:
     text = LOCAL.replace("  output:", "  ranks: n\n  output:").replace("slots: 1", "slots: 5")
     return text.replace("launcher: none", f"launcher: {launcher}")
