@@ -1,6 +1,6 @@
 """The loop's own cost: a simulated campaign of 100 000 runs, replay of its journal, overhead per local run.
 
-    python benchmarks/loop.py [--runs 100000] [--local 60]
+    python benchmarks/loop.py [--runs 100000] [--local 60] [--rounds]
 
 Prints figures; asserts nothing, as machines differ.
 """
@@ -17,7 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from orchestrator import campaign, journal, session
+from orchestrator import campaign, events, journal, session
+from orchestrator.journal import Entry
+from orchestrator.state import State
 
 SIMULATED = """
 name: large
@@ -67,6 +69,30 @@ def simulated(runs: int, directory: Path) -> None:
     assert again.spent == state.spent
 
 
+def rounds(runs: int, directory: Path) -> None:
+    """The same in rounds of 1000 runs (10 points): what a round and a run cost as the campaign grows."""
+    text = SIMULATED.format(n=max(1, runs // 2000))
+    text = text.replace("{name: full, batch_size: 100}", "{name: full, first_round: 10, batch_size: 10}")
+    page = os.sysconf("SC_PAGE_SIZE") / 2**20
+    last = settled = time.process_time()
+
+    def listen(entry: Entry, state: State) -> None:
+        nonlocal last, settled
+        now = time.process_time()
+        if isinstance(entry.event, events.AttemptFinished):
+            settled = now
+        elif isinstance(entry.event, events.RoundProposed):
+            if state.round % 10 == 0:
+                memory = int(Path("/proc/self/statm").read_text().split()[1]) * page
+                print(
+                    f"round {state.round}, {len(state.runs)} runs: {now - last:.2f} s of CPU time, ", end=""
+                )
+                print(f"{now - settled:.2f} s of it to fit and propose; memory {memory:.0f} MB")
+            last = now
+
+    session.run(campaign.loads(text, "benchmark", Path.cwd()), directory, session.Hooks(listen))
+
+
 def local(runs: int, directory: Path) -> None:
     """Controller time per local run against starting the same process directly."""
     chosen = campaign.loads(LOCAL.format(n=runs), "benchmark", Path.cwd())
@@ -92,11 +118,14 @@ def main() -> None:
     )
     parser.add_argument("--runs", type=int, default=100_000, help="runs of the simulated campaign")
     parser.add_argument("--local", type=int, default=60, help="local runs")
+    parser.add_argument("--rounds", action="store_true", help="also in rounds of 1000 runs")
     arguments = parser.parse_args()
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}")
     with tempfile.TemporaryDirectory(dir=".") as scratch:
         local(arguments.local, Path(scratch) / "local")
         simulated(arguments.runs, Path(scratch) / "simulated")
+        if arguments.rounds:
+            rounds(arguments.runs, Path(scratch) / "rounds")
 
 
 if __name__ == "__main__":
