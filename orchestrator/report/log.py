@@ -33,6 +33,11 @@ def document(entries: Iterable[Entry]) -> dict[str, Any]:
     return story.document()
 
 
+def count(number: int, word: str) -> str:
+    """Return ``1 run``, ``2 runs``."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def describe(event: events.Event) -> str:
     """Return one line for the events that a human wants to follow, else an empty text."""
     match event:
@@ -141,7 +146,7 @@ class _Story:
     def _controller(self, event: events.ControllerStarted | events.ControllerStopped, time: float) -> None:
         if isinstance(event, events.ControllerStopped):
             self.at_work = None
-            waits = f", {len(self.in_flight)} attempts left in flight" if self.in_flight else ""
+            waits = f", {count(len(self.in_flight), 'attempt')} left in flight" if self.in_flight else ""
             self._add(time, "controller", f"controller stopped: {event.reason}{waits}")
             return
         if self.at_work is not None:
@@ -172,9 +177,10 @@ class _Story:
             self.hosts.setdefault(event.host, Counter())[outcome] += 1
 
     def _round(self, now: float) -> str:
-        failed = f", {self.in_round['failed']} attempts failed" if self.in_round["failed"] else ""
+        failed = f", {count(self.in_round['failed'], 'attempt')} failed" if self.in_round["failed"] else ""
         took = format_duration(max(1.0, round(now - self.round_began)))
-        return f"; {self.in_round['measured']} runs measured{failed}, {format_cost(self.round_cost)}, {took}"
+        measured = count(self.in_round["measured"], "run")
+        return f"; {measured} measured{failed}, {format_cost(self.round_cost)}, {took}"
 
     @property
     def budget(self) -> float:

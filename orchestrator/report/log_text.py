@@ -8,6 +8,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+from orchestrator.report.log import count
+
 _KEPT = 3  # lines of one kind of trouble in a row; the rest is only counted
 _MANY = {"failure": "failed attempts", "given up": "runs given up", "skipped": "runs skipped"}
 
@@ -50,24 +52,20 @@ def _spent(story: Mapping[str, Any]) -> Iterator[str]:
     rows += [(f"failed: {name}", cost, attempts[name]) for name, cost in spent["failed"].items()]
     yield f"spent: {spent['total']:.4g} of {spent['budget']:.4g} core-hours"
     for name, cost, number in rows:
-        yield f"  {name:<24} {cost:10.4g}  {_attempts(number)}"
+        yield f"  {name:<24} {cost:10.4g}  {count(number, 'attempt')}"
     if attempts["in flight"]:
-        yield f"  {'reserved, in flight':<24} {spent['reserved']:10.4g}  {_attempts(attempts['in flight'])}"
+        yield f"  {'reserved, in flight':<24} {spent['reserved']:10.4g}  {count(attempts['in flight'], 'attempt')}"
     if spent["estimated"]:
         yield f"  at most {spent['estimated']:.4g} of it is an upper bound: nobody saw the end of an attempt"
     for host, found in story["hosts"].items():
-        yield f"  on {host} {found['failed']} of {_attempts(found['attempts'])} failed"
-
-
-def _attempts(number: int) -> str:
-    return f"{number} attempt{'' if number == 1 else 's'}"
+        yield f"  on {host} {found['failed']} of {count(found['attempts'], 'attempt')} failed"
 
 
 def _given_up(items: Sequence[Mapping[str, Any]], everything: bool) -> Iterator[str]:
     if not items:
         return
     yield ""
-    yield f"given up: {len(items)} run{'' if len(items) == 1 else 's'}"
+    yield f"given up: {count(len(items), 'run')}"
     shown = items if everything else items[: 4 * _KEPT]
     yield from (f"  {item['run']}: {item['reason']}" for item in shown)
     if len(items) > len(shown):

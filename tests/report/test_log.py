@@ -84,7 +84,7 @@ def test_a_round_is_summed_up_with_its_duration() -> None:
     found = story(*BEGUN, ROUND, begun(a), begun(b), 5400.0, ended(a), failed(b), done)
     assert texts(found)[-1] == (
         "round 1 done: models fit to 3.00 % SMAPE, intervals at the evaluation point 50 % wide; "
-        "1 runs measured, 1 attempts failed, 0.3 core-hours, 1 h 30 min"
+        "1 run measured, 1 attempt failed, 0.3 core-hours, 1 h 30 min"
     )
 
 
