@@ -54,7 +54,8 @@ def _spent(story: Mapping[str, Any]) -> Iterator[str]:
     for name, cost, number in rows:
         yield f"  {name:<24} {cost:10.4g}  {count(number, 'attempt')}"
     if attempts["in flight"]:
-        yield f"  {'reserved, in flight':<24} {spent['reserved']:10.4g}  {count(attempts['in flight'], 'attempt')}"
+        flying = count(attempts["in flight"], "attempt")
+        yield f"  {'reserved, in flight':<24} {spent['reserved']:10.4g}  {flying}"
     if spent["estimated"]:
         yield f"  at most {spent['estimated']:.4g} of it is an upper bound: nobody saw the end of an attempt"
     for host, found in story["hosts"].items():
