@@ -106,6 +106,8 @@ def read(path: Path) -> Manifest:
     ReadError
         When the file is missing or no manifest that this version knows.
     """
+    if not path.exists():
+        raise ReadError(f"there is no {path}: name a directory that 'orchestrator generate' has written")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found["schema"] != SCHEMA:

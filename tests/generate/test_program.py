@@ -42,6 +42,11 @@ def test_what_is_no_manifest_is_refused_by_name(tmp_path: Path, text: str) -> No
         manifest.read(path)
 
 
+def test_a_directory_that_was_not_generated_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match="orchestrator generate"):
+        manifest.read(tmp_path / manifest.NAME)
+
+
 def test_other_files_are_not_mixed_with_generated_ones(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("precious")
     with pytest.raises(CampaignError, match="not empty"):
