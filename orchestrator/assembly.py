@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from orchestrator import campaign_effort, cost, progress, registry, simulation, space, templates
+from orchestrator import campaign_effort, cost, nodes, progress, registry, simulation, space, templates
 from orchestrator.campaign import Campaign
 from orchestrator.cost import Machine, Reservation
 from orchestrator.decide import Policy
@@ -19,6 +19,7 @@ from orchestrator.errors import CampaignError, ModelError, ReadError
 from orchestrator.events import Samples
 from orchestrator.executors.base import Executor, ExecutorContext, Truth
 from orchestrator.launchers import launcher_for
+from orchestrator.limits import limit_for
 from orchestrator.loop import Parts
 from orchestrator.measured import ELAPSED, Collector, repetitions
 from orchestrator.models.base import Model, Modeler, expected_total
@@ -27,7 +28,7 @@ from orchestrator.readers.base import Reader
 from orchestrator.readers.select import select
 from orchestrator.report import models_document
 from orchestrator.space import SearchSpace
-from orchestrator.state import InFlight, State
+from orchestrator.state import InFlight, RunState, State
 from orchestrator.strategies.base import Choice, Costs, Strategy, View
 from orchestrator.types import (
     Application,
@@ -120,6 +121,7 @@ def policy(campaign: Campaign) -> Policy:
         retries=campaign.retries,
         wall_time=stop.wall_time,
         width=stop.width,
+        failure_rate=stop.failure_rate,
         validation_point=campaign.evaluation_point if campaign.validate else None,
     )
 
@@ -177,12 +179,24 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
     strategy, modeler = strategy_of(campaign), modeler_of(campaign)
     collector = Collector(tuple(item.name for item in campaign.parameters))
 
+    latest: list[tuple[Model, ...]] = []
+
     def reservation(state: State, run: Run) -> Reservation:
-        limit = campaign.time_limit(run.point) or state.time_limit
-        assert limit is not None, "a time limit is derived when the campaign starts"
-        limit *= campaign.slowdown(run.kind)
+        cap = campaign.time_limit(run.point) or state.time_limit
+        assert cap is not None, "a time limit is derived when the campaign starts"
+        slowdown, margin = campaign.slowdown(run.kind), campaign.measure.limit_margin
+        expected = None if margin is None else _longest(current(state), run.point, slowdown)
+        limit = limit_for(cap * slowdown, margin, expected, state.runs.get(run, RunState()))
         cores = assembly.cores(run.point)
         return Reservation(cores, limit, built.reserved_seconds(limit) * cores)
+
+    def fitted(state: State) -> tuple[Model, ...]:
+        latest[:] = [fit(modeler, collector.measurements(state))]
+        return latest[0]
+
+    def current(state: State) -> tuple[Model, ...]:
+        """Return the models of the last round; a new controller fits them once."""
+        return latest[0] if latest else fitted(state)
 
     def propose(state: State, models: tuple[Model, ...], rng: np.random.Generator) -> Sequence[Choice]:
         return strategy(assembly.view(state, models, collector.measurements(state)), rng)
@@ -192,9 +206,11 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
         executor=built,
         policy=policy(campaign),
         reservation=reservation,
-        request=lambda state, attempt, flight: request(assembly, directory, attempt, flight),
+        request=lambda state, attempt, flight: replace(
+            request(assembly, directory, attempt, flight), exclude=nodes.excluded(state.marks)
+        ),
         collect=lambda item, observation: collect(assembly, item, observation),
-        fit=lambda state: fit(modeler, collector.measurements(state)),
+        fit=fitted,
         propose=propose,
         assess=lambda models: progress.assess(models, campaign.evaluation_point),
         publish=lambda state, models: models_document.write(
@@ -204,6 +220,14 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
         effort=campaign.measure.effort.repetitions if campaign.measure.effort else 0,
         poll_interval=min(campaign.executor.poll_interval, _WAITS.get(campaign.executor.name, math.inf)),
     )
+
+
+def _longest(models: Sequence[Model], point: Point, slowdown: float) -> float | None:
+    """Return the upper end of the interval of a run's duration in seconds; None without a model of it."""
+    for model in models:
+        if model.metric == ELAPSED:
+            return slowdown * float(model.predict([point]).high[0])
+    return None
 
 
 def fit(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:

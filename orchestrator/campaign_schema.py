@@ -129,6 +129,7 @@ class Measure(Section):
     inclusive: bool = False
     time_limit: Seconds | None = None
     expected_time: Seconds | None = None
+    limit_margin: Annotated[float, Field(ge=1)] | None = None
 
 
 class Strategy(Section):
@@ -166,6 +167,7 @@ class Stop(Section):
     wall_time: Annotated[Duration, Field(gt=0)] | None = None
     failures: Positive = 5
     width: Annotated[float, Field(gt=0)] | None = None
+    failure_rate: Annotated[float, Field(gt=0, le=1)] | None = 0.75
 
 
 def _cores() -> int:

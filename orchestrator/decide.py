@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from orchestrator import cost
 from orchestrator.cost import Reservation
-from orchestrator.state import InFlight, RunState, RunStatus, State
+from orchestrator.state import RECENT, InFlight, RunState, RunStatus, State
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
 CONFIRMATION = 600.0  # seconds to wait for what attempts really cost, when nothing else is left to do
@@ -22,7 +22,8 @@ class Policy:
     """The campaign's rules. ``budget`` in core-seconds, ``wall_time`` in seconds.
 
     ``retries`` are further attempts per class of failure; ``failures`` consecutive runs given up stop
-    the campaign; ``width`` (relative) is the interval at P₊ that is narrow enough.
+    the campaign, as does a share ``failure_rate`` of failures among the last attempts; ``width`` (relative)
+    is the interval at P₊ that is narrow enough.
     """
 
     budget: float
@@ -32,6 +33,7 @@ class Policy:
     retries: Mapping[FailureClass, int]
     wall_time: float | None = None
     width: float | None = None
+    failure_rate: float | None = None
     validation_point: Point | None = None
 
 
@@ -146,6 +148,9 @@ def _urgent_rule(state: State, policy: Policy, now: float) -> BeginStop | None:
         return BeginStop("wall_time", f"{now - state.started:.0f} s of {policy.wall_time:.0f} s have passed")
     if state.consecutive_given_up >= policy.failures:
         return BeginStop("failures", f"{state.consecutive_given_up} runs in a row were given up")
+    rate, failed = policy.failure_rate, sum(state.recent)
+    if rate is not None and len(state.recent) == RECENT and failed >= rate * RECENT:
+        return BeginStop("failure_rate", f"{failed} of the last {RECENT} attempts failed")
     return None
 
 

@@ -106,7 +106,8 @@ class AttemptFinished:
 
     ``samples`` are its measurement if it is accepted; else ``failure`` and ``reason`` say why not.
     ``estimated`` marks a cost that the scheduler did not confirm: all that was reserved, until an
-    `AttemptCharged` corrects it.
+    `AttemptCharged` corrects it. ``nodes``: how many it ran on, ``host`` being the first; ``blamed``: those
+    that failed.
     """
 
     attempt: Attempt
@@ -119,6 +120,8 @@ class AttemptFinished:
     started: float | None = None
     finished: float | None = None
     estimated: bool = False
+    nodes: int = 1
+    blamed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +238,7 @@ _CODECS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
         lambda data: tuple(_run_from_json(item) for item in data),
     ),
     "reasons": (list, tuple),
+    "blamed": (list, tuple),
     "attempt": (_attempt_to_json, _attempt_from_json),
     "failure": (
         lambda failure: None if failure is None else str(failure),

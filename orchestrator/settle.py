@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 
 from orchestrator import events
@@ -17,6 +18,13 @@ from orchestrator.types import (
     FailureClass,
     Observation,
     Run,
+)
+
+# What a launcher says when the application was not started, or its nodes failed.
+_LAUNCHER = re.compile(
+    r"(srun|slurmstepd|mpirun|mpiexec|prterun): error: .*(Unable to (create step|confirm allocation|contact)"
+    r"|timed out|Communication|connection|NODE FAILURE)|ORTE (has lost|daemon)",
+    re.IGNORECASE,
 )
 
 Collect = Callable[[AttemptRequest, Observation], events.Samples]
@@ -82,6 +90,7 @@ def _lost(observation: Observation, flight: InFlight) -> events.AttemptFinished:
         failure=FailureClass.INFRASTRUCTURE,
         reason=observation.reason or "the attempt is gone without having finished",
         estimated=not known,
+        blamed=observation.blamed,
     )
 
 
@@ -111,6 +120,8 @@ def _finished(
         record.started,
         record.finished,
         estimated=observation.estimated,
+        nodes=max(1, len(record.nodes)),
+        blamed=observation.blamed,
     )
 
 
@@ -122,7 +133,9 @@ def _failure(observation: Observation, request: AttemptRequest) -> tuple[Failure
     if observation.reason:  # the executor knows that the end was not the application's doing
         return FailureClass.INFRASTRUCTURE, observation.reason
     if record.exit_code != 0:
-        return FailureClass.APPLICATION, f"exit code {record.exit_code}{_last_words(request)}"
+        words = _last_words(request)
+        failure = FailureClass.INFRASTRUCTURE if _LAUNCHER.search(words) else FailureClass.APPLICATION
+        return failure, f"exit code {record.exit_code}{words}"
     return None, ""
 
 

@@ -7,6 +7,8 @@ so replaying 10^5 runs stays linear.
 from __future__ import annotations
 
 import gc
+import itertools
+import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -15,9 +17,11 @@ from typing import Any, NamedTuple
 
 import immutables
 
-from orchestrator import events
+from orchestrator import events, nodes
 from orchestrator.journal import Entry
 from orchestrator.types import Attempt, FailureClass, Point, Run
+
+RECENT = 20  # attempts that the rate of failures is taken of
 
 
 class RunStatus(StrEnum):
@@ -34,7 +38,8 @@ class RunStatus(StrEnum):
 class RunState(NamedTuple):
     """One run: how many attempts were begun, how they failed, and what the accepted one measured.
 
-    ``elapsed``: seconds of the accepted attempt; ``cost``: core-seconds of all attempts.
+    ``elapsed``: seconds of the accepted attempt; ``cost``: core-seconds of all attempts; ``limit``: seconds
+    that the last attempt had; ``node``: where the accepted one ran, if on one only.
     """
 
     status: RunStatus = RunStatus.WAITING
@@ -45,6 +50,8 @@ class RunState(NamedTuple):
     samples: events.Samples = immutables.Map()
     elapsed: float = 0.0
     cost: float = 0.0
+    limit: float = 0.0
+    node: str = ""
 
 
 class InFlight(NamedTuple):
@@ -95,6 +102,8 @@ class State(NamedTuple):
     spent: float = 0.0
     attempts_settled: int = 0
     consecutive_given_up: int = 0
+    recent: tuple[bool, ...] = ()  # whether the last attempts failed
+    marks: immutables.Map[str, tuple[str, ...]] = immutables.Map()  # what speaks against a node
     stopping: StopReason | None = None
     validation: Run | None = None
     stopped: StopReason | None = None
@@ -150,7 +159,7 @@ def _(event: events.CampaignStarted, state: State) -> State:
 def _(event: events.CampaignChanged, state: State) -> State:
     if state.stopped is not None:  # the last round is over: what it skipped says nothing about the new rules
         state = state._replace(queue=(), next=0)
-    return state._replace(campaign=event.campaign, stopping=None, stopped=None)
+    return state._replace(campaign=event.campaign, stopping=None, stopped=None, recent=())
 
 
 @_apply.register
@@ -178,7 +187,10 @@ def _(event: events.AttemptIntended, state: State) -> State:
         raise ValueError(_story(state, run, f"attempt {event.attempt.number} intended"))
     item = InFlight(event.name, event.cores, event.limit, event.reserved)
     return _dequeue(state, run)._replace(
-        runs=state.runs.set(run, current._replace(status=RunStatus.IN_FLIGHT, attempts=event.attempt.number)),
+        runs=state.runs.set(
+            run,
+            current._replace(status=RunStatus.IN_FLIGHT, attempts=event.attempt.number, limit=event.limit),
+        ),
         in_flight=state.in_flight.set(event.attempt, item),
     )
 
@@ -223,6 +235,8 @@ def _(event: events.AttemptFinished, state: State) -> State:
         in_flight=state.in_flight.delete(event.attempt),
         spent=state.spent + event.cost,
         attempts_settled=state.attempts_settled + 1,
+        recent=(*state.recent[1 - RECENT :], event.failure is not None),
+        marks=_marked(state, event),
     )
     if event.estimated:
         flight = flight._replace(reserved=event.cost)
@@ -233,6 +247,7 @@ def _(event: events.AttemptFinished, state: State) -> State:
             accepted=event.attempt.number,
             samples=event.samples,
             elapsed=event.elapsed,
+            node=event.host if event.nodes == 1 else "",
         )
         return state._replace(
             runs=state.runs.set(run, measured),
@@ -306,6 +321,27 @@ def _(event: events.ValidationProposed, state: State) -> State:
 @_apply.register
 def _(event: events.CampaignStopped, state: State) -> State:
     return state._replace(stopped=StopReason(event.rule, event.detail))
+
+
+def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, tuple[str, ...]]:
+    """Return what speaks against nodes after an attempt: it failed because of them, or was slow there."""
+    marks, run = state.marks, event.attempt.run
+    for node in event.blamed:
+        marks = marks.set(node, (*marks.get(node, ()), f"{event.attempt}: {event.reason}"))
+    if event.failure is not None or event.nodes > 1 or not event.host:
+        return marks
+    others = [item.elapsed for item in _siblings(state, run) if item.node not in ("", event.host)]
+    if nodes.is_slow(event.elapsed, others):
+        reason = f"{event.attempt}: {event.elapsed:.6g} s, elsewhere {statistics.median(others):.6g} s"
+        marks = marks.set(event.host, (*marks.get(event.host, ()), reason))
+    return marks
+
+
+def _siblings(state: State, run: Run) -> list[RunState]:
+    """Return the measured repetitions of a run's point and kind, up to the first that was never proposed."""
+    found = (state.runs.get(replace(run, repetition=k)) for k in itertools.count(1))
+    proposed = (item for item in itertools.takewhile(lambda item: item is not None, found) if item)
+    return [item for item in proposed if item.status is RunStatus.MEASURED]
 
 
 def _run(state: State, run: Run) -> RunState:

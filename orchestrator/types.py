@@ -128,7 +128,7 @@ class AttemptRequest:
     ``limit`` is in seconds: the attempt ends itself after that. ``name`` is unique over campaigns and
     derived from campaign, run and attempt, so that a lost submission can be found again. ``files``
     are input files by name, written into ``directory`` before the start. ``executable`` is the file whose
-    size and time the attempt records.
+    size and time the attempt records. ``exclude`` are nodes not to use.
     """
 
     attempt: Attempt
@@ -139,6 +139,7 @@ class AttemptRequest:
     script: str
     files: Mapping[str, str] = field(default_factory=dict)
     executable: str = ""
+    exclude: tuple[str, ...] = ()
 
 
 class AttemptState(StrEnum):
@@ -192,8 +193,8 @@ class Sample:
 class Observation:
     """What an executor reports of one attempt.
 
-    ``elapsed`` are the seconds to charge where the scheduler knows better than ``record``; ``estimated`` where
-    it should, and did not say.
+    ``elapsed`` are the seconds to charge where the scheduler knows better than ``record``; ``estimated``
+    where it should, and did not say. ``blamed`` are nodes that failed.
     ``samples`` are set by executors that produce values themselves (simulation).
     """
 
@@ -205,6 +206,7 @@ class Observation:
     reason: str = ""
     samples: tuple[Sample, ...] | None = None
     estimated: bool = False
+    blamed: tuple[str, ...] = ()
 
 
 class FailureClass(StrEnum):

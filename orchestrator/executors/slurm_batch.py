@@ -36,10 +36,10 @@ class Batch:
 
 
 def groups(requests: Sequence[AttemptRequest], most: int) -> Iterator[list[AttemptRequest]]:
-    """Split requests into those that can share an array: equal resources and limit, at most ``most``."""
-    alike: dict[tuple[Resources, float], list[AttemptRequest]] = {}
+    """Split requests into those that can share an array: equal in what Slurm is told, at most ``most``."""
+    alike: dict[tuple[Resources, float, tuple[str, ...]], list[AttemptRequest]] = {}
     for request in requests:
-        alike.setdefault((request.resources, request.limit), []).append(request)
+        alike.setdefault((request.resources, request.limit, request.exclude), []).append(request)
     for group in alike.values():
         for start in range(0, len(group), most):
             yield group[start : start + most]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from orchestrator.executors import slurm_states
 from orchestrator.executors.attempt import OWNER
+from orchestrator.executors.files import expand_nodes
 from orchestrator.executors.slurm_query import Job
 from orchestrator.executors.slurm_submit import JobOptions, minutes
 from orchestrator.executors.slurm_watch import Sight
@@ -144,6 +145,7 @@ def _finished(
         elapsed,
         _fault(record, jobs[0].state if jobs else ""),
         estimated=estimated,
+        blamed=_blamed(sight),
     )
 
 
@@ -196,7 +198,14 @@ def _gone(evidence: Evidence, sight: Sight, settings: SlurmSettings, finding: bo
     if evidence.gone_for < patience:
         return _unknown(evidence, f"{word}; its files may still appear")
     what = "it never began" if evidence.owner != OWNER else evidence.trouble or "it began, and did not finish"
-    return lost(request, f"{word}; {what}", elapsed, evidence.handle)
+    return replace(lost(request, f"{word}; {what}", elapsed, evidence.handle), blamed=_blamed(sight))
+
+
+def _blamed(sight: Sight | None) -> tuple[str, ...]:
+    """Return the node whose failure ended a job; of several nodes nobody says which it was."""
+    failed = [job for job in sight.ended if slurm_states.blames_node(job.state)] if sight is not None else []
+    names = {name for job in failed if len(found := expand_nodes(job.nodes)) == 1 for name in found}
+    return tuple(sorted(names - {"", "None assigned", "(null)"}))
 
 
 def _unknown(evidence: Evidence, reason: str) -> Observation:

@@ -83,6 +83,14 @@ class JobOptions:
             by_size=(),
         )
 
+    def without(self, nodes: Sequence[str]) -> JobOptions:
+        """Return the options with these nodes excluded, besides those that the campaign excludes."""
+        if not nodes:
+            return self
+        kept = {name: value for name, value in self.sbatch.items() if long_name(name) != "exclude"}
+        theirs = [str(value) for name, value in self.sbatch.items() if long_name(name) == "exclude"]
+        return replace(self, sbatch={**kept, "exclude": ",".join([*theirs, *nodes])})
+
     def named(self) -> dict[str, str | None]:
         """Return the options that have a key of their own."""
         names = ("partition", "account", "qos", "constraint", "reservation")

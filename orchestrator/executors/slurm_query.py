@@ -54,6 +54,8 @@ class Job:
         Seconds charged for it, or None before its end.
     reason
         Why it is still queued.
+    nodes
+        Where it runs or ran, in Slurm's short form.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Job:
     started: float | None = None
     elapsed: float | None = None
     reason: str = ""
+    nodes: str = ""
 
     @property
     def meaning(self) -> AttemptState:
@@ -169,7 +172,16 @@ def parse_queue(text: str) -> list[Job]:
             over = slurm_states.meaning(state) is AttemptState.LOST
             elapsed = ended - started if started is not None and ended is not None else 0.0
             jobs.append(
-                Job(name, _integer(number), position, state, started, elapsed if over else None, reason)
+                Job(
+                    name,
+                    _integer(number),
+                    position,
+                    state,
+                    started,
+                    elapsed if over else None,
+                    reason,
+                    nodes,
+                )
             )
         except ValueError as error:
             raise CommandFailed(f"squeue printed {line[:200]!r}: {error}") from error
@@ -187,7 +199,7 @@ def parse_ledger(text: str) -> list[Job]:
             over = slurm_states.meaning(state) is AttemptState.LOST or slurm_states.word(state) == "REQUEUED"
             seconds = 0.0 if nodes in ("", "None assigned") else float(_integer(elapsed or "0"))
             jobs += [
-                Job(name, _integer(number), index, state, elapsed=seconds if over else None)
+                Job(name, _integer(number), index, state, elapsed=seconds if over else None, nodes=nodes)
                 for index in _indices(indices)
             ]
         except ValueError as error:

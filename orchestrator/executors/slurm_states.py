@@ -37,6 +37,9 @@ _ENDED = (
 # Where Slurm ends a job in one of these, a failure of the application is not the application's fault.
 _FROM_OUTSIDE = ("BOOT_FAIL", "CANCELLED", "DEADLINE", "NODE_FAIL", "PREEMPTED", "REVOKED")
 
+# Where a node is to blame.
+_NODE = ("BOOT_FAIL", "LAUNCH_FAILED", "NODE_FAIL")
+
 STATES: Mapping[str, AttemptState] = MappingProxyType(
     dict.fromkeys(_QUEUED, AttemptState.QUEUED)
     | dict.fromkeys(_RUNNING, AttemptState.RUNNING)
@@ -68,3 +71,8 @@ def word(state: str) -> str:
 def from_outside(state: str) -> bool:
     """Tell whether a job in this state was ended by Slurm, its nodes or a person."""
     return word(state) in _FROM_OUTSIDE
+
+
+def blames_node(state: str) -> bool:
+    """Tell whether a job in this state was ended by a failing node."""
+    return word(state) in _NODE

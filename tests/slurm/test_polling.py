@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from orchestrator.executors import attempt
@@ -356,3 +360,48 @@ def test_the_reservation_covers_what_slurm_may_charge(fake: FakeSlurm) -> None:
     assert executor.reserved_seconds(19.0) == 120 + 30 + 30
     fake.answer("scontrol", "KillWait = 5 sec\nOverTimeLimit = 2 min\n")
     assert fake.executor().reserved_seconds(1.0) == 60 + 120 + 5 + 30
+
+
+def test_a_failing_node_is_named(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.begin(request)
+    fake.ledger("100_0 90 NODE_FAIL")
+    executor.poll([request])
+    fake.turn(40)
+    assert executor.poll([request])[0].blamed == ("n1",)
+
+
+def test_signs_of_life_outweigh_what_slurm_says(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.begin(request)
+    fake.ledger("100_0 9 NODE_FAIL")
+    for _ in range(20):
+        assert state_of(executor.poll([request])) == "unknown"
+        os.utime(request.directory / attempt.CLAIM, (fake.now, fake.now))
+        fake.turn(10)
+    fake.turn(40)
+    assert state_of(executor.poll([request])) == "unknown"  # the last sign was new to us
+    fake.turn(40)
+    assert state_of(executor.poll([request])) == "lost"
+
+
+def test_a_charge_that_nobody_confirmed_is_asked_for_again(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.answer("squeue", code=1)
+    fake.answer("sacct", code=1)
+    fake.execute(request)
+    executor.poll([request])
+    fake.turn(70)
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.estimated) == (AttemptState.FINISHED, True)
+    assert executor.charged([request]) == [None]
+    fake.queue()
+    fake.ledger("100_0 12 COMPLETED")
+    fake.turn(700)
+    assert executor.charged([request]) == [12]
+
+
+def test_excluded_nodes_are_told_to_sbatch(fake: FakeSlurm) -> None:
+    executor = fake.executor()
+    executor.submit([replace(fake.request(), exclude=("n7", "n9"))])
+    assert "#SBATCH --exclude=n7,n9\n" in Path(fake.calls("sbatch")[0]).read_text()

@@ -1,0 +1,108 @@
+"""Time limits from models; nodes that fail or are slow; the rate of failures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator import decide, events, nodes, state
+from orchestrator.cost import Reservation
+from orchestrator.limits import RAISE, SHORTEST, limit_for
+from orchestrator.state import RunState, State
+from orchestrator.types import Attempt, FailureClass, Point, Run
+
+POINT = Point.of(p=1)
+
+
+@given(
+    st.floats(1, 1e5),
+    st.one_of(st.none(), st.floats(1, 10)),
+    st.one_of(st.none(), st.floats(0, 1e6), st.just(math.inf), st.just(math.nan)),
+    st.floats(0, 1e5),
+)
+def test_a_limit_never_exceeds_the_fixed_one(
+    cap: float, margin: float | None, expected: float | None, last: float
+) -> None:
+    for failures in ((), (FailureClass.TIMEOUT,)):
+        limit = limit_for(cap, margin, expected, RunState(failures=failures, limit=last))
+        assert 0 < limit <= cap
+        assert margin is not None or limit == cap
+
+
+def test_a_limit_follows_the_model_and_rises_after_a_timeout() -> None:
+    assert limit_for(600, 2.0, 50.0, RunState()) == 100
+    assert limit_for(600, 2.0, 0.01, RunState()) == SHORTEST
+    assert limit_for(600, 2.0, None, RunState()) == 600
+    ended = RunState(failures=(FailureClass.TIMEOUT,), limit=100.0)
+    assert limit_for(600, 2.0, 50.0, ended) == RAISE * 100
+    assert limit_for(150, 2.0, 50.0, ended) == 150
+
+
+def after(outcomes: Sequence[tuple[float, str, dict[str, object]]]) -> State:
+    """Return the state after attempts that took so long on that host."""
+    now = State(id="x")
+    runs = tuple(Run(POINT, "time", k) for k in range(1, len(outcomes) + 1))
+    now = state.apply(now, events.RoundProposed(1, runs, tuple("" for _ in runs)), 0.0)
+    for run, (elapsed, host, more) in zip(runs, outcomes, strict=True):
+        one = Attempt(run)
+        now = state.apply(now, events.AttemptIntended(one, one.id, 1, 100.0, 100.0), 0.0)
+        done = events.AttemptFinished(one, elapsed, elapsed, host=host)
+        now = state.apply(now, replace(done, **more), 0.0)  # type: ignore[arg-type]
+    return now
+
+
+def test_a_node_that_is_slow_twice_is_excluded() -> None:
+    good = [(10.0, "n1", {}), (10.2, "n2", {})]
+    once = after([*good, (30.0, "bad", {})])
+    assert list(once.marks) == ["bad"] and "30 s, elsewhere 10.1 s" in once.marks["bad"][0]
+    assert nodes.excluded(once.marks) == ()
+    assert nodes.excluded(after([*good, (30.0, "bad", {}), (31.0, "bad", {})]).marks) == ("bad",)
+
+
+def test_a_node_is_not_called_slow_without_comparison() -> None:
+    assert not after([(10.0, "n1", {}), (30.0, "n2", {})]).marks
+    assert not after([(0.1, "n1", {}), (0.1, "n2", {}), (0.9, "n3", {})]).marks  # less than a second more
+    assert not after([(10.0, "n1", {}), (10.0, "n1", {}), (30.0, "n1", {})]).marks  # on the same node
+    assert not after([(10.0, "n1", {}), (10.0, "n2", {}), (30.0, "n3", {"nodes": 2})]).marks
+
+
+def test_a_node_that_fails_twice_is_excluded() -> None:
+    failed = {"failure": FailureClass.INFRASTRUCTURE, "reason": "Slurm: NODE_FAIL", "blamed": ("n7",)}
+    assert nodes.excluded(after([(1.0, "", failed)]).marks) == ()
+    assert nodes.excluded(after([(1.0, "", failed)] * 2).marks) == ("n7",)
+
+
+@pytest.mark.parametrize(("failing", "rule"), [(14, None), (15, "failure_rate")])
+def test_a_campaign_stops_when_most_attempts_fail(failing: int, rule: str | None) -> None:
+    failed = {"failure": FailureClass.APPLICATION, "reason": "exit code 1"}
+    now = after([(1.0, "n1", failed)] * failing + [(1.0, "n1", {})] * (20 - failing))
+    policy = decide.Policy(budget=1e6, patience=3, failures=99, max_pending=1, retries={}, failure_rate=0.75)
+    [first, *_] = decide.next_actions(now, policy, 0.0, lambda run: Reservation(1, 1.0, 1.0))
+    assert (first.rule if isinstance(first, decide.BeginStop) else None) == rule
+
+
+def test_a_charge_that_accounting_confirms_later_replaces_the_estimate() -> None:
+    [one] = [Attempt(Run(POINT))]
+    now = after([(5.0, "n1", {"estimated": True, "cost": 100.0})])
+    assert now.spent == 100 and set(now.unconfirmed) == {one}
+    now = state.apply(now, events.AttemptCharged(one, 7.0, 7.0), 0.0)
+    assert now.spent == 7 and now.runs[one.run].cost == 7 and not now.unconfirmed
+    with pytest.raises(ValueError, match="charged again"):
+        state.apply(now, events.AttemptCharged(one, 7.0, 7.0), 0.0)
+
+
+def test_the_end_waits_for_charges_but_not_for_ever() -> None:
+    now = after([(5.0, "n1", {"estimated": True, "cost": 100.0})])
+    now = now._replace(rounds_completed=1, stopping=state.StopReason("exhausted", "over"))
+    policy = decide.Policy(budget=1e6, patience=3, failures=9, max_pending=1, retries={})
+
+    def actions(later: float) -> list[decide.Action]:
+        return decide.next_actions(now, policy, later, lambda run: Reservation(1, 1.0, 1.0))
+
+    assert actions(decide.CONFIRMATION - 1) == []
+    assert actions(decide.CONFIRMATION + 1) == [decide.Stop("exhausted", "over")]
