@@ -122,6 +122,8 @@ class _History:
                 self.outcome = (
                     "measured" if event.failure is None else f"failed: {event.failure}: {event.reason}"
                 )
+            case events.AttemptCharged():
+                item.update(elapsed=event.elapsed, cost_core_hours=core_hours(event.cost), estimated=False)
 
 
 # --- what an attempt left behind ----------------------------------------------------------------------

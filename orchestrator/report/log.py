@@ -90,6 +90,7 @@ class _Story:
         self.attempts: Counter[str] = Counter()
         self.in_flight: dict[Attempt, float] = {}
         self.hosts: dict[str, Counter[str]] = {}
+        self.unconfirmed: dict[Attempt, events.AttemptFinished] = {}
         self.given_up: list[dict[str, Any]] = []
         self.at_work: str | None = None
         self.executable = ""
@@ -112,6 +113,8 @@ class _Story:
                 self.in_flight.pop(attempt, None)
             case events.AttemptFinished():
                 self._finished(event)
+            case events.AttemptCharged(attempt, _, cost):
+                self._corrected(attempt, cost)
             case events.RoundProposed():
                 self.round_began, self.round_cost, self.in_round = entry.time, 0.0, Counter()
                 self.state = "running"
@@ -173,8 +176,17 @@ class _Story:
             self.failed[outcome] = self.failed.get(outcome, 0.0) + event.cost
         if event.estimated:
             self.estimated += event.cost
+            self.unconfirmed[event.attempt] = event
         if event.host:
             self.hosts.setdefault(event.host, Counter())[outcome] += 1
+
+    def _corrected(self, attempt: Attempt, cost: float) -> None:
+        before = self.unconfirmed.pop(attempt)
+        self.estimated -= before.cost
+        if before.failure is None:
+            self.accepted += cost - before.cost
+        else:
+            self.failed[str(before.failure)] += cost - before.cost
 
     def _round(self, now: float) -> str:
         failed = f", {count(self.in_round['failed'], 'attempt')} failed" if self.in_round["failed"] else ""

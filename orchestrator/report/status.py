@@ -12,6 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator import nodes
 from orchestrator.cost import core_hours
 from orchestrator.models.base import Model
 from orchestrator.report.models_document import CORRECTED, describe, label, shown, validation
@@ -53,6 +54,10 @@ def document(
             "reserved": core_hours(state.reserved),
             "left": core_hours(budget - state.spent - state.reserved),
         },
+        "suspect_nodes": [
+            {"node": node, "excluded": node in nodes.excluded(state.marks), "reasons": list(reasons)}
+            for node, reasons in sorted(state.marks.items())
+        ],
         "points": len(known.points),
         "noise_percent": noise(known),
         "last_round": [
@@ -129,6 +134,11 @@ def render(status: dict[str, Any]) -> RenderableType:
         lines.append(f"stop rule: {status['stop_reason']['rule']} ({status['stop_reason']['detail']})")
     else:
         lines.append(f"stop rules: {status['nearest_rule']}")
+    lines += [
+        f"node {item['node']} is used no more: {'; '.join(item['reasons'])}"
+        for item in status["suspect_nodes"]
+        if item["excluded"]
+    ]
     lines += [f"given up: {item['run']}: {item['reason']}" for item in status["given_up"][:10]]
     parts: list[RenderableType] = [Text("\n".join(lines))]
     if status["models"]:
