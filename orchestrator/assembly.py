@@ -18,8 +18,9 @@ from orchestrator.decide import Policy
 from orchestrator.errors import CampaignError, ModelError, ReadError
 from orchestrator.events import Samples
 from orchestrator.executors.base import Executor, ExecutorContext, Truth
+from orchestrator.executors.slurm_options import asks_for_memory
 from orchestrator.launchers import launcher_for
-from orchestrator.limits import limit_for
+from orchestrator.limits import limit_for, memory_for
 from orchestrator.loop import Parts
 from orchestrator.measured import ELAPSED, Collector, repetitions
 from orchestrator.models.base import Model, Modeler, expected_total
@@ -34,6 +35,7 @@ from orchestrator.types import (
     Application,
     Attempt,
     AttemptRequest,
+    FailureClass,
     Measurements,
     Observation,
     Point,
@@ -113,12 +115,14 @@ def assemble(campaign: Campaign) -> Assembly:
 def policy(campaign: Campaign) -> Policy:
     """Return the campaign's rules for `decide`."""
     stop = campaign.stop
+    # Without an amount of memory that can be raised, another attempt would end as the first one did.
+    in_vain = {} if asks_for_memory(campaign.executor.sbatch) else {FailureClass.MEMORY: 0}
     return Policy(
         budget=stop.budget,
         patience=stop.patience,
         failures=stop.failures,
         max_pending=campaign.executor.max_pending,
-        retries=campaign.retries,
+        retries={**campaign.retries, **in_vain},
         wall_time=stop.wall_time,
         width=stop.width,
         failure_rate=stop.failure_rate,
@@ -207,7 +211,9 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
         policy=policy(campaign),
         reservation=reservation,
         request=lambda state, attempt, flight: replace(
-            request(assembly, directory, attempt, flight), exclude=nodes.excluded(state.marks)
+            request(assembly, directory, attempt, flight),
+            exclude=nodes.excluded(state.marks),
+            memory=memory_for(state.runs[attempt.run]),
         ),
         collect=lambda item, observation: collect(assembly, item, observation),
         fit=fitted,

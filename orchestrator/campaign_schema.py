@@ -246,6 +246,7 @@ class Retries(Section):
 
     infrastructure: Natural = 2
     timeout: Natural = 1
+    memory: Natural = 2
     application: Natural = 1
     parse: Natural = 0
 

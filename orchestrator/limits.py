@@ -1,4 +1,4 @@
-"""How long a run may take: what its model expects with a margin, never more than the fixed limit. Pure."""
+"""What a run may take: what its model of durations expects with a margin, up to a fixed limit. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from orchestrator.types import FailureClass
 
 SHORTEST = 10.0  # seconds: starting a program on a busy node takes seconds whatever the model says
 RAISE = 2.0  # factor on the limit after a run that it ended
+MORE_MEMORY = 1.5  # factor on what is asked for after each attempt that it was too little for
+
+
+def memory_for(run: RunState) -> float:
+    """Return the factor on the memory that the next attempt at a run asks for."""
+    return MORE_MEMORY ** run.failures.count(FailureClass.MEMORY)
 
 
 def limit_for(cap: float, margin: float | None, expected: float | None, run: RunState) -> float:

@@ -87,7 +87,7 @@ def _lost(observation: Observation, flight: InFlight) -> events.AttemptFinished:
         observation.attempt,
         elapsed,
         elapsed * flight.cores,
-        failure=FailureClass.INFRASTRUCTURE,
+        failure=FailureClass.MEMORY if observation.out_of_memory else FailureClass.INFRASTRUCTURE,
         reason=observation.reason or "the attempt is gone without having finished",
         estimated=not known,
         blamed=observation.blamed,
@@ -130,6 +130,8 @@ def _failure(observation: Observation, request: AttemptRequest) -> tuple[Failure
     assert record is not None
     if record.timed_out:
         return FailureClass.TIMEOUT, f"ended at its time limit of {request.limit:.6g} s"
+    if observation.out_of_memory and record.exit_code != 0:
+        return FailureClass.MEMORY, "it used more memory than it had asked for"
     if observation.reason:  # the executor knows that the end was not the application's doing
         return FailureClass.INFRASTRUCTURE, observation.reason
     if record.exit_code != 0:

@@ -128,7 +128,8 @@ class AttemptRequest:
     ``limit`` is in seconds: the attempt ends itself after that. ``name`` is unique over campaigns and
     derived from campaign, run and attempt, so that a lost submission can be found again. ``files``
     are input files by name, written into ``directory`` before the start. ``executable`` is the file whose
-    size and time the attempt records. ``exclude`` are nodes not to use.
+    size and time the attempt records. ``exclude`` are nodes not to use, ``memory``
+    is a factor on the memory that the campaign asks for.
     """
 
     attempt: Attempt
@@ -140,6 +141,7 @@ class AttemptRequest:
     files: Mapping[str, str] = field(default_factory=dict)
     executable: str = ""
     exclude: tuple[str, ...] = ()
+    memory: float = 1.0
 
 
 class AttemptState(StrEnum):
@@ -194,7 +196,8 @@ class Observation:
     """What an executor reports of one attempt.
 
     ``elapsed`` are the seconds to charge where the scheduler knows better than ``record``; ``estimated``
-    where it should, and did not say. ``blamed`` are nodes that failed.
+    where it should, and did not say. ``blamed`` are nodes that failed; ``out_of_memory`` says
+    that the attempt was ended for that.
     ``samples`` are set by executors that produce values themselves (simulation).
     """
 
@@ -207,6 +210,7 @@ class Observation:
     samples: tuple[Sample, ...] | None = None
     estimated: bool = False
     blamed: tuple[str, ...] = ()
+    out_of_memory: bool = False
 
 
 class FailureClass(StrEnum):
@@ -214,6 +218,7 @@ class FailureClass(StrEnum):
 
     APPLICATION = "application"  # non-zero exit code
     TIMEOUT = "timeout"
+    MEMORY = "memory"  # ended for using more than it had asked for
     INFRASTRUCTURE = "infrastructure"  # lost node, cancelled from outside, rejected submission
     PARSE = "parse"  # output missing, unreadable, NaN or negative
 

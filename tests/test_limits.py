@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import decide, events, nodes, state
+from orchestrator import assembly, campaign, decide, events, nodes, state
 from orchestrator.cost import Reservation
-from orchestrator.limits import RAISE, SHORTEST, limit_for
+from orchestrator.limits import MORE_MEMORY, RAISE, SHORTEST, limit_for, memory_for
 from orchestrator.state import RunState, State
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
@@ -106,3 +107,20 @@ def test_the_end_waits_for_charges_but_not_for_ever() -> None:
 
     assert actions(decide.CONFIRMATION - 1) == []
     assert actions(decide.CONFIRMATION + 1) == [decide.Stop("exhausted", "over")]
+
+
+def test_a_run_without_enough_memory_asks_for_more_each_time() -> None:
+    assert memory_for(RunState()) == 1
+    failures = (FailureClass.MEMORY, FailureClass.TIMEOUT, FailureClass.MEMORY)
+    assert memory_for(RunState(failures=failures)) == MORE_MEMORY**2
+
+
+@pytest.mark.parametrize(("sbatch", "again"), [("{mem: 4G}", True), ("{mem: 0}", False), ("{}", False)])
+def test_without_memory_to_raise_there_is_no_further_attempt(sbatch: str, again: bool) -> None:
+    text = (
+        "{name: m, application: generic, executable: /bin/true, program: {}, parameters: {p: [1]}, "
+        "measure: {profiler: time, metrics: [elapsed]}, stop: {budget: 1 core-hours}, "
+        f"executor: {{name: slurm, sbatch: {sbatch}}}}}"
+    )
+    rules = assembly.policy(campaign.loads(text, "test.yaml", Path.cwd()))
+    assert (rules.retries[FailureClass.MEMORY] > 0) is again

@@ -37,9 +37,9 @@ class Batch:
 
 def groups(requests: Sequence[AttemptRequest], most: int) -> Iterator[list[AttemptRequest]]:
     """Split requests into those that can share an array: equal in what Slurm is told, at most ``most``."""
-    alike: dict[tuple[Resources, float, tuple[str, ...]], list[AttemptRequest]] = {}
-    for request in requests:
-        alike.setdefault((request.resources, request.limit, request.exclude), []).append(request)
+    alike: dict[tuple[Resources, float, tuple[str, ...], float], list[AttemptRequest]] = {}
+    for item in requests:
+        alike.setdefault((item.resources, item.limit, item.exclude, item.memory), []).append(item)
     for group in alike.values():
         for start in range(0, len(group), most):
             yield group[start : start + most]

@@ -146,6 +146,7 @@ def _finished(
         _fault(record, jobs[0].state if jobs else ""),
         estimated=estimated,
         blamed=_blamed(sight),
+        out_of_memory=_out_of_memory(sight),
     )
 
 
@@ -198,7 +199,12 @@ def _gone(evidence: Evidence, sight: Sight, settings: SlurmSettings, finding: bo
     if evidence.gone_for < patience:
         return _unknown(evidence, f"{word}; its files may still appear")
     what = "it never began" if evidence.owner != OWNER else evidence.trouble or "it began, and did not finish"
-    return replace(lost(request, f"{word}; {what}", elapsed, evidence.handle), blamed=_blamed(sight))
+    observation = lost(request, f"{word}; {what}", elapsed, evidence.handle)
+    return replace(observation, blamed=_blamed(sight), out_of_memory=_out_of_memory(sight))
+
+
+def _out_of_memory(sight: Sight | None) -> bool:
+    return sight is not None and any(slurm_states.word(job.state) == "OUT_OF_MEMORY" for job in sight.ended)
 
 
 def _blamed(sight: Sight | None) -> tuple[str, ...]:

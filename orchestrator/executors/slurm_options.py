@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,9 @@ _OWN = {
     *("time-min", "wait", "wrap"),
 }
 _KEYS = {"partition", "account", "qos", "constraint", "reservation", "exclusive", "gpus-per-node"}
+
+_MEMORY = {"mem", "mem-per-cpu", "mem-per-gpu"}
+_AMOUNT = re.compile(r"([1-9]\d*)([KMGT]?)", re.IGNORECASE)  # 0 means all that a node has
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +95,32 @@ class JobOptions:
         theirs = [str(value) for name, value in self.sbatch.items() if long_name(name) == "exclude"]
         return replace(self, sbatch={**kept, "exclude": ",".join([*theirs, *nodes])})
 
+    def with_memory(self, factor: float) -> JobOptions:
+        """Return the options with that much more memory, where some is asked for."""
+        if factor == 1.0:
+            return self
+        return replace(
+            self,
+            sbatch={
+                name: _scaled(value, factor) if long_name(name) in _MEMORY else value
+                for name, value in self.sbatch.items()
+            },
+        )
+
     def named(self) -> dict[str, str | None]:
         """Return the options that have a key of their own."""
         names = ("partition", "account", "qos", "constraint", "reservation")
         return {name: getattr(self, name) for name in names}
+
+
+def asks_for_memory(sbatch: Mapping[str, object]) -> bool:
+    """Tell whether options of ``sbatch`` ask for an amount of memory, so that it can be raised."""
+    return any(long_name(name) in _MEMORY and _AMOUNT.fullmatch(str(sbatch[name])) for name in sbatch)
+
+
+def _scaled(value: str | int | float | bool | None, factor: float) -> str | int | float | bool | None:
+    found = _AMOUNT.fullmatch(str(value))
+    return value if found is None else f"{math.ceil(factor * int(found[1]))}{found[2]}"
 
 
 def long_name(name: str) -> str:

@@ -163,7 +163,7 @@ def submit(
         If it may have.
     """
     first = requests[0]
-    options = options.fitting(first.resources).without(first.exclude)
+    options = options.fitting(first.resources).without(first.exclude).with_memory(first.memory)
     arrays = _Arrays(folder, sys.executable, seconds, options)
     arrays.update_parameters(**parameters(name, first.resources, first.limit, options, folder, _root()))
     directories = [str(request.directory.absolute()) for request in requests]

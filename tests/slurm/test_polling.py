@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.executors import attempt
 from orchestrator.executors.slurm import SlurmExecutor
+from orchestrator.executors.slurm_submit import JobOptions
 from orchestrator.types import AttemptRequest, AttemptState
 from tests.slurm.fake_slurm import START, FakeSlurm, state_of
 
@@ -405,3 +406,23 @@ def test_excluded_nodes_are_told_to_sbatch(fake: FakeSlurm) -> None:
     executor = fake.executor()
     executor.submit([replace(fake.request(), exclude=("n7", "n9"))])
     assert "#SBATCH --exclude=n7,n9\n" in Path(fake.calls("sbatch")[0]).read_text()
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_attempt_without_memory_is_told_from_a_lost_one(fake: FakeSlurm, begun: bool) -> None:
+    executor, request = submitted(fake, "exit 137\n")
+    if begun:
+        fake.begin(request)
+    else:
+        fake.execute(request)
+    fake.ledger("100_0 9 OUT_OF_MEMORY")
+    executor.poll([request])
+    fake.turn(40)
+    assert executor.poll([request])[0].out_of_memory
+
+
+def test_more_memory_is_asked_for(fake: FakeSlurm) -> None:
+    executor = fake.executor(job=JobOptions(sbatch={"mem-per-cpu": "3800M", "mem": "0"}))
+    executor.submit([replace(fake.request(), memory=1.5)])
+    script = Path(fake.calls("sbatch")[0]).read_text()
+    assert "#SBATCH --mem-per-cpu=5700M\n" in script and "#SBATCH --mem=0\n" in script
