@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -116,6 +118,14 @@ class Hostile:
         """Return the job of each attempt in flight that is seen running."""
         now = session.replayed(self.directory) if session.holds_campaign(self.directory) else State()
         return {attempt.id: item.handle for attempt, item in now.in_flight.items() if item.running}
+
+    def end_attempts(self) -> None:
+        """Kill whatever runs, as a power failure of its node does."""
+        for record in self.directory.glob("runs/*/*/*/attempt.json"):
+            found = json.loads(record.read_text())
+            for pid, _ in [] if found.get("finished") else found["processes"]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def running(self, seconds: float = 60.0) -> str:
         """Wait until an attempt runs; return the id of its job."""

@@ -20,6 +20,7 @@ from tests.slurm.hostile import Hostile, booked, broken
 
 BOOKS = ("sacct", "--starttime=2020-01-01", "--duplicates", "-X", "-n", "-P")
 FIELDS = "--format=JobName%100,JobID,ElapsedRaw,AllocCPUS"
+_BOOKING = 30.0  # seconds for slurmdbd to hear of what slurmctld knows
 _WAIT = 300.0  # seconds for a last controller to come to the end; only against hangs
 
 
@@ -135,5 +136,13 @@ def on_slurm(folder: Path, wanted: int, seed: int, cluster: SlurmCluster) -> Cou
         )
         kills = torment(one.write().read_text(), one.directory, rng, min(12, wanted - count.kills), 2.5)
         wait_for(lambda: not cluster.run("squeue", "-h", "-o", "%T").split(), "the last jobs")
-        count.add(kills, broken(one, booked(one, cluster.run(*BOOKS, FIELDS))))
+        count.add(kills, settled(one, cluster))
     return count
+
+
+def settled(one: Hostile, cluster: SlurmCluster) -> list[str]:
+    """Return what is broken in a campaign that has ended; accounting may take a moment to hear of its jobs."""
+    deadline = time.monotonic() + _BOOKING
+    while (faults := broken(one, booked(one, cluster.run(*BOOKS, FIELDS)))) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return faults

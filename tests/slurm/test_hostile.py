@@ -12,11 +12,11 @@ import pytest
 
 from orchestrator import events
 from tests.slurm.cluster import SlurmCluster, wait_for
-from tests.slurm.hostile import Hostile, booked, broken, environment
+from tests.slurm.hostile import Hostile, environment
+from tests.slurm.kills import settled
 
 pytestmark = pytest.mark.slurm
 PATIENCE = 150.0  # seconds; only against hangs
-FIELDS = ("--format=JobName%100,JobID,ElapsedRaw,AllocCPUS", "-X", "-n", "-P")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def day(cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
     all_ = {
         "cancelled": begin("cancelled", "n1"),
-        "requeued": begin("requeued", "n1"),
+        "requeued": begin("requeued", "n1", seconds=5),
         "node fails": begin("node-fails", "n2", seconds=4),
         "node drained": begin("node-drained", "n3"),
         "killed": begin("killed", "n4"),
@@ -50,6 +50,7 @@ def day(cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     requeue(cluster, all_["requeued"].running())
     all_["node fails"].running()
     cluster.kill_node("n2")
+    all_["node fails"].end_attempts()
     all_["node drained"].running()
     cluster.run("scontrol", "update", "NodeName=n3", "State=DRAIN", "Reason=test")
     for pause in (0.0, 0.4, 1.1, 1.7):
@@ -84,12 +85,11 @@ def test_every_run_is_measured_once_and_charged_what_slurm_booked(
     one = day[name]
     assert one.wait(PATIENCE) == 0, one.directory.with_suffix(".out").read_text()
     wait_for(lambda: "RUNNING" not in cluster.run("squeue", "-h", "-o", "%T"), "the last jobs")
-    rows = cluster.run("sacct", "--starttime=2020-01-01", "--duplicates", *FIELDS)
-    assert not broken(one, booked(one, rows))
+    assert not settled(one, cluster)
     seen = [entry.event for entry in one.entries()]
-    settled = [event for event in seen if isinstance(event, events.AttemptFinished)]
-    measured = [event for event in settled if event.failure is None]
+    ended = [event for event in seen if isinstance(event, events.AttemptFinished)]
+    measured = [event for event in ended if event.failure is None]
     assert len(measured) == len(one.values) * one.repetitions
     if name in {"cancelled", "requeued", "node fails"}:
-        assert any(event.failure is not None and event.reason for event in settled)
+        assert any(event.failure is not None and event.reason for event in ended)
     assert one.kills == (4 if name == "killed" else 0)
