@@ -185,6 +185,7 @@ SCALARS = st.one_of(
 )
 NAMES = st.from_regex(r"[a-z]{1,6}", fullmatch=True)
 NUMBERS = st.one_of(st.integers(-(10**20), 10**20), st.floats(allow_nan=False, allow_infinity=False))
+OPTIONS = st.none() | st.sampled_from(["1G", "a b", "it's", "$x"])
 
 
 @st.composite
@@ -208,7 +209,7 @@ def raw_campaigns(draw: st.DrawFn) -> dict[str, Any]:
             "name": "slurm",
             "prologue": draw(st.lists(SCALARS, max_size=3)),
             "environment": draw(st.dictionaries(NAMES, SCALARS, max_size=2)),
-            "sbatch": draw(st.dictionaries(st.sampled_from(["mem", "mail_type"]), SCALARS | st.none())),
+            "sbatch": draw(st.dictionaries(st.sampled_from(["mem", "mail_type"]), OPTIONS)),
         },
         "seed": draw(st.integers(0, 2**64)),
     }

@@ -242,7 +242,7 @@ def test_a_campaign_of_nasty_words_measures_and_executes_none_of_them(
         chosen = campaign.loads(json.dumps(document), "f.yaml", folder)
         state = session.run(chosen, folder / f"cam paign{name}", session.Hooks())
         assert {item.status for item in state.runs.values()} == {RunStatus.MEASURED}, state.runs
-        seen = {path.read_text() for path in folder.rglob("seen")}
+        seen = {path.read_bytes().decode() for path in folder.rglob("seen")}
         assert f"{value}\n{text}\n{text}\n" in seen
         assert not list(Path(scratch).rglob("pwned"))
         assert campaign.loads(campaign.dump(chosen)) == chosen
