@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 MOST = 2  # marks: twice may not be chance
 SLOW = 1.5  # times the median of the same point's other repetitions
 SLOWER = 1.0  # and at least this many seconds more than it
+SAME = 600.0  # seconds within which failures of a node have the same cause
 OTHERS = 2  # repetitions on other nodes to compare with
 
 

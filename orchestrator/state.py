@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -104,6 +105,7 @@ class State(NamedTuple):
     consecutive_given_up: int = 0
     recent: tuple[bool, ...] = ()  # whether the last attempts failed
     marks: immutables.Map[str, tuple[str, ...]] = immutables.Map()  # what speaks against a node
+    failed_nodes: immutables.Map[str, float] = immutables.Map()  # when a node failed last
     stopping: StopReason | None = None
     validation: Run | None = None
     stopped: StopReason | None = None
@@ -237,6 +239,7 @@ def _(event: events.AttemptFinished, state: State) -> State:
         attempts_settled=state.attempts_settled + 1,
         recent=(*state.recent[1 - RECENT :], event.failure is not None),
         marks=_marked(state, event),
+        failed_nodes=state.failed_nodes.update(dict.fromkeys(event.blamed, state.time)),
     )
     if event.estimated:
         flight = flight._replace(reserved=event.cost)
@@ -327,7 +330,9 @@ def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, 
     """Return what speaks against nodes after an attempt: it failed because of them, or was slow there."""
     marks, run = state.marks, event.attempt.run
     for node in event.blamed:
-        marks = marks.set(node, (*marks.get(node, ()), f"{event.attempt}: {event.reason}"))
+        # What ran there at the same time failed for the same cause.
+        if state.time - state.failed_nodes.get(node, -math.inf) > nodes.SAME:
+            marks = marks.set(node, (*marks.get(node, ()), f"{event.attempt}: {event.reason}"))
     if event.failure is not None or event.nodes > 1 or not event.host:
         return marks
     others = [item.elapsed for item in _siblings(state, run) if item.node not in ("", event.host)]

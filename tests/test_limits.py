@@ -44,16 +44,17 @@ def test_a_limit_follows_the_model_and_rises_after_a_timeout() -> None:
     assert limit_for(150, 2.0, 50.0, ended) == 150
 
 
-def after(outcomes: Sequence[tuple[float, str, dict[str, object]]]) -> State:
-    """Return the state after attempts that took so long on that host."""
+def after(outcomes: Sequence[tuple[float, str, dict[str, object]]], apart: float = 0.0) -> State:
+    """Return the state after attempts that took so long on that host, and ended so many seconds apart."""
     now = State(id="x")
     runs = tuple(Run(POINT, "time", k) for k in range(1, len(outcomes) + 1))
     now = state.apply(now, events.RoundProposed(1, runs, tuple("" for _ in runs)), 0.0)
-    for run, (elapsed, host, more) in zip(runs, outcomes, strict=True):
+    for number, (run, (elapsed, host, more)) in enumerate(zip(runs, outcomes, strict=True)):
         one = Attempt(run)
-        now = state.apply(now, events.AttemptIntended(one, one.id, 1, 100.0, 100.0), 0.0)
+        begun = number * apart
+        now = state.apply(now, events.AttemptIntended(one, one.id, 1, 100.0, 100.0), begun)
         done = events.AttemptFinished(one, elapsed, elapsed, host=host)
-        now = state.apply(now, replace(done, **more), 0.0)  # type: ignore[arg-type]
+        now = state.apply(now, replace(done, **more), begun)  # type: ignore[arg-type]
     return now
 
 
@@ -75,7 +76,9 @@ def test_a_node_is_not_called_slow_without_comparison() -> None:
 def test_a_node_that_fails_twice_is_excluded() -> None:
     failed = {"failure": FailureClass.INFRASTRUCTURE, "reason": "Slurm: NODE_FAIL", "blamed": ("n7",)}
     assert nodes.excluded(after([(1.0, "", failed)]).marks) == ()
-    assert nodes.excluded(after([(1.0, "", failed)] * 2).marks) == ("n7",)
+    at_once = after([(1.0, "", failed)] * 2)
+    assert len(at_once.marks["n7"]) == 1, "one failure ended both"
+    assert nodes.excluded(after([(1.0, "", failed)] * 2, apart=nodes.SAME + 1).marks) == ("n7",)
 
 
 @pytest.mark.parametrize(("failing", "rule"), [(14, None), (15, "failure_rate")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from orchestrator.errors import SubmitRejected, SubmitUncertain
 from orchestrator.executors import attempt, slurm_submit
@@ -72,6 +73,9 @@ class Outbox:
                 self._batches.drop(batch)
                 for half in (group[: len(group) // 2], group[len(group) // 2 :]):
                     self._submit_group(half, done)
+                return
+            if group[0].exclude:  # perhaps there are no other nodes
+                self._submit_group([replace(item, exclude=()) for item in group], done)
                 return
             rejected = {item.name: _rejected(item, str(error)) for item in group}
             done.update(rejected)

@@ -141,7 +141,7 @@ def on_slurm(folder: Path, wanted: int, seed: int, cluster: SlurmCluster) -> Cou
 
 
 def settled(one: Hostile, cluster: SlurmCluster) -> list[str]:
-    """Return what is broken in a campaign that has ended; accounting may take a moment to hear of its jobs."""
+    """Return what is broken in a campaign that has ended; accounting may hear of its jobs late."""
     deadline = time.monotonic() + _BOOKING
     while (faults := broken(one, booked(one, cluster.run(*BOOKS, FIELDS)))) and time.monotonic() < deadline:
         time.sleep(0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -262,3 +263,14 @@ def test_an_array_larger_than_the_site_allows_is_split(fake: FakeSlurm) -> None:
     observations = fake.executor().submit([fake.request() for _ in range(5)])
     assert {item.state for item in observations} == {AttemptState.QUEUED}
     assert all(item.handle for item in observations)
+
+
+def test_nodes_that_cannot_be_spared_are_used_all_the_same(fake: FakeSlurm) -> None:
+    refusal = "sbatch: error: Batch job submission failed: Requested node configuration is not available"
+    fake.answer(
+        "sbatch",
+        "Submitted batch job 100\n",
+        script=f'grep -q exclude "$1" && {{ echo "{refusal}" >&2; exit 1; }}\n',
+    )
+    [observation] = fake.executor().submit([replace(fake.request(), exclude=("n1",))])
+    assert observation.handle == "100_0"
