@@ -18,7 +18,7 @@ from orchestrator.models.hypotheses import Floats, Integers
 
 AGGREGATES = ("auto", "none", "mean", "median", "min")
 # Relative noise that is assumed where nothing was repeated, and how many observations that guess is worth.
-GUESSED_NOISE = 0.03
+GUESSED_NOISE = 0.025
 GUESS_WEIGHT = 1.0
 # Noise of counters and simulations may be exactly zero; below this, differences are rounding.
 LEAST_NOISE = 1e-7
@@ -33,6 +33,9 @@ _SAVING = 0.75
 _JUDGED = 10
 _MOST_GAIN = 10.0
 _TINY = 1e-12
+# Standard deviation of the logarithm of the noise of codes around the guess, and noise that is rounding.
+_NOISE_SPREAD = 1.0
+_EXACT = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +158,9 @@ def _moderate(variance: Floats, freedom: Floats) -> tuple[Floats, Floats]:
     """Shrink variances towards their common scale (Smyth 2004, section 6.2)."""
     some = freedom > 0
     if np.count_nonzero(some) < 3:
-        pooled = variance[some].mean()
-        return np.sqrt(np.where(some, variance, pooled)), np.where(some, freedom, GUESS_WEIGHT)
+        sobered = _sobered(variance, freedom)
+        pooled = sobered[some].mean()
+        return np.sqrt(np.where(some, sobered, pooled)), np.where(some, freedom, GUESS_WEIGHT)
     half = freedom[some] / 2
     logs = np.log(variance[some]) - polygamma(0, half) + np.log(half)
     excess = float(np.var(logs, ddof=1) - np.mean(polygamma(1, half)))
@@ -164,6 +168,22 @@ def _moderate(variance: Floats, freedom: Floats) -> tuple[Floats, Floats]:
     prior = float(np.exp(np.mean(logs) + polygamma(0, prior_freedom / 2) - np.log(prior_freedom / 2)))
     moderated = (prior_freedom * prior + freedom * np.where(some, variance, 0.0)) / (prior_freedom + freedom)
     return np.sqrt(np.maximum(moderated, LEAST_NOISE**2)), prior_freedom + freedom
+
+
+def _sobered(variance: Floats, freedom: Floats) -> Floats:
+    """Most probable variances where the noise is lognormal around the guess: two runs may agree by chance.
+
+    The root u = log v of ``f/2 (1 - s²/v) + (u - log v0) / τ²``, which lies between the estimate s² and the
+    guess v0. Where repetitions agree to rounding, they are exact.
+    """
+    guess = 2 * np.log(GUESSED_NOISE)
+    estimate = np.log(np.maximum(variance, LEAST_NOISE**2))
+    low, high = np.minimum(estimate, guess), np.maximum(estimate, guess)
+    for _ in range(40):
+        middle = (low + high) / 2
+        slope = freedom / 2 * (1 - np.exp(estimate - middle)) + (middle - guess) / (2 * _NOISE_SPREAD) ** 2
+        low, high = np.where(slope < 0, middle, low), np.where(slope < 0, high, middle)
+    return np.where(variance > _EXACT**2, np.exp(low), variance)
 
 
 def _inverse_trigamma(value: float) -> float:

@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import f as fisher
 
 from orchestrator.models.coarse import start
 from orchestrator.models.fitting import Fits, columns, fit
@@ -23,6 +24,7 @@ _MISFITS = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 # A row is examined for lack of fit where the residuals exceed the expected variance by this factor.
 _EXCESS = 1.5
 _CHANCE = 4.0
+_ERROR = 1e-3
 _EXAMINED = 12
 # Representative blocks per parameter for the start of a search, by number of parameters; and a second time.
 _REPRESENTATIVES = {3: 8, 4: 5, 5: 4, 6: 3}
@@ -174,6 +176,10 @@ def lacking(solution: Solution, parameters: int) -> NDArray[np.bool_]:
     first, expected = solution.first(), solution.weighting.variance
     freedom = max(solution.located.log_value.shape[1] - parameters - 1, 1)
     chance = freedom + _CHANCE * np.sqrt(2 * freedom)
+    known = np.maximum(solution.located.freedom, 1.0)
+    # An estimate of the noise from few repetitions may be far too small: the quotient has Fisher's distribution.
+    sure = freedom * fisher.isf(_ERROR, freedom, known)
+    chance = np.where(solution.located.freedom > GUESS_WEIGHT, np.maximum(chance, sure), chance)
     much = solution.fits.variance[first] > _EXCESS * expected
     return np.asarray(much & (solution.fits.rss[first] > chance * expected))
 
