@@ -152,5 +152,7 @@ def _last_words(request: AttemptRequest) -> str:
         except OSError:
             continue
         if lines:
-            return f"; last line of {name}: {lines[-1].strip()[:200]}"
+            # It will be shown on terminals, which would obey what cannot be printed.
+            words = "".join(c if c.isprintable() else "?" for c in lines[-1].strip()[:200])
+            return f"; last line of {name}: {words}"
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -237,3 +238,31 @@ def test_what_no_partition_takes_is_not_in_the_search_space(tmp_path: Path) -> N
     assert [point["p"] for point in built.space] == [1, 48, 96]
     with pytest.raises(ValueError, match=r"256 cores are more than the 192 of the last of executor.by_size"):
         built.resources(Point.of(p=256))
+
+
+# --- the documentation ------------------------------------------------------------------------------------
+
+DOCUMENT = (Path(__file__).parents[1] / "docs" / "sites.md").read_text()
+
+
+def test_the_site_of_the_documentation_is_valid(tmp_path: Path) -> None:
+    site, sited = re.findall(r"```yaml\n(.*?)```", DOCUMENT, re.DOTALL)
+    write(tmp_path / "lichtenberg.yaml", site)
+    options = load(tmp_path, sited.partition("\n")[2].replace("name: lulesh-weak\n", "")).executor
+    assert (options.account, options.qos, options.max_pending) == ("p0020", "long", 32)
+    assert [item.partition for item in options.by_size] == ["small", "wide"]
+
+
+def test_the_launch_script_of_the_documentation_has_a_place_for_everything(tmp_path: Path) -> None:
+    (line,) = re.findall(r"^    (\{\{exec\}\}.*)$", DOCUMENT, re.MULTILINE)
+    write(tmp_path / "own.sh", f"{{{{prologue}}}}\n{{{{environment}}}}\n{line}\n")
+    write(tmp_path / "s.yaml", "template: own.sh\nepilogue: [date]\nmodules: [gcc]\n")
+    loaded = load(tmp_path, "site: s.yaml")
+    built = assembly.assemble(loaded)
+    text = assembly.script(built, *_first(built))
+    assert "\nexit " in text and "module load gcc" in text
+
+
+def _first(built: assembly.Assembly) -> tuple[Any, ...]:
+    point = next(iter(built.space))
+    return point, built.resources(point)

@@ -287,6 +287,17 @@ def test_an_input_file_cannot_take_the_place_of_an_attempts_own(name: str) -> No
         campaign.loads(yaml.safe_dump(document), "f.yaml")
 
 
+def test_last_words_of_a_program_command_no_terminal(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nprintf '\\033]0;owned\\007\\033[2J gone\\n' >&2\nexit 3\n")
+    program.chmod(0o755)
+    text = LOCAL.replace("/bin/true", str(program))
+    state = session.run(campaign.loads(text), tmp_path / "campaign", session.Hooks())
+    reasons = {item.reason for item in state.runs.values() if item.reason}
+    assert any("?]0;owned??[2J gone" in reason for reason in reasons)
+    assert all(reason.isprintable() for reason in reasons)
+
+
 # --- expressions ----------------------------------------------------------------------------------------
 
 ATOMS = [
