@@ -27,6 +27,8 @@ from orchestrator.errors import JournalError, JournalWriteError
 FILE_NAME = "journal.jsonl"
 LOCK_NAME = "controller.lock"
 _HOLDER_NAME = "controller.json"
+# Seconds. A process that a killed controller was just starting shares the lock until it executes its program.
+_PATIENCE = 2.0
 _CHECKSUM = ',"checksum":"%08x"}'
 _CHECKSUM_LENGTH = len(_CHECKSUM % 0)
 
@@ -181,7 +183,7 @@ class Journal:
 
     def _acquire(self) -> None:
         try:
-            self._lock.acquire(timeout=0)
+            self._lock.acquire(timeout=_PATIENCE, poll_interval=0.05)
         except Timeout as error:
             raise JournalError(
                 f"{self.path.parent} is held by another controller{holder_of(self.path.parent)}: "

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import os
 import signal
+import sys
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +59,10 @@ def begin(text: str, directory: Path) -> int:
         os.dup2(output, 2)
         state = session.run(campaign.loads(text, "kills.yaml", Path.cwd()), directory, session.Hooks())
         code = 0 if state.stopped is not None else 3
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        raise
     finally:
         os._exit(code)
 
@@ -72,7 +78,8 @@ def torment(text: str, directory: Path, rng: np.random.Generator, most: int, lon
         if ended[0]:
             code = os.waitstatus_to_exitcode(ended[1])
             if code != 0:
-                raise AssertionError(directory.with_suffix(".out").read_text()[-3000:])
+                output = directory.with_suffix(".out").read_text()[-3000:]
+                raise AssertionError(f"a controller of {directory} ended with exit code {code}: {output}")
             return kills
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

@@ -38,8 +38,8 @@ def day(cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
     all_ = {
         "cancelled": begin("cancelled", "n1"),
-        "requeued": begin("requeued", "n1", seconds=5),
-        "node fails": begin("node-fails", "n2", seconds=4),
+        "requeued": begin("requeued", "n1", seconds=10),
+        "node fails": begin("node-fails", "n2", seconds=10),
         "node drained": begin("node-drained", "n3"),
         "killed": begin("killed", "n4"),
         "partition down": Hostile(folder / "partition-down", where, further=", partition: small", pending=2),
@@ -49,8 +49,8 @@ def day(cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     cluster.run("scancel", all_["cancelled"].running())
     requeue(cluster, all_["requeued"].running())
     all_["node fails"].running()
-    cluster.kill_node("n2")
     all_["node fails"].end_attempts()
+    cluster.kill_node("n2")
     all_["node drained"].running()
     cluster.run("scontrol", "update", "NodeName=n3", "State=DRAIN", "Reason=test")
     for pause in (0.0, 0.4, 1.1, 1.7):
