@@ -60,6 +60,8 @@ def examine(
         yield Group("campaign", tuple(needed([loaded])))
         return
     checks = [loaded, *campaign.checks(chosen, directory or Path(chosen.name), probe)]
+    if chosen.executor.name != "simulated":
+        checks += site.of_script(chosen.executor, probe)
     if cluster is not None and on_cluster:
         checks += _on_slurm(chosen, cluster, probe)
     group = Group(f"campaign {chosen.name}", tuple(needed(checks)))
@@ -105,7 +107,7 @@ def _on_slurm(chosen: Campaign, cluster: slurm.Cluster, probe: Probe) -> list[Ch
         longest: float | None = max(planning.first_round(built, executor).limits)
     except OrchestratorError:  # likewise
         longest = None
-    found = list(site.checks(chosen.executor, cluster, probe))
+    found = list(site.of_jobs(chosen.executor, probe))
     for options, largest in _sizes(built):
         found += on_slurm.checks(options, cluster, largest, longest)
         found += site.of_partition(options, cluster, probe)

@@ -18,10 +18,8 @@ _WORD = re.compile(r"[A-Za-z_][\w.:-]*")
 _GPUS = re.compile(r"\bgpu(?::[^:,(]+)?:(\d+)")
 
 
-def checks(options: Executor, cluster: Cluster, probe: Probe) -> Iterator[Check]:
-    """Check what a campaign and its site say, once for all sizes of runs."""
-    if options.reservation is not None:
-        yield _reservation(options.reservation, probe)
+def of_script(options: Executor, probe: Probe) -> Iterator[Check]:
+    """Check what the launch script has besides the program: modules, shell text, the launcher."""
     loaded = False
     if options.modules:
         modules = _modules(options.modules, probe)
@@ -31,10 +29,16 @@ def checks(options: Executor, cluster: Cluster, probe: Probe) -> Iterator[Check]
         lines = getattr(options, key)
         if lines:
             yield _shell(key, lines, probe)
-    if options.mpi is not None:
-        yield _interface(options.mpi, probe)
     if options.launcher is not None and loaded:
         yield _launcher(options.launcher, options.modules, probe)
+
+
+def of_jobs(options: Executor, probe: Probe) -> Iterator[Check]:
+    """Check what every job has in common, whatever its size."""
+    if options.reservation is not None:
+        yield _reservation(options.reservation, probe)
+    if options.mpi is not None:
+        yield _interface(options.mpi, probe)
     if options.billing == "nodes" and not _cores_known(options):
         remedy = "set executor.cores_per_node: without it only the cores of the ranks are counted"
         yield failed("billing", "by whole nodes of unknown size", remedy)

@@ -42,7 +42,8 @@ def found(options: Mapping[str, Any], configuration: str = "", **changes: str | 
     cluster = slurm.examine(at, "me")[1]
     assert cluster is not None
     executor = Executor.model_validate({"name": "slurm", **options})
-    checks = [*site.checks(executor, cluster, at), *site.of_partition(executor, cluster, at)]
+    checks = [*site.of_script(executor, at), *site.of_jobs(executor, at)]
+    checks += site.of_partition(executor, cluster, at)
     return {item.name: item for item in checks}
 
 
@@ -138,6 +139,14 @@ def test_shell_text_and_modules_of_this_machine(tmp_path: Path, monkeypatch: pyt
     assert not (tmp_path / "done").exists(), "nothing is executed"
     assert site._launcher("sh -c {ranks}", ["gcc/12"], at).status is Status.OK
     assert site._launcher("nowhere -n {ranks}", ["gcc/12"], at).status is Status.FAILED
+
+
+def test_modules_and_shell_text_are_checked_for_local_runs_too() -> None:
+    write_campaign(Path.cwd())
+    prologue = "executor.prologue=['if true']"
+    document = run("doctor", "campaign.yaml", "--json", "--set", prologue).document
+    (check,) = (item for item in document["checks"] if item["name"] == "prologue")
+    assert (check["status"], check["needed"]) == ("failed", True)
 
 
 # --- one run ---------------------------------------------------------------------------------------------
