@@ -20,11 +20,11 @@ from orchestrator.models.noise import GUESS_WEIGHT, LEAST_NOISE, robust_weights
 _LEAST_SHARE = 1e-3
 # A basic block takes at least this share of the mean time per block of its function.
 _LEAST_BLOCK = 0.05
-_STEPS = 6
-# Residuals are skewed where they reach further up than down by this factor, over this range of logarithms.
-_SKEWED = (1.5, 0.05)
-# The smallest weight of runs above the model.
-_LEAST_WEIGHT = 0.1
+_STEPS = 12
+# Which quantile of the runs is fitted: disturbances slow down, so a little below the median.
+_QUANTILE = 0.4
+# Residuals below this share of their scale count alike in the regression to medians.
+_SHARP = 0.1
 # The largest lack of fit considered, and its prior probability; as in `orchestrator.models.fitting`.
 _LARGEST_MISFIT = 0.5
 _MISFIT = 0.5
@@ -74,7 +74,7 @@ class Fit:
     coefficients, covariance
         Of the columns, shapes (columns,) and (columns, columns).
     central
-        Coefficients by regression on locations, disturbances taken for symmetric: what evidence is judged by.
+        Coefficients by robust regression on locations: what evidence is judged by.
     residuals
         Of the logarithms of locations, shape (n,).
     weights
@@ -92,11 +92,12 @@ class Fit:
 
 
 def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
-    """Find non-negative coefficients that minimise the relative residuals of all runs, robustly.
+    """Find non-negative coefficients by quantile regression on the relative residuals of all runs.
 
-    Every counted term keeps a small least share of the time, because it was executed: noise must not shift
-    the whole time to other terms and so change the growth of the model. Disturbances slow runs down: where
-    residuals reach further up than down, slow runs count less (expectile regression, Newey & Powell 1987).
+    Disturbances slow runs down, so that the mean follows the noise; up to half of the runs may be disturbed
+    before a quantile just below the median does (Koenker & Bassett 1978, Regression quantiles). Every
+    counted term keeps a small least share of the time, because it was executed: noise must not shift the
+    whole time to other terms and so change the growth of the model.
 
     Parameters
     ----------
@@ -113,10 +114,10 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
     scale = np.maximum(relative.mean(axis=0), _TINY)
     relative = relative / scale
     floor = _floor(relative, counted * scale, floored)
-    shares, weights = _regression(relative, floor, times.sigma, True)
+    shares, weights = _regression(relative, floor, times.sigma, _QUANTILE)
     # Evidence compares with hypotheses that were fitted to the locations.
     located = design * np.exp(-times.log_value)[:, None] / scale
-    central, _ = _regression(located, floor, float(np.sqrt(times.variance)), False)
+    central, _ = _regression(located, floor, float(np.sqrt(times.variance)), None)
     residuals = times.log_value - np.log(np.maximum(design @ (shares / scale), _TINY))
     expected = times.log_value - np.log(np.maximum(design @ (central / scale), _TINY))
     spread = max(_scale(expected, len(scale)), np.sqrt(times.variance), LEAST_NOISE)
@@ -135,38 +136,32 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
     )
 
 
-def _regression(relative: Floats, floor: Floats, sigma: float, one_sided: bool) -> tuple[Floats, Floats]:
-    """Shares of the columns, and the weights of the runs in the last step."""
-    # Residuals relative to measured times favour fast runs; Gauss-Newton steps on logarithms do not.
-    weights, residuals, value = (np.ones(len(relative)), np.zeros(len(relative)), np.ones(len(relative)))
-    shares = floor
+def _regression(
+    relative: Floats, floor: Floats, sigma: float, quantile: float | None
+) -> tuple[Floats, Floats]:
+    """Shares of the columns by Gauss-Newton steps on logarithms, and how much each run is no outlier.
+
+    With a quantile by iteratively reweighted least squares; otherwise the robust mean.
+    """
+    weights = robust = value = np.ones(len(relative))
+    residuals, shares = np.zeros(len(relative)), floor
     for _ in range(_STEPS):
         root = np.sqrt(weights)
         matrix = relative * (root / value)[:, None]
-        target = root if one_sided else root * (1 + residuals)
-        shares = floor + nnls(matrix, target - matrix @ floor)[0]
-        residuals = -np.log(np.maximum(relative @ shares, _TINY))
-        weights = robust_weights(residuals / max(_scale(residuals, len(floor)), sigma, LEAST_NOISE))
-        if one_sided:
-            slow = _weight_of_slow(residuals)
-            weights = weights * np.where(residuals > 0, 2 * slow, 2 * (1 - slow))
-        else:
-            value = np.exp(-residuals)
-    return shares, weights
+        shares = floor + nnls(matrix, root * (1 + residuals) - matrix @ floor)[0]
+        value = np.maximum(relative @ shares, _TINY)
+        residuals = -np.log(value)
+        spread = max(_scale(residuals, len(floor)), sigma, LEAST_NOISE)
+        weights = robust = robust_weights(residuals / spread)
+        if quantile is not None:
+            side = np.where(residuals > 0, quantile, 1 - quantile)
+            weights = side / np.maximum(np.abs(residuals) / spread, _SHARP)
+    return shares, robust
 
 
 def _scale(residuals: Floats, columns: int) -> float:
     left = max(len(residuals) - columns, 1)
     return 1.4826 * float(np.median(np.abs(residuals))) * float(np.sqrt(len(residuals) / left))
-
-
-def _weight_of_slow(residuals: Floats) -> float:
-    """Weight of runs above the model, of 1 for both sides: less than a half where noise is skewed."""
-    low, middle, high = np.quantile(residuals, [0.1, 0.5, 0.9])
-    skew = float((high - middle) / max(middle - low, 1e-9))
-    if skew < _SKEWED[0] or high - low < _SKEWED[1]:
-        return 0.5
-    return max(_LEAST_WEIGHT, 1 / (1 + skew))
 
 
 def _floor(relative: Floats, counted: Floats, floored: Floats) -> Floats:

@@ -57,9 +57,9 @@ def test_runs_that_are_slowed_down_hardly_raise_the_model() -> None:
 
 
 def test_symmetric_noise_is_not_taken_for_one_sided() -> None:
-    """Relative residuals alone lower the model by 1.5 times the variance."""
+    """The 0.4-quantile is a quarter of the standard deviation below the median."""
     errors = [error(seed, slowed=False) for seed in range(40)]
-    assert abs(np.mean(errors)) < 0.03
+    assert -0.04 < np.mean(errors) < 0.0
 
 
 def test_an_outlier_has_little_weight() -> None:
