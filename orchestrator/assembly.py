@@ -192,7 +192,7 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
         expected = None if margin is None else _longest(current(state), run.point, slowdown)
         limit = limit_for(cap * slowdown, margin, expected, state.runs.get(run, RunState()))
         cores = assembly.cores(run.point)
-        return Reservation(cores, limit, built.reserved_seconds(limit) * cores)
+        return Reservation(cores, limit, built.reserved_seconds(limit) * cores * state.allocation)
 
     def fitted(state: State) -> tuple[Model, ...]:
         latest[:] = [fit(modeler, collector.measurements(state))]

@@ -148,12 +148,12 @@ class Controller:
         """Replace estimated charges by what the scheduler says by now."""
         flights = self.state.unconfirmed
         requests = [self._parts.request(self.state, attempt, flight) for attempt, flight in flights.items()]
-        said = zip(requests, self._parts.executor.charged(requests), strict=True)
+        known = [item for item in self._parts.executor.charged(requests) if item is not None]
         self.commit(
             [
-                events.AttemptCharged(item.attempt, seconds, seconds * flights[item.attempt].cores)
-                for item, seconds in said
-                if seconds is not None
+                events.AttemptCharged(item.attempt, elapsed, elapsed * (item.cores or flight.cores))
+                for item in known
+                for flight, elapsed in [(flights[item.attempt], item.elapsed or 0.0)]
             ]
         )
 

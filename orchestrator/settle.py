@@ -86,7 +86,7 @@ def _lost(observation: Observation, flight: InFlight) -> events.AttemptFinished:
     return events.AttemptFinished(
         observation.attempt,
         elapsed,
-        elapsed * flight.cores,
+        elapsed * (observation.cores or flight.cores) if known else flight.reserved,
         failure=FailureClass.MEMORY if observation.out_of_memory else FailureClass.INFRASTRUCTURE,
         reason=observation.reason or "the attempt is gone without having finished",
         estimated=not known,
@@ -112,7 +112,7 @@ def _finished(
     return events.AttemptFinished(
         observation.attempt,
         elapsed,
-        flight.reserved if observation.estimated else elapsed * flight.cores,
+        flight.reserved if observation.estimated else elapsed * (observation.cores or flight.cores),
         samples,
         failure,
         reason,

@@ -103,6 +103,7 @@ class State(NamedTuple):
     spent: float = 0.0
     attempts_settled: int = 0
     consecutive_given_up: int = 0
+    allocation: float = 1.0  # cores charged per core asked for, at most
     recent: tuple[bool, ...] = ()  # whether the last attempts failed
     marks: immutables.Map[str, tuple[str, ...]] = immutables.Map()  # what speaks against a node
     failed_nodes: immutables.Map[str, float] = immutables.Map()  # when a node failed last
@@ -237,6 +238,7 @@ def _(event: events.AttemptFinished, state: State) -> State:
         in_flight=state.in_flight.delete(event.attempt),
         spent=state.spent + event.cost,
         attempts_settled=state.attempts_settled + 1,
+        allocation=max(state.allocation, _allocation(event, flight)),
         recent=(*state.recent[1 - RECENT :], event.failure is not None),
         marks=_marked(state, event),
         failed_nodes=state.failed_nodes.update(dict.fromkeys(event.blamed, state.time)),
@@ -324,6 +326,13 @@ def _(event: events.ValidationProposed, state: State) -> State:
 @_apply.register
 def _(event: events.CampaignStopped, state: State) -> State:
     return state._replace(stopped=StopReason(event.rule, event.detail))
+
+
+def _allocation(event: events.AttemptFinished, flight: InFlight) -> float:
+    """Return how many cores were charged for each that was asked for."""
+    if event.estimated or event.elapsed <= 0 or math.isclose(event.cost, event.elapsed * flight.cores):
+        return 1.0
+    return event.cost / (event.elapsed * flight.cores)
 
 
 def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, tuple[str, ...]]:

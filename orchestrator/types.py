@@ -197,7 +197,8 @@ class Observation:
 
     ``elapsed`` are the seconds to charge where the scheduler knows better than ``record``; ``estimated``
     where it should, and did not say. ``blamed`` are nodes that failed; ``out_of_memory`` says
-    that the attempt was ended for that.
+    that the attempt was ended for that. ``cores`` are those
+    to charge where they are not the ones that were asked for.
     ``samples`` are set by executors that produce values themselves (simulation).
     """
 
@@ -211,6 +212,7 @@ class Observation:
     estimated: bool = False
     blamed: tuple[str, ...] = ()
     out_of_memory: bool = False
+    cores: int | None = None
 
 
 class FailureClass(StrEnum):

@@ -94,8 +94,8 @@ class Executor(Protocol):
         """
         ...
 
-    def charged(self, attempts: Sequence[AttemptRequest]) -> list[float | None]:
-        """Return the seconds charged for attempts that were settled with an estimate; None while unknown."""
+    def charged(self, attempts: Sequence[AttemptRequest]) -> list[Observation | None]:
+        """Report attempts that were settled with an estimate, once their charge is known; None before."""
         ...
 
     def cancel(self, attempts: Sequence[AttemptRequest]) -> None:

@@ -86,7 +86,7 @@ class LocalExecutor:
         """Look up attempts, and adopt those that run."""
         return self.poll(requests)
 
-    def charged(self, attempts: Sequence[AttemptRequest]) -> list[float | None]:
+    def charged(self, attempts: Sequence[AttemptRequest]) -> list[Observation | None]:
         """Return None for each: no estimate is ever corrected."""
         return [None] * len(attempts)
 

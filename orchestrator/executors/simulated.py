@@ -122,7 +122,7 @@ class SimulatedExecutor:
         """Report known attempts; those of a controller that died are absent, as nothing outlives it."""
         return self.poll(requests)
 
-    def charged(self, attempts: Sequence[AttemptRequest]) -> list[float | None]:
+    def charged(self, attempts: Sequence[AttemptRequest]) -> list[Observation | None]:
         """Return None for each: no estimate is ever corrected."""
         return [None] * len(attempts)
 

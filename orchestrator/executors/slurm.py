@@ -157,18 +157,18 @@ class SlurmExecutor:
         """Look up attempts by the names of their batches; keep one of several jobs."""
         return self._look(requests, finding=True)
 
-    def charged(self, attempts: Sequence[AttemptRequest]) -> list[float | None]:
-        """Return what the books say of settled attempts, once none of their jobs is active."""
+    def charged(self, attempts: Sequence[AttemptRequest]) -> list[Observation | None]:
+        """Report settled attempts with what the books say, once none of their jobs is active."""
         self._audited = {item.name: item for item in attempts}
         self._watch.refresh(self._wanted())
         return [self._charge(item) for item in attempts]
 
-    def _charge(self, request: AttemptRequest) -> float | None:
+    def _charge(self, request: AttemptRequest) -> Observation | None:
         observation = judge(self._evidence(request), self._settings, finding=False)
         if observation.state not in SETTLED or observation.estimated or observation.elapsed is None:
             return None
         self._forget(request)
-        return observation.elapsed
+        return observation
 
     def cancel(self, attempts: Sequence[AttemptRequest]) -> None:
         """Bar attempts that have not begun; cancel the jobs of all."""

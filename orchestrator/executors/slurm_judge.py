@@ -147,6 +147,7 @@ def _finished(
         estimated=estimated,
         blamed=_blamed(sight),
         out_of_memory=_out_of_memory(sight),
+        cores=_cpus(sight),
     )
 
 
@@ -200,7 +201,15 @@ def _gone(evidence: Evidence, sight: Sight, settings: SlurmSettings, finding: bo
         return _unknown(evidence, f"{word}; its files may still appear")
     what = "it never began" if evidence.owner != OWNER else evidence.trouble or "it began, and did not finish"
     observation = lost(request, f"{word}; {what}", elapsed, evidence.handle)
-    return replace(observation, blamed=_blamed(sight), out_of_memory=_out_of_memory(sight))
+    return replace(
+        observation, blamed=_blamed(sight), out_of_memory=_out_of_memory(sight), cores=_cpus(sight)
+    )
+
+
+def _cpus(sight: Sight | None) -> int | None:
+    """Return the CPUs that were allocated, which may be more than were asked for; None where nobody says."""
+    jobs = (*sight.ended, *sight.active) if sight is not None else ()
+    return max((job.cpus for job in jobs), default=0) or None
 
 
 def _out_of_memory(sight: Sight | None) -> bool:

@@ -21,8 +21,8 @@ TIMED_OUT = -1  # in place of an exit code
 _KEPT = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_CONF_SERVER")
 _DEFAULTS = ("SBATCH_ACCOUNT", "SBATCH_PARTITION", "SBATCH_QOS", "SBATCH_RESERVATION", "SBATCH_CONSTRAINT")
 _FOREIGN = ("SLURM_", "SLURMD_", "SBATCH_", "SQUEUE_", "SACCT_", "SALLOC_", "SRUN_", "PMI_", "PMIX_")
-_QUEUE_FORMAT = "%F|%K|%j|%T|%S|%e|%N|%r"
-_LEDGER_FIELDS = "JobID,JobName,State,ElapsedRaw,NodeList"
+_QUEUE_FORMAT = "%F|%K|%j|%T|%S|%e|%N|%C|%r"
+_LEDGER_FIELDS = "JobID,JobName,State,ElapsedRaw,NodeList,AllocCPUS"
 _LONGEST_ARGUMENT = 100_000  # bytes; Linux refuses more than 128 KiB
 _MOST_TASKS = 4_000_001  # Slurm's own bound on the size of an array
 
@@ -56,6 +56,8 @@ class Job:
         Why it is still queued.
     nodes
         Where it runs or ran, in Slurm's short form.
+    cpus
+        Allocated to it; 0 before it got a node.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Job:
     elapsed: float | None = None
     reason: str = ""
     nodes: str = ""
+    cpus: int = 0
 
     @property
     def meaning(self) -> AttemptState:
@@ -164,7 +167,7 @@ def parse_queue(text: str) -> list[Job]:
     jobs = []
     for line in filter(None, map(str.strip, text.splitlines())):
         try:
-            number, index, name, state, start, end, nodes, reason = line.split("|", 7)
+            number, index, name, state, start, end, nodes, cpus, reason = line.split("|", 8)
             # An array that is cancelled before any of its elements started is listed as one job.
             position = None if index == "N/A" else _integer(index)
             # A job that is cancelled before its start may have an instant of start, but never has nodes.
@@ -181,6 +184,7 @@ def parse_queue(text: str) -> list[Job]:
                     elapsed if over else None,
                     reason,
                     nodes,
+                    _integer(cpus) if nodes else 0,
                 )
             )
         except ValueError as error:
@@ -193,13 +197,21 @@ def parse_ledger(text: str) -> list[Job]:
     jobs = []
     for line in filter(None, map(str.strip, text.splitlines())):
         try:
-            identifier, name, state, elapsed, nodes = line.split("|")
+            identifier, name, state, elapsed, nodes, cpus = line.split("|")
             number, _, indices = identifier.partition("_")
             # A requeue is the end of one start: its time was spent, whatever becomes of the job.
             over = slurm_states.meaning(state) is AttemptState.LOST or slurm_states.word(state) == "REQUEUED"
             seconds = 0.0 if nodes in ("", "None assigned") else float(_integer(elapsed or "0"))
             jobs += [
-                Job(name, _integer(number), index, state, elapsed=seconds if over else None, nodes=nodes)
+                Job(
+                    name,
+                    _integer(number),
+                    index,
+                    state,
+                    elapsed=seconds if over else None,
+                    nodes=nodes,
+                    cpus=_integer(cpus or "0"),
+                )
                 for index in _indices(indices)
             ]
         except ValueError as error:

@@ -122,14 +122,14 @@ class FakeSlurm:
         for row in rows:
             identifier, state, *reason = row.split()
             job, _, index = identifier.partition("_")
-            times = "N/A|N/A|" if state == "PENDING" else f"{START:.0f}|{self.now:.0f}|n1"
+            times = "N/A|N/A||1" if state == "PENDING" else f"{START:.0f}|{self.now:.0f}|n1|1"
             text += f"{job}|{index}|{self.batch()}|{state}|{times}|{' '.join(reason) or 'None'}\n"
         self.answer("squeue", text)
 
     def ledger(self, *rows: str) -> None:
         """Let ``sacct`` list ``id elapsed state`` under the name of the batch."""
         parts = [row.split(maxsplit=2) for row in rows]
-        self.answer("sacct", "".join(f"{i}|{self.batch()}|{state}|{t}|n1\n" for i, t, state in parts))
+        self.answer("sacct", "".join(f"{i}|{self.batch()}|{state}|{t}|n1|1\n" for i, t, state in parts))
 
     def execute(self, request: AttemptRequest) -> int:
         """Do what a node does; return the exit code of the attempt's process."""

@@ -399,7 +399,8 @@ def test_a_charge_that_nobody_confirmed_is_asked_for_again(fake: FakeSlurm) -> N
     fake.queue()
     fake.ledger("100_0 12 COMPLETED")
     fake.turn(700)
-    assert executor.charged([request]) == [12]
+    [known] = executor.charged([request])
+    assert known is not None and (known.elapsed, known.cores) == (12, 1)
 
 
 def test_excluded_nodes_are_told_to_sbatch(fake: FakeSlurm) -> None:

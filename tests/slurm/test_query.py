@@ -11,27 +11,27 @@ from orchestrator.executors.slurm_site import Site, parse_configuration, parse_l
 from tests.slurm.fake_slurm import FakeSlurm
 
 QUEUE = """\
-1|0|mo|COMPLETED|1795180449|1795180451|n[1-2]|None
-1|1|mo|RUNNING|1795180449|1826716449|n1|None
-1|2|mo|CANCELLED|1795180452|1795180453||None
-2|N/A|held|CANCELLED|1795180453|1795180453||JobHeldUser
-3|3|late|PENDING|N/A|N/A||Nodes required are DOWN|DRAINED
+1|0|mo|COMPLETED|1795180449|1795180451|n[1-2]|2|None
+1|1|mo|RUNNING|1795180449|1826716449|n1|2|None
+1|2|mo|CANCELLED|1795180452|1795180453||1|None
+2|N/A|held|CANCELLED|1795180453|1795180453||1|JobHeldUser
+3|3|late|PENDING|N/A|N/A||1|Nodes required are DOWN|DRAINED
 """
 LEDGER = """\
-1_0|mo|COMPLETED|2|n[1-2]
-1_1|mo|RUNNING|6|n1
-1_2|mo|CANCELLED by 0|1|None assigned
-8_[0,2-4,6%2]|q1|CANCELLED by 0|0|None assigned
-9_[0-6:3]|q2|PENDING|0|None assigned
-12|other|FAILED|4|n1
-1_0|mo|REQUEUED|30|n3
+1_0|mo|COMPLETED|2|n[1-2]|2
+1_1|mo|RUNNING|6|n1|2
+1_2|mo|CANCELLED by 0|1|None assigned|0
+8_[0,2-4,6%2]|q1|CANCELLED by 0|0|None assigned|0
+9_[0-6:3]|q2|PENDING|0|None assigned|0
+12|other|FAILED|4|n1|2
+1_0|mo|REQUEUED|30|n3|2
 """
 
 
 def test_the_queue_is_read() -> None:
     assert parse_queue(QUEUE) == [
-        Job("mo", 1, 0, "COMPLETED", 1795180449, 2, "None"),
-        Job("mo", 1, 1, "RUNNING", 1795180449, None, "None"),
+        Job("mo", 1, 0, "COMPLETED", 1795180449, 2, "None", "n[1-2]", 2),
+        Job("mo", 1, 1, "RUNNING", 1795180449, None, "None", "n1", 2),
         Job("mo", 1, 2, "CANCELLED", None, 0, "None"),
         Job("held", 2, None, "CANCELLED", None, 0, "JobHeldUser"),
         Job("late", 3, 3, "PENDING", None, None, "Nodes required are DOWN|DRAINED"),

@@ -68,6 +68,7 @@ class Scenario:
     accounting: bool = True
     array_size: int = 1001
     submit_limit: int | None = None
+    allocation: int = 1
 
 
 @dataclass
@@ -117,6 +118,8 @@ class _Game:
             accounting=scenario.accounting,
             array_size=scenario.array_size,
             submit_limit=scenario.submit_limit,
+            allocation=scenario.allocation,
+            nodes={f"n{i}": 4 * scenario.allocation for i in range(1, 5)},
             queue_delay=lambda number: float(delays[number % 1000]),
         )
         self.world = World(self.runner, settings, scenario.faults, START)
@@ -275,7 +278,7 @@ def _ledger(outcome: Outcome) -> Iterator[str]:
         own = jobs.get(outcome.directory / "runs" / attempt.id, [])
         truth, starts = sum(job.charged for job in own), sum(len(job.starts) for job in own)
         tolerance = 1 + 2 * max(0, starts - 1)
-        seconds = cost / attempt.run.point.number("p")
+        seconds = cost / attempt.run.point.number("p") / outcome.scenario.allocation
         less, more = seconds < truth - tolerance, seconds > truth + tolerance
         # Who is taken for dead, and is not, uses more than Slurm books: nobody corrects it without accounts.
         overtime = not outcome.scenario.accounting and any(

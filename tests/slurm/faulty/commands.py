@@ -6,7 +6,7 @@ import copy
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.slurm.faulty.faults import Fault
@@ -14,8 +14,8 @@ from tests.slurm.faulty.world import ACTIVE, Job, Request, World
 
 COMMANDS = ("sbatch", "squeue", "sacct", "scancel", "scontrol", "sacctmgr", "sinfo")
 NEVER = float("inf")
-_QUEUE_FORMAT = "--format=%F|%K|%j|%T|%S|%e|%N|%r"  # the only one that is understood
-_LEDGER_FORMAT = "--format=JobID,JobName,State,ElapsedRaw,NodeList"
+_QUEUE_FORMAT = "--format=%F|%K|%j|%T|%S|%e|%N|%C|%r"  # the only one that is understood
+_LEDGER_FORMAT = "--format=JobID,JobName,State,ElapsedRaw,NodeList,AllocCPUS"
 _REFUSED = "Unable to contact slurm controller (connect failure)"
 _LIMIT = "Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size)"
 _CONFIGURATION = """\
@@ -83,6 +83,7 @@ class Commands:
 
     def _sbatch(self, arguments: Sequence[str], what: str, fault: Fault | None) -> Answer:
         request = read_script(Path(arguments[-1]))
+        request = replace(request, cpus=request.cpus * self.world.settings.allocation)
         refusal = self._refusal(request)
         if what == "connection refused":
             return Answer(err=f"sbatch: error: {_REFUSED}\n", code=1)
@@ -137,7 +138,8 @@ class Commands:
             begun, node = str(int(start.begun)), start.node
             end = str(int(start.ended if start.ended is not None else start.begun + 60 * job.request.minutes))
         state = job.state.split()[0]
-        return f"{job.number}|{job.index}|{job.request.name}|{state}|{begun}|{end}|{node}|{job.reason}\n"
+        place = f"{node}|{job.request.cpus}|{job.reason}"
+        return f"{job.number}|{job.index}|{job.request.name}|{state}|{begun}|{end}|{place}\n"
 
     def _sacct(self, arguments: Sequence[str], jobs: Sequence[Job]) -> str:
         assert _LEDGER_FORMAT in arguments and "--duplicates" in arguments, arguments
@@ -147,10 +149,11 @@ class Commands:
         for job in _named(arguments, jobs):
             for start in job.starts:
                 elapsed = start.elapsed if start.ended is not None else int(self.world.now) - int(start.begun)
-                rows.append(f"{job.id}|{job.request.name}|{start.state}|{elapsed}|{start.node}\n")
+                where = f"{start.node}|{job.request.cpus}"
+                rows.append(f"{job.id}|{job.request.name}|{start.state}|{elapsed}|{where}\n")
             if not job.starts or job.starts[-1].state == "REQUEUED":
                 index = f"[{job.index}]" if job.state == "PENDING" else str(job.index)
-                rows.append(f"{job.number}_{index}|{job.request.name}|{job.state}|0|None assigned\n")
+                rows.append(f"{job.number}_{index}|{job.request.name}|{job.state}|0|None assigned|0\n")
         return "".join(rows)
 
     def _other(self, name: str, what: str) -> Callable[[Sequence[str], Sequence[Job]], str]:

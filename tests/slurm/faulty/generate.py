@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from tests.slurm.faulty.campaigns import Scenario
 from tests.slurm.faulty.faults import COMMAND_FAULTS, JOB_FAULTS, Fault
 
+RICH = 20000.0  # core-seconds that pay for everything
 HOURS = 3 * 3600.0
 
 
@@ -39,11 +42,18 @@ def scenarios() -> st.SearchStrategy[Scenario]:
         faults=st.lists(st.one_of(command, _job_fault()), max_size=7).map(tuple),
         kills=st.lists(st.integers(1, 80), max_size=3, unique=True).map(sorted).map(tuple),
         away=st.sampled_from([1.0, 60.0, 900.0, 7200.0]),
-        budget=st.sampled_from([1500.0, 2500.0, 20000.0]),
+        budget=st.sampled_from([1500.0, 2500.0, RICH]),
         max_pending=st.integers(1, 6),
         seed=st.integers(0, 50),
         queue_delay=st.sampled_from([0.0, 30.0, 400.0]),
         accounting=st.sampled_from([True, True, True, False]),
         array_size=st.sampled_from([1001, 1001, 2]),
         submit_limit=st.sampled_from([None, None, 1, 3]),
-    )
+    ).flatmap(_allocated)
+
+
+def _allocated(scenario: Scenario) -> st.SearchStrategy[Scenario]:
+    """Let some sites allocate twice what is asked for, which nobody knows before the first job."""
+    if scenario.budget < RICH or not scenario.accounting:
+        return st.just(scenario)
+    return st.sampled_from([1, 1, 2]).map(lambda factor: replace(scenario, allocation=factor))

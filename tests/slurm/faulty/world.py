@@ -83,7 +83,10 @@ class Runner(Protocol):
 
 @dataclass
 class Settings:
-    """Of the site. Delays in seconds; ``queue_delay`` by the number of a job."""
+    """Of the site. Delays in seconds; ``queue_delay`` by the number of a job.
+
+    ``allocation``: CPUs that a job gets for each that it asks for.
+    """
 
     nodes: dict[str, int] = field(default_factory=lambda: {f"n{i}": 4 for i in range(1, 5)})
     accounting: bool = True
@@ -91,6 +94,7 @@ class Settings:
     submit_limit: int | None = None
     kill_wait: float = 30.0
     remembered: float = 300.0
+    allocation: int = 1
     queue_delay: Callable[[int], float] = lambda number: 0.0
 
 
