@@ -160,7 +160,7 @@ def test_a_requeued_job_executes_nothing_twice(tested: ExecutorUnderTest, cluste
     observation = last(ours, request)
     assert (request.directory / "times").read_text() == "once\n"
     assert observation.reason
-    assert len(booked(cluster, handle)) == 2
+    # Whether it starts again before it is cancelled depends on who is faster.
     assert observation.elapsed == pytest.approx(sum(booked(cluster, handle)), abs=2)
 
 
