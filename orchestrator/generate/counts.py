@@ -12,10 +12,10 @@ from orchestrator.generate.population import Range
 # Iterations at the smallest values: of the only, or of an outer loop; and of a loop inside another.
 OUTER, SINGLE, INNER = 10_000, 1_000_000, 100
 # Calls at the smallest values where their number grows.
-REPEATED = 200
+REPEATED = 500
 # Elements (double, 8 bytes) of a message at the smallest values; more where every rank has a part of it, so
 # that parts can be whole elements without changing the growth.
-MESSAGE, DIVIDED = 8192, 131_072
+MESSAGE, DIVIDED = 8192, 262_144
 PARTS = ("allgather", "gather", "scatter")
 
 
