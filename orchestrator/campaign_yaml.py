@@ -275,7 +275,10 @@ def _expand(data: Any, path: Path, tree: Tree, environment: Mapping[str, str]) -
 
 
 def _checked(text: str, path: Path, tree: Tree) -> str:
-    """Refuse what no journal can hold: bytes of a variable that are not UTF-8, halves of characters."""
+    """Refuse what no journal or argument can hold: bytes that are not UTF-8, halves of characters, NUL."""
+    if "\0" in text:
+        problem = f"{text[:60]!r} has a NUL character, which no argument can carry; remove it"
+        tree.problems.append(Problem(path, problem))
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         tree.problems.append(Problem(path, f"{text[:60]!r} is not valid Unicode; write it in UTF-8"))
     return text

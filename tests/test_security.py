@@ -265,6 +265,8 @@ def test_text_that_no_journal_can_hold_is_refused(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("BYTES", os.fsdecode(b"a\xff"))
     with pytest.raises(CampaignError, match=r"settings\.x: 'a\\udcff' is not valid Unicode"):
         campaign.loads("settings: {x: '${BYTES}'}", "f.yaml")
+    with pytest.raises(CampaignError, match=r"f\.yaml:2: executor.environment.A: 'a\\x00' has a NUL"):
+        campaign.loads('executor:\n  environment: {A: "a\\0"}', "f.yaml")
     folder = tmp_path / os.fsdecode(b"\xff")
     folder.mkdir()
     (folder / "program").touch(0o755)
