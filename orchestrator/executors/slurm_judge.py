@@ -147,7 +147,7 @@ def _finished(
         estimated=estimated,
         blamed=_blamed(sight),
         out_of_memory=_out_of_memory(sight),
-        cores=_cpus(sight),
+        cores=(sight.cpus if sight is not None else 0) or None,
     )
 
 
@@ -202,14 +202,11 @@ def _gone(evidence: Evidence, sight: Sight, settings: SlurmSettings, finding: bo
     what = "it never began" if evidence.owner != OWNER else evidence.trouble or "it began, and did not finish"
     observation = lost(request, f"{word}; {what}", elapsed, evidence.handle)
     return replace(
-        observation, blamed=_blamed(sight), out_of_memory=_out_of_memory(sight), cores=_cpus(sight)
+        observation,
+        blamed=_blamed(sight),
+        out_of_memory=_out_of_memory(sight),
+        cores=(sight.cpus if sight is not None else 0) or None,
     )
-
-
-def _cpus(sight: Sight | None) -> int | None:
-    """Return the CPUs that were allocated, which may be more than were asked for; None where nobody says."""
-    jobs = (*sight.ended, *sight.active) if sight is not None else ()
-    return max((job.cpus for job in jobs), default=0) or None
 
 
 def _out_of_memory(sight: Sight | None) -> bool:

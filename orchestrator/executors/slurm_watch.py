@@ -38,6 +38,8 @@ class Sight:
     booked_active
         Whether accounting calls one of its jobs active. Alone that proves nothing: a job whose end
         got lost remains so for ever.
+    cpus
+        Allocated to its jobs; 0 where that is not known.
     error
         Why Slurm could not be asked; nothing else is known then.
     ledger_error
@@ -49,6 +51,7 @@ class Sight:
     elapsed: float | None = None
     booked: bool = False
     booked_active: bool = False
+    cpus: int = 0
     error: str = ""
     ledger_error: str = ""
 
@@ -182,5 +185,6 @@ def _combine(queued: Sequence[Job], booked: Sequence[Job], ledger_error: str) ->
         sum(known) if ended and not running else None,
         booked=bool(booked),
         booked_active=bool({job.number for job in booked} - in_ledger - {job.number for job in late}),
+        cpus=max((job.cpus for job in [*queued, *booked]), default=0),
         ledger_error=ledger_error,
     )

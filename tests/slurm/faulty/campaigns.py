@@ -205,6 +205,7 @@ def violations(outcome: Outcome) -> list[str]:
     return [
         *_stopped(outcome),
         *_exactly_once(outcome),
+        *_submitted_once(outcome),
         *_measurements(outcome),
         *_budget(outcome),
         *_ledger(outcome),
@@ -237,6 +238,18 @@ def _exactly_once(outcome: Outcome) -> Iterator[str]:
     for run, count in accepted.items():
         if count > 1:
             yield f"{run} was measured {count} times"
+
+
+def _submitted_once(outcome: Outcome) -> Iterator[str]:
+    """No attempt is submitted again while Slurm has its job, unless Slurm denies that."""
+    if any(fault.what in {"empty", "stale", "cut off", "accepted late"} for fault in outcome.scenario.faults):
+        return
+    submissions: dict[Path, set[float]] = {}
+    for job in outcome.world.jobs:
+        submissions.setdefault(outcome.runner.directory(job), set()).add(job.submitted)
+    for directory, instants in submissions.items():
+        if len(instants) > 1:
+            yield f"{directory.relative_to(outcome.directory)} was submitted {len(instants)} times"
 
 
 def _measurements(outcome: Outcome) -> Iterator[str]:
