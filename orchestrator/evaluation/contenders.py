@@ -28,8 +28,8 @@ class Contender:
         Runs of a new point of the starting set (and of every point, for strategies that do not choose
         repetitions themselves).
     oracle
-        True where the modeler is told the true exponents and fits coefficients only: the bound on what can be
-        reached by choosing hypotheses better.
+        True where the last model is fitted by one who is told the true exponents: the bound on what can be
+        reached at the same points by choosing hypotheses better.
     whole
         True where only the complete matrix makes sense, whatever the budget.
     """
@@ -59,6 +59,7 @@ _KNOWN = (
     Contender("grid", "grid"),
     Contender("information", "information", repetitions=1),
     Contender("oracle", "cpf", oracle=True),
+    Contender("oracle-information", "information", repetitions=1, oracle=True),
 )
 KNOWN: Mapping[str, Contender] = MappingProxyType({contender.label: contender for contender in _KNOWN})
 """By label. CPF has the paper's four repetitions (section II) and, as ``cpf-2``, the two of GPR (section

@@ -173,10 +173,11 @@ def _try_function(task: tuple[Setting, int, Function | None]) -> list[Outcome]:
             outcomes += run_trial(
                 bench,
                 contender,
-                oracle.modeler(function.terms()) if contender.oracle else model,
+                model,
                 budget_percent=budget,
                 full_cost=full_cost,
                 batch_size=setting.batch_size,
                 seed=(setting.seed, index),
+                last=oracle.modeler(function.terms()) if contender.oracle else None,
             )
     return outcomes

@@ -66,6 +66,7 @@ def run_trial(
     batch_size: int = 1,
     maximum_repetitions: int = MAXIMUM_REPETITIONS,
     seed: Sequence[int] = (0,),
+    last: Modeler | None = None,
 ) -> list[Outcome]:
     """Let a contender measure until its proposals end or none of a round fits the budget; λ plays no part.
 
@@ -89,6 +90,8 @@ def run_trial(
         Most runs of a point.
     seed
         The generator of a round is ``default_rng([*seed, round])``.
+    last
+        Fits the models that are judged, if not the modeler that the strategy sees.
 
     Returns
     -------
@@ -111,6 +114,8 @@ def run_trial(
         except ModelError:
             progress.models = ()
         progress.round += 1
+    if last is not None:
+        progress.models = last(bench.measured(progress.done))
     return _outcomes(bench, contender, budget_percent, full_cost, progress)
 
 

@@ -57,7 +57,7 @@ def known(model: PmnfModel, points: Sequence[Point], done: Mapping[Point, int]) 
     root = np.sqrt(mixture.weights)
     between = root[:, None] * np.clip(mixture.mean - mixture.centre, -_WRONG, _WRONG)
     within = root[:, None, None] * mixture.factor
-    hidden = unseen(model, points, done)
+    hidden = unseen(model, points, done, mixture.centre)
     parts = [between, within.reshape(-1, len(points)), np.minimum(hidden.deviation, _WRONG) * hidden.root]
     rows = np.concatenate(parts).T
     here = [all(format_value(point[name]) == text for name, text in model.category) for point in points]

@@ -112,7 +112,8 @@ def most_informative(view: View, beliefs: Sequence[Belief], overhead: float) -> 
     Empty when nothing is affordable, or nothing teaches anything about P₊.
     """
     aims = targets(view)
-    rated = heapq.nlargest(_POOL, _rate(view, beliefs, aims, overhead), key=lambda entry: entry[0])
+    pool_size = 1 if view.batch_size == 1 else _POOL  # nothing to be chosen jointly
+    rated = heapq.nlargest(pool_size, _rate(view, beliefs, aims, overhead), key=lambda entry: entry[0])
     pool = [run for _, run in rated]
     picks = _pick(view, beliefs, aims, pool, overhead) if pool else []
     choices = []

@@ -44,7 +44,9 @@ class Unseen:
     growth: Floats
 
 
-def unseen(model: PmnfModel, points: Sequence[Point], done: Mapping[Point, int]) -> Unseen:
+def unseen(
+    model: PmnfModel, points: Sequence[Point], done: Mapping[Point, int], centre: Floats | None = None
+) -> Unseen:
     """Return what unseen terms could do at points.
 
     A term z has a coefficient of one standard deviation of what it would be fitted with alone,
@@ -58,6 +60,8 @@ def unseen(model: PmnfModel, points: Sequence[Point], done: Mapping[Point, int])
         Where it is asked; their values must be positive for a term to matter there.
     done
         Runs per measured point.
+    centre
+        Predicted logarithm of the time at ``points``, where it is known already.
     """
     here, there = model.coordinates(points), model.coordinates(list(done))
     runs = np.array(list(done.values()), float)
@@ -65,21 +69,19 @@ def unseen(model: PmnfModel, points: Sequence[Point], done: Mapping[Point, int])
     if not len(model.parameters) or not np.any(measured):
         return Unseen(np.zeros((0, len(points))), 0.0, np.zeros(len(points)))
     exponents = np.array(list(_terms(here.shape[1]))).T
-    share = _log_share(model, there[measured], exponents)
+    share = np.log(there[measured]) @ exponents - _log_time(model, there[measured])[:, None]
     largest = share.max(axis=0)
     seen = np.sqrt(runs[measured] @ np.exp(2 * (share - largest)))
-    ratio = (
-        _log_share(model, np.maximum(here, _TINY), exponents) - largest + np.log(model.noise / seen + _TINY)
-    )
-    ratio = np.exp(np.minimum(ratio, _LARGEST)).T
+    size = np.log(model.noise / seen + _TINY) - largest
+    time = _log_time(model, here) if centre is None else centre
+    ratio = np.log(np.maximum(here, _TINY)) @ exponents - time[:, None]
+    ratio = np.exp(np.minimum(ratio + size, _LARGEST)).T
     prior = _PRIOR / len(ratio)
     return Unseen(np.log1p(ratio), float(np.sqrt(prior)), prior * ratio.sum(axis=0))
 
 
-def _log_share(model: PmnfModel, x: Floats, exponents: Floats) -> Floats:
-    """Logarithm of z/f for every term z: shape (points, terms)."""
-    mean, _ = model.log_moments(x)
-    result: Floats = np.log(x) @ exponents - (model.posterior.weights @ mean)[:, None]
+def _log_time(model: PmnfModel, x: Floats) -> Floats:
+    result: Floats = model.posterior.weights @ model.posterior.log_mean(x)
     return result
 
 
