@@ -53,9 +53,11 @@ def read_site(seconds: float, account: str | None = None, qos: str | None = None
     Raises
     ------
     CommandFailed
-        If ``scontrol`` fails: nothing is known of the cluster then.
+        If ``scontrol`` fails, or prints something else: nothing is known of the cluster then.
     """
     configuration = parse_configuration(call(["scontrol", "show", "config"], seconds))
+    if "KillWait" not in configuration:  # what else it is must not be taken for a site without accounting
+        raise CommandFailed("scontrol printed no configuration")
     accounting = configuration.get("AccountingStorageType", "") not in _NO_ACCOUNTING
     limit = _submit_limit(seconds, account, qos) if accounting else None
     return Site(

@@ -101,3 +101,9 @@ def test_a_site_whose_accounting_does_not_answer_has_no_known_limit(fake: FakeSl
 def test_the_smallest_limit_counts(fake: FakeSlurm) -> None:
     fake.answer("sacctmgr", "mine|9|\nfast|7|\nslow|2|\n")
     assert read_site(5.0, "mine", "fast").submit_limit == 7
+
+
+def test_a_message_is_not_taken_for_a_site_without_accounting(fake: FakeSlurm) -> None:
+    fake.answer("scontrol", "NOTICE: maintenance on Friday = soon\n")
+    with pytest.raises(CommandFailed):
+        read_site(5.0)
