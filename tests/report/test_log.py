@@ -72,6 +72,16 @@ def test_what_was_spent_is_told_by_outcome() -> None:
     assert "0.2 of it is an upper bound" in text
 
 
+def test_a_charge_that_was_corrected_replaces_the_estimate() -> None:
+    a, b = RUNS[:2]
+    corrected = [events.AttemptCharged(Attempt(run), 180.0, 360.0) for run in (a, b)]
+    estimated = (ended(a, cost=720.0, estimated=True), failed(b, cost=1080.0, estimated=True))
+    found = story(*BEGUN, ROUND, begun(a), begun(b), *estimated, *corrected)
+    assert found["spent"]["estimated"] == pytest.approx(0)
+    assert found["spent"]["accepted"] == pytest.approx(0.1)
+    assert found["spent"]["failed"] == {"timeout": pytest.approx(0.1)}
+
+
 def test_what_was_withdrawn_reserves_nothing() -> None:
     found = story(*BEGUN, ROUND, begun(RUNS[0]), events.AttemptWithdrawn(Attempt(RUNS[0]), "never began"))
     assert found["spent"]["reserved"] == 0
