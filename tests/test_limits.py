@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from orchestrator import assembly, campaign, decide, events, nodes, state
 from orchestrator.cost import Reservation
 from orchestrator.limits import MORE_MEMORY, RAISE, SHORTEST, limit_for, memory_for
+from orchestrator.report import status
 from orchestrator.state import RunState, State
-from orchestrator.types import Attempt, FailureClass, Point, Run
+from orchestrator.types import Attempt, FailureClass, Measurements, Point, Run
 
 POINT = Point.of(p=1)
 
@@ -127,3 +128,12 @@ def test_without_memory_to_raise_there_is_no_further_attempt(sbatch: str, again:
     )
     rules = assembly.policy(campaign.loads(text, "test.yaml", Path.cwd()))
     assert (rules.retries[FailureClass.MEMORY] > 0) is again
+
+
+def test_the_status_tells_what_is_unconfirmed_and_who_is_suspected() -> None:
+    now = after([(10.0, "n1", {}), (10.0, "n2", {}), (30.0, "bad", {"estimated": True, "cost": 3600.0})])
+    now = now._replace(campaign={"name": "m", "stop": {"budget": "7200.0 core-seconds", "patience": 3}})
+    document = status.document(now, (), Measurements(("p",), ()), None)
+    assert document["cost"]["unconfirmed"] == 1.0
+    [suspect] = document["suspect_nodes"]
+    assert (suspect["node"], suspect["excluded"]) == ("bad", False)

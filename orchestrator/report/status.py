@@ -52,6 +52,7 @@ def document(
             "budget": core_hours(budget),
             "spent": core_hours(state.spent),
             "reserved": core_hours(state.reserved),
+            "unconfirmed": core_hours(sum(item.reserved for item in state.unconfirmed.values())),
             "left": core_hours(budget - state.spent - state.reserved),
         },
         "suspect_nodes": [
@@ -134,6 +135,11 @@ def render(status: dict[str, Any]) -> RenderableType:
         lines.append(f"stop rule: {status['stop_reason']['rule']} ({status['stop_reason']['detail']})")
     else:
         lines.append(f"stop rules: {status['nearest_rule']}")
+    if cost["unconfirmed"]:
+        lines.append(
+            f"{cost['unconfirmed']:.4g} of the core-hours spent are upper bounds: the scheduler did not say "
+            "yet what those attempts cost"
+        )
     lines += [
         f"node {item['node']} is used no more: {'; '.join(item['reasons'])}"
         for item in status["suspect_nodes"]

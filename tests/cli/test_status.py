@@ -26,7 +26,7 @@ def test_the_document_of_a_stopped_campaign() -> None:
     assert status["runs"]["measured"] > 20
     assert status["points"] > 10
     cost = status["cost"]
-    assert set(cost) == {"budget", "spent", "reserved", "left"}
+    assert set(cost) == {"budget", "spent", "unconfirmed", "reserved", "left"}
     assert cost["budget"] == 5, "costs are core-hours"
     assert 0 < cost["spent"] < 5
     assert cost["spent"] + cost["reserved"] + cost["left"] == pytest.approx(cost["budget"])
