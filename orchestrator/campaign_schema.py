@@ -137,7 +137,7 @@ class Strategy(Section):
 
     model_config = ConfigDict(extra="allow")
 
-    name: Annotated[str, AfterValidator(registered("strategy"))] = "cpf"
+    name: Annotated[str, AfterValidator(registered("strategy"))] = "information"
     batch_size: Positive = 4
 
     @property

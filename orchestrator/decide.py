@@ -14,6 +14,7 @@ from orchestrator.cost import Reservation
 from orchestrator.state import RECENT, InFlight, RunState, RunStatus, State
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
+VALIDATION_SHARE = 0.25  # of the budget is kept back for the validation, at most
 CONFIRMATION = 600.0  # seconds to wait for what attempts really cost, when nothing else is left to do
 
 
@@ -195,6 +196,7 @@ def _begin(
     actions: list[Action] = []
     reserved = state.reserved
     places = policy.max_pending - len(state.in_flight)
+    budget = policy.budget - _kept_for_validation(state, policy, reservation)
     for run in _candidates(state):
         if run.point in state.infeasible:
             actions.append(Skip(run, f"{run.point} was given up"))
@@ -202,9 +204,9 @@ def _begin(
         if places <= 0:
             break
         need = reservation(run)
-        if not cost.affordable(policy.budget, state.spent, reserved, need.reserved):
+        if not cost.affordable(budget, state.spent, reserved, need.reserved):
             if not may_wait and not any(isinstance(item, Submit) for item in actions):
-                actions.append(_unaffordable(state, policy, run, need))
+                actions.append(_unaffordable(budget - state.spent, run, need))
                 continue
             break
         attempt = Attempt(run, state.runs[run].attempts + 1)
@@ -214,12 +216,22 @@ def _begin(
     return actions
 
 
-def _unaffordable(state: State, policy: Policy, run: Run, need: Reservation) -> Skip:
-    left = cost.core_hours(policy.budget - state.spent)
+def _kept_for_validation(state: State, policy: Policy, reservation: Callable[[Run], Reservation]) -> float:
+    """Return the core-seconds kept back for the validation that the user asked for.
+
+    Nothing where that is more than a share of the budget: measuring comes first.
+    """
+    if policy.validation_point is None or state.validation is not None:
+        return 0.0
+    need = reservation(Run(policy.validation_point)).reserved
+    return need if need <= VALIDATION_SHARE * policy.budget else 0.0
+
+
+def _unaffordable(left: float, run: Run, need: Reservation) -> Skip:
     return Skip(
         run,
         f"{need.cores} cores for up to {need.limit:.0f} s may cost "
-        f"{cost.core_hours(need.reserved):.4g} core-hours, {left:.4g} are left",
+        f"{cost.core_hours(need.reserved):.4g} core-hours, {cost.core_hours(left):.4g} are left",
     )
 
 

@@ -40,7 +40,7 @@ class Question:
     budget: float
     values: Mapping[str, Sequence[Value]]
     constraints: Sequence[str] = ()
-    strategy: str = "cpf"
+    strategy: str = "information"
     batch_size: int = 4
     repetitions: tuple[int, int] = (2, 10)
     seed: int = 0

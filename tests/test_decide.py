@@ -274,3 +274,11 @@ def test_a_round_in_which_nothing_was_measured_does_not_count_against_patience()
         events.RoundCompleted(2, 5.0, 0.5, False, measured=False),
     )
     assert state.rounds_without_improvement == 0 and state.rounds_completed == 2
+
+
+def test_the_budget_keeps_what_the_validation_may_cost_unless_that_is_a_large_part() -> None:
+    dear = replace(POLICY, max_pending=3, validation_point=Point.of(p=9))  # validation may cost 90
+    assert [type(a) for a in actions(after(PROPOSED), replace(dear, budget=60.0))] == [decide.Submit] * 3
+    cheap = replace(dear, validation_point=Point.of(p=1), budget=60.0)  # may cost 10
+    assert [type(a) for a in actions(after(PROPOSED), cheap)] == [decide.Submit] * 2
+    assert [type(a) for a in actions(after(PROPOSED), replace(cheap, budget=70.0))] == [decide.Submit] * 3

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--points", type=int, default=4, metavar="N", help="most points to suggest (default 4)"
     )
-    parser.add_argument("--strategy", default="cpf", choices=registry.names("strategy"))
+    parser.add_argument("--strategy", default="information", choices=registry.names("strategy"))
     parser.add_argument("--seed", type=int, default=0)
     common.add_json(parser)
 
