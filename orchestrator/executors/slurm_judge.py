@@ -160,7 +160,8 @@ def _charge(record: AttemptRecord, finished: float, jobs: Sequence[Job]) -> floa
 
 def _fault(record: AttemptRecord, state: str) -> str:
     """Say who ended an attempt that did not end by itself or at its limit."""
-    if record.timed_out or record.exit_code == 0:
+    # One that was told to end may print what it has, and exit with 0: that is no measurement.
+    if record.timed_out or (record.exit_code == 0 and not record.cancelled):
         return ""
     if record.cancelled or slurm_states.from_outside(state):
         return f"ended from outside (Slurm: {state or 'not asked'})"

@@ -171,7 +171,7 @@ def _executed(hostile: Hostile, final: State) -> Iterator[str]:
     good = {event.attempt.id for event in settled if event.failure is None}
     for identifier in sorted(ended - good):
         record = json.loads((hostile.directory / "runs" / identifier / "attempt.json").read_text())
-        if record.get("exit_code") == 0:
+        if record.get("exit_code") == 0 and not record["cancelled"]:
             yield f"the measurement of {identifier} is lost"
     yield from (f"{identifier} was accepted without having ended" for identifier in sorted(good - ended))
 

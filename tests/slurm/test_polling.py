@@ -427,3 +427,14 @@ def test_more_memory_is_asked_for(fake: FakeSlurm) -> None:
     executor.submit([replace(fake.request(), memory=1.5)])
     script = Path(fake.calls("sbatch")[0]).read_text()
     assert "#SBATCH --mem-per-cpu=5700M\n" in script and "#SBATCH --mem=0\n" in script
+
+
+def test_what_was_told_to_end_is_no_measurement_whatever_its_exit_code(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.execute(request)
+    record = request.directory / attempt.RECORD
+    record.write_text(record.read_text().replace('"cancelled": false', '"cancelled": true'))
+    fake.ledger("100_0 5 COMPLETED")
+    [observation] = executor.poll([request])
+    assert observation.record is not None and observation.record.exit_code == 0
+    assert "ended from outside" in observation.reason
