@@ -97,3 +97,8 @@ class Correction:
     coupling: Floats
     covariance: Floats
     smooth: Floats
+
+    def first(self) -> Correction:
+        """Return the correction of the most probable member alone."""
+        arrays = (self.coefficients, self.coupling, self.covariance, self.smooth)
+        return Correction(self.features, *(array[:1] for array in arrays))

@@ -80,6 +80,10 @@ class PmnfModel:
         """Predict the true value with a 90 % interval; NaN at points of another category."""
         return Prediction(*(self._inside(points, part) for part in self.quantiles(self.coordinates(points))))
 
+    def value(self, points: Sequence[Point]) -> Floats:
+        """Return the value of the expression; NaN at points of another category."""
+        return self._inside(points, self.posterior.best(self.coordinates(points)))
+
     def expected(self, points: Sequence[Point]) -> Floats:
         """Return the mean over hypotheses and coefficients; NaN at points of another category."""
         return self._inside(points, self.posterior.expected(self.coordinates(points)))

@@ -98,6 +98,15 @@ class Posterior:
         beyond = BEYOND * self.correction.smooth[:, None] ** 2 * self.correction.features.outside(x)
         return mean, np.concatenate([root @ slope, own], axis=1), np.sqrt(rough**2 + beyond)
 
+    def best(self, x: Floats) -> Floats:
+        """Prediction of the most probable member at coordinates (n, parameters): shape (n,)."""
+        if not np.any(self.coefficients):
+            return np.zeros(len(x))
+        correction = self.correction.first() if self.correction is not None else None
+        first = (self.weights[:1], self.exponents[:1], self.coefficients[:1], self.covariance[:1])
+        result: Floats = np.exp(Posterior(*first, self.misfit[:1], correction).log_mean(x)[0])
+        return result
+
     def expected(self, x: Floats) -> Floats:
         """Mean prediction over members and coefficients at coordinates (n, parameters): shape (n,)."""
         if not np.any(self.coefficients):

@@ -177,7 +177,7 @@ def lacking(solution: Solution, parameters: int) -> NDArray[np.bool_]:
     freedom = max(solution.located.log_value.shape[1] - parameters - 1, 1)
     chance = freedom + _CHANCE * np.sqrt(2 * freedom)
     known = np.maximum(solution.located.freedom, 1.0)
-    # An estimate of the noise from few repetitions may be far too small: the quotient has Fisher's distribution.
+    # Noise estimated from few repetitions may be far too small: the quotient has Fisher's distribution.
     sure = freedom * fisher.isf(_ERROR, freedom, known)
     chance = np.where(solution.located.freedom > GUESS_WEIGHT, np.maximum(chance, sure), chance)
     much = solution.fits.variance[first] > _EXCESS * expected

@@ -66,7 +66,7 @@ def relevant(view: View, metric: str = "time") -> tuple[Relevant, ...]:
 def _predict(models: Sequence[Model], points: Sequence[Point]) -> NDArray[np.float64]:
     values = np.full(len(points), np.nan)
     for model in models:
-        own = model.predict(points).value
+        own = model.value(points)
         values = np.where(np.isfinite(own), own, values)
     return values
 

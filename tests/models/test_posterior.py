@@ -141,3 +141,16 @@ def test_ensemble_takes_thousands_of_points() -> None:
     (mixture,) = ensemble([one()], points)
     assert mixture.covariance(len(points) - 1).shape == (len(points),)
     assert np.all(mixture.variance > 0)
+
+
+def test_value_is_that_of_predict_and_the_mean_lies_between_the_members() -> None:
+    rng = np.random.default_rng(3)
+    exact, bent = (
+        series(lambda p, q: 1 + p * q, grid(2)),
+        series(lambda p, q: 1 + p * q * q ** np.log(p), grid(2)),
+    )
+    for model in fit(2, exact, bent, series(lambda p, q: 2 + p, grid(2)[:6], uniform(rng, 0.05))):
+        points = [point((p, q)) for p, q in ((32, 2), (512, 10), (1024, 12))]
+        assert model.value(points) == pytest.approx(model.predict(points).value)
+        members = np.exp(model.log_moments(model.coordinates(points))[0])
+        assert np.all(model.expected(points) >= members.min(axis=0) * 0.99)

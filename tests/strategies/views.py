@@ -89,6 +89,9 @@ class TrueModel:
     def terms(self) -> list[dict[str, object]]:
         return []
 
+    def value(self, points: Sequence[Point]) -> NDArray[np.float64]:
+        return self.predict(points).value
+
     def expected(self, points: Sequence[Point]) -> NDArray[np.float64]:
         return self.predict(points).value
 
