@@ -27,7 +27,7 @@ def _titles(name: str) -> list[str]:
 
 def test_every_placeholder_and_template_is_documented() -> None:
     documented = set(re.findall(r"`\{\{(\w+)\}\}`", TEXT))
-    assert documented == {"prologue", "environment", "command", *templates.OPTIONAL}
+    assert documented == {"prologue", "environment", "command", "exec", "epilogue", *templates.OPTIONAL}
     for path in templates.data_directory("templates").glob("*.sh"):
         assert f"`{path.stem}`" in TEXT
         assert set(re.findall(r"\{\{(\w+)\}\}", path.read_text())) <= documented

@@ -26,6 +26,7 @@ echo "time: $1.5 s"
 def started_campaign(text: str = LOCAL) -> subprocess.Popen[str]:
     """Start a campaign of waiting programs; return when the first of them runs."""
     write_campaign(Path.cwd(), text, WAITING.format(folder=Path.cwd()))
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it, and so would every child
     process = start("run", "campaign.yaml", "--json")
     for _ in range(600):
         if list(Path("tiny").glob("runs/*/*/*/attempt.json")):
