@@ -119,13 +119,16 @@ class Hostile:
         now = session.replayed(self.directory) if session.holds_campaign(self.directory) else State()
         return {attempt.id: item.handle for attempt, item in now.in_flight.items() if item.running}
 
-    def end_attempts(self) -> None:
-        """Kill whatever runs, as a power failure of its node does."""
+    def end_attempts(self) -> bool:
+        """Kill whatever runs, as a power failure of its node does; tell whether anything did."""
+        struck = False
         for record in self.directory.glob("runs/*/*/*/attempt.json"):
             found = json.loads(record.read_text())
             for pid, _ in [] if found.get("finished") else found["processes"]:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+                    struck = True
+        return struck
 
     def running(self, seconds: float = 60.0) -> str:
         """Wait until an attempt runs; return the id of its job."""
