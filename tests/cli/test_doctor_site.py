@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ from orchestrator.doctor import site, slurm
 from orchestrator.doctor.check import Answer, Check, Probe, Status, here
 from tests.cli import machines
 from tests.cli.running import PROGRAM, run, write_campaign, write_program
-from tests.requirements import need
-from tests.slurm.cluster import SlurmCluster, missing
+from tests.slurm.cluster import SlurmCluster
 
 NODES = """\
 compute*|amd,avx512|gpu:a100:4(S:0-1)
@@ -183,14 +182,6 @@ def test_without_a_campaign_there_is_nothing_to_try() -> None:
     assert run("doctor", "--try").code == 2
 
 
-@pytest.fixture(scope="module")
-def real() -> Iterator[SlurmCluster]:
-    lacking = missing(accounting=False)
-    need(not lacking, f"{', '.join(lacking)} for a Slurm of our own")
-    with SlurmCluster(accounting=False) as running:
-        yield running
-
-
 SITED = """\
 name: sited
 site: ./site.yaml
@@ -216,8 +207,10 @@ by_size:
 
 
 @pytest.mark.slurm
-def test_a_site_on_a_real_slurm(real: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLURM_CONF", str(real.conf))
+def test_a_site_on_a_real_slurm(
+    slurm_cluster_without_accounting: SlurmCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_CONF", str(slurm_cluster_without_accounting.conf))
     folder = Path.cwd()
     write_program(folder, PROGRAM)
     (folder / "campaign.yaml").write_text(SITED)

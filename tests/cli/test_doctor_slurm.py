@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,7 @@ from orchestrator.types import Point, Resources
 from tests.cli import machines
 from tests.cli.machines import CONFIGURATION, PARTITIONS
 from tests.cli.running import LOCAL, run, write_campaign
-from tests.requirements import need
-from tests.slurm.cluster import SlurmCluster, missing
+from tests.slurm.cluster import SlurmCluster
 
 
 def examined(probe: Probe) -> dict[str, Check]:
@@ -258,23 +257,22 @@ def test_a_cluster_without_a_default_partition() -> None:
 # --- a real Slurm ----------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def real() -> Iterator[SlurmCluster]:
-    lacking = missing(accounting=False)
-    need(not lacking, f"{', '.join(lacking)} for a Slurm of our own")
-    with SlurmCluster(accounting=False) as running:
-        yield running
-
-
 @pytest.mark.slurm
-def test_a_real_slurm_and_a_campaign_on_it(real: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {item.name: item for item in slurm.examine(here(real.environment), "root")[0]}
+def test_a_real_slurm_and_a_campaign_on_it(
+    slurm_cluster_without_accounting: SlurmCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {
+        item.name: item
+        for item in slurm.examine(here(slurm_cluster_without_accounting.environment), "root")[0]
+    }
     assert found["slurmctld"].status is Status.OK
     assert "debug (default)" in found["partitions"].detail
     assert "KillWait 5 sec" in found["limits"].detail
     assert found["accounting"].detail.startswith("off")
-    monkeypatch.setenv("SLURM_CONF", str(real.conf))
-    cores = slurm.parse_partitions(here(real.environment).ask(slurm.SINFO).output)[0].cores[-1]
+    monkeypatch.setenv("SLURM_CONF", str(slurm_cluster_without_accounting.conf))
+    cores = slurm.parse_partitions(
+        here(slurm_cluster_without_accounting.environment).ask(slurm.SINFO).output
+    )[0].cores[-1]
     text = LOCAL.replace(
         "{name: local, slots: 1, max_pending: 1, launcher: none}", "{name: slurm, partition: PART}"
     )
