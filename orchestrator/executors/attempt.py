@@ -264,7 +264,8 @@ def _work(attempt: _Attempt) -> int:
         return _broken(f"cannot write {RECORD} in {attempt.directory}, so nothing was started: {error}")
     ended: dict[int, int] = {}
     script = _start(attempt.directory)
-    word = processes.wait_for(script, attempt.begin + attempt.limit, ended)
+    in_job = "SLURM_JOB_ID" in os.environ  # where everything is signalled at once
+    word = processes.wait_for(script, attempt.begin + attempt.limit, ended, doubtful=in_job)
     count = processes.end_all(ended, TERM_GRACE)
     leftover = count if word == "ended" else 0
     final = attempt.final_record(record, ended.get(script, 128 + SIGKILL), word, leftover)

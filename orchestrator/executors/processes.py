@@ -16,7 +16,9 @@ MARK = "ORCHESTRATOR_ATTEMPT"  # in the environment of everything an attempt sta
 TERM_GRACE = 3.0  # seconds from SIGTERM to SIGKILL
 KILL_WAIT = 4.0  # seconds to wait for processes to die of SIGKILL
 
-_AFTERMATH = 0.05  # seconds after a failure in which a signal to this process counts as its cause
+# Seconds after a child's end in which a signal to this process counts as its cause. Slurm signals all processes
+# of a job within 10 ms, the youngest first, as seen on a machine with four busy processes per core.
+_AFTERMATH = 0.05
 _LONGEST_SLEEP = 86400.0  # seconds; the system call's number of them is finite
 _CANCEL = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP)
 _WATCHED = (_signal.SIGCHLD, *_CANCEL)
@@ -125,13 +127,18 @@ def _reap(ended: dict[int, int]) -> bool:
         ended[pid] = code if code >= 0 else 128 - code
 
 
-def wait_for(pid: int, deadline: float, ended: dict[int, int]) -> str:
-    """Return "ended", "deadline" or "cancelled", whichever happens first to a child."""
+def wait_for(pid: int, deadline: float, ended: dict[int, int], doubtful: bool = False) -> str:
+    """Return "ended", "deadline" or "cancelled", whichever happens first to a child.
+
+    A good end is taken at its word unless it is ``doubtful``: a shell goes on when what it waits for is ended,
+    and leaves with 0.
+    """
     while True:
         _reap(ended)
         if pid in ended:
-            # Schedulers signal every process of a job: the child may have died of it a moment before us.
-            return "cancelled" if ended[pid] and _signal.sigtimedwait(_CANCEL, _AFTERMATH) else "ended"
+            # Schedulers signal every process of a job: the child may have got it a moment before us.
+            told = (ended[pid] or doubtful) and _signal.sigtimedwait(_CANCEL, _AFTERMATH)
+            return "cancelled" if told else "ended"
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             return "deadline"

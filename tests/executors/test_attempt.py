@@ -266,16 +266,19 @@ def test_a_signal_cancels(prepared: Prepared, number: int) -> None:
     assert not processes_of(request.directory)
 
 
-def test_a_signal_that_ends_the_script_first_cancels_too(prepared: Prepared) -> None:
-    request = prepared("trap 'exit 1' TERM\necho $$\nwhile :; do sleep 0.01; done\n")
-    with start(request, "processes._AFTERMATH = 30.0") as process:
+@pytest.mark.parametrize(("code", "variables"), [(1, {}), (0, {"SLURM_JOB_ID": "7"})])
+def test_a_signal_that_ends_the_script_first_cancels_too(
+    prepared: Prepared, code: int, variables: dict[str, str]
+) -> None:
+    request = prepared(f"trap 'exit {code}' TERM\necho $$\nwhile :; do sleep 0.01; done\n")
+    with start(request, "processes._AFTERMATH = 30.0", **variables) as process:
         script = int(wait_for_file(request.directory / "stdout"))
         os.kill(script, signal.SIGTERM)
         wait_until_dead(script)
         process.terminate()
     record = files.read_record(request.directory)
     assert record is not None and record.cancelled
-    assert record.exit_code == 1
+    assert record.exit_code == code
 
 
 def test_leftovers_are_counted(prepared: Prepared) -> None:
