@@ -16,8 +16,8 @@ MARK = "ORCHESTRATOR_ATTEMPT"  # in the environment of everything an attempt sta
 TERM_GRACE = 3.0  # seconds from SIGTERM to SIGKILL
 KILL_WAIT = 4.0  # seconds to wait for processes to die of SIGKILL
 
-# Seconds after a child's end in which a signal to this process counts as its cause. Slurm signals all processes
-# of a job within 10 ms, the youngest first, as seen on a machine with four busy processes per core.
+# Seconds after a child's end in which a signal to this process counts as its cause. Slurm signals all
+# processes of a job within 10 ms, the youngest first, as seen with four busy processes per core.
 _AFTERMATH = 0.05
 _LONGEST_SLEEP = 86400.0  # seconds; the system call's number of them is finite
 _CANCEL = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP)
@@ -130,7 +130,7 @@ def _reap(ended: dict[int, int]) -> bool:
 def wait_for(pid: int, deadline: float, ended: dict[int, int], doubtful: bool = False) -> str:
     """Return "ended", "deadline" or "cancelled", whichever happens first to a child.
 
-    A good end is taken at its word unless it is ``doubtful``: a shell goes on when what it waits for is ended,
+    A good end is taken at its word unless it is ``doubtful``: a shell goes on when its command is ended,
     and leaves with 0.
     """
     while True:
