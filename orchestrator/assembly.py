@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from orchestrator.limits import limit_for, memory_for
 from orchestrator.loop import Parts
 from orchestrator.measured import ELAPSED, Collector, repetitions
 from orchestrator.models.base import Model, Modeler, expected_total
+from orchestrator.packing import Packer, Rules
 from orchestrator.readers import load as measured_files
 from orchestrator.readers.base import Reader
 from orchestrator.readers.select import select
@@ -202,6 +204,21 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
         """Return the models of the last round; a new controller fits them once."""
         return latest[0] if latest else fitted(state)
 
+    def expected(state: State, run: Run) -> float:
+        """Return the seconds that a run is expected to take; its limit where nothing is known."""
+        models = current(state) if state.rounds_completed else ()
+        seconds = _expected_seconds(assembly, models, run)
+        return reservation(state, run).limit if seconds is None else seconds
+
+    def packer(state: State) -> Packer:
+        return Packer(
+            rules(campaign),
+            state.price,
+            lambda run: (assembly.resources(run.point), memory_for(state.runs[run])),
+            functools.cache(lambda run: expected(state, run)),
+            lambda limits: built.reserved_seconds(*limits),
+        )
+
     def propose(state: State, models: tuple[Model, ...], rng: np.random.Generator) -> Sequence[Choice]:
         return strategy(assembly.view(state, models, collector.measurements(state)), rng)
 
@@ -224,8 +241,32 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
         ),
         seed=campaign.seed,
         effort=campaign.measure.effort.repetitions if campaign.measure.effort else 0,
+        packer=packer if packs(campaign) else None,
         poll_interval=min(campaign.executor.poll_interval, _WAITS.get(campaign.executor.name, math.inf)),
     )
+
+
+def packs(campaign: Campaign) -> bool:
+    """Whether runs may share a job: where there are jobs, and more than one is allowed in them."""
+    options = campaign.executor
+    return options.name in ("slurm", "simulated") and options.pack.most not in ("off", 1)
+
+
+def rules(campaign: Campaign) -> Rules:
+    """Return what the campaign says about sharing jobs."""
+    pack = campaign.executor.pack
+    return Rules(pack.most if isinstance(pack.most, int) else None, pack.longest, pack.repetitions)
+
+
+def _expected_seconds(assembly: Assembly, models: Sequence[Model], run: Run) -> float | None:
+    """Return what the model of durations, or the user, expects of a run; None where neither does."""
+    campaign, slowdown = assembly.campaign, assembly.campaign.slowdown(run.kind)
+    durations = [model for model in models if model.metric == ELAPSED]
+    seconds = float(expected_total(durations, [run.point])[0]) if durations else math.nan
+    if math.isfinite(seconds):
+        return slowdown * seconds
+    stated = campaign.expected_time(run.point)
+    return None if stated is None else slowdown * stated
 
 
 def _longest(models: Sequence[Model], point: Point, slowdown: float) -> float | None:
@@ -266,6 +307,7 @@ def request(assembly: Assembly, directory: Path, attempt: Attempt, flight: InFli
         directory=where,
         resources=resources,
         limit=flight.limit,
+        pack=flight.pack,
         script="" if simulated else script(assembly, point, resources, attempt.run.kind),
         files={} if simulated else dict(application.files(values)),
         executable="" if simulated else (effort or campaign).executable,

@@ -168,6 +168,9 @@ def _jobs(campaign: Campaign) -> Problems:
             JobOptions(sbatch={name: value})
         except CampaignError as error:
             yield Problem(("executor", "sbatch", name), str(error).partition(": ")[2])
+    if executor.pack.repetitions == "together" and executor.pack.most in ("off", 1):
+        text = "off lets no runs share a job, so repetitions cannot be kept together; write auto or a number"
+        yield Problem(("executor", "pack", "most"), text)
     if executor.partition is not None and executor.by_size:
         yield Problem(("executor", "by_size"), "executor.partition is given, too; keep one of them")
 

@@ -192,11 +192,24 @@ def _ascending(sizes: tuple[SizeClass, ...]) -> tuple[SizeClass, ...]:
     return sizes
 
 
+class Pack(Section):
+    """Which runs share an allocation. ``longest``: sum of their time limits in seconds."""
+
+    most: Positive | Literal["auto", "off"] = "auto"
+    longest: Annotated[Duration, Field(gt=0)] = 3600.0
+    repetitions: Literal["any", "spread", "together"] = "any"
+
+
+def _pack(value: object) -> object:
+    return value if isinstance(value, Mapping | Pack) else {"most": value}
+
+
 class Executor(Section):
     """Where attempts run. Keys that the chosen executor does not need are ignored."""
 
     name: Annotated[str, AfterValidator(registered("executor"))] = "local"
     max_pending: Positive = 8
+    pack: Annotated[Pack, BeforeValidator(_pack)] = Pack()
     slots: Positive = Field(default_factory=_cores)
     oversubscribe: bool = False
     launcher: str | None = None
@@ -298,6 +311,9 @@ def json_schema() -> dict[str, Any]:
     properties = schema["properties"]
     for key in ("strategy", "model", "executor"):
         properties[key] = {"anyOf": [{"type": "string"}, properties[key]]}
+    packed = schema["$defs"]["Executor"]["properties"]
+    most = schema["$defs"]["Pack"]["properties"]["most"]["anyOf"]
+    packed["pack"] = {"anyOf": [*most, {"$ref": "#/$defs/Pack"}]}
     counted = schema["$defs"]["Measure"]["properties"]["effort"]
     counted["anyOf"] = [{"type": "boolean"}, *(item for item in counted["anyOf"] if "$ref" in item)]
     counted["default"] = False

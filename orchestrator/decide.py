@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from orchestrator import cost
 from orchestrator.cost import Reservation
+from orchestrator.packing import Job, Packer, Plan
 from orchestrator.state import RECENT, InFlight, RunState, RunStatus, State
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
@@ -40,10 +41,14 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Journal an intent with its reservation, then submit the attempt."""
+    """Journal an intent with its reservation, then submit the attempt.
+
+    Those with the same ``pack``, the first attempt of their job, share a job in this order.
+    """
 
     attempt: Attempt
     reservation: Reservation
+    pack: Attempt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +108,11 @@ Action = Submit | GiveUp | Skip | Fit | Propose | Validate | BeginStop | Stop
 
 
 def next_actions(
-    state: State, policy: Policy, now: float, reservation: Callable[[Run], Reservation]
+    state: State,
+    policy: Policy,
+    now: float,
+    reservation: Callable[[Run], Reservation],
+    packer: Packer | None = None,
 ) -> list[Action]:
     """Return what to do now.
 
@@ -117,6 +126,8 @@ def next_actions(
         Unix seconds, on the executor's clock.
     reservation
         The most that one attempt at a run can be charged.
+    packer
+        Says which runs share a job; None: every attempt has its own.
     """
     if state.stopped is not None:
         return []
@@ -132,7 +143,7 @@ def next_actions(
     if given_up:
         return given_up
     confirming = bool(state.unconfirmed) and now - state.time < CONFIRMATION
-    work = _begin(state, policy, reservation, bool(state.in_flight) or confirming)
+    work = _begin(state, policy, reservation, packer, bool(state.in_flight) or confirming)
     if work or state.in_flight or (confirming and any(True for _ in _candidates(state))):
         return work
     if state.stopping is not None:
@@ -186,34 +197,47 @@ def _candidates(state: State) -> Iterator[Run]:
 
 
 def _begin(
-    state: State, policy: Policy, reservation: Callable[[Run], Reservation], may_wait: bool
+    state: State,
+    policy: Policy,
+    reservation: Callable[[Run], Reservation],
+    packer: Packer | None,
+    may_wait: bool,
 ) -> list[Action]:
     """Fill free places, in order; a run that does not fit the budget waits while it may.
 
     It may while others are in flight, or their charges estimated. Whether it fits later depends on what those
     really cost, never on the order in which they finish.
     """
-    actions: list[Action] = []
+    chosen: dict[Run, Action] = {}
     reserved = state.reserved
-    places = policy.max_pending - len(state.in_flight)
+    waiting = list(_candidates(state))
+    plan = Plan(packer, waiting, policy.max_pending - state.jobs)
     budget = policy.budget - _kept_for_validation(state, policy, reservation)
-    for run in _candidates(state):
+    for run in waiting:
         if run.point in state.infeasible:
-            actions.append(Skip(run, f"{run.point} was given up"))
+            chosen[run] = Skip(run, f"{run.point} was given up")
             continue
-        if places <= 0:
-            break
         need = reservation(run)
-        if not cost.affordable(budget, state.spent, reserved, need.reserved):
-            if not may_wait and not any(isinstance(item, Submit) for item in actions):
-                actions.append(_unaffordable(budget - state.spent, run, need))
+        job = plan.open_job(run, need)
+        if job is None and len(plan.jobs) >= plan.places:
+            break
+        more = need.reserved if job is None else plan.more(job, need)
+        if not cost.affordable(budget, state.spent, reserved, more):
+            if not may_wait and not plan.jobs:
+                chosen[run] = _unaffordable(budget - state.spent, run, need)
                 continue
             break
-        attempt = Attempt(run, state.runs[run].attempts + 1)
-        actions.append(Submit(attempt, need))
-        reserved += need.reserved
-        places -= 1
-    return actions
+        plan.add(run, need, job)
+        reserved += more
+    chosen |= {item.attempt.run: item for job in plan.jobs for item in _submissions(state, plan, job)}
+    return [chosen[run] for run in waiting if run in chosen]  # in order, whatever shares a job
+
+
+def _submissions(state: State, plan: Plan, job: Job) -> list[Submit]:
+    attempts = [Attempt(run, state.runs[run].attempts + 1) for run in job.runs]
+    pack = attempts[0] if len(attempts) > 1 else None
+    needs = plan.reservations(job)
+    return [Submit(attempt, need, pack) for attempt, need in zip(attempts, needs, strict=True)]
 
 
 def _kept_for_validation(state: State, policy: Policy, reservation: Callable[[Run], Reservation]) -> float:

@@ -58,22 +58,31 @@ class ControllerStopped:
 
 @dataclass(frozen=True, slots=True)
 class RoundProposed:
-    """What the strategy wants measured next, with one reason per run."""
+    """What the strategy wants measured next, with one reason per run.
+
+    ``note`` says why no effort is counted, where it could be.
+    """
 
     round: int
     runs: tuple[Run, ...]
     reasons: tuple[str, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptIntended:
-    """Written before a submission: reserves ``reserved`` core-seconds under a name that can be looked up."""
+    """Written before a submission: reserves ``reserved`` core-seconds under a name that can be looked up.
+
+    Attempts with the same ``pack`` share a job, one after another; each reserves an equal part of what that
+    may be charged.
+    """
 
     attempt: Attempt
     name: str
     cores: int
     limit: float
     reserved: float
+    pack: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +103,14 @@ class AttemptStarted:
 
 @dataclass(frozen=True, slots=True)
 class AttemptWithdrawn:
-    """The attempt certainly never began: its reservation is released and it may be submitted again."""
+    """The attempt certainly never began: its reservation is released and the run may be submitted again.
+
+    A ``barred`` attempt never will begin: the run's next one has the next number.
+    """
 
     attempt: Attempt
     reason: str
+    barred: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from orchestrator.decide import Action, Policy
 from orchestrator.executors.base import Executor
 from orchestrator.journal import Entry, Journal
 from orchestrator.models.base import Model
+from orchestrator.packing import Packer
 from orchestrator.progress import Quality
 from orchestrator.state import InFlight, RunStatus, State, apply
 from orchestrator.strategies.base import Choice
@@ -41,6 +42,8 @@ class Parts:
         Who executes attempts; the rules of `decide`.
     reservation
         The most an attempt at a run can be charged, in a given state.
+    packer
+        Says, in a given state, which runs share a job; None where each attempt has its own.
     request
         Everything an executor needs for an attempt.
     collect
@@ -75,6 +78,7 @@ class Parts:
     publish: Callable[[State, tuple[Model, ...]], None]
     seed: int
     poll_interval: float
+    packer: Callable[[State], Packer] | None = None
     effort: int = 0
     cancel_on_interrupt: bool = False
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -102,6 +106,7 @@ def run(
             parts.policy,
             parts.executor.now(),
             lambda run: parts.reservation(controller.state, run),
+            None if parts.packer is None else parts.packer(controller.state),
         )
         progressed = controller.perform(actions)
         if not progressed and controller.state.stopped is None:
@@ -149,13 +154,7 @@ class Controller:
         flights = self.state.unconfirmed
         requests = [self._parts.request(self.state, attempt, flight) for attempt, flight in flights.items()]
         known = [item for item in self._parts.executor.charged(requests) if item is not None]
-        self.commit(
-            [
-                events.AttemptCharged(item.attempt, elapsed, elapsed * (item.cores or flight.cores))
-                for item in known
-                for flight, elapsed in [(flights[item.attempt], item.elapsed or 0.0)]
-            ]
-        )
+        self.commit(settle.corrections(known, self.state))
 
     def cancel(self) -> None:
         """End what is in flight, and settle it."""
@@ -194,10 +193,11 @@ class Controller:
         intents = [
             events.AttemptIntended(
                 item.attempt,
-                settle.submission_name(self.state.campaign["name"], self.state.id, item.attempt),
+                self._name(item.attempt),
                 item.reservation.cores,
                 item.reservation.limit,
                 item.reservation.reserved,
+                self._name(item.pack) if item.pack is not None else "",
             )
             for item in submissions
         ]
@@ -205,6 +205,9 @@ class Controller:
         observations = self._parts.executor.submit([self._request(item.attempt) for item in submissions])
         self._settle(observations)
         return any(item.state is not AttemptState.ABSENT for item in observations)
+
+    def _name(self, attempt: Attempt) -> str:
+        return settle.submission_name(self.state.campaign["name"], self.state.id, attempt)
 
     def _settle(self, observations: Sequence[Observation]) -> None:
         new = [

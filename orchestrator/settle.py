@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 
-from orchestrator import events
+from orchestrator import events, packs
 from orchestrator.errors import ReadError
 from orchestrator.measured import counting_is_in_vain, repetitions
 from orchestrator.state import InFlight, State
@@ -71,7 +71,8 @@ def events_of(
         case AttemptState.RUNNING if not flight.running:
             return [events.AttemptStarted(attempt, observation.handle)]
         case AttemptState.ABSENT:
-            return [events.AttemptWithdrawn(attempt, observation.reason or "it was never begun")]
+            reason = observation.reason or "it was never begun"
+            return [events.AttemptWithdrawn(attempt, reason, observation.barred)]
         case AttemptState.LOST:
             return [_lost(observation, flight)]
         case AttemptState.FINISHED:
@@ -79,17 +80,52 @@ def events_of(
     return []
 
 
+def corrections(known: Sequence[Observation], state: State) -> list[events.AttemptCharged]:
+    """Return what replaces estimated charges, in an order in which no job exceeds its reservation on the way.
+
+    Of attempts that share a job, one that cost more than its part waits for those that cost less.
+    """
+    found = []
+    for item in known:
+        flight, elapsed = state.unconfirmed[item.attempt], item.elapsed or 0.0
+        cost = elapsed * (item.cores or flight.cores)
+        found.append((cost - flight.reserved, events.AttemptCharged(item.attempt, elapsed, cost)))
+    holds, chosen = state.holds, []
+    for more, event in sorted(found, key=lambda pair: pair[0]):
+        pack = state.unconfirmed[event.attempt].pack
+        hold = holds.get(pack)
+        if hold is not None and hold.charged + more > hold.reserved and hold.unsettled > 1:
+            continue
+        holds = packs.charged(holds, pack, more, final=True)
+        chosen.append(event)
+    return chosen
+
+
+def _charge(observation: Observation, flight: InFlight, elapsed: float) -> tuple[float, bool]:
+    """Return the core-seconds to charge, and whether they are an estimate: then all that was reserved.
+
+    One that shares its job with others is never charged more than its part of the reservation at first: its
+    share is larger only if those of others turn out smaller, and they may not be confirmed yet.
+    """
+    cost = elapsed * (observation.cores or flight.cores)
+    estimated = observation.estimated or bool(flight.pack and cost > flight.reserved)
+    return (flight.reserved if estimated else cost), estimated
+
+
 def _lost(observation: Observation, flight: InFlight) -> events.AttemptFinished:
     """Charge what the scheduler says, or all that was reserved if nobody knows."""
-    known = observation.elapsed is not None
-    elapsed = observation.elapsed if observation.elapsed is not None else flight.reserved / flight.cores
+    if observation.elapsed is not None:
+        elapsed = observation.elapsed
+        cost, estimated = _charge(observation, flight, elapsed)
+    else:
+        elapsed, cost, estimated = flight.reserved / flight.cores, flight.reserved, True
     return events.AttemptFinished(
         observation.attempt,
         elapsed,
-        elapsed * (observation.cores or flight.cores) if known else flight.reserved,
+        cost,
         failure=FailureClass.MEMORY if observation.out_of_memory else FailureClass.INFRASTRUCTURE,
         reason=observation.reason or "the attempt is gone without having finished",
-        estimated=not known,
+        estimated=estimated,
         blamed=observation.blamed,
     )
 
@@ -102,6 +138,7 @@ def _finished(
     elapsed = observation.elapsed
     if elapsed is None:
         elapsed = max(0.0, record.finished - record.started)
+    cost, estimated = _charge(observation, flight, elapsed)
     failure, reason = _failure(observation, request)
     samples: events.Samples = {}
     if failure is None:
@@ -112,14 +149,14 @@ def _finished(
     return events.AttemptFinished(
         observation.attempt,
         elapsed,
-        flight.reserved if observation.estimated else elapsed * (observation.cores or flight.cores),
+        cost,
         samples,
         failure,
         reason,
         record.host,
         record.started,
         record.finished,
-        estimated=observation.estimated,
+        estimated=estimated,
         nodes=max(1, len(record.nodes)),
         blamed=observation.blamed,
     )

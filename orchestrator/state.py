@@ -11,68 +11,21 @@ import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any, NamedTuple
 
 import immutables
 
-from orchestrator import events, nodes
+from orchestrator import events, nodes, packs
 from orchestrator.journal import Entry
-from orchestrator.types import Attempt, FailureClass, Point, Run
+from orchestrator.run_state import InFlight as InFlight
+from orchestrator.run_state import RunState as RunState
+from orchestrator.run_state import RunStatus as RunStatus
+from orchestrator.run_state import StopReason as StopReason
+from orchestrator.types import Attempt, Point, Run
 
 RECENT = 20  # attempts that the rate of failures is taken of
-
-
-class RunStatus(StrEnum):
-    """Where a run stands."""
-
-    WAITING = "waiting"  # proposed, not begun
-    IN_FLIGHT = "in flight"
-    FAILED = "failed"  # its last attempt failed; to be tried again or given up
-    MEASURED = "measured"
-    GIVEN_UP = "given up"
-    SKIPPED = "skipped"  # the budget left could not hold it
-
-
-class RunState(NamedTuple):
-    """One run: how many attempts were begun, how they failed, and what the accepted one measured.
-
-    ``elapsed``: seconds of the accepted attempt; ``cost``: core-seconds of all attempts; ``limit``: seconds
-    that the last attempt had; ``node``: where the accepted one ran, if on one only.
-    """
-
-    status: RunStatus = RunStatus.WAITING
-    attempts: int = 0
-    failures: tuple[FailureClass, ...] = ()
-    reason: str = ""
-    accepted: int | None = None
-    samples: events.Samples = immutables.Map()
-    elapsed: float = 0.0
-    cost: float = 0.0
-    limit: float = 0.0
-    node: str = ""
-
-
-class InFlight(NamedTuple):
-    """An attempt that was intended and is not settled. ``reserved`` in core-seconds, ``limit`` in seconds."""
-
-    name: str
-    cores: int
-    limit: float
-    reserved: float
-    submitted: bool = False
-    running: bool = False
-    handle: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StopReason:
-    """The rule that ended the campaign, and its figures in words."""
-
-    rule: str
-    detail: str
 
 
 class State(NamedTuple):
@@ -96,10 +49,13 @@ class State(NamedTuple):
     next: int = 0  # position in the queue
     failed: tuple[Run, ...] = ()
     reasons: immutables.Map[Run, str] = immutables.Map()
+    note: str = ""  # of the last round
     runs: immutables.Map[Run, RunState] = immutables.Map()
     in_flight: immutables.Map[Attempt, InFlight] = immutables.Map()
     unconfirmed: immutables.Map[Attempt, InFlight] = immutables.Map()  # settled, but their cost is estimated
     infeasible: frozenset[Point] = frozenset()
+    holds: packs.Holds = immutables.Map()  # by pack
+    price: packs.Price = packs.Price()
     spent: float = 0.0
     attempts_settled: int = 0
     consecutive_given_up: int = 0
@@ -113,8 +69,15 @@ class State(NamedTuple):
 
     @property
     def reserved(self) -> float:
-        """Core-seconds that the attempts in flight may still cost."""
-        return sum(item.reserved for item in self.in_flight.values())
+        """Core-seconds that the attempts in flight, and jobs whose books are open, may still cost."""
+        alone = sum(item.reserved for item in self.in_flight.values() if not item.pack)
+        return alone + sum(hold.left for hold in self.holds.values())
+
+    @property
+    def jobs(self) -> int:
+        """Allocations that are asked for or used."""
+        packed = {item.pack for item in self.in_flight.values() if item.pack}
+        return len(packed) + sum(not item.pack for item in self.in_flight.values())
 
     @property
     def waiting(self) -> tuple[Run, ...]:
@@ -179,6 +142,7 @@ def _(event: events.RoundProposed, state: State) -> State:
         next=0,
         runs=runs.finish(),
         reasons=reasons.finish(),
+        note=event.note,
     )
 
 
@@ -188,13 +152,14 @@ def _(event: events.AttemptIntended, state: State) -> State:
     current = _run(state, run)
     if current.status not in (RunStatus.WAITING, RunStatus.FAILED):
         raise ValueError(_story(state, run, f"attempt {event.attempt.number} intended"))
-    item = InFlight(event.name, event.cores, event.limit, event.reserved)
+    item = InFlight(event.name, event.cores, event.limit, event.reserved, pack=event.pack, since=state.time)
     return _dequeue(state, run)._replace(
         runs=state.runs.set(
             run,
             current._replace(status=RunStatus.IN_FLIGHT, attempts=event.attempt.number, limit=event.limit),
         ),
         in_flight=state.in_flight.set(event.attempt, item),
+        holds=packs.begun(state.holds, event.pack, event.reserved),
     )
 
 
@@ -219,11 +184,11 @@ def _(event: events.AttemptWithdrawn, state: State) -> State:
     _check_in_flight(state, event.attempt)
     run = event.attempt.run
     current = _run(state, run)
+    used = event.attempt.number if event.barred else event.attempt.number - 1
     return state._replace(
         in_flight=state.in_flight.delete(event.attempt),
-        runs=state.runs.set(
-            run, current._replace(status=RunStatus.FAILED, attempts=event.attempt.number - 1)
-        ),
+        holds=packs.charged(state.holds, state.in_flight[event.attempt].pack, 0.0, final=True),
+        runs=state.runs.set(run, current._replace(status=RunStatus.FAILED, attempts=used)),
         failed=(*state.failed, run),
     )
 
@@ -236,6 +201,8 @@ def _(event: events.AttemptFinished, state: State) -> State:
     current = current._replace(cost=current.cost + event.cost)
     state = state._replace(
         in_flight=state.in_flight.delete(event.attempt),
+        holds=packs.charged(state.holds, flight.pack, event.cost, final=not event.estimated),
+        price=_price(state, event, flight),
         spent=state.spent + event.cost,
         attempts_settled=state.attempts_settled + 1,
         allocation=max(state.allocation, _allocation(event, flight)),
@@ -251,8 +218,9 @@ def _(event: events.AttemptFinished, state: State) -> State:
             status=RunStatus.MEASURED,
             accepted=event.attempt.number,
             samples=event.samples,
-            elapsed=event.elapsed,
+            elapsed=_took(event, flight),
             node=event.host if event.nodes == 1 else "",
+            packed=bool(flight.pack),
         )
         return state._replace(
             runs=state.runs.set(run, measured),
@@ -270,9 +238,11 @@ def _(event: events.AttemptFinished, state: State) -> State:
 def _(event: events.AttemptCharged, state: State) -> State:
     if event.attempt not in state.unconfirmed:
         raise ValueError(_story(state, event.attempt.run, f"attempt {event.attempt.number} is charged again"))
-    run = event.attempt.run
-    current, more = _run(state, run), event.cost - state.unconfirmed[event.attempt].reserved
+    run, flight = event.attempt.run, state.unconfirmed[event.attempt]
+    current, more = _run(state, run), event.cost - flight.reserved
     return state._replace(
+        holds=packs.charged(state.holds, flight.pack, more, final=True),
+        allocation=max(state.allocation, _allocation(event, flight)),
         unconfirmed=state.unconfirmed.delete(event.attempt),
         spent=state.spent + more,
         runs=state.runs.set(run, current._replace(cost=current.cost + more)),
@@ -328,11 +298,27 @@ def _(event: events.CampaignStopped, state: State) -> State:
     return state._replace(stopped=StopReason(event.rule, event.detail))
 
 
-def _allocation(event: events.AttemptFinished, flight: InFlight) -> float:
+def _took(event: events.AttemptFinished, flight: InFlight) -> float:
+    """Return the seconds of an accepted attempt: without what others of its job would have paid as well."""
+    if not flight.pack or event.started is None or event.finished is None:
+        return event.elapsed
+    return event.finished - event.started
+
+
+def _allocation(event: events.AttemptFinished | events.AttemptCharged, flight: InFlight) -> float:
     """Return how many cores were charged for each that was asked for."""
-    if event.estimated or event.elapsed <= 0 or math.isclose(event.cost, event.elapsed * flight.cores):
+    estimated = isinstance(event, events.AttemptFinished) and event.estimated
+    if estimated or event.elapsed <= 0 or math.isclose(event.cost, event.elapsed * flight.cores):
         return 1.0
     return event.cost / (event.elapsed * flight.cores)
+
+
+def _price(state: State, event: events.AttemptFinished, flight: InFlight) -> packs.Price:
+    """Return what jobs cost beside their attempts; one that did not fail says so."""
+    known = event.failure is None and not event.estimated and not flight.pack
+    if not known or event.started is None or event.finished is None:
+        return state.price
+    return packs.seen(state.price, event.elapsed, flight.since, event.started, event.finished)
 
 
 def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, tuple[str, ...]]:
@@ -344,9 +330,12 @@ def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, 
             marks = marks.set(node, (*marks.get(node, ()), f"{event.attempt}: {event.reason}"))
     if event.failure is not None or event.nodes > 1 or not event.host:
         return marks
-    others = [item.elapsed for item in _siblings(state, run) if item.node not in ("", event.host)]
-    if nodes.is_slow(event.elapsed, others):
-        reason = f"{event.attempt}: {event.elapsed:.6g} s, elsewhere {statistics.median(others):.6g} s"
+    flight = state.in_flight[event.attempt]
+    took = _took(event, flight)
+    alike = [item for item in _siblings(state, run) if item.packed == bool(flight.pack)]
+    others = [item.elapsed for item in alike if item.node not in ("", event.host)]
+    if nodes.is_slow(took, others):
+        reason = f"{event.attempt}: {took:.6g} s, elsewhere {statistics.median(others):.6g} s"
         marks = marks.set(event.host, (*marks.get(event.host, ()), reason))
     return marks
 

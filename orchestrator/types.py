@@ -129,7 +129,8 @@ class AttemptRequest:
     derived from campaign, run and attempt, so that a lost submission can be found again. ``files``
     are input files by name, written into ``directory`` before the start. ``executable`` is the file whose
     size and time the attempt records. ``exclude`` are nodes not to use, ``memory``
-    is a factor on the memory that the campaign asks for.
+    is a factor on the memory that the campaign asks for. Attempts that are submitted together with the same
+    ``pack`` share an allocation, one after another; empty: this one has its own.
     """
 
     attempt: Attempt
@@ -142,6 +143,7 @@ class AttemptRequest:
     executable: str = ""
     exclude: tuple[str, ...] = ()
     memory: float = 1.0
+    pack: str = ""
 
 
 class AttemptState(StrEnum):
@@ -198,7 +200,8 @@ class Observation:
     ``elapsed`` are the seconds to charge where the scheduler knows better than ``record``; ``estimated``
     where it should, and did not say. ``blamed`` are nodes that failed; ``out_of_memory`` says
     that the attempt was ended for that. ``cores`` are those
-    to charge where they are not the ones that were asked for.
+    to charge where they are not the ones that were asked for. ``barred`` says of an absent attempt that its
+    claim was taken, so that the run needs another one.
     ``samples`` are set by executors that produce values themselves (simulation).
     """
 
@@ -213,6 +216,7 @@ class Observation:
     blamed: tuple[str, ...] = ()
     out_of_memory: bool = False
     cores: int | None = None
+    barred: bool = False
 
 
 class FailureClass(StrEnum):

@@ -96,7 +96,7 @@ def test_spent_and_reserved_never_exceed_the_budget(
             return  # the first round cannot be paid for, and nothing was spent
         for state in ledger(Path(directory)):
             assert state.spent + state.reserved <= chosen.stop.budget * (1 + 1e-12)
-            assert len(state.in_flight) <= max_pending
+            assert state.jobs <= max_pending
         assert state.stopped is not None
 
 

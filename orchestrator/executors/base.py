@@ -70,12 +70,16 @@ class Executor(Protocol):
         """
         ...
 
-    def reserved_seconds(self, limit: float) -> float:
-        """Return the most seconds an attempt with this limit can be charged (kill delays, rounding)."""
+    def reserved_seconds(self, *limits: float) -> float:
+        """Return the most seconds that a job of attempts with these limits can be charged, with delays."""
         ...
 
     def submit(self, requests: Sequence[AttemptRequest]) -> list[Observation]:
         """Start or queue attempts; one observation each, in order.
+
+        Those with the same ``pack`` share an allocation where there are any, one after another in this order,
+        each as if it were alone. If the allocation ends early, those that had not begun are ABSENT and
+        ``barred``.
 
         Returns within seconds. State is QUEUED, RUNNING, LOST with a reason (certainly rejected: cost
         nothing, ``elapsed=0``) or UNKNOWN (may have happened: look it up with `find`).

@@ -69,9 +69,9 @@ class LocalExecutor:
         """Return None: nothing else is needed."""
         return None
 
-    def reserved_seconds(self, limit: float) -> float:
-        """Return the limit and what ending an attempt may take at worst."""
-        return limit + attempt.OVERRUN
+    def reserved_seconds(self, *limits: float) -> float:
+        """Return the limits and what ending the attempts may take at worst."""
+        return sum(limits) + len(limits) * attempt.OVERRUN
 
     def submit(self, requests: Sequence[AttemptRequest]) -> list[Observation]:
         """Start what fits into the free slots; queue the rest."""

@@ -26,7 +26,7 @@ _KILLED = 128 + 15
 class SimulatedSettings:
     """``queue_delay``: mean seconds in the queue; ``failure_rate``: share of attempts that fail (0..1).
 
-    ``overhead``: seconds of every attempt besides the application; ``slots``: cores that run at once
+    ``overhead``: seconds of every allocation besides the application; ``slots``: cores that run at once
     (None: as many as asked for); ``start``: the virtual clock's first instant, in Unix seconds.
     """
 
@@ -69,6 +69,7 @@ class _Job:
     ready: float  # earliest start
     outcome: str  # "ok", "crash", "lost", "hang", "cancelled"
     run: SimulatedRun
+    overhead: float = 0.0  # seconds before the application begins
     started: float = math.inf
     elapsed: float = math.inf  # not ends - started: that would round differently at another time
 
@@ -89,6 +90,7 @@ class SimulatedExecutor:
         self._waiting: dict[Attempt, _Job] = {}
         self._running: dict[Attempt, _Job] = {}
         self._over: dict[Attempt, _Job] = {}
+        self._behind: dict[Attempt, list[_Job]] = {}  # who follows in the allocation of one
         self._instants: list[tuple[float, str, Attempt]] = []  # heap: when a job is ready or ends; its name
         self._free = math.inf if settings.slots is None else settings.slots
 
@@ -100,17 +102,25 @@ class SimulatedExecutor:
         """Return None: nothing else is needed."""
         return None
 
-    def reserved_seconds(self, limit: float) -> float:
-        """Return the limit: the simulation ends an attempt at once."""
-        return limit
+    def reserved_seconds(self, *limits: float) -> float:
+        """Return the limits: the simulation ends an attempt at once."""
+        return sum(limits)
 
     def submit(self, requests: Sequence[AttemptRequest]) -> list[Observation]:
-        """Queue attempts."""
+        """Queue attempts; of those that share an allocation the first one, with the others behind it."""
+        first: dict[str, Attempt] = {}
         for request in requests:
-            if request.attempt not in self._running and request.attempt not in self._over:
-                job = self._draw(request)
-                self._waiting[request.attempt] = job
-                heapq.heappush(self._instants, (job.ready, request.name, request.attempt))
+            if request.attempt in self._running or request.attempt in self._over:
+                continue
+            job = self._draw(request)
+            if request.pack in first:
+                self._behind[first[request.pack]].append(job)
+                continue
+            self._waiting[request.attempt] = job
+            heapq.heappush(self._instants, (job.ready, request.name, request.attempt))
+            if request.pack:
+                first[request.pack] = request.attempt
+                self._behind[request.attempt] = []
         self._start_what_can()
         return self.poll(requests)
 
@@ -127,9 +137,12 @@ class SimulatedExecutor:
         return [None] * len(attempts)
 
     def cancel(self, attempts: Sequence[AttemptRequest]) -> None:
-        """End attempts now."""
+        """End attempts now, and what was to follow them in their allocations."""
         for request in attempts:
             self._waiting.pop(request.attempt, None)
+            self._behind.pop(request.attempt, None)
+            for first, jobs in self._behind.items():
+                self._behind[first] = [job for job in jobs if job.request.attempt != request.attempt]
             if request.attempt in self._running:
                 job = self._end(request.attempt)
                 self._over[request.attempt] = replace(
@@ -158,7 +171,8 @@ class SimulatedExecutor:
         delay = float(rng.exponential(settings.queue_delay)) if settings.queue_delay > 0 else 0.0
         # The measurement belongs to the run: a further attempt at it finds the same truth.
         truth_rng = np.random.default_rng([settings.seed, zlib.crc32(request.attempt.run.id.encode())])
-        return _Job(request, self._clock + delay, outcome, self._truth(request.attempt.run, truth_rng))
+        run = self._truth(request.attempt.run, truth_rng)
+        return _Job(request, self._clock + delay, outcome, run, settings.overhead)
 
     def _start_what_can(self) -> None:
         """First come, first served; a job that does not fit holds back those behind it."""
@@ -169,15 +183,24 @@ class SimulatedExecutor:
                 break
             self._free -= job.request.resources.cores
             del self._waiting[attempt]
-            started = replace(job, started=self._clock, elapsed=_duration(job, self._settings))
-            self._running[attempt] = started
-            heapq.heappush(self._instants, (started.ends, job.request.name, attempt))
+            self._begin(replace(job, started=self._clock, elapsed=_duration(job)))
 
     def _end(self, attempt: Attempt) -> _Job:
+        """End an attempt; the next one of its allocation begins at once, unless that failed."""
         job = self._running.pop(attempt)
-        self._free += job.request.resources.cores
         self._over[attempt] = job
+        behind = self._behind.pop(attempt, [])
+        if not behind or job.outcome == "lost":
+            self._free += job.request.resources.cores
+            return job
+        following = replace(behind[0], started=self._clock, overhead=0.0)
+        self._behind[following.request.attempt] = behind[1:]
+        self._begin(replace(following, elapsed=_duration(following)))
         return job
+
+    def _begin(self, job: _Job) -> None:
+        self._running[job.request.attempt] = job
+        heapq.heappush(self._instants, (job.ends, job.request.name, job.request.attempt))
 
     def _advance(self, until: float) -> None:
         """Pass through every instant at which something ends or becomes ready, up to ``until``."""
@@ -194,14 +217,17 @@ class SimulatedExecutor:
             return Observation(attempt, AttemptState.QUEUED, self._waiting[attempt].request.name)
         if attempt in self._running:
             return Observation(attempt, AttemptState.RUNNING, self._running[attempt].request.name)
+        for jobs in self._behind.values():
+            if any(job.request.attempt == attempt for job in jobs):
+                return Observation(attempt, AttemptState.QUEUED, "behind others")
         job = self._over.pop(attempt, None)
         if job is None:
             return Observation(attempt, AttemptState.ABSENT, reason="not known to this simulation")
         return _outcome(job)
 
 
-def _duration(job: _Job, settings: SimulatedSettings) -> float:
-    full = job.run.seconds + settings.overhead
+def _duration(job: _Job) -> float:
+    full = job.run.seconds + job.overhead
     if job.outcome == "hang":
         return job.request.limit
     if job.outcome != "ok":
@@ -222,7 +248,7 @@ def _outcome(job: _Job) -> Observation:
         attempt.number,
         "simulated",
         0,
-        job.started,
+        job.started + min(job.overhead, job.elapsed),
         job.ends,
         _KILLED if timed_out or cancelled else int(job.outcome == "crash"),
         timed_out,

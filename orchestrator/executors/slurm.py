@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from orchestrator.errors import ExecutorError, ReadError, SubmitRejected
-from orchestrator.executors import attempt, files, slurm_submit
+from orchestrator.errors import ExecutorError, SubmitRejected
+from orchestrator.executors import files, slurm_submit, slurm_traces
 from orchestrator.executors.base import ExecutorContext
 from orchestrator.executors.slurm_batch import FOLDER, Batches, name_of
 from orchestrator.executors.slurm_judge import SETTLED, Evidence, SlurmSettings, judge, lost
@@ -25,12 +25,14 @@ from orchestrator.executors.slurm_outbox import Outbox, bar
 from orchestrator.executors.slurm_query import CommandFailed, Job, call
 from orchestrator.executors.slurm_site import read_site
 from orchestrator.executors.slurm_submit import JobOptions
+from orchestrator.executors.slurm_traces import Crews
 from orchestrator.executors.slurm_watch import Places, Watch
-from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Observation
+from orchestrator.types import AttemptRequest, AttemptState, Observation
 
 _READY = 30.0  # seconds for the controller to answer before a campaign begins
 _SCAN = 30.0  # seconds between Slurm's looks for jobs beyond their limit
 _IDS_PER_CALL = 500
+_LATEST = 3600.0  # seconds after which a job of a barred attempt is not expected to turn up any more
 _SHORTEST_WAIT = 0.05  # seconds
 # Slurm gives these reasons for a job that fits no limit; it would wait for ever.
 _HOPELESS = {
@@ -74,9 +76,9 @@ def job_options(context: ExecutorContext) -> JobOptions:
 def sbatch_script(context: ExecutorContext, request: AttemptRequest) -> str:
     """Return the script that would be submitted for one attempt. Needs no Slurm and touches nothing."""
     directory = context.directory.absolute()
-    name = name_of([request], directory.name)
+    name = name_of([[request]], directory.name)
     folder = directory / FOLDER / name
-    return slurm_submit.script(name, request.resources, request.limit, job_options(context), folder)
+    return slurm_submit.script(name, request.resources, [request.limit], job_options(context), folder)
 
 
 class SlurmExecutor:
@@ -107,6 +109,7 @@ class SlurmExecutor:
         self._settings = settings
         self._clock, self._sleep = clock, sleep
         self._batches = Batches(directory.absolute())
+        self._crews = Crews(self._batches)
         job = settings.job
         read = functools.partial(read_site, settings.command_timeout, job.account, job.qos)
         self._watch = Watch(settings.poll_interval, settings.command_timeout, read, clock, rng)
@@ -116,6 +119,7 @@ class SlurmExecutor:
         self._handles: dict[str, str] = {}
         self._audited: dict[str, AttemptRequest] = {}  # settled, but for what they cost
         self._cancelled: set[str] = set()
+        self._barred: dict[str, float] = {}  # since when nothing but a late job is expected of them
         self._since: dict[tuple[str, str], tuple[object, float]] = {}  # something, and when it was first seen
         self._queued: dict[str, float] = {}  # when last seen in the queue
         self._signs: dict[Path, tuple[int, int] | None] = {}  # what `wait` looks for changes of
@@ -132,10 +136,10 @@ class SlurmExecutor:
             return f"Slurm does not answer: {error}"
         return None
 
-    def reserved_seconds(self, limit: float) -> float:
+    def reserved_seconds(self, *limits: float) -> float:
         """Return the whole minutes asked for, and what Slurm may take to end a job after them."""
         site = self._watch.site
-        return 60.0 * (slurm_submit.minutes(limit) + site.over_time_limit) + site.kill_wait + _SCAN
+        return 60.0 * (slurm_submit.minutes(*limits) + site.over_time_limit) + site.kill_wait + _SCAN
 
     def submit(self, requests: Sequence[AttemptRequest]) -> list[Observation]:
         """Submit attempts, equal ones as arrays; what Slurm does not accept now is submitted later."""
@@ -186,7 +190,7 @@ class SlurmExecutor:
             sight = self._watch.sight(places) if places else None
             found = {_id(job, places) for job in sight.active} if sight is not None else set()
             ids += sorted(found | ({self._handles[request.name]} if request.name in self._handles else set()))
-        self._scancel(ids)
+        self._scancel(list(dict.fromkeys(ids)))
 
     def wait(self, seconds: float) -> None:
         """Return when a record appears or the next query is due, at the latest after ``seconds``."""
@@ -196,7 +200,7 @@ class SlurmExecutor:
         step = self._settings.poll_interval / 50
         while (remaining := deadline - self._clock()) > 0:
             self._sleep(min(step, remaining))
-            if any(_sign(directory) != sign for directory, sign in self._signs.items()):
+            if any(slurm_traces.sign(directory) != sign for directory, sign in self._signs.items()):
                 return
             step = min(1.5 * step, self._settings.poll_interval / 5)
 
@@ -208,10 +212,10 @@ class SlurmExecutor:
             files.prepare(request)
         except SubmitRejected as error:
             return lost(request, f"rejected: {error}", 0.0)
-        if not self._batches.places(request.name) and _owner(request) is None:
+        if not self._batches.places(request.name) and slurm_traces.owner(request.directory) is None:
             return None
         observation = self._look([request], finding=True)[0]
-        return None if observation.state is AttemptState.ABSENT else observation
+        return None if observation.state is AttemptState.ABSENT and not observation.barred else observation
 
     # --- looking --------------------------------------------------------------------------------------
 
@@ -219,8 +223,10 @@ class SlurmExecutor:
         found = self._outbox.retry(self._watch.site)
         self._handles |= {name: item.handle for name, item in found.items() if item.handle}
         rest = [item for item in requests if item.name not in found]
+        if not self._open and not self._audited:
+            self._crews.forget()
         self._open |= {item.name: item for item in rest}
-        self._signs |= {item.directory: _sign(item.directory) for item in rest}
+        self._signs |= {item.directory: slurm_traces.sign(item.directory) for item in rest}
         found |= {item.name: self._observe(item, finding) for item in rest}
         unsettled = [item for item in rest if found[item.name].state not in SETTLED]
         if unsettled and self._watch.refresh(self._wanted()):
@@ -228,8 +234,11 @@ class SlurmExecutor:
             found |= {item.name: self._observe(item, finding) for item in unsettled}
         for item in requests:
             # What is absent or barred stays in the queries: its job may yet turn up.
-            settled = found[item.name].state in SETTLED - {AttemptState.ABSENT}
-            if settled and not (item.name in self._cancelled and found[item.name].elapsed == 0):
+            last = found[item.name]
+            settled = last.barred or last.state in SETTLED - {AttemptState.ABSENT}
+            if settled and item.name in self._cancelled & self._open.keys() and last.elapsed == 0:
+                self._barred.setdefault(item.name, self._clock())
+            elif settled:
                 self._forget(item)
         return [found[item.name] for item in requests]
 
@@ -238,7 +247,8 @@ class SlurmExecutor:
             return self._outbox.waiting(request)
         evidence = self._evidence(request)
         observation = judge(evidence, self._settings, finding)
-        if observation.state is not AttemptState.LOST or evidence.owner is not None:
+        final = observation.state is AttemptState.LOST or observation.barred
+        if not final or evidence.owner is not None:
             return observation
         if bar(request, observation.reason):
             self._cancelled.add(request.name)  # should its job turn up after all
@@ -251,9 +261,10 @@ class SlurmExecutor:
         places = self._batches.places(request.name)
         # The record is read after Slurm was asked: what had ended by then has left it.
         sight = self._watch.sight(places) if places else None
-        record, trouble = _read_record(request)
+        record, trouble = slurm_traces.read_record(request.directory)
         gone = sight is not None and not sight.error and not sight.active
-        owner = _owner(request) if gone or not places else None
+        owner = slurm_traces.owner(request.directory) if gone or not places else None
+        crew = self._crews.of(request, record)
         jobs = (*sight.active, *sight.ended) if sight is not None else ()
         if jobs:
             self._handles[request.name] = _id(jobs[0], places)
@@ -271,9 +282,16 @@ class SlurmExecutor:
             sight,
             self._age(request, "finished", record is not None and record.finished is not None),
             # Whatever Slurm says: what is submitted again, or gives a sign of life, is not gone.
-            self._age(request, "gone", gone, (owner, _heartbeat(request), _last(places)) if gone else None),
+            self._age(
+                request,
+                "gone",
+                gone,
+                (owner, self._crews.heartbeats(request), _last(places)) if gone else None,
+            ),
             accounting=site.accounting,
             never_charged=site.accounting or remembered,
+            minutes=max((batch.minutes for batch, _ in places), default=0),
+            crew=crew,
         )
 
     def _age(self, request: AttemptRequest, what: str, holds: bool, witness: object = None) -> float:
@@ -294,10 +312,14 @@ class SlurmExecutor:
         for what in ("finished", "gone", "hopeless"):
             self._since.pop((name, what), None)
         self._cancelled.discard(name)
+        self._barred.pop(name, None)
         self._signs.pop(request.directory, None)
 
     def _wanted(self) -> Places:
         """Return what to ask Slurm for."""
+        for name, since in list(self._barred.items()):
+            if self._clock() - since > _LATEST:
+                self._forget(self._open[name])
         return self._places([*self._open.values(), *self._audited.values()])
 
     def _places(self, requests: Iterable[AttemptRequest]) -> Places:
@@ -306,9 +328,8 @@ class SlurmExecutor:
     # --- cancelling -----------------------------------------------------------------------------------
 
     def _cancel_what_is_not_wanted(self) -> None:
-        self._scancel(
-            [identifier for request in self._open.values() for identifier in self._unwanted(request)]
-        )
+        unwanted = (identifier for request in self._open.values() for identifier in self._unwanted(request))
+        self._scancel(list(dict.fromkeys(unwanted)))
 
     def _unwanted(self, request: AttemptRequest) -> list[str]:
         """Return duplicates, jobs that can do nothing, and what an earlier ``scancel`` did not reach."""
@@ -329,10 +350,17 @@ class SlurmExecutor:
         return [_id(job, places) for job in unwanted]
 
     def _is_ghost(self, request: AttemptRequest) -> bool:
-        """Tell whether an attempt has ended, or began so early that a job queued (again) later is in vain."""
-        record, _ = _read_record(request)
+        """Tell whether an attempt has ended, or began so early that a job queued (again) later is in vain.
+
+        So it is for all that share a job: a second start of it does nothing.
+        """
+        record, _ = slurm_traces.read_record(request.directory)
+        crew = self._crews.of(request, record)
         early = self._watch.asked - self._settings.submission_grace
-        return record is not None and (record.finished is not None or record.started < early)
+        records = [record] if crew is None else [member.record for member in crew.members]
+        return any(
+            item is not None and (item.finished is not None or item.started < early) for item in records
+        )
 
     def _scancel(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _IDS_PER_CALL):
@@ -348,36 +376,3 @@ def _id(job: Job, places: Places) -> str:
 
 def _last(places: Places) -> float:
     return max(batch.last for batch, _ in places)
-
-
-def _read_record(request: AttemptRequest) -> tuple[AttemptRecord | None, str]:
-    try:
-        return files.read_record(request.directory), ""
-    except ReadError as error:
-        return None, str(error)
-
-
-def _owner(request: AttemptRequest) -> str | None:
-    """Return who claimed an attempt; its own process where the claim does not say."""
-    try:
-        owners = files.owners(request.directory)
-    except ReadError:
-        return attempt.OWNER
-    return owners.who if owners is not None else None
-
-
-def _heartbeat(request: AttemptRequest) -> int | None:
-    """Return what an attempt that lives changes every few seconds; None before it began."""
-    try:
-        return (request.directory / attempt.CLAIM).stat().st_mtime_ns
-    except OSError:
-        return None
-
-
-def _sign(directory: Path) -> tuple[int, int] | None:
-    """Return what changes when an attempt writes its record; None before it does."""
-    try:
-        status = (directory / attempt.RECORD).stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns

@@ -1,16 +1,50 @@
-"""What submitit executes on the first node of a job: one attempt."""
+"""What submitit executes on the first node of a job: one attempt, or those of a pack one after another."""
 
 from __future__ import annotations
 
+import math
 import os
 import signal
+from collections.abc import Sequence
 from typing import NoReturn
 
-from orchestrator.executors import attempt
+from orchestrator.executors import attempt, processes
 
 
-def run(directory: str) -> NoReturn:
-    """Execute the attempt prepared in a directory and leave, as its two processes both must."""
+def run(*directories: str) -> NoReturn:
+    """Execute the attempts prepared in directories and leave, as all processes must that they fork."""
     # submitit's handler of this signal would ask Slurm to requeue the job.
     signal.signal(signal.SIGUSR2, signal.SIG_DFL)
-    os._exit(attempt.execute(directory))
+    os._exit(attempt.execute(directories[0]) if len(directories) == 1 else _in_turn(directories))
+
+
+def _in_turn(directories: Sequence[str]) -> int:
+    """Execute attempts, never two at once; return the last exit code. A signal ends the rest unbegun."""
+    processes.block_signals()
+    processes.adopt_orphans()  # of an attempt whose own two processes were killed
+    code = attempt.DONE
+    for position, directory in enumerate(directories):
+        code, word = _one(directory)
+        # Where the first one is somebody else's, this is a second start of the job: it would be charged anew.
+        second = code == attempt.CLAIMED and position == 0
+        if word == "cancelled" or second or code == attempt.BROKEN:
+            break
+    return code
+
+
+def _one(directory: str) -> tuple[int, str]:
+    """Execute one attempt in a process of its own; return its exit code, and whether it was cancelled."""
+    runner = os.getpid()
+    child = os.fork()
+    if child == 0:
+        if not processes.die_with(runner, processes.SIGTERM):
+            os._exit(attempt.BROKEN)
+        os._exit(attempt.execute(directory))
+    ended: dict[int, int] = {}
+    word = processes.wait_for(child, math.inf, ended)
+    if word == "cancelled" and child not in ended:
+        processes.kill(child, processes.SIGTERM)
+        processes.wait_for(child, math.inf, ended)
+    # If the guard was killed, the worker needs a moment to write the record.
+    processes.end_all(ended, attempt.OVERRUN)
+    return ended.get(child, attempt.BROKEN), word

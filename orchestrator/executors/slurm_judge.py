@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from orchestrator.executors import slurm_states
 from orchestrator.executors.attempt import OWNER
 from orchestrator.executors.files import expand_nodes
+from orchestrator.executors.slurm_crew import Crew
 from orchestrator.executors.slurm_query import Job
 from orchestrator.executors.slurm_submit import JobOptions, minutes
 from orchestrator.executors.slurm_watch import Sight
@@ -73,6 +74,10 @@ class Evidence:
         Whether there is accounting, which will say what is charged if it does not now.
     never_charged
         Whether, having no job that Slurm knows of, it certainly had none that was charged.
+    minutes
+        That its job may take.
+    crew
+        The attempts that share its job; None where it has its own.
     """
 
     request: AttemptRequest
@@ -86,6 +91,8 @@ class Evidence:
     gone_for: float = 0.0
     accounting: bool = True
     never_charged: bool = False
+    minutes: int = 0
+    crew: Crew | None = None
 
 
 def judge(evidence: Evidence, settings: SlurmSettings, finding: bool) -> Observation:
@@ -94,12 +101,19 @@ def judge(evidence: Evidence, settings: SlurmSettings, finding: bool) -> Observa
     Parameters
     ----------
     evidence
-        What is known. Where nobody owns the attempt, the caller must claim it before it passes on LOST.
+        What is known. Where nobody owns the attempt, the caller must claim it before it passes on LOST, or
+        that it is barred.
     settings
         How long to wait for what may still appear.
     finding
         Whether its submission was never confirmed, so that it may not have happened.
     """
+    if evidence.crew is not None:
+        return _of_crew(evidence, evidence.crew, settings, finding)
+    return _judge(evidence, settings, finding)
+
+
+def _judge(evidence: Evidence, settings: SlurmSettings, finding: bool) -> Observation:
     request, sight = evidence.request, evidence.sight
     if evidence.record is not None and evidence.record.finished is not None:
         return _finished(evidence, evidence.record, evidence.record.finished, settings)
@@ -187,7 +201,9 @@ def _gone(evidence: Evidence, sight: Sight, settings: SlurmSettings, finding: bo
     elif sight.booked_active:
         # Only squeue dropped it: it may well be running, but not for longer than it was allowed to.
         word = "squeue does not show its job, which accounting calls active"
-        patience += 60.0 * minutes(request.limit)
+        patience += 60.0 * (evidence.minutes or minutes(request.limit))
+    elif evidence.crew is not None and evidence.crew.begun:
+        pass  # there was a job, which was charged
     elif finding and evidence.owner is None:
         # sbatch may still have been on its way when Slurm was asked.
         if evidence.submitted is None or evidence.submitted < settings.submission_grace:
@@ -208,6 +224,78 @@ def _gone(evidence: Evidence, sight: Sight, settings: SlurmSettings, finding: bo
         out_of_memory=_out_of_memory(sight),
         cores=(sight.cpus if sight is not None else 0) or None,
     )
+
+
+# --- attempts that share a job --------------------------------------------------------------------------
+
+
+def _of_crew(evidence: Evidence, crew: Crew, settings: SlurmSettings, finding: bool) -> Observation:
+    """Judge an attempt by its own share of the job; one that never began did not fail."""
+    sight = evidence.sight
+    if sight is not None and sight.elapsed is not None:
+        # The queue, while accounting does not tell, forgets what a job did before it was requeued.
+        more = not sight.booked and crew.told is not None and crew.told > sight.elapsed + 1
+        seconds = crew.told if more else sight.elapsed
+        share = None if seconds is None or (more and evidence.accounting) else crew.share(seconds)
+        evidence = replace(evidence, sight=replace(sight, elapsed=share))
+    record = evidence.record
+    if record is not None and record.finished is not None:
+        return _finished_in_turn(evidence, record, crew, settings)
+    found = _judge(evidence, settings, finding)
+    if crew.own.begun:
+        return found
+    match found.state:
+        case AttemptState.RUNNING:
+            return replace(found, state=AttemptState.QUEUED, reason="its job executes others before it")
+        case AttemptState.ABSENT:
+            return replace(found, elapsed=0.0, barred=True)
+        case AttemptState.LOST if crew.begun or crew.position > 0:
+            # While nobody knows what the job cost, none of what is reserved for it may be released.
+            told = None if evidence.accounting else crew.told
+            if found.elapsed is not None or told is not None:
+                return Observation(
+                    found.attempt, AttemptState.ABSENT, found.handle, None, 0.0, found.reason, barred=True
+                )
+    return found
+
+
+def _finished_in_turn(
+    evidence: Evidence, record: AttemptRecord, crew: Crew, settings: SlurmSettings
+) -> Observation:
+    """Report an attempt that finished: at once while others go on, its charge being corrected later.
+
+    One that failed has to wait for the end of the job, where Slurm may say why it did.
+    """
+    assert record.finished is not None
+    sight = evidence.sight
+    active = sight is not None and bool(sight.active)
+    elapsed, estimated = sight.elapsed if sight is not None else None, False
+    if crew.goes_on and evidence.gone_for < settings.file_grace:
+        elapsed = None  # whatever Slurm says of the job, there may be more to divide it among
+    if elapsed is None:
+        clear = record.timed_out or (record.exit_code == 0 and not record.cancelled)
+        patience = settings.accounting_grace + (60.0 * evidence.minutes if crew.goes_on and active else 0.0)
+        if not (clear and crew.goes_on) and evidence.finished_for < patience:
+            return Observation(evidence.request.attempt, AttemptState.RUNNING, evidence.handle, record)
+        told = None if evidence.accounting or active or crew.goes_on else crew.told
+        estimated = told is None
+        elapsed = record.finished - record.started if told is None else crew.share(told)
+    jobs: tuple[Job, ...] = (*sight.ended, *sight.active) if sight is not None else ()
+    return Observation(
+        evidence.request.attempt,
+        AttemptState.FINISHED,
+        evidence.handle,
+        record,
+        elapsed,
+        _fault(record, jobs[0].state if jobs and crew.last else ""),
+        estimated=estimated,
+        blamed=_blamed(sight) if crew.last else (),
+        out_of_memory=_out_of_memory(sight),
+        cores=(sight.cpus if sight is not None else 0) or None,
+    )
+
+
+# --- what Slurm says of them ----------------------------------------------------------------------------
 
 
 def _out_of_memory(sight: Sight | None) -> bool:

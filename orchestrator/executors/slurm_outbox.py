@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from orchestrator.errors import SubmitRejected, SubmitUncertain
 from orchestrator.executors import attempt, slurm_submit
-from orchestrator.executors.slurm_batch import Batches, groups
+from orchestrator.executors.slurm_batch import Batches, Pack, groups
 from orchestrator.executors.slurm_judge import SlurmSettings, lost
 from orchestrator.executors.slurm_site import Site
 from orchestrator.executors.slurm_submit import SubmitLater
 from orchestrator.types import AttemptRequest, AttemptState, Observation
+
+_LONGEST_PAUSE = 600.0  # seconds between submissions while nobody knows whether they work
 
 
 class Outbox:
@@ -21,13 +23,14 @@ class Outbox:
         self.due = float("inf")
         self._batches, self._settings, self._clock = batches, settings, clock
         self._waiting: dict[str, AttemptRequest] = {}
+        self._unclear, self._resume = 0, float("-inf")  # submissions in a row, and when to try again
         self._reason = ""
 
     def __contains__(self, request: AttemptRequest) -> bool:
         return request.name in self._waiting
 
     def submit(self, requests: Sequence[AttemptRequest], site: Site) -> dict[str, Observation]:
-        """Submit requests, equal ones as arrays; return an observation of each, by name."""
+        """Submit requests, equal packs of them as arrays; return an observation of each, by name."""
         done: dict[str, Observation] = {}
         most = min(site.array_size, site.submit_limit or site.array_size)
         for group in groups(requests, most):
@@ -43,25 +46,32 @@ class Outbox:
 
     def waiting(self, request: AttemptRequest) -> Observation:
         """Report an attempt that waits here."""
-        return Observation(request.attempt, AttemptState.QUEUED, reason=self._reason)
+        return Observation(request.attempt, AttemptState.QUEUED, reason=f"not submitted yet: {self._reason}")
 
     def remove(self, request: AttemptRequest) -> None:
         """Submit an attempt no more."""
         self._waiting.pop(request.name, None)
 
-    def _submit_group(self, group: Sequence[AttemptRequest], done: dict[str, Observation]) -> None:
+    def _submit_group(self, group: Sequence[Pack], done: dict[str, Observation]) -> None:
         """Submit one array; where that is too much for now, half of it, and the rest later."""
+        if self._clock() < self._resume:
+            self._postpone(group, self._reason, done)
+            return
         try:
             batch = self._batches.begin(group, self._clock())
         except OSError as error:
             reason = f"rejected: cannot write into {self._batches.folder}: {error.strerror}"
-            done.update({item.name: lost(item, reason, 0.0) for item in group})
+            done.update({item.name: lost(item, reason, 0.0) for pack in group for item in pack})
             return
         folder, settings = self._batches.folder / batch.name, self._settings
         try:
             handles = slurm_submit.submit(batch.name, group, settings.job, folder, settings.command_timeout)
         except SubmitUncertain as error:
-            done.update({item.name: _unknown(item, str(error)) for item in group})
+            self._unclear += 1
+            pause = self._settings.poll_interval * 2**self._unclear
+            self._resume = self._clock() + min(pause, max(_LONGEST_PAUSE, self._settings.poll_interval))
+            self._reason = str(error)
+            done.update({item.name: _unknown(item, str(error)) for pack in group for item in pack})
         except SubmitLater as error:
             self._batches.drop(batch)
             if len(group) > 1:
@@ -74,22 +84,24 @@ class Outbox:
                 for half in (group[: len(group) // 2], group[len(group) // 2 :]):
                     self._submit_group(half, done)
                 return
-            if group[0].exclude:  # perhaps there are no other nodes
-                self._submit_group([replace(item, exclude=()) for item in group], done)
+            if group[0][0].exclude:  # perhaps there are no other nodes
+                self._submit_group([[replace(item, exclude=()) for item in pack] for pack in group], done)
                 return
-            rejected = {item.name: _rejected(item, str(error)) for item in group}
+            rejected = {item.name: _rejected(item, str(error)) for pack in group for item in pack}
             done.update(rejected)
             if all(item.state is AttemptState.LOST for item in rejected.values()):
                 self._batches.drop(batch)
         else:
-            for item, handle in zip(group, handles, strict=True):
-                done[item.name] = Observation(item.attempt, AttemptState.QUEUED, handle)
+            self._unclear = 0
+            for pack, handle in zip(group, handles, strict=True):
+                for item in pack:
+                    done[item.name] = Observation(item.attempt, AttemptState.QUEUED, handle)
 
-    def _postpone(self, group: Sequence[AttemptRequest], reason: str, done: dict[str, Observation]) -> None:
-        self._reason = f"not submitted yet: {reason}"
+    def _postpone(self, group: Sequence[Pack], reason: str, done: dict[str, Observation]) -> None:
+        self._reason = reason
         self.due = self._clock() + self._settings.poll_interval
-        self._waiting |= {item.name: item for item in group}
-        done.update({item.name: self.waiting(item) for item in group})
+        self._waiting |= {item.name: item for pack in group for item in pack}
+        done.update({item.name: self.waiting(item) for pack in group for item in pack})
 
 
 def _rejected(request: AttemptRequest, reason: str) -> Observation:

@@ -38,13 +38,13 @@ class SubmitLater(SubmitRejected):
     """A submission that was refused because the user has too many jobs: it will be accepted later."""
 
 
-def minutes(limit: float) -> int:
-    """Return the time to ask Slurm for, in its unit, so that an attempt always ends by its own limit."""
-    return math.ceil((limit + attempt.OVERRUN + START_UP) / 60)
+def minutes(*limits: float) -> int:
+    """Return the time to ask Slurm for, in its unit, so that attempts always end by their own limits."""
+    return math.ceil((sum(limits) + len(limits) * attempt.OVERRUN + START_UP) / 60)
 
 
 def parameters(
-    name: str, resources: Resources, limit: float, options: JobOptions, folder: Path, root: Path
+    name: str, resources: Resources, limits: Sequence[float], options: JobOptions, folder: Path, root: Path
 ) -> dict[str, Any]:
     """Return submitit's parameters for a batch. Pure.
 
@@ -52,8 +52,10 @@ def parameters(
     ----------
     name
         Of the batch, hence of the job.
-    resources, limit
-        Of each of its attempts; the limit in seconds.
+    resources
+        Of each of its attempts.
+    limits
+        In seconds, of the attempts of each of its jobs.
     options
         The campaign's.
     folder
@@ -69,7 +71,7 @@ def parameters(
     return {
         **named,
         "job_name": name,
-        "time": minutes(limit),
+        "time": minutes(*limits),
         "nodes": resources.nodes,
         "cpus_per_task": resources.threads,
         "exclusive": True if options.exclusive else None,
@@ -134,24 +136,30 @@ class _Arrays(submitit.SlurmExecutor):
 def script(
     name: str,
     resources: Resources,
-    limit: float,
+    limits: Sequence[float],
     options: JobOptions,
     folder: Path,
     count: int = 1,
     root: Path | None = None,
     python: str = sys.executable,
 ) -> str:
-    """Return the script that would be submitted for a batch of ``count`` attempts. Touches nothing."""
+    """Return the script that would be submitted for a batch of ``count`` jobs. Touches nothing."""
     options = options.fitting(resources)
     arrays = _Arrays(folder, python, 0.0, options)
-    arrays.update_parameters(**parameters(name, resources, limit, options, folder, root or _root()))
+    arrays.update_parameters(**parameters(name, resources, limits, options, folder, root or _root()))
     return arrays.text(count)
 
 
 def submit(
-    name: str, requests: Sequence[AttemptRequest], options: JobOptions, folder: Path, seconds: float
+    name: str,
+    packs: Sequence[Sequence[AttemptRequest]],
+    options: JobOptions,
+    folder: Path,
+    seconds: float,
 ) -> list[str]:
-    """Submit requests of equal resources and limit as one array; return the job ids, in order.
+    """Submit jobs of equal resources and time as one array; return their ids, in order.
+
+    Each executes the attempts of one pack, one after another.
 
     Raises
     ------
@@ -162,13 +170,13 @@ def submit(
     SubmitUncertain
         If it may have.
     """
-    first = requests[0]
+    first, limits = packs[0][0], [request.limit for request in packs[0]]
     options = options.fitting(first.resources).without(first.exclude).with_memory(first.memory)
     arrays = _Arrays(folder, sys.executable, seconds, options)
-    arrays.update_parameters(**parameters(name, first.resources, first.limit, options, folder, _root()))
-    directories = [str(request.directory.absolute()) for request in requests]
+    arrays.update_parameters(**parameters(name, first.resources, limits, options, folder, _root()))
+    directories = [[str(request.directory.absolute()) for request in pack] for pack in packs]
     try:
-        jobs = arrays.submit_array([functools.partial(slurm_job.run, directory) for directory in directories])
+        jobs = arrays.submit_array([functools.partial(slurm_job.run, *pack) for pack in directories])
     except CommandFailed as error:
         raise _verdict(error) from error
     except submitit.core.utils.FailedSubmissionError as error:

@@ -23,7 +23,7 @@ FOLDER = Path("/project/it's mine/batches/lulesh-0123456789abcdef")
 PLAIN = script(
     "lulesh-0123456789abcdef",
     Resources(8, ranks_per_node=8, cores=8),
-    100.0,
+    [100.0],
     JobOptions(),
     FOLDER,
     3,
@@ -33,7 +33,7 @@ PLAIN = script(
 FULL = script(
     "lulesh-0123456789abcdef",
     Resources(ranks=10, threads=6, nodes=3, ranks_per_node=4, cores=144),
-    3600.0,
+    [3600.0],
     JobOptions(
         partition="large,huge",
         account="p0020",
@@ -68,7 +68,7 @@ def test_slurm_understands_the_options(slurm_cluster: SlurmCluster, tmp_path: Pa
     )
     resources = Resources(ranks=6, threads=1, nodes=2, ranks_per_node=3, cores=6)
     path = tmp_path / "submission.sh"
-    path.write_text(script("name", resources, 60.0, options, tmp_path / "it's mine", 2))
+    path.write_text(script("name", resources, [60.0], options, tmp_path / "it's mine", 2))
     number = slurm_cluster.run("sbatch", "--hold", "--parsable", str(path)).strip()
     job = slurm_cluster.run("scontrol", "--oneliner", "show", "job", number)
     slurm_cluster.run("scancel", number)

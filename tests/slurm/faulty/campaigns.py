@@ -36,12 +36,12 @@ name: faulty
 application: generic
 executable: /bin/true
 program: {{arguments: ["{{p}}"], ranks: p, output: [{{callpath: main, pattern: "t=(.*)"}}]}}
-parameters: {{p: [1, 2, 4]}}
+parameters: {{p: {values}}}
 evaluation_point: {{p: 8}}
-measure: {{time_limit: 100 s, repetitions: {{initial: 2, maximum: 2}}}}
+measure: {{time_limit: 100 s, repetitions: {{initial: {times}, maximum: {times}}}}}
 strategy: {{name: full, batch_size: 2}}
 stop: {{budget: {budget} core-seconds, patience: 9, failures: 5}}
-executor: {{name: slurm, max_pending: {max_pending}, poll_interval: {interval} s}}
+executor: {{name: slurm, max_pending: {max_pending}, poll_interval: {interval} s, pack: {pack}}}
 seed: {seed}
 """
 
@@ -69,6 +69,8 @@ class Scenario:
     array_size: int = 1001
     submit_limit: int | None = None
     allocation: int = 1
+    pack: int = 1
+    repetitions: str = "any"
 
 
 @dataclass
@@ -129,6 +131,9 @@ class _Game:
             max_pending=scenario.max_pending,
             interval=POLL_INTERVAL,
             seed=scenario.seed,
+            values=[1, 2, 4] if scenario.pack == 1 else [1, 2],
+            times=2 if scenario.pack == 1 else 4,
+            pack=f"{{most: {scenario.pack}, repetitions: {scenario.repetitions}}}",
         )
         self.campaign = campaign.loads(text, "faulty.yaml", directory)
 
@@ -246,7 +251,8 @@ def _submitted_once(outcome: Outcome) -> Iterator[str]:
         return
     submissions: dict[Path, set[float]] = {}
     for job in outcome.world.jobs:
-        submissions.setdefault(outcome.runner.directory(job), set()).add(job.submitted)
+        for directory in outcome.runner.directories(job):
+            submissions.setdefault(directory, set()).add(job.submitted)
     for directory, instants in submissions.items():
         if len(instants) > 1:
             yield f"{directory.relative_to(outcome.directory)} was submitted {len(instants)} times"
@@ -282,23 +288,30 @@ def _ledger(outcome: Outcome) -> Iterator[str]:
     """What was charged is what Slurm booked, within a second; estimates are never less.
 
     A second start of a job, or a second job, finds the attempt claimed and ends at once. What it costs until
-    then, two seconds, may come after the attempt was settled.
+    then, two seconds, may come after the attempt was settled. Attempts that share a job share its charge.
     """
-    jobs: dict[Path, list[Any]] = {}
+    jobs: dict[tuple[Path, ...], list[Any]] = {}
     for job in outcome.world.jobs:
-        jobs.setdefault(outcome.runner.directory(job), []).append(job)
+        jobs.setdefault(tuple(outcome.runner.directories(job)), []).append(job)
+    packs = {directory: pack for pack in jobs for directory in pack}
+    charged: dict[tuple[Path, ...], dict[Attempt, float]] = {}
     for attempt, cost in charges(outcome.entries).items():
-        own = jobs.get(outcome.directory / "runs" / attempt.id, [])
+        directory = outcome.directory / "runs" / attempt.id
+        charged.setdefault(packs.get(directory, (directory,)), {})[attempt] = cost
+    for pack in {**jobs, **charged}:
+        own, attempts = jobs.get(pack, []), charged.get(pack, {})
         truth, starts = sum(job.charged for job in own), sum(len(job.starts) for job in own)
-        tolerance = 1 + 2 * max(0, starts - 1)
-        seconds = cost / attempt.run.point.number("p") / outcome.scenario.allocation
+        tolerance = 1 + 2 * max(0, starts - bool(attempts))  # where none is charged, all were withdrawn
+        cpus = own[0].request.cpus if own else 1
+        seconds = sum(attempts.values()) / cpus
         less, more = seconds < truth - tolerance, seconds > truth + tolerance
         # Who is taken for dead, and is not, uses more than Slurm books: nobody corrects it without accounts.
         overtime = not outcome.scenario.accounting and any(
             s.state == "NODE_FAIL" for j in own for s in j.starts
         )
-        if less or (more and not overtime and attempt not in outcome.state.unconfirmed):
-            yield f"{attempt} is charged {seconds:.1f} s, booked are {truth} in {starts} starts"
+        if less or (more and not overtime and not attempts.keys() & set(outcome.state.unconfirmed)):
+            names = ", ".join(map(str, attempts)) or f"nobody of {len(pack)}"
+            yield f"{names}: charged {seconds:.1f} s, booked are {truth} in {starts} starts"
 
 
 def charges(entries: Sequence[Entry]) -> dict[Attempt, float]:
@@ -325,8 +338,8 @@ def describe(outcome: Outcome) -> str:
             lines.append(f"{entry.time - START:9.1f} {events.name_of(entry.event)} {data[:300]}")
     for job in outcome.world.jobs:
         starts = [(s.node, s.begun - START, s.ended and s.ended - START, s.state) for s in job.starts]
-        where = outcome.runner.directory(job).relative_to(outcome.directory)
-        lines.append(f"job {job.id} {job.submitted - START:.1f} {job.state} {starts} {where}")
+        where = [str(item.relative_to(outcome.directory)) for item in outcome.runner.directories(job)]
+        lines.append(f"job {job.id} {job.submitted - START:.1f} {job.state} {starts} {' '.join(where)}")
     return "\n".join(lines)
 
 

@@ -49,11 +49,15 @@ def scenarios() -> st.SearchStrategy[Scenario]:
         accounting=st.sampled_from([True, True, True, False]),
         array_size=st.sampled_from([1001, 1001, 2]),
         submit_limit=st.sampled_from([None, None, 1, 3]),
-    ).flatmap(_allocated)
+        pack=st.sampled_from([1, 1, 2, 3, 8]),
+        repetitions=st.sampled_from(["any", "any", "spread", "together"]),
+    ).flatmap(_completed)
 
 
-def _allocated(scenario: Scenario) -> st.SearchStrategy[Scenario]:
+def _completed(scenario: Scenario) -> st.SearchStrategy[Scenario]:
     """Let some sites allocate twice what is asked for, which nobody knows before the first job."""
+    if scenario.pack == 1:
+        scenario = replace(scenario, repetitions="any")
     if scenario.budget < RICH or not scenario.accounting:
         return st.just(scenario)
     return st.sampled_from([1, 1, 2]).map(lambda factor: replace(scenario, allocation=factor))

@@ -13,11 +13,12 @@ from submitit.core.utils import DelayedSubmission
 
 from orchestrator.executors import attempt
 from tests.slurm.faulty.faults import Fault
-from tests.slurm.faulty.world import Job, World
+from tests.slurm.faulty.world import Job, Start, World
 
 START_UP = 1.0  # seconds from the start of a job to its claim
 TERM = 2.0  # seconds from SIGTERM to the end
 LATE = 0.5  # seconds from the record to the end of the job
+NEXT = 0.1  # seconds from the end of an attempt to the claim of the next one of its job
 
 
 @dataclass
@@ -27,6 +28,7 @@ class _Execution:
     started: float
     record: dict[str, object]
     fault: Fault | None
+    position: int = 0
 
 
 @dataclass
@@ -47,11 +49,12 @@ class VirtualRunner:
     executed: Counter[Path] = field(default_factory=Counter)
     succeeded: set[Path] = field(default_factory=set)
     _running: dict[str, _Execution] = field(default_factory=dict)
+    _told_to_end: list[Start] = field(default_factory=list)
 
-    def directory(self, job: Job) -> Path:
-        """Return the directory of the attempt that a job executes."""
+    def directories(self, job: Job) -> list[Path]:
+        """Return the directories of the attempts that a job executes, one after another."""
         work = DelayedSubmission.load(job.request.folder / f"{job.index}.pkl")
-        return Path(work.function.args[0])
+        return [Path(directory) for directory in work.function.args]
 
     def start(self, world: World, job: Job, fault: Fault | None) -> None:
         """Claim after the start-up; fail as the fault says."""
@@ -59,7 +62,7 @@ class VirtualRunner:
 
         def begin() -> None:
             if job.state == "RUNNING" and job.starts[-1] is start:
-                self._begin(world, job, fault)
+                self._begin(world, job, fault, 0)
 
         if fault is not None and fault.what == "node fails before the start":
             world.at(world.now + START_UP / 2, lambda: world.end(job, "NODE_FAIL"))
@@ -68,6 +71,7 @@ class VirtualRunner:
 
     def stop(self, world: World, job: Job, state: str, kill: bool) -> None:
         """End a job; the attempt has time to write its record unless it is killed or frozen."""
+        self._told_to_end.append(job.starts[-1])
         execution = self._running.pop(job.id, None)
         frozen = execution is not None and execution.fault is not None and execution.fault.what == "frozen"
         if execution is not None and not kill and not frozen:
@@ -76,10 +80,18 @@ class VirtualRunner:
         start = job.starts[-1]
         world.at(world.now + delay, lambda: world.end(job, state) if job.starts[-1] is start else None)
 
-    def _begin(self, world: World, job: Job, fault: Fault | None) -> None:
-        directory = self.directory(job)
+    def _begin(self, world: World, job: Job, fault: Fault | None, position: int) -> None:
+        """Begin one attempt; whoever finds the first one taken is a second start, and ends."""
+        directories = self.directories(job)
+        if position == len(directories):
+            world.at(world.now + LATE, lambda: world.end(job, "COMPLETED"))
+            return
+        directory = directories[position]
         if not attempt.claim(directory, attempt.OWNER, durable=False):
-            world.at(world.now + 0.1, lambda: world.end(job, "FAILED"))
+            if position == 0:
+                world.at(world.now + 0.1, lambda: world.end(job, "FAILED"))
+            else:
+                self._begin(world, job, fault, position + 1)
             return
         self.executed[directory] += 1
         request = json.loads((directory / attempt.REQUEST).read_text())
@@ -89,10 +101,14 @@ class VirtualRunner:
             **{"environment": {"SLURM_JOB_START_TIME": str(int(job.starts[-1].begun))}},
         }
         _write(directory, record)
-        execution = _Execution(directory, float(request["limit"]), world.now, record, fault)
+        affected = fault is None or _affected(fault, len(directories)) in (None, position)
+        own = fault if affected else None
+        execution = _Execution(directory, float(request["limit"]), world.now, record, own, position)
         self._running[job.id] = execution
+        if position == 0 and fault is not None:
+            world.at(world.now + fault.value * len(directories), lambda: self._act(world, job, fault))
         self._beat(world, job, execution)
-        self._plan(world, job, execution)
+        self._plan(world, job, execution, fault)
 
     def _beat(self, world: World, job: Job, execution: _Execution) -> None:
         frozen = execution.fault is not None and execution.fault.what == "frozen"
@@ -100,12 +116,18 @@ class VirtualRunner:
             os.utime(execution.directory / attempt.CLAIM, (world.now, world.now))
             world.at(world.now + attempt.HEARTBEAT, lambda: self._beat(world, job, execution))
 
-    def _plan(self, world: World, job: Job, execution: _Execution) -> None:
-        """Decide how the attempt goes on, and when it is over."""
+    def _plan(self, world: World, job: Job, execution: _Execution, fault: Fault | None) -> None:
+        """Decide how the attempt goes on, when it is over, and whether another one follows."""
         what = execution.fault.what if execution.fault is not None else ""
         value = execution.fault.value if execution.fault is not None else 0.0
         hangs = what in {"application hangs", "frozen"}
         full = execution.limit + attempt.OVERRUN if hangs else self.seconds(execution.directory)
+
+        start = job.starts[-1]
+
+        def go_on() -> None:  # also on a node that is only taken for dead
+            if not any(item is start for item in self._told_to_end):
+                self._begin(world, job, fault, execution.position + 1)
 
         def over() -> None:
             if self._running.get(job.id) is not execution or what == "frozen":
@@ -115,25 +137,29 @@ class VirtualRunner:
             code = 143 if timed_out else 1 if what == "application crashes" else 0
             late = value if what == "files appear late" else 0.0
             self._finish(world, execution, late, code, timed_out=timed_out)
-            world.at(world.now + LATE, lambda: world.end(job, "FAILED" if code else "COMPLETED"))
-
-        def act() -> None:
-            if self._running.get(job.id) is not execution:
-                return
-            if what in {"node fails", "out of memory", "killed"}:
-                word = {"node fails": "NODE_FAIL", "killed": "FAILED"}.get(what, "OUT_OF_MEMORY")
-                self.stop(world, job, word, kill=True)
-            elif what == "taken for dead":
-                world.end(job, "NODE_FAIL")
-            elif what == "scancel from outside":
-                world.cancel(job)
-            elif what == "requeue":
-                world.requeue(job)
-            elif what == "preempted":
-                self.stop(world, job, "PREEMPTED", kill=False)
+            if len(self.directories(job)) > 1:
+                world.at(world.now + NEXT, go_on)
+            else:
+                world.at(world.now + LATE, lambda: world.end(job, "FAILED" if code else "COMPLETED"))
 
         world.at(world.now + min(full, execution.limit), over)
-        world.at(world.now + value, act)
+
+    def _act(self, world: World, job: Job, fault: Fault) -> None:
+        """Do to a running job what its fault says."""
+        what = fault.what
+        if job.id not in self._running:
+            return
+        if what in {"node fails", "out of memory", "killed"}:
+            word = {"node fails": "NODE_FAIL", "killed": "FAILED"}.get(what, "OUT_OF_MEMORY")
+            self.stop(world, job, word, kill=True)
+        elif what == "taken for dead":
+            world.end(job, "NODE_FAIL")
+        elif what == "scancel from outside":
+            world.cancel(job)
+        elif what == "requeue":
+            world.requeue(job)
+        elif what == "preempted":
+            self.stop(world, job, "PREEMPTED", kill=False)
 
     def _finish(
         self,
@@ -160,6 +186,12 @@ class VirtualRunner:
                 self.succeeded.add(execution.directory)
 
         world.at(world.now + delay, appear)
+
+
+def _affected(fault: Fault, attempts: int) -> int | None:
+    """Return which attempt of a job a fault is about; None if it is about the whole job."""
+    single = {"application crashes", "application hangs", "frozen"}
+    return int(fault.value) % attempts if fault.what in single else None
 
 
 def _write(directory: Path, record: dict[str, object]) -> None:

@@ -1,0 +1,69 @@
+"""Where runs and attempts stand: the small parts of the state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+import immutables
+
+from orchestrator import events
+from orchestrator.types import FailureClass
+
+
+class RunStatus(StrEnum):
+    """Where a run stands."""
+
+    WAITING = "waiting"  # proposed, not begun
+    IN_FLIGHT = "in flight"
+    FAILED = "failed"  # its last attempt failed; to be tried again or given up
+    MEASURED = "measured"
+    GIVEN_UP = "given up"
+    SKIPPED = "skipped"  # the budget left could not hold it
+
+
+class RunState(NamedTuple):
+    """One run: how many attempts were begun, how they failed, and what the accepted one measured.
+
+    ``elapsed``: seconds of the accepted attempt; ``cost``: core-seconds of all attempts; ``limit``: seconds
+    that the last attempt had; ``node``: where the accepted one ran, if on one only; ``packed``: whether it
+    shared its job, so that ``elapsed`` is without the start-up of the job.
+    """
+
+    status: RunStatus = RunStatus.WAITING
+    attempts: int = 0
+    failures: tuple[FailureClass, ...] = ()
+    reason: str = ""
+    accepted: int | None = None
+    samples: events.Samples = immutables.Map()
+    elapsed: float = 0.0
+    cost: float = 0.0
+    limit: float = 0.0
+    node: str = ""
+    packed: bool = False
+
+
+class InFlight(NamedTuple):
+    """An attempt that was intended and is not settled. ``reserved`` in core-seconds, ``limit`` in seconds.
+
+    ``pack``: what it shares with the other attempts of its job, or empty; ``since``: when it was intended.
+    """
+
+    name: str
+    cores: int
+    limit: float
+    reserved: float
+    submitted: bool = False
+    running: bool = False
+    handle: str = ""
+    pack: str = ""
+    since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StopReason:
+    """The rule that ended the campaign, and its figures in words."""
+
+    rule: str
+    detail: str
