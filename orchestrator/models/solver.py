@@ -24,7 +24,7 @@ _MISFITS = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 # A row is examined for lack of fit where the residuals exceed the expected variance by this factor.
 _EXCESS = 1.5
 _CHANCE = 4.0
-_ERROR = 1e-3
+_ERROR = 1e-4
 _EXAMINED = 12
 # Representative blocks per parameter for the start of a search, by number of parameters; and a second time.
 _REPRESENTATIVES = {3: 8, 4: 5, 5: 4, 6: 3}
