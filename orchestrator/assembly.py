@@ -7,13 +7,25 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from orchestrator import campaign_effort, cost, nodes, progress, registry, simulation, space, templates
+from orchestrator import (
+    campaign_effort,
+    cost,
+    counting,
+    nodes,
+    progress,
+    registry,
+    simulation,
+    space,
+    templates,
+)
 from orchestrator.campaign import Campaign
 from orchestrator.cost import Machine, Reservation
+from orchestrator.counting import Verdicts
 from orchestrator.decide import Policy
 from orchestrator.errors import CampaignError, ModelError, ReadError
 from orchestrator.events import Samples
@@ -79,9 +91,16 @@ class Assembly:
         values = {item.name: item.values for item in self.campaign.parameters}
         return cost.each(cost.guess(values, self.cores))
 
-    def view(self, state: State, models: tuple[Model, ...], known: Measurements) -> View:
-        """Return all that a strategy may know."""
-        campaign = self.campaign
+    def view(
+        self,
+        state: State,
+        models: tuple[Model, ...],
+        known: Measurements,
+        verdicts: Verdicts = MappingProxyType({}),
+    ) -> View:
+        """Return all that a strategy may know; ``verdicts`` on the effort models, see `counting`."""
+        campaign, costs = self.campaign, self.expected_costs(models)
+        rule = campaign_effort.rule(campaign, self.application)
         return View(
             self.space,
             campaign.evaluation_point,
@@ -89,7 +108,7 @@ class Assembly:
             models,
             repetitions(state),
             state.infeasible,
-            self.expected_costs(models),
+            costs,
             campaign.stop.budget - state.spent - state.reserved,
             campaign.strategy.batch_size,
             campaign.measure.repetitions.initial,
@@ -97,6 +116,7 @@ class Assembly:
             state.round + 1,
             cost_is_relative=campaign.measure.expected_time is None
             and not any(model.metric == ELAPSED for model in models),
+            first=None if rule is None else counting.first_costs(rule, state, verdicts, costs),
         )
 
 
@@ -184,6 +204,7 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
     collector = Collector(tuple(item.name for item in campaign.parameters))
 
     latest: list[tuple[Model, ...]] = []
+    judged: dict[int, Verdicts] = {}
 
     def reservation(state: State, run: Run) -> Reservation:
         cap = campaign.time_limit(run.point) or state.time_limit
@@ -202,8 +223,14 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
         """Return the models of the last round; a new controller fits them once."""
         return latest[0] if latest else fitted(state)
 
+    def verdicts(state: State) -> Verdicts:
+        if state.round not in judged:
+            judged.clear()
+            judged[state.round] = campaign_effort.verdicts(campaign, modeler, collector.measurements(state))
+        return judged[state.round]
+
     def propose(state: State, models: tuple[Model, ...], rng: np.random.Generator) -> Sequence[Choice]:
-        return strategy(assembly.view(state, models, collector.measurements(state)), rng)
+        return strategy(assembly.view(state, models, collector.measurements(state), verdicts(state)), rng)
 
     return Parts(
         directory=directory,
@@ -223,9 +250,23 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
             directory, state, models, campaign.evaluation_point
         ),
         seed=campaign.seed,
-        effort=campaign.measure.effort.repetitions if campaign.measure.effort else 0,
+        count=lambda state, models, choices: count(assembly, state, models, choices, verdicts(state)),
         poll_interval=min(campaign.executor.poll_interval, _WAITS.get(campaign.executor.name, math.inf)),
     )
+
+
+def count(
+    assembly: Assembly,
+    state: State,
+    models: tuple[Model, ...],
+    choices: Sequence[Choice],
+    verdicts: Verdicts = MappingProxyType({}),
+) -> counting.Plan:
+    """Return the effort runs of a round."""
+    rule = campaign_effort.rule(assembly.campaign, assembly.application)
+    if rule is None:
+        return counting.NOTHING
+    return counting.plan(rule, choices, state, verdicts, assembly.expected_costs(models))
 
 
 def _longest(models: Sequence[Model], point: Point, slowdown: float) -> float | None:

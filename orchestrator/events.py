@@ -58,11 +58,15 @@ class ControllerStopped:
 
 @dataclass(frozen=True, slots=True)
 class RoundProposed:
-    """What the strategy wants measured next, with one reason per run."""
+    """What the strategy wants measured next, with one reason per run.
+
+    ``note`` says why no effort is counted, where it could be.
+    """
 
     round: int
     runs: tuple[Run, ...]
     reasons: tuple[str, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ class RunState(NamedTuple):
     reason: str = ""
     accepted: int | None = None
     samples: events.Samples = immutables.Map()
+    note: str = ""  # of the last round
     elapsed: float = 0.0
     cost: float = 0.0
     limit: float = 0.0
@@ -141,6 +142,7 @@ def apply(state: State, event: events.Event, time: float) -> State:
 
     Raises
     ------
+        note=event.note,
     ValueError
         For an event that cannot follow this state; its text tells the story of the run.
     """
