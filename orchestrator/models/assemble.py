@@ -93,12 +93,7 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
             category=case.group.category,
             smape=200 * float(np.tanh(np.abs(residual) / 2).mean()),
             noise=float(case.solution.located.sigma[k]),
-            notes=(
-                *case.group.notes[row],
-                *remarks[row],
-                *few,
-                *_notes(case, int(k), posterior, outlying[k], edges[k]),
-            ),
+            notes=(*case.group.notes[row], *remarks[row], *few, *notes),
             posterior=posterior,
         )
     return result
