@@ -8,13 +8,26 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from orchestrator import campaign_effort, cost, nodes, progress, registry, simulation, space, templates
+from orchestrator import (
+    campaign_effort,
+    campaign_packing,
+    cost,
+    counting,
+    nodes,
+    progress,
+    registry,
+    simulation,
+    space,
+    templates,
+)
 from orchestrator.campaign import Campaign
 from orchestrator.cost import Machine, Reservation
+from orchestrator.counting import Verdicts
 from orchestrator.decide import Policy
 from orchestrator.errors import CampaignError, ModelError, ReadError
 from orchestrator.events import Samples
@@ -25,7 +38,7 @@ from orchestrator.limits import limit_for, memory_for
 from orchestrator.loop import Parts
 from orchestrator.measured import ELAPSED, Collector, repetitions
 from orchestrator.models.base import Model, Modeler, expected_total
-from orchestrator.packing import Packer, Rules
+from orchestrator.packing import Packer
 from orchestrator.readers import load as measured_files
 from orchestrator.readers.base import Reader
 from orchestrator.readers.select import select
@@ -81,9 +94,16 @@ class Assembly:
         values = {item.name: item.values for item in self.campaign.parameters}
         return cost.each(cost.guess(values, self.cores))
 
-    def view(self, state: State, models: tuple[Model, ...], known: Measurements) -> View:
-        """Return all that a strategy may know."""
-        campaign = self.campaign
+    def view(
+        self,
+        state: State,
+        models: tuple[Model, ...],
+        known: Measurements,
+        verdicts: Verdicts = MappingProxyType({}),
+    ) -> View:
+        """Return all that a strategy may know; ``verdicts`` on the effort models, see `counting`."""
+        campaign, costs = self.campaign, self.expected_costs(models)
+        rule = campaign_effort.rule(campaign, self.application)
         return View(
             self.space,
             campaign.evaluation_point,
@@ -91,7 +111,7 @@ class Assembly:
             models,
             repetitions(state),
             state.infeasible,
-            self.expected_costs(models),
+            costs,
             campaign.stop.budget - state.spent - state.reserved,
             campaign.strategy.batch_size,
             campaign.measure.repetitions.initial,
@@ -99,6 +119,7 @@ class Assembly:
             state.round + 1,
             cost_is_relative=campaign.measure.expected_time is None
             and not any(model.metric == ELAPSED for model in models),
+            first=None if rule is None else counting.first_costs(rule, state, verdicts, costs),
         )
 
 
@@ -186,6 +207,7 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
     collector = Collector(tuple(item.name for item in campaign.parameters))
 
     latest: list[tuple[Model, ...]] = []
+    judged: dict[int, Verdicts] = {}
 
     def reservation(state: State, run: Run) -> Reservation:
         cap = campaign.time_limit(run.point) or state.time_limit
@@ -204,23 +226,24 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
         """Return the models of the last round; a new controller fits them once."""
         return latest[0] if latest else fitted(state)
 
-    def expected(state: State, run: Run) -> float:
-        """Return the seconds that a run is expected to take; its limit where nothing is known."""
-        models = current(state) if state.rounds_completed else ()
-        seconds = _expected_seconds(assembly, models, run)
-        return reservation(state, run).limit if seconds is None else seconds
-
     def packer(state: State) -> Packer:
-        return Packer(
-            rules(campaign),
-            state.price,
+        models = functools.cache(lambda: current(state) if state.rounds_completed else ())
+        return campaign_packing.packer(
+            campaign,
+            state,
+            built,
             lambda run: (assembly.resources(run.point), memory_for(state.runs[run])),
-            functools.cache(lambda run: expected(state, run)),
-            lambda limits: built.reserved_seconds(*limits),
+            lambda run: campaign_packing.expected(campaign, models(), run) or reservation(state, run).limit,
         )
 
+    def verdicts(state: State) -> Verdicts:
+        if state.round not in judged:
+            judged.clear()
+            judged[state.round] = campaign_effort.verdicts(campaign, modeler, collector.measurements(state))
+        return judged[state.round]
+
     def propose(state: State, models: tuple[Model, ...], rng: np.random.Generator) -> Sequence[Choice]:
-        return strategy(assembly.view(state, models, collector.measurements(state)), rng)
+        return strategy(assembly.view(state, models, collector.measurements(state), verdicts(state)), rng)
 
     return Parts(
         directory=directory,
@@ -240,33 +263,24 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
             directory, state, models, campaign.evaluation_point
         ),
         seed=campaign.seed,
-        effort=campaign.measure.effort.repetitions if campaign.measure.effort else 0,
-        packer=packer if packs(campaign) else None,
+        packer=packer if campaign_packing.wanted(campaign) else None,
+        count=lambda state, models, choices: count(assembly, state, models, choices, verdicts(state)),
         poll_interval=min(campaign.executor.poll_interval, _WAITS.get(campaign.executor.name, math.inf)),
     )
 
 
-def packs(campaign: Campaign) -> bool:
-    """Whether runs may share a job: where there are jobs, and more than one is allowed in them."""
-    options = campaign.executor
-    return options.name in ("slurm", "simulated") and options.pack.most not in ("off", 1)
-
-
-def rules(campaign: Campaign) -> Rules:
-    """Return what the campaign says about sharing jobs."""
-    pack = campaign.executor.pack
-    return Rules(pack.most if isinstance(pack.most, int) else None, pack.longest, pack.repetitions)
-
-
-def _expected_seconds(assembly: Assembly, models: Sequence[Model], run: Run) -> float | None:
-    """Return what the model of durations, or the user, expects of a run; None where neither does."""
-    campaign, slowdown = assembly.campaign, assembly.campaign.slowdown(run.kind)
-    durations = [model for model in models if model.metric == ELAPSED]
-    seconds = float(expected_total(durations, [run.point])[0]) if durations else math.nan
-    if math.isfinite(seconds):
-        return slowdown * seconds
-    stated = campaign.expected_time(run.point)
-    return None if stated is None else slowdown * stated
+def count(
+    assembly: Assembly,
+    state: State,
+    models: tuple[Model, ...],
+    choices: Sequence[Choice],
+    verdicts: Verdicts = MappingProxyType({}),
+) -> counting.Plan:
+    """Return the effort runs of a round."""
+    rule = campaign_effort.rule(assembly.campaign, assembly.application)
+    if rule is None:
+        return counting.NOTHING
+    return counting.plan(rule, choices, state, verdicts, assembly.expected_costs(models))
 
 
 def _longest(models: Sequence[Model], point: Point, slowdown: float) -> float | None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator import campaign_resolve
+from orchestrator import campaign_resolve, counting
 from orchestrator.campaign_schema import Measure, ModelChoice
 from orchestrator.campaign_yaml import Problem, Tree
+from orchestrator.models import swc_foretold
+from orchestrator.models.base import Modeler
+from orchestrator.types import Application, Measurements
 
 if TYPE_CHECKING:
     from orchestrator.campaign import Campaign
@@ -58,6 +62,30 @@ def defaults(measure: Measure, model: ModelChoice, written: Mapping[str, Any]) -
         once = measure.repetitions.model_copy(update={"initial": 1})
         measure = measure.model_copy(update={"repetitions": once})
     return measure, model
+
+
+def rule(campaign: Campaign, application: Application) -> counting.Rule | None:
+    """Return the rules of counting; None where no effort is counted."""
+    effort = campaign.measure.effort
+    if effort is None:
+        return None
+    return counting.Rule(
+        effort.repetitions,
+        effort.when == "always",
+        campaign.parameters,
+        lambda point: application.ranks(campaign.values(point)) > 1,
+    )
+
+
+def verdicts(campaign: Campaign, modeler: Modeler, known: Measurements) -> counting.Verdicts:
+    """Judge whether effort models foretell counts; nothing where it makes no difference."""
+    effort, options = campaign.measure.effort, campaign.model.options
+    if effort is None or effort.when == "always":
+        return {}
+    chosen = {key: options[key] for key in ("times", "tolerance", "ranks") if key in options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return swc_foretold.foretold(known, campaign.parameters, modeler, **chosen)
 
 
 def _beside(executable: str) -> str:

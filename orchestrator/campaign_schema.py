@@ -96,10 +96,14 @@ class Repetitions(Section):
 
 
 class Effort(Section):
-    """Runs that count effort beside those that are timed. ``slowdown``: how much longer they take."""
+    """Runs that count effort beside those that are timed. ``slowdown``: how much longer they take.
+
+    ``when``: at new points while the effort models need it, or always.
+    """
 
     executable: str = ""
     profiler: Annotated[str, AfterValidator(registered("reader"))] = "effort"
+    when: Literal["needed", "always"] = "needed"
     repetitions: Positive = 1
     aggregate: Aggregate | None = None
     slowdown: Annotated[float, Field(ge=1)] = 5.0

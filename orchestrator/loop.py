@@ -17,6 +17,7 @@ import numpy as np
 
 from orchestrator import __version__, decide, events, settle
 from orchestrator.cost import Reservation
+from orchestrator.counting import NOTHING, Plan
 from orchestrator.decide import Action, Policy
 from orchestrator.executors.base import Executor
 from orchestrator.journal import Entry, Journal
@@ -58,8 +59,8 @@ class Parts:
         Called with each new set of models (writes ``models.json``).
     poll_interval
         Seconds to wait, at most, when there is nothing to do.
-    effort
-        Runs per point that count effort.
+    count
+        State, models, choices -> the runs that count effort.
     cancel_on_interrupt
         Whether an interrupt ends runs in flight, which are charged, instead of leaving them running.
     provenance
@@ -79,7 +80,7 @@ class Parts:
     seed: int
     poll_interval: float
     packer: Callable[[State], Packer] | None = None
-    effort: int = 0
+    count: Callable[[State, tuple[Model, ...], Sequence[Choice]], Plan] = lambda *_: NOTHING
     cancel_on_interrupt: bool = False
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -245,8 +246,9 @@ class Controller:
 
     def _propose(self, number: int) -> None:
         rng = np.random.default_rng([self._parts.seed, number])
-        choices = self._parts.propose(self.state, self._current_models(), rng)
-        round_ = settle.round_of(number, choices, self.state, self._parts.effort)
+        models = self._current_models()
+        choices = self._parts.propose(self.state, models, rng)
+        round_ = settle.round_of(number, choices, self.state, self._parts.count(self.state, models, choices))
         if round_.runs:
             self.commit([round_])
         else:

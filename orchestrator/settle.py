@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from orchestrator import events, packs
+from orchestrator.counting import NOTHING, Plan
 from orchestrator.errors import ReadError
-from orchestrator.measured import counting_is_in_vain, repetitions
+from orchestrator.measured import repetitions
 from orchestrator.state import InFlight, State
 from orchestrator.strategies.base import Choice
 from orchestrator.types import (
@@ -17,6 +18,7 @@ from orchestrator.types import (
     AttemptState,
     FailureClass,
     Observation,
+    Point,
     Run,
 )
 
@@ -36,27 +38,31 @@ def submission_name(campaign: str, campaign_id: str, attempt: Attempt) -> str:
     return f"{campaign}-{campaign_id}-{digest}"
 
 
-def round_of(number: int, choices: Sequence[Choice], state: State, effort: int = 0) -> events.RoundProposed:
+def round_of(
+    number: int, choices: Sequence[Choice], state: State, effort: Plan = NOTHING
+) -> events.RoundProposed:
     """Turn choices into runs, numbering repetitions on from those that were proposed before.
 
-    Every point gets ``effort`` runs that count effort, too, after those that are timed: where a point turns
-    out to be impossible, they are not begun.
+    Runs that count effort come after those that are timed at the same point: where it turns out to be
+    impossible, they are not begun.
     """
     done, counted = repetitions(state), repetitions(state, "effort")
-    wanted = 0 if counting_is_in_vain(state) else effort
-    runs: list[Run] = []
-    reasons: list[str] = []
+    runs: dict[Run, str] = {}
+
+    def count(point: Point) -> None:
+        first = counted.get(point, 0) + 1
+        numbers = range(first, effort.wanted.get(point, 0) + 1)
+        runs.update((Run(point, "effort", k), effort.reason) for k in numbers)
+
     for choice in choices:
         first = done.get(choice.point, 0) + 1
         for repetition in range(first, first + choice.repetitions):
-            runs.append(Run(choice.point, "time", repetition))
-            reasons.append(choice.reason)
+            runs[Run(choice.point, "time", repetition)] = choice.reason
         done[choice.point] = first + choice.repetitions - 1
-        for repetition in range(counted.get(choice.point, 0) + 1, wanted + 1):
-            runs.append(Run(choice.point, "effort", repetition))
-            reasons.append("counts effort, for the priors of the times at this point")
-            counted[choice.point] = repetition
-    return events.RoundProposed(number, tuple(runs), tuple(reasons))
+        count(choice.point)
+    for point in effort.wanted:
+        count(point)
+    return events.RoundProposed(number, tuple(runs), tuple(runs.values()), effort.note)
 
 
 def events_of(

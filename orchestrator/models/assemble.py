@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,6 +65,10 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
     """
     begins = np.searchsorted(case.solution.candidates.row, np.arange(len(case.rows) + 1))
     residuals = best_residuals(case.task, case.solution)
+    terms = case.solution.candidates.terms.astype(np.intp)
+    exponents = np.stack([b.take(terms[:, :, k], axis=0) for k, b in enumerate(case.blocks)], axis=2)
+    used = np.count_nonzero(terms.any(axis=2), axis=1)
+    outlying, edges = _outlying(case), _edges(case)
     few = [
         f"{name} has {count} values: its exponents are uncertain"
         for name, column in zip(case.group.parameters, case.group.points.T, strict=True)
@@ -74,19 +79,21 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
         row = int(case.rows[k])
         score = case.solution.fits.score[begins[k] : begins[k + 1]]
         count = min(int(np.searchsorted(-score, _NEGLIGIBLE - score[0])), case.members)
-        posterior = _posterior(case, int(k), slice(begins[k], begins[k] + count))
+        members = slice(begins[k], begins[k] + count)
+        posterior = _posterior(case, int(k), members, exponents[members, : max(int(used[members].max()), 1)])
         residual = residuals[k]
         if posterior.correction is not None:
             residual = residual - case.task.features @ posterior.correction.coefficients[0]
         callpath, metric = case.group.labels[row]
+        notes = _notes(case, int(k), posterior, outlying[k], edges[k])
         result[row] = PmnfModel(
             callpath=callpath,
             metric=metric,
             parameters=case.group.parameters,
             category=case.group.category,
-            smape=float(200 * np.mean(np.tanh(np.abs(residual) / 2))),
+            smape=200 * float(np.tanh(np.abs(residual) / 2).mean()),
             noise=float(case.solution.located.sigma[k]),
-            notes=(*case.group.notes[row], *remarks[row], *few, *_notes(case, int(k), posterior)),
+            notes=(*case.group.notes[row], *remarks[row], *few, *notes),
             posterior=posterior,
         )
     return result
@@ -99,13 +106,17 @@ def at_edge(case: Case) -> NDArray[np.bool_]:
     -------
     Array of shape (call paths of the case, parameters).
     """
-    solution = case.solution
-    terms = solution.candidates.terms[solution.first()]
+    return _edges(case) & unfit(case)[:, None]
+
+
+def _edges(case: Case) -> NDArray[np.bool_]:
+    """Tell which exponents of the best hypotheses are the largest tried: (call paths, parameters)."""
+    terms = case.solution.candidates.terms[case.solution.first()]
     edge = [
         (blocks[terms[:, :, k], 0].max(axis=1) >= blocks[:, 0].max()) & (blocks[:, 0].max() > 0)
         for k, blocks in enumerate(case.blocks)
     ]
-    return np.stack(edge, axis=1) & unfit(case)[:, None]
+    return np.stack(edge, axis=1)
 
 
 def unfit(case: Case) -> NDArray[np.bool_]:
@@ -114,14 +125,20 @@ def unfit(case: Case) -> NDArray[np.bool_]:
     return np.asarray((solution.weighting.smooth > 0) | lacking(solution, len(case.blocks)))
 
 
-def _posterior(case: Case, row: int, members: slice) -> Posterior:
+def _outlying(case: Case) -> NDArray[np.bool_]:
+    """Tell which points lost most of their weight: (call paths of the case, points)."""
+    located = case.solution.located
+    if located.aggregate != "none":
+        return np.zeros(located.count.shape, dtype=bool)
+    available = np.sum(np.isfinite(case.group.values[case.rows]), axis=2)
+    return np.asarray(located.count < _OUTLIER * available)
+
+
+def _posterior(case: Case, row: int, members: slice, exponents: Floats) -> Posterior:
     fits, weighting = case.solution.fits, case.solution.weighting
-    terms = case.solution.candidates.terms[members]
-    used = max(int(np.count_nonzero(terms.any(axis=2), axis=1).max()), 1)
-    terms = terms[:, :used]
+    used = exponents.shape[1]
     score, variance = fits.score[members], fits.variance[members]
     weights = np.exp(score - score[0])
-    exponents = np.stack([b[terms[:, :, k]] for k, b in enumerate(case.blocks)], axis=2)
     lack = np.maximum(variance - weighting.variance[row], 0)
     correction = None
     if weighting.smooth[row] > 0:
@@ -156,7 +173,9 @@ def _correction(case: Case, row: int, members: slice, used: int) -> Correction:
     )
 
 
-def _notes(case: Case, row: int, posterior: Posterior) -> list[str]:
+def _notes(
+    case: Case, row: int, posterior: Posterior, outlying: NDArray[np.bool_], edges: NDArray[np.bool_]
+) -> list[str]:
     solution, points = case.solution, case.group.points
     notes = []
     if solution.located.freedom[row] <= GUESS_WEIGHT:
@@ -165,18 +184,22 @@ def _notes(case: Case, row: int, posterior: Posterior) -> list[str]:
     if len(points) < coefficients + 2:
         notes.append(f"{len(points)} points for {coefficients} coefficients: too few to judge the form")
     notes += _misfit_notes(case, row, posterior)
-    notes += _edge_notes(case, posterior)
-    available = np.sum(np.isfinite(case.group.values[case.rows[row]]), axis=1)
-    outlying = np.flatnonzero(solution.located.count[row] < _OUTLIER * available)
-    if len(outlying) and solution.located.aggregate == "none":
-        where = ", ".join(str(_point(case.group, k)) for k in outlying[:3])
-        more = f" and {len(outlying) - 3} more" if len(outlying) > 3 else ""
+    # The truth may be beyond what was tried.
+    notes += [
+        f"the exponent of {name} is the largest tried; see the option exponents"
+        for name, edge in zip(case.group.parameters, edges, strict=False)
+        if edge
+    ]
+    if outlying.any():
+        which = np.flatnonzero(outlying)
+        where = ", ".join(str(_point(case.group, k)) for k in which[:3])
+        more = f" and {len(which) - 3} more" if len(which) > 3 else ""
         notes.append(f"taken for outliers: {where}{more}")
     return notes
 
 
 def _misfit_notes(case: Case, row: int, posterior: Posterior) -> list[str]:
-    noise = float(np.sqrt(case.solution.weighting.noise[row]))
+    noise = math.sqrt(case.solution.weighting.noise[row])
     if posterior.correction is not None:
         change = posterior.correction.features(case.group.points) @ posterior.correction.coefficients[0]
         size = 100 * (float(np.exp(np.abs(change).max())) - 1)
@@ -187,16 +210,6 @@ def _misfit_notes(case: Case, row: int, posterior: Posterior) -> list[str]:
     if posterior.misfit[0] > 2 * noise and posterior.misfit[0] > 0.01:
         return [f"points scatter by {100 * posterior.misfit[0]:.2g} % around the model, beyond the noise"]
     return []
-
-
-def _edge_notes(case: Case, posterior: Posterior) -> list[str]:
-    """Name parameters whose exponent is the largest that was tried: the truth may be beyond."""
-    notes = []
-    for k, name in enumerate(case.group.parameters):
-        largest = case.blocks[k].max(axis=0)[0]
-        if posterior.exponents[0, :, k, 0].max() >= largest > 0:
-            notes.append(f"the exponent of {name} is the largest tried; see the option exponents")
-    return notes
 
 
 def _point(group: Group, k: int) -> Point:

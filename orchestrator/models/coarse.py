@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.hypotheses import Floats, Integers, partitions
-from orchestrator.models.normal import invert
+from orchestrator.models.normal import solve
 from orchestrator.models.screening import Candidates, Moments, canonical, moments
 
 _COLLINEAR = 1e-12
@@ -137,6 +137,5 @@ def _residuals(m: Moments, numbers: Integers) -> Floats:
 
 
 def _solve(gram: Floats, right: Floats) -> tuple[Floats, Floats]:
-    inverse, _ = invert(gram, _COLLINEAR)
-    c = np.einsum("st...,t...->s...", inverse, right)
+    c = solve(gram, right, _COLLINEAR)
     return c, np.sum(c * right, axis=0)

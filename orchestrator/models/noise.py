@@ -89,7 +89,7 @@ def locate(values: Floats, aggregate: str = "auto") -> Located:
     """
     logs = np.log(values)
     counts = np.sum(np.isfinite(logs), axis=2)
-    centre = np.nanmedian(logs, axis=2)
+    centre = median(logs)
     sigma, freedom = _pooled(logs, centre, counts)
     if aggregate == "auto":
         aggregate, shift, gain = _choose(logs, centre, counts, sigma)
@@ -102,7 +102,7 @@ def locate(values: Floats, aggregate: str = "auto") -> Located:
     if aggregate == "mean":
         location = np.log(np.nanmean(values, axis=2))
     else:
-        location = np.nanmin(logs, axis=2) if aggregate == "min" else centre
+        location = np.fmin.reduce(logs, axis=2) if aggregate == "min" else centre
     return Located(location + shift, counts * gain, sigma, freedom, aggregate)
 
 
@@ -139,17 +139,20 @@ def _pooled(logs: Floats, centre: Floats, counts: Integers) -> tuple[Floats, Flo
     repeated = counts > 1
     if not np.any(repeated):
         return np.full(len(logs), GUESSED_NOISE), np.full(len(logs), GUESS_WEIGHT)
-    width = np.nanmax(logs, axis=2) - np.nanmin(logs, axis=2)
+    width = np.fmax.reduce(logs, axis=2) - np.fmin.reduce(logs, axis=2)
     expected = _NORMAL_RANGE[np.minimum(counts, len(_NORMAL_RANGE) - 1)]
-    scale = np.nanmedian(np.where(repeated, width / expected, np.nan), axis=1)
+    scale = median(np.where(repeated, width / expected, np.nan))
     # A median of few ranges may be small by chance.
     scale = np.where(scale > 0, np.fmax(scale, np.nanmedian(scale) / 2), scale)
     # Where most repetitions agree exactly, the scale says nothing.
     bound = np.where(scale > 0, _CLIPPED * scale, np.inf)[:, None, None]
-    kept = np.where(np.abs(logs - centre[:, :, None]) <= bound, logs, np.nan)
-    number = np.sum(np.isfinite(kept), axis=2)
-    mean = np.nansum(kept, axis=2) / np.maximum(number, 1)
-    squares = np.nansum((kept - mean[:, :, None]) ** 2, axis=(1, 2))
+    deviation = logs - centre[:, :, None]
+    kept = np.abs(deviation) <= bound  # never where it is NaN
+    deviation[~kept] = 0.0
+    number = np.count_nonzero(kept, axis=2)
+    squares = (deviation**2).sum(axis=(1, 2)) - (deviation.sum(axis=2) ** 2 / np.maximum(number, 1)).sum(
+        axis=1
+    )
     freedom = np.maximum(number - 1, 0).sum(axis=1).astype(float)
     return _moderate(np.maximum(squares / np.maximum(freedom, 1), LEAST_NOISE**2), freedom)
 
@@ -209,9 +212,9 @@ def _choose(logs: Floats, centre: Floats, counts: Integers, sigma: Floats) -> tu
         return "none", *nothing
     scaled = ((logs - centre[:, :, None]) / sigma[:, None, None])[enough]
     halves = scaled[:, 0::2], scaled[:, 1::2]
-    mean = _difference(*(_weigh(h[None], np.nanmedian(h, axis=1)[None], np.ones(1))[0][0] for h in halves))
-    low = _difference(*(np.nanmin(h, axis=1) for h in halves))
-    middle = _difference(*(np.nanmedian(h, axis=1) for h in halves))
+    mean = _difference(*(_weigh(h[None], median(h)[None], np.ones(1))[0][0] for h in halves))
+    low = _difference(*(np.fmin.reduce(h, axis=1) for h in halves))
+    middle = _difference(*(median(h) for h in halves))
     if min(low, middle) >= _SAVING * mean:
         return "none", *nothing
     if middle <= low:
@@ -227,6 +230,14 @@ def _choose(logs: Floats, centre: Floats, counts: Integers, sigma: Floats) -> tu
     )
 
 
+def median(values: Floats) -> Floats:
+    """Medians along the last axis of what is not NaN, NaN where nothing is; much faster than numpy's."""
+    ordered = np.sort(values, axis=-1)
+    last = np.maximum(np.count_nonzero(~np.isnan(values), axis=-1) - 1, 0)[..., None]
+    low, high = (np.take_along_axis(ordered, k, axis=-1)[..., 0] for k in (last // 2, (last + 1) // 2))
+    return np.asarray((low + high) / 2)
+
+
 def _difference(first: Floats, second: Floats) -> float:
     """Mean squared difference, without the largest few: one slow run must not decide."""
     squares = np.sort((first - second) ** 2)
@@ -237,8 +248,8 @@ def _lower_of_two(logs: Floats, centre: Floats, counts: Integers, sigma: Floats)
     """Where two repetitions disagree beyond the noise, believe the faster: disturbances slow down."""
     if not np.any(counts == 2):
         return centre
-    lowest = np.nanmin(logs, axis=2)
-    apart = np.nanmax(logs, axis=2) - lowest
+    lowest = np.fmin.reduce(logs, axis=2)
+    apart = np.fmax.reduce(logs, axis=2) - lowest
     return np.where((counts == 2) & (apart > 6 * sigma[:, None]), lowest, centre)
 
 

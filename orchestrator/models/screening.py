@@ -260,23 +260,30 @@ def _select(sweep: _Sweep, variance: Floats, points: int, keep: int) -> tuple[In
     """
     lower = sweep.free.min(axis=1)
     best = np.full(len(variance), np.inf)
-    scale = np.maximum(variance, lower / max(points - 3, 1))
-    reach = 2 * REACH * scale
-    while True:
-        # The true residual of what was refused so far is larger than its lower bound: look further.
-        limit = np.where(np.isfinite(best), best, lower) + reach
-        row, hypothesis = np.nonzero(sweep.free <= limit[:, None])
+    limit = lower + 2 * REACH * np.maximum(variance, lower / max(points - 3, 1))
+    open_, found = np.arange(len(variance)), []
+    while len(open_):
+        # All rows at first; a selection of some costs a copy.
+        free = sweep.free if len(open_) == len(best) else sweep.free[open_]
+        place, hypothesis = np.nonzero(free <= limit[open_, None])
+        row = open_[place]
         rss = sweep.exact(row, hypothesis)
         np.minimum.at(best, row, rss)
-        if np.all(best + 2 * REACH * np.maximum(variance, best / max(points - 3, 1)) <= limit):
-            break
-        scale = np.maximum(variance, np.where(np.isfinite(best), best, lower) / max(points - 3, 1))
-        reach = np.where(np.isfinite(best), 2 * REACH * scale, 4 * reach)
+        known, floor = best[open_], np.where(np.isfinite(best), best, lower)[open_]
+        reach = 2 * REACH * np.maximum(variance[open_], floor / max(points - 3, 1))
+        done = known + reach <= limit[open_]
+        settled = done[place]
+        found.append((row[settled], hypothesis[settled], rss[settled]))
+        # The true residual of what was refused so far is larger than its lower bound: look further.
+        wider = np.where(np.isfinite(known), known + reach, lower[open_] + 4 * (limit - lower)[open_])
+        limit[open_] = wider
+        open_ = open_[~done]
+    row, hypothesis, rss = (np.concatenate(part) for part in zip(*found, strict=True))
     energy = rss / (2 * np.maximum(variance, best / max(points - 3, 1))[row]) + sweep.price[hypothesis]
     least = np.full(len(variance), np.inf)
     np.minimum.at(least, row, energy)
     near = np.flatnonzero(energy <= least[row] + REACH)
     order = near[np.lexsort((energy[near], row[near]))]
     place = np.arange(len(order)) - np.searchsorted(row[order], row[order])
-    chosen = np.sort(order[place < keep])
+    chosen = order[place < keep]
     return row[chosen], hypothesis[chosen]

@@ -22,6 +22,8 @@ from orchestrator.models.sweep import Problem, factors, sweep
 _POOL = 200
 # Hypotheses further behind the best one (natural logarithm) are kept, but not expanded.
 _NEARBY = 3.0
+# A call path of which a round finds less than this share of the posterior mass is done.
+_GROWTH = 0.02
 _CHUNK = 60_000
 
 
@@ -41,9 +43,9 @@ class Effort:
         Whether the best also tries to move a parameter into another term while that term adapts.
     """
 
-    rounds: int = 4
-    beam: int = 5
-    paired: int = 3
+    rounds: int = 12
+    beam: int = 4
+    paired: int = 2
     joined: bool = False
 
 
@@ -120,12 +122,18 @@ def search(
         pool = Pool(
             candidates.row[inside] - begin, terms[inside], rss[inside], np.zeros(len(inside), dtype=bool)
         )
+        growing = np.ones(len(problem.variance), dtype=bool)
+        best, mass = np.full((2, len(growing)), np.inf)
         for number in range(effort.rounds):
             # What is coarse may still become the best; later only what is nearly as good as the best.
             front = _front(problem, pool, effort.beam, np.inf if number == 0 else _NEARBY)
+            front = front[growing[pool.row[front]]]
             if not len(front):
                 break
             pool = _expand(problem, pool, front, effort)
+            before = best, mass
+            best, mass = _best([pool], len(growing)), _mass(problem, pool)
+            growing = (best < (1 - _GROWTH) * before[0]) | (mass > before[1] + _GROWTH)
         pool = _trim(problem, pool, keep, REACH)
         parts.append(Candidates(pool.row + begin, pool.terms))
         sums.append(pool.rss)
@@ -231,6 +239,13 @@ def _energy(problem: Problem, pool: Pool) -> Floats:
     scale = problem.noise(best, pool.terms.shape[1])
     energy: Floats = pool.rss / (2 * scale[pool.row]) + PENALTY * np.count_nonzero(pool.terms, axis=(1, 2))
     return energy
+
+
+def _mass(problem: Problem, pool: Pool) -> Floats:
+    """Logarithm of the posterior mass found so far, per call path, up to a constant."""
+    mass = np.full(len(problem.variance), -np.inf)
+    np.logaddexp.at(mass, pool.row, -_energy(problem, pool))
+    return mass
 
 
 def _position(row: Integers) -> Integers:

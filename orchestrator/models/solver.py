@@ -24,10 +24,10 @@ _MISFITS = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 # A row is examined for lack of fit where the residuals exceed the expected variance by this factor.
 _EXCESS = 1.5
 _CHANCE = 4.0
-_ERROR = 1e-3
+_ERROR = 1e-4
 _EXAMINED = 12
 # Representative blocks per parameter for the start of a search, by number of parameters; and a second time.
-_REPRESENTATIVES = {3: 8, 4: 5, 5: 4, 6: 3}
+_REPRESENTATIVES = {3: 6, 4: 5, 5: 4, 6: 3}
 _MORE_REPRESENTATIVES = {3: 14, 4: 8, 5: 5, 6: 4}
 _THOROUGH = Effort(rounds=6, beam=16, paired=8, joined=True)
 # Smallest correction that is looked for, as a share of the variance of the noise.
@@ -199,8 +199,7 @@ def _without_outliers(task: Task, values: Floats, solution: Solution) -> Solutio
     residuals = best_residuals(task, solution)
     size = len(task.tables) + 1
     spread = np.maximum(np.sqrt(solution.weighting.noise), _robust_scale(residuals, size))
-    smooth, off = _smooth_residuals(task.features, located.log_value)
-    off &= lacking(solution, len(task.tables))
+    smooth, off = _smooth_residuals(task.features, located.log_value, lacking(solution, len(task.tables)))
     suspects = np.flatnonzero((np.abs(residuals).max(axis=1) > _SUSPICIOUS * spread) | off)
     if not len(suspects):
         return solution
@@ -232,16 +231,18 @@ def _surprise(residuals: Floats) -> Floats:
     return result
 
 
-def _smooth_residuals(features: Floats, log_value: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Residuals of a robust quadratic surface, and whether the plain one sees an outlier."""
+def _smooth_residuals(
+    features: Floats, log_value: Floats, asked: NDArray[np.bool_]
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Residuals of a robust quadratic surface, for asked call paths in which the plain one sees outliers."""
     points = log_value.shape[1]
     design = np.column_stack([np.ones(points), features])
-    if points < design.shape[1] + 4:
+    if points < design.shape[1] + 4 or not np.any(asked):
         return np.zeros_like(log_value), np.zeros(len(log_value), dtype=bool)
     hat = design @ np.linalg.pinv(design)
     left_out = (log_value - log_value @ hat.T) / np.maximum(1 - np.diag(hat), 0.05)
     scale = np.maximum(1.4826 * np.median(np.abs(left_out), axis=1), 1e-6)
-    off = np.asarray(np.abs(left_out).max(axis=1) > _SUSPICIOUS * scale)
+    off = np.asarray(np.abs(left_out).max(axis=1) > _SUSPICIOUS * scale) & asked
     residuals = np.zeros_like(log_value)
     for row in np.flatnonzero(off):
         residuals[row] = _robust_surface(design, log_value[row])

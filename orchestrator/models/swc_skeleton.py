@@ -85,18 +85,13 @@ def skeletons(
     ranks
         The parameter that counts MPI ranks; None for the first of `RANKS` that there is.
     """
-    efforts, _ = swc_effort.assign(known, times)
-    name = ranks if ranks is not None else next((n for n in RANKS if n in known.parameters), "")
-    plans = [_plan(effort, tolerance, name) for effort in efforts.values()]
-    items = [
-        Measurement(plan.effort.callpath, key, _once(values))
-        for plan in plans
-        for key, values in plan.counts.items()
-    ]
+    name = _ranks(known, ranks)
+    plans = _plans(known, times, tolerance, name)
+    items = _items(plans)
     models: dict[str, dict[Category, dict[str, Model]]] = {}
     if items:
         try:
-            fitted = modeler(Measurements(known.parameters, tuple(items)))
+            fitted = modeler(Measurements(known.parameters, items))
         except ModelError:
             fitted = ()
         for model in fitted:
@@ -109,6 +104,33 @@ def skeletons(
         }
         for plan in plans
     }
+
+
+def counted(
+    known: Measurements, times: Iterable[str], tolerance: float, ranks: str | None
+) -> tuple[Measurement, ...]:
+    """Return the counts that priors are made of, one value per point, by call path with a time.
+
+    What is not reproducible, or polls, is left out. Parameters as for `skeletons`.
+    """
+    return _items(_plans(known, times, tolerance, _ranks(known, ranks)))
+
+
+def _ranks(known: Measurements, ranks: str | None) -> str:
+    return ranks if ranks is not None else next((n for n in RANKS if n in known.parameters), "")
+
+
+def _plans(known: Measurements, times: Iterable[str], tolerance: float, ranks: str) -> list[_Plan]:
+    efforts, _ = swc_effort.assign(known, times)
+    return [_plan(effort, tolerance, ranks) for effort in efforts.values()]
+
+
+def _items(plans: Iterable[_Plan]) -> tuple[Measurement, ...]:
+    return tuple(
+        Measurement(plan.effort.callpath, key, _once(values))
+        for plan in plans
+        for key, values in plan.counts.items()
+    )
 
 
 def _once(counts: Values) -> Values:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.hypotheses import Floats, Integers
-from orchestrator.models.normal import invert
+from orchestrator.models.normal import invert, solve
 from orchestrator.models.screening import NEGATIVE
 
 _NEAR = 16
@@ -230,8 +230,7 @@ def _without(rest: Floats, kept: NDArray[np.bool_], root: Floats) -> Floats:
     """Residual sum of squares without the swept term; infinite where a coefficient is negative."""
     gram, right = _normal(rest, kept, root)
     total = np.einsum("sn,sn->s", root, root)
-    c = np.einsum("tus,us->ts", invert(gram)[0], right)
-    bound = np.einsum("tus,us->ts", invert(gram[:-1, :-1])[0], right[:-1])
+    c, bound = solve(gram, right), solve(gram[:-1, :-1], right[:-1])
     full = np.where(np.any(c < 0, axis=0), np.inf, total - np.einsum("ts,ts->s", c, right))
     less = np.where(np.any(bound < 0, axis=0), np.inf, total - np.einsum("ts,ts->s", bound, right[:-1]))
     less = np.where(kept[:-1].any(axis=0), less, np.inf)

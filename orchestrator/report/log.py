@@ -43,7 +43,9 @@ def describe(event: events.Event) -> str:
     match event:
         case events.RoundProposed(number, runs, reasons):
             points = len({run.point for run in runs})
-            return f"round {number}: {len(runs)} runs at {points} points; first: {runs[0]} ({reasons[0]})"
+            note = f"; {event.note}" if event.note else ""
+            first = f"first: {runs[0]} ({reasons[0]})"
+            return f"round {number}: {len(runs)} runs at {points} points; {first}{note}"
         case events.AttemptFinished(failure=None):
             return ""
         case events.AttemptFinished():

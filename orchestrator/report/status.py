@@ -47,6 +47,7 @@ def document(
         "round": state.round,
         "runs": counts(state),
         "effort_runs": counts(state, "effort"),
+        "note": state.note,
         "attempts": state.attempts_settled + len(state.in_flight),
         "cost": {
             "budget": core_hours(budget),
@@ -129,6 +130,8 @@ def render(status: dict[str, Any]) -> RenderableType:
     if any(status["effort_runs"].values()):
         named = (f"{number} {name}" for name, number in status["effort_runs"].items() if number)
         lines.append("of these count effort: " + ", ".join(named))
+    if status["note"]:
+        lines.append(status["note"])
     if status["noise_percent"] is not None:
         lines.append(f"noise: repetitions deviate {status['noise_percent']:.1f} % from their mean")
     if status["stop_reason"]:

@@ -54,6 +54,9 @@ class View:
         Repetitions per new point, and most repetitions of one point.
     round
         Number of the round to propose, from 1.
+    first
+        Core-seconds that the first run at each of several points brings along, because effort is counted
+        there, too; None where nothing is.
     cost_is_relative
         True while ``costs`` is only a guess whose ratios count: it is not compared with the budget.
     """
@@ -71,6 +74,7 @@ class View:
     maximum_repetitions: int
     round: int
     cost_is_relative: bool = False
+    first: Costs | None = None
 
     def cost(self, point: Point) -> float:
         """Return the expected core-seconds of one time run at one point."""

@@ -62,8 +62,11 @@ def missing(view: View, point: Point) -> int:
 
 
 def price(view: View, point: Point, repetitions: int = 1) -> float:
-    """Return the expected core-seconds of runs at a point; infinite where the expectation is unusable."""
-    return repetitions * _usable(view.cost(point))
+    """Return the expected core-seconds of runs at a point; infinite where the expectation is unusable.
+
+    The first run at a point pays for the effort that is counted there, too.
+    """
+    return _priced(view, [point], [repetitions])[0].seconds
 
 
 def _usable(seconds: float) -> float:
@@ -94,9 +97,12 @@ def all_initial_runs(view: View) -> Iterator[Candidate]:
 
 def _priced(view: View, points: Sequence[Point], repetitions: Sequence[int]) -> list[Candidate]:
     """Price many points at once: a model predicts a thousand points as fast as a few."""
+    first = [0.0] * len(points) if view.first is None else view.first(points)
     return [
-        Candidate(point, number, number * _usable(float(seconds)))
-        for point, number, seconds in zip(points, repetitions, view.costs(points), strict=True)
+        Candidate(
+            point, number, _usable(number * float(seconds) + (0.0 if view.done.get(point) else float(more)))
+        )
+        for point, number, seconds, more in zip(points, repetitions, view.costs(points), first, strict=True)
     ]
 
 
