@@ -21,8 +21,15 @@ _LEAST_SHARE = 1e-3
 # A basic block takes at least this share of the mean time per block of its function.
 _LEAST_BLOCK = 0.05
 _STEPS = 12
-# Which quantile of the runs is fitted: disturbances slow down, so a little below the median.
-_QUANTILE = 0.4
+# The quantile of runs that is fitted where many are disturbed, and the reach of normal residuals.
+_LOW = 0.25
+_NORMAL_REACH = 1.39  # (0.75 - 0.25 quantile) / (0.25 - 0.05 quantile)
+# How far beside the quantile the density of residuals is estimated, and by how much its variance is enlarged.
+_BESIDE = 0.15
+_UNSURE = 2.0
+# Uncertainty of the scale, as a share of the distance of those quantiles; lack of fit with one run per point.
+_LEVEL = 0.15
+_PART = 0.5
 # Residuals below this share of their scale count alike in the regression to medians.
 _SHARP = 0.1
 # The largest lack of fit considered, and its prior probability; as in `orchestrator.models.fitting`.
@@ -94,10 +101,10 @@ class Fit:
 def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
     """Find non-negative coefficients by quantile regression on the relative residuals of all runs.
 
-    Disturbances slow runs down, so that the mean follows the noise; up to half of the runs may be disturbed
-    before a quantile just below the median does (Koenker & Bassett 1978, Regression quantiles). Every
-    counted term keeps a small least share of the time, because it was executed: noise must not shift the
-    whole time to other terms and so change the growth of the model.
+    Disturbances slow runs down and never speed them up, so a low quantile hardly follows them (Koenker and
+    Bassett 1978, Regression quantiles). Which one, the residuals tell: see `_quantile`. Every counted term
+    keeps a small least share of the time, because it was executed: noise must not shift the whole time to
+    other terms and so change the growth of the model.
 
     Parameters
     ----------
@@ -114,36 +121,74 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
     scale = np.maximum(relative.mean(axis=0), _TINY)
     relative = relative / scale
     floor = _floor(relative, counted * scale, floored)
-    shares, weights = _regression(relative, floor, times.sigma, _QUANTILE)
+    low = _regression(relative, floor, times.sigma, _LOW)
+    quantile = _quantile(-np.log(np.maximum(relative @ low, _TINY)))
+    shares = _regression(relative, floor, times.sigma, quantile)
     # Evidence compares with hypotheses that were fitted to the locations.
     located = design * np.exp(-times.log_value)[:, None] / scale
-    central, _ = _regression(located, floor, float(np.sqrt(times.variance)), None)
-    residuals = times.log_value - np.log(np.maximum(design @ (shares / scale), _TINY))
+    central = _regression(located, floor, float(np.sqrt(times.variance)), None)
     expected = times.log_value - np.log(np.maximum(design @ (central / scale), _TINY))
     spread = max(_scale(expected, len(scale)), np.sqrt(times.variance), LEAST_NOISE)
-    points = times.count / times.count.mean() * robust_weights(expected / spread)
-    left = max(len(expected) - len(scale), 1)
-    variance = (times.freedom * times.variance + float(points @ expected**2)) / (times.freedom + left)
-    noise = variance * len(times.runs) / len(expected)
-    gram = (relative.T * weights) @ relative / noise + 12 * np.eye(len(scale))
+    covariance, lack = _uncertainty(relative, shares, quantile, times.point)
     return Fit(
         coefficients=shares / scale,
-        covariance=np.linalg.inv(gram) / scale[:, None] / scale,
+        covariance=covariance / scale[:, None] / scale,
         central=central / scale,
-        residuals=residuals,
-        weights=points,
-        lack=float(np.sqrt(max(variance - times.variance, 0.0))),
+        residuals=times.log_value - np.log(np.maximum(design @ (shares / scale), _TINY)),
+        weights=times.count / times.count.mean() * robust_weights(expected / spread),
+        lack=lack,
     )
 
 
-def _regression(
-    relative: Floats, floor: Floats, sigma: float, quantile: float | None
-) -> tuple[Floats, Floats]:
-    """Shares of the columns by Gauss-Newton steps on logarithms, and how much each run is no outlier.
+def _quantile(residuals: Floats) -> float:
+    """Return the quantile to fit: the median for residuals like normal ones, the first quartile for others.
+
+    When half of the runs are disturbed, the first quartile of all is the median of the others. Told by how
+    far the middle half of the residuals reaches, compared with those below it; `residuals` are those of a
+    fit to the first quartile.
+    """
+    least, first, third = np.quantile(residuals, [0.05, _LOW, 1 - _LOW])
+    reach = max(float(third - first), _TINY)
+    return _LOW + (0.5 - _LOW) * min(1.0, _NORMAL_REACH * float(first - least) / reach)
+
+
+def _uncertainty(relative: Floats, shares: Floats, quantile: float, point: Integers) -> tuple[Floats, float]:
+    """Return the covariance of the shares and the relative lack of fit.
+
+    A regression quantile varies like a sample quantile, with ``q (1 - q) / f²`` for the density f of the
+    residuals there (Koenker and Bassett 1978, theorem 4.2), which is estimated from close quantiles and twice
+    as large here, because f is estimated as well. The scale has an uncertainty of its own: which quantile the
+    undisturbed runs are. Where points have several runs, the scatter of their quantiles beyond that is lack
+    of fit; else part of the scatter may be.
+    """
+    value = np.maximum(relative @ shares, _TINY)
+    residuals, columns = -np.log(value), len(shares)
+    inside = max(quantile - _BESIDE, 0.02), min(quantile + _BESIDE, 0.98)
+    low, high = np.quantile(residuals, inside)
+    variance = quantile * (1 - quantile) * float((high - low) / (inside[1] - inside[0])) ** 2
+    variance = max(variance * len(residuals) / max(len(residuals) - columns, 1), LEAST_NOISE**2)
+    places = np.unique(point)
+    runs = len(residuals) / len(places)
+    if runs < 2:
+        lack = _PART * float(np.sqrt(variance))
+        common = 0.0
+    else:
+        here = np.array([np.quantile(residuals[point == k], quantile) for k in places])
+        scatter = _scale(here - np.median(here), columns)
+        lack = float(np.sqrt(max(scatter**2 - variance / runs, 0.0)))
+        common = runs * lack**2  # of all runs at a point
+    slope = relative / value[:, None]
+    gram = slope.T @ slope / (_UNSURE * variance + common) + 12 * np.eye(columns)
+    level = _LEVEL * float(high - low)
+    return np.linalg.inv(gram) + level**2 * np.outer(shares, shares), lack
+
+
+def _regression(relative: Floats, floor: Floats, sigma: float, quantile: float | None) -> Floats:
+    """Shares of the columns by Gauss-Newton steps on logarithms.
 
     With a quantile by iteratively reweighted least squares; otherwise the robust mean.
     """
-    weights = robust = value = np.ones(len(relative))
+    weights = value = np.ones(len(relative))
     residuals, shares = np.zeros(len(relative)), floor
     for _ in range(_STEPS):
         root = np.sqrt(weights)
@@ -152,11 +197,12 @@ def _regression(
         value = np.maximum(relative @ shares, _TINY)
         residuals = -np.log(value)
         spread = max(_scale(residuals, len(floor)), sigma, LEAST_NOISE)
-        weights = robust = robust_weights(residuals / spread)
-        if quantile is not None:
+        if quantile is None:
+            weights = robust_weights(residuals / spread)
+        else:
             side = np.where(residuals > 0, quantile, 1 - quantile)
             weights = side / np.maximum(np.abs(residuals) / spread, _SHARP)
-    return shares, robust
+    return shares
 
 
 def _scale(residuals: Floats, columns: int) -> float:
