@@ -1,9 +1,9 @@
-"""The tables of docs/evaluation.md: accuracy per core-hour on synthetic functions, and on measured data.
+"""The tables of docs/evaluation.md: accuracy per core-hour on synthetic functions.
 
-    python benchmarks/evaluation.py --functions 200 --seed 2026 > tables.md
+    python benchmarks/evaluation.py --functions 200 --seed 2026 --papers FOLDER > tables.md
 
-Each line is one command `orchestrator evaluate synthetic`, whose arguments it shows. ``--part`` repeats one
-table only.
+Each line is one command `orchestrator evaluate synthetic`. FOLDER holds the functions of the papers as m2.json,
+m3.json and m4.json; without it their parts are left out. ``--part`` repeats some tables only.
 """
 
 from __future__ import annotations
@@ -12,33 +12,48 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from orchestrator.evaluation.rows import Row
 from orchestrator.evaluation.synthetic import evaluate_synthetic
 
-OURS = ("information",)
 ALL = ("full", "cpf", "cpf-2", "gpr", "gpr-without-gp", "hybrid", "bayesian", "random", "grid", "oracle")
 
-# Parameters, noise in percent, budget in percent of the full cost, strategies beside ours.
-PARTS: dict[str, tuple[tuple[int, float, float, Sequence[str]], ...]] = {
-    "figures": (
-        (2, 5.0, 10.0, ("cpf-2", "oracle")),
-        (2, 5.0, 3.0, ("cpf-2", "oracle-information")),
-        (2, 5.0, 1.0, ("cpf-2",)),
-        (2, 10.0, 10.0, ("cpf-2", "oracle")),
-        (2, 10.0, 3.0, ("cpf-2",)),
-        (3, 5.0, 2.0, ("cpf-2",)),
-        (3, 5.0, 0.5, ("cpf-2",)),
-        (4, 5.0, 1.0, ("cpf-2",)),
-        (4, 5.0, 0.1, ("cpf-2",)),
-    ),
-    "strategies": ((2, 5.0, 10.0, ALL),),
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Parameters; noise, budget and slowed runs in percent; strategies beside ours; runs per round."""
+
+    parameters: int
+    noise: float
+    budget: float
+    others: tuple[str, ...] = ("cpf-2",)
+    outliers: float = 0.0
+    batch: int = 1
+
+
+FIGURES = (
+    Line(2, 5.0, 10.0, ("cpf-2", "oracle")),
+    Line(2, 5.0, 3.0, ("cpf-2", "oracle-information")),
+    Line(2, 5.0, 1.0),
+    Line(2, 10.0, 10.0, ("cpf-2", "oracle")),
+    Line(2, 10.0, 3.0),
+    Line(3, 5.0, 2.0, batch=5),
+    Line(3, 5.0, 0.5, batch=5),
+    Line(4, 5.0, 1.0, batch=5),
+    Line(4, 5.0, 0.1, batch=5),
+)
+PARTS = {
+    "papers": FIGURES,
+    "drawn": FIGURES,
+    "papers-slowed": tuple(Line(2, 5.0, budget, (), share) for budget in (10.0, 3.0) for share in (0.0, 2.0)),
+    "papers-strategies": (Line(2, 5.0, 10.0, ALL),),
 }
-
-
 COLUMNS = (
     "parameters",
     "noise",
+    "slowed runs",
     "budget",
     "strategy",
     "accurate %",
@@ -50,8 +65,13 @@ COLUMNS = (
 )
 
 
-def line(parameters: int, noise: float, row: Row) -> str:
-    percents = (
+def text(line: Line, row: Row) -> str:
+    values = (
+        str(line.parameters),
+        f"±{line.noise:g} %",
+        f"{line.outliers:g} %",
+        f"{row['budget_percent']:g} %",
+        row["strategy"],
         f"{row['accurate_percent']:.1f}",
         f"{row['feasible_percent']:.1f}",
         f"{row['median_error_percent']:.2f}",
@@ -59,34 +79,47 @@ def line(parameters: int, noise: float, row: Row) -> str:
         f"{row['median_runs']:g}",
         f"{row['interval_coverage_percent']:.0f}",
     )
-    setting = (str(parameters), f"±{noise:g} %", f"{row['budget_percent']:g} %", row["strategy"])
-    return f"| {' | '.join((*setting, *percents))} |"
+    return f"| {' | '.join(values)} |"
+
+
+def measure(line: Line, functions: int, seed: int, papers: Path | None) -> list[Row]:
+    return evaluate_synthetic(
+        parameters=line.parameters,
+        noise=line.noise,
+        outliers=line.outliers,
+        functions=functions,
+        functions_file=papers / f"m{line.parameters}.json" if papers else None,
+        strategies=("information", *line.others),
+        budgets=(line.budget,),
+        batch_size=line.batch,
+        seed=seed,
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--functions", type=int, default=200)
     parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--papers", type=Path, metavar="FOLDER", help="with m2.json, m3.json, m4.json")
     parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--parameters", type=int, choices=(2, 3, 4), action="append")
     chosen = parser.parse_args(arguments)
     for part in chosen.part or PARTS:
+        published = part.startswith("papers")
+        if published and chosen.papers is None:
+            print(f"{part}: left out, see --papers", file=sys.stderr)
+            continue
         print(f"\n{part}: {chosen.functions} functions, seed {chosen.seed}\n")
         print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}", flush=True)
-        for parameters, noise, budget, others in PARTS[part]:
-            if parameters not in (chosen.parameters or (2, 3, 4)):
+        for line in PARTS[part]:
+            if line.parameters not in (chosen.parameters or (2, 3, 4)):
                 continue
             began = time.monotonic()
-            table = evaluate_synthetic(
-                parameters=parameters,
-                noise=noise,
-                functions=chosen.functions,
-                strategies=(*OURS, *others),
-                budgets=(budget,),
-                seed=chosen.seed,
-            )
-            print("\n".join(line(parameters, noise, row) for row in table), flush=True)
-            print(f"{parameters} parameters, {budget} %: {time.monotonic() - began:.0f} s", file=sys.stderr)
+            table = measure(line, chosen.functions, chosen.seed, chosen.papers if published else None)
+            print("\n".join(text(line, row) for row in table), flush=True)
+            print(f"{line}: {time.monotonic() - began:.0f} s", file=sys.stderr)
 
 
 if __name__ == "__main__":

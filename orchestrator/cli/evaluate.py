@@ -34,6 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     synthetic.add_argument(
         "--noise", type=float, default=5.0, metavar="PERCENT", help="bound of the mixed noise (default 5)"
     )
+    synthetic.add_argument(
+        "--outliers",
+        type=float,
+        default=0.0,
+        metavar="PERCENT",
+        help="runs slowed down 2 to 5 times",
+    )
     synthetic.add_argument("--functions", type=int, default=100, metavar="N", help="how many (default 100)")
     synthetic.add_argument("--functions-file", type=Path, metavar="FILE", help="expressions in a, b, c, d")
     replay = kinds.add_parser("replay", help="choose among measured repetitions (the paper's section V)")
@@ -87,6 +94,7 @@ def _synthetic(arguments: argparse.Namespace, advance: Callable[[int, int], None
     return synthetic_outcomes(
         parameters=arguments.parameters,
         noise=arguments.noise,
+        outliers=arguments.outliers,
         functions=arguments.functions,
         functions_file=arguments.functions_file,
         strategies=arguments.strategy or arguments.labels,

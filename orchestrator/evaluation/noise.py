@@ -29,3 +29,8 @@ def mixed(percent: float, shape: tuple[int, ...], rng: np.random.Generator) -> F
     draws = np.stack([component(rng, size) for component in _COMPONENTS])
     chosen = draws[rng.integers(len(_COMPONENTS), size=size), np.arange(size)]
     return np.asarray(1.0 + percent / 100.0 * np.clip(chosen, -1.0, 1.0), np.float64).reshape(shape)
+
+
+def slowed(percent: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+    """Return factors that slow ``percent`` of all values down, 2 to 5 times: a neighbour, a bad node."""
+    return np.where(rng.random(shape) < percent / 100.0, rng.uniform(2.0, 5.0, shape), 1.0)

@@ -16,7 +16,7 @@ from orchestrator.evaluation import oracle
 from orchestrator.evaluation.bench import FULL_REPETITIONS, Bench, Listed
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, STANDARD, Contender, contenders
 from orchestrator.evaluation.functions import Function, draw, read
-from orchestrator.evaluation.noise import mixed
+from orchestrator.evaluation.noise import mixed, slowed
 from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.evaluation.rows import Row, rows
 from orchestrator.evaluation.trial import Outcome, run_trial
@@ -39,6 +39,7 @@ class Setting:
 
     parameters: int
     noise: float
+    outliers: float
     contenders: tuple[Contender, ...]
     budgets: tuple[float, ...]
     batch_size: int
@@ -51,6 +52,7 @@ def evaluate_synthetic(
     *,
     parameters: int = 2,
     noise: float = 5.0,
+    outliers: float = 0.0,
     functions: int = 100,
     strategies: Sequence[str] = STANDARD,
     budgets: Sequence[float] = (10.0,),
@@ -67,6 +69,7 @@ def evaluate_synthetic(
     outcomes = synthetic_outcomes(
         parameters=parameters,
         noise=noise,
+        outliers=outliers,
         functions=functions,
         strategies=strategies,
         budgets=budgets,
@@ -89,6 +92,7 @@ def synthetic_outcomes(
     strategies: Sequence[str],
     budgets: Sequence[float],
     seed: int,
+    outliers: float = 0.0,
     functions_file: Path | None = None,
     batch_size: int = 1,
     model: str = "pmnf",
@@ -104,6 +108,8 @@ def synthetic_outcomes(
         Number of parameters, 1 to 4.
     noise
         Bound of the mixed noise in percent. Each function has its own noise, the same for all contenders.
+    outliers
+        Percent of the runs that are slowed down 2 to 5 times.
     functions
         How many functions.
     strategies
@@ -133,22 +139,36 @@ def synthetic_outcomes(
         raise CampaignError(f"parameters is {parameters}: there are series for 1 to {len(SERIES)}")
     chosen = tuple(contenders(strategies))
     setting = Setting(
-        parameters, noise, chosen, tuple(budgets), batch_size, seed, model, dict(model_options or {})
+        parameters,
+        noise,
+        outliers,
+        chosen,
+        tuple(budgets),
+        batch_size,
+        seed,
+        model,
+        dict(model_options or {}),
     )
     known: list[Function | None] = [None] * functions if functions_file is None else [*read(functions_file)]
     tasks = [(setting, index, function) for index, function in enumerate(known[:functions])]
     return [outcome for part in in_parallel(_try_function, tasks, workers, advance) for outcome in part]
 
 
-def synthetic_bench(function: Function, parameters: int, noise: float, rng: np.random.Generator) -> Bench:
-    """Return ten noisy runs at every point of the grid, and the noise-free truth at P₊ one step beyond."""
+def synthetic_bench(
+    function: Function, parameters: int, noise: float, rng: np.random.Generator, outliers: float = 0.0
+) -> Bench:
+    """Return ten noisy runs at every point of the grid, and the noise-free truth at P₊ one step beyond.
+
+    Noise is in percent, and so is the share of runs that are slowed down.
+    """
     names = tuple(parameter for parameter, _ in SERIES[:parameters])
     points = tuple(
         Point(tuple(zip((p.name for p in names), values, strict=True)))
         for values in product(*(p.values for p in names))
     )
     beyond = Point(tuple((parameter.name, value) for parameter, value in SERIES[:parameters]))
-    factors = mixed(noise, (len(points), MAXIMUM_REPETITIONS), rng)
+    shape = (len(points), MAXIMUM_REPETITIONS)
+    factors = mixed(noise, shape, rng) * slowed(outliers, shape, rng)
     times = {
         point: tuple(float(value) for value in function(point) * factors[index])
         for index, point in enumerate(points)
@@ -164,7 +184,7 @@ def _try_function(task: tuple[Setting, int, Function | None]) -> list[Outcome]:
     rng = np.random.default_rng([setting.seed, index])
     if function is None:
         function = draw([parameter for parameter, _ in SERIES[: setting.parameters]], rng)
-    bench = synthetic_bench(function, setting.parameters, setting.noise, rng)
+    bench = synthetic_bench(function, setting.parameters, setting.noise, rng, setting.outliers)
     full_cost = bench.full_cost(FULL_REPETITIONS)
     model = registry.load("model", setting.model)(**setting.model_options)
     outcomes = []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from orchestrator.evaluation.noise import mixed
+from orchestrator.evaluation.noise import mixed, slowed
 
 
 def test_noise_is_bounded_centred_and_takes_the_shape() -> None:
@@ -26,3 +26,11 @@ def test_noise_is_neither_normal_nor_symmetric() -> None:
 
 def test_no_noise_is_exactly_one() -> None:
     assert (mixed(0.0, (3, 3), np.random.default_rng(0)) == 1.0).all()
+
+
+def test_some_runs_are_slowed_down_and_the_others_are_not_touched() -> None:
+    factors = slowed(10.0, (100, 100), np.random.default_rng(3))
+    hit = factors > 1
+    assert 0.08 < hit.mean() < 0.12
+    assert factors[hit].min() >= 2 and factors[hit].max() <= 5 and np.all(factors[~hit] == 1)
+    assert np.all(slowed(0.0, (50,), np.random.default_rng(3)) == 1)

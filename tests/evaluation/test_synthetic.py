@@ -3,12 +3,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from orchestrator.errors import CampaignError
 from orchestrator.evaluation.figures import accuracy_figure, usage_figure
+from orchestrator.evaluation.functions import Function
 from orchestrator.evaluation.rows import rows
-from orchestrator.evaluation.synthetic import evaluate_synthetic, synthetic_outcomes
+from orchestrator.evaluation.synthetic import evaluate_synthetic, synthetic_bench, synthetic_outcomes
 
 PNG = b"\x89PNG\r\n"
 
@@ -90,3 +92,11 @@ def test_figures_are_drawn_from_rows(tmp_path: Path) -> None:
         content = (tmp_path / "figures" / f"{name}.png").read_bytes()
         assert content.startswith(PNG)
         assert len(content) > 10_000
+
+
+def test_slowed_runs_are_added_to_the_same_noise() -> None:
+    function = Function("10+2*a**1*log2(a)**0")
+    calm = synthetic_bench(function, 1, 5.0, np.random.default_rng(4))
+    rough = synthetic_bench(function, 1, 5.0, np.random.default_rng(4), outliers=20.0)
+    ratios = [r / c for p in calm.seconds for r, c in zip(rough.seconds[p], calm.seconds[p], strict=True)]
+    assert any(ratio > 1.9 for ratio in ratios) and any(ratio == 1.0 for ratio in ratios)
