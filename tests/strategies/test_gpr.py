@@ -188,3 +188,24 @@ def test_expected_improvement_matches_an_integral() -> None:
 
     expected = np.maximum(draws - best, 0.0).mean(axis=0)
     assert bayesian.expected_improvement(mean, deviation, best) == pytest.approx(expected, abs=2e-3)
+
+
+def test_points_at_one_place_without_noise_keep_the_kernel_matrix_positive_definite() -> None:
+    points = [Point.of(p=4, s=10), Point.of(p=4, s=10.0000001), Point.of(p=8, s=10), Point.of(p=64, s=50)]
+    surrogate = fit((P, S), points, np.array([1.0, 1.0, 2.0, 9.0]), np.zeros(4))
+    assert surrogate.process is not None
+    mean, deviation = surrogate.predict(encode((P, S), points))
+    assert mean == pytest.approx([1.0, 1.0, 2.0, 9.0], abs=0.01) and np.isfinite(deviation).all()
+
+
+def test_a_kernel_matrix_that_is_not_positive_definite_leaves_cost_and_repetitions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object) -> None:
+        raise np.linalg.LinAlgError("not positive definite")
+
+    view = second_round()
+    monkeypatch.setattr(GaussianProcessRegressor, "fit", broken)
+    with_broken = gpr.strategy()(view, rng())
+    without = gpr.strategy(gp=False)(view, rng())
+    assert [choice.point for choice in with_broken] == [choice.point for choice in without] != []
