@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from orchestrator.state import RunState, RunStatus, State
-from orchestrator.types import Measurement, Measurements, Point, RunKind
+from orchestrator.types import Measurement, Measurements, Point, Run, RunKind
 
 WHOLE_RUN = "(run)"
 ELAPSED = "elapsed"
+_SETTLED = {RunStatus.MEASURED, RunStatus.GIVEN_UP, RunStatus.SKIPPED}
 
 
 def measurements(state: State, parameters: tuple[str, ...]) -> Measurements:
@@ -23,13 +25,14 @@ def measurements(state: State, parameters: tuple[str, ...]) -> Measurements:
 class Collector:
     """`measurements` of one state after the other, at the cost of what is new in each.
 
-    A campaign asks twice a round. Runs that did not change since are recognised by their state being the
-    same object, which persistent maps guarantee; the object is kept, so that its identity stays its own.
+    Only runs of the current round change; where more than one may have passed, all are looked at again.
     """
 
     def __init__(self, parameters: tuple[str, ...]):
         self._parameters = parameters
-        self._seen: dict[int, RunState] = {}
+        self._round = 0
+        self._queue: tuple[Run, ...] | None = None  # of the state that was seen last
+        self._settled = False  # whether nothing of it was open
         self._runs: dict[Point, dict[tuple[RunKind, int], RunState]] = {}  # accepted ones
         self._values: dict[tuple[str, str], dict[Point, tuple[float, ...]]] = {}
 
@@ -45,15 +48,19 @@ class Collector:
         return Measurements(self._parameters, items)
 
     def _changed(self, state: State) -> set[Point]:
-        seen = self._seen
-        new = [(run, item) for run, item in state.runs.items() if id(item) not in seen]
         points = set()
-        for run, item in new:
-            seen[id(item)] = item
+        for run in self._perhaps_new(state):
+            item = state.runs[run]
             if item.status is RunStatus.MEASURED and run != state.validation:
                 self._runs.setdefault(run.point, {})[run.kind, run.repetition] = item
                 points.add(run.point)
         return points
+
+    def _perhaps_new(self, state: State) -> Iterable[Run]:
+        near = state.queue is self._queue or (self._settled and state.round <= self._round + 1)
+        self._round, self._queue = state.round, state.queue
+        self._settled = all(state.runs[run].status in _SETTLED for run in state.queue)
+        return state.queue if near else state.runs
 
     def _renew(self, point: Point) -> None:
         """Put the values of a point together anew, by kind and repetition."""
@@ -74,17 +81,12 @@ def _order(point: Point) -> tuple[Any, ...]:
 
 def repetitions(state: State, kind: RunKind = "time") -> dict[Point, int]:
     """Return how many runs of a kind were proposed per point, skipped ones excepted."""
-    done: dict[Point, int] = {}
-    skipped, validation = RunStatus.SKIPPED, state.validation
-    for run, item in state.runs.items():
-        if run.kind == kind and item.status is not skipped and (validation is None or run != validation):
-            point = run.point
-            if run.repetition > done.get(point, 0):
-                done[point] = run.repetition
-    return done
+    return {point: number for point, number in state.proposed.get(kind, {}).items() if number}
 
 
 def counting_is_in_vain(state: State, tries: int = 3) -> bool:
     """Whether effort runs were given up ``tries`` times and none was ever measured: that will not change."""
-    effort = [item.status for run, item in state.runs.items() if run.kind == "effort"]
+    most: Mapping[Point, int] = state.proposed.get("effort", {})
+    runs = (Run(point, "effort", k) for point, number in most.items() for k in range(1, number + 1))
+    effort = [state.runs[run].status for run in runs if run in state.runs]
     return RunStatus.MEASURED not in effort and effort.count(RunStatus.GIVEN_UP) >= tries

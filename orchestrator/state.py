@@ -7,7 +7,6 @@ so replaying 10^5 runs stays linear.
 from __future__ import annotations
 
 import gc
-import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping
@@ -26,6 +25,7 @@ from orchestrator.run_state import StopReason as StopReason
 from orchestrator.types import Attempt, Point, Run
 
 RECENT = 20  # attempts that the rate of failures is taken of
+COMPARED = 10  # repetitions before a run, and after it, that its duration is compared with
 
 
 class State(NamedTuple):
@@ -51,6 +51,7 @@ class State(NamedTuple):
     reasons: immutables.Map[Run, str] = immutables.Map()
     note: str = ""  # of the last round
     runs: immutables.Map[Run, RunState] = immutables.Map()
+    proposed: immutables.Map[str, immutables.Map[Point, int]] = immutables.Map()  # last repetitions
     in_flight: immutables.Map[Attempt, InFlight] = immutables.Map()
     unconfirmed: immutables.Map[Attempt, InFlight] = immutables.Map()  # settled, but their cost is estimated
     infeasible: frozenset[Point] = frozenset()
@@ -132,10 +133,13 @@ def _(event: events.CampaignChanged, state: State) -> State:
 def _(event: events.RoundProposed, state: State) -> State:
     runs = state.runs.mutate()
     reasons = state.reasons.mutate()
+    last = {kind: known.mutate() for kind, known in state.proposed.items()}
     for run, reason in zip(event.runs, event.reasons, strict=True):
         # One that was skipped before keeps its attempts: their directories are taken.
         runs[run] = runs.get(run, RunState())._replace(status=RunStatus.WAITING)
         reasons[run] = reason
+        known = last.setdefault(run.kind, immutables.Map().mutate())
+        known[run.point] = max(run.repetition, known.get(run.point, 0))
     return state._replace(
         round=event.round,
         queue=event.runs,
@@ -143,6 +147,7 @@ def _(event: events.RoundProposed, state: State) -> State:
         runs=runs.finish(),
         reasons=reasons.finish(),
         note=event.note,
+        proposed=immutables.Map({kind: known.finish() for kind, known in last.items()}),
     )
 
 
@@ -263,7 +268,8 @@ def _(event: events.RunGivenUp, state: State) -> State:
 @_apply.register
 def _(event: events.RunSkipped, state: State) -> State:
     skipped = _run(state, event.run)._replace(status=RunStatus.SKIPPED, reason=event.reason)
-    return _dequeue(state, event.run)._replace(runs=state.runs.set(event.run, skipped))
+    state = _dequeue(state, event.run)._replace(runs=state.runs.set(event.run, skipped))
+    return state if event.run == state.validation else state._replace(proposed=_taken_back(state, event.run))
 
 
 @_apply.register
@@ -340,11 +346,23 @@ def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, 
     return marks
 
 
+_NEVER = RunState(RunStatus.SKIPPED)
+
+
+def _taken_back(state: State, run: Run) -> immutables.Map[str, immutables.Map[Point, int]]:
+    """Return the last repetitions after a run was skipped, whose number is thereby free again."""
+    known = state.proposed[run.kind]
+    last = known.get(run.point, 0)
+    while last and state.runs.get(replace(run, repetition=last), _NEVER).status is RunStatus.SKIPPED:
+        last -= 1
+    return state.proposed.set(run.kind, known.set(run.point, last))
+
+
 def _siblings(state: State, run: Run) -> list[RunState]:
-    """Return the measured repetitions of a run's point and kind, up to the first that was never proposed."""
-    found = (state.runs.get(replace(run, repetition=k)) for k in itertools.count(1))
-    proposed = (item for item in itertools.takewhile(lambda item: item is not None, found) if item)
-    return [item for item in proposed if item.status is RunStatus.MEASURED]
+    """Return the measured repetitions of a run's point and kind that are nearest to it."""
+    near = range(max(1, run.repetition - COMPARED), run.repetition + COMPARED + 1)
+    found = (state.runs.get(replace(run, repetition=k)) for k in near)
+    return [item for item in found if item is not None and item.status is RunStatus.MEASURED]
 
 
 def _run(state: State, run: Run) -> RunState:
