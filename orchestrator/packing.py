@@ -15,7 +15,7 @@ from orchestrator.packs import Price
 from orchestrator.types import Point, Run
 
 SHORT = 3.0  # times the price of an allocation: it is a quarter or more of what such a run costs alone
-ENOUGH = 20.0  # times the price: a larger pack saves less than a twentieth of its cost
+ENOUGH = 10.0  # times the price: a larger pack saves less than a tenth of its cost
 MOST = 64  # runs of a pack whose number is not given: what they would lose together if their node fails
 
 

@@ -18,6 +18,19 @@ from orchestrator.types import Point
 GOLDEN = Path(__file__).parent / "golden" / "journals"
 
 
+def test_attempts_that_share_jobs_replay_to_the_same_campaign() -> None:
+    entries = list(journal.read(GOLDEN / "schema-1-packs.jsonl"))
+    state = replay(entries)
+    shared = Counter(e.event.pack for e in entries if isinstance(e.event, events.AttemptIntended))
+    assert max(count for pack, count in shared.items() if pack) == 3
+    barred = [e.event for e in entries if isinstance(e.event, events.AttemptWithdrawn) and e.event.barred]
+    charged = [e.event for e in entries if isinstance(e.event, events.AttemptCharged)]
+    assert len(barred) == 1 and len(charged) == 4
+    assert {str(item.status) for item in state.runs.values()} == {"measured"}
+    assert state.spent == pytest.approx(571.0, rel=1e-12)
+    assert not state.holds and not state.unconfirmed and state.reserved == 0
+
+
 def test_schema_1_has_every_event_and_replays_to_the_same_campaign() -> None:
     entries = list(journal.read(GOLDEN / "schema-1.jsonl"))
     names = {events.name_of(entry.event) for entry in entries}

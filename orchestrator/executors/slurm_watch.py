@@ -177,14 +177,17 @@ def _combine(queued: Sequence[Job], booked: Sequence[Job], ledger_error: str) ->
     ended = [job for job in booked if job.number in in_ledger - alive and job.meaning is AttemptState.LOST]
     late = [job for job in queued if job.number not in in_ledger | alive]
     ended += late
-    running = any(job.meaning is not AttemptState.QUEUED for job in active)
+    over = in_ledger | {job.number for job in late}
+    # Whichever of the two says so: with duplicates one job may have ended while the other runs.
+    still = [*active, *(job for job in booked if job.number not in over | alive)]
+    running = any(job.meaning not in (AttemptState.QUEUED, AttemptState.LOST) for job in still)
     known = [job.elapsed for job in [*charged, *late] if job.elapsed is not None]
     return Sight(
         tuple(active),
         tuple(ended),
         sum(known) if ended and not running else None,
         booked=bool(booked),
-        booked_active=bool({job.number for job in booked} - in_ledger - {job.number for job in late}),
+        booked_active=bool({job.number for job in booked} - over),
         cpus=max((job.cpus for job in [*queued, *booked]), default=0),
         ledger_error=ledger_error,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -202,6 +203,20 @@ def test_more_attempts_than_slots_wait_and_finish(tested: ExecutorUnderTest) -> 
         assert [output(tested, i) for i in range(len(requests))] == [
             f"{i}\n".encode() for i in range(len(requests))
         ]
+
+
+def test_attempts_of_a_pack_end_each_for_itself(tested: ExecutorUnderTest) -> None:
+    requests = [replace(tested.request(f"exit {code}\n"), pack="one") for code in (0, 3, 0)]
+    observations = run(tested.make(), *requests)
+    assert [item.attempt for item in observations] == [item.attempt for item in requests]
+    assert [exit_code(item) for item in observations] == ([0, 3, 0] if tested.real else [0, 0, 0])
+
+
+def test_a_pack_reserves_no_more_than_its_attempts_alone(tested: ExecutorUnderTest) -> None:
+    executor = tested.make()
+    single = executor.reserved_seconds(50.0)
+    assert 2 * 50.0 <= executor.reserved_seconds(50.0, 50.0) <= 2 * single
+    assert executor.reserved_seconds(50.0, 1.0) >= single
 
 
 def test_one_that_fails_does_not_disturb_the_others(real: ExecutorUnderTest) -> None:

@@ -163,16 +163,22 @@ def watch(
     deadline = time.monotonic() + patience
     while True:
         open_requests = [
-            item for item in requests if item.attempt not in last or last[item.attempt].state not in TERMINAL
+            item for item in requests if item.attempt not in last or not over(last[item.attempt])
         ]
         for item in executor.poll(open_requests):
             before = last.get(item.attempt)
-            assert before is None or not _goes_back(before.state, item.state), f"{before} -> {item}"
+            goes_back = before is not None and not item.barred and _goes_back(before.state, item.state)
+            assert not goes_back, f"{before} -> {item}"
             last[item.attempt] = item
-        if until(last) if until else all(item.state in TERMINAL for item in last.values()):
+        if until(last) if until else all(map(over, last.values())):
             return last
         assert time.monotonic() < deadline, f"after {patience} s: {last}"
         executor.wait(5.0)
+
+
+def over(observation: Observation) -> bool:
+    """Whether nothing more is to be seen of an attempt."""
+    return observation.state in TERMINAL or observation.barred
 
 
 def _goes_back(before: AttemptState, after: AttemptState) -> bool:

@@ -139,7 +139,10 @@ class Hostile:
         return next(iter(found.values()))
 
 
-def broken(hostile: Hostile, books: Mapping[str, Sequence[tuple[float, int]]]) -> list[str]:
+Books = Mapping[tuple[str, ...], Sequence[tuple[float, int]]]
+
+
+def broken(hostile: Hostile, books: Books) -> list[str]:
     """Return every broken promise of a campaign, in words.
 
     Parameters
@@ -147,7 +150,7 @@ def broken(hostile: Hostile, books: Mapping[str, Sequence[tuple[float, int]]]) -
     hostile
         The campaign, which has ended.
     books
-        Seconds and CPUs of each start of a job, by attempt.
+        Seconds and CPUs of each start of a job, by the attempts that share it.
     """
     final = session.replayed(hostile.directory)
     return [*_ended(final), *_executed(hostile, final), *_budget(hostile), *_ledger(hostile, books)]
@@ -189,18 +192,23 @@ def _budget(hostile: Hostile) -> Iterator[str]:
             yield f"entry {entry.sequence}: {now.spent} spent and {now.reserved} reserved of {budget}"
 
 
-def _ledger(hostile: Hostile, books: Mapping[str, Sequence[tuple[float, int]]]) -> Iterator[str]:
-    unconfirmed = session.replayed(hostile.directory).unconfirmed
+def _ledger(hostile: Hostile, books: Books) -> Iterator[str]:
+    unconfirmed = {attempt.id for attempt in session.replayed(hostile.directory).unconfirmed}
+    packs = {identifier: pack for pack in books for identifier in pack}
+    charged: dict[tuple[str, ...], float] = dict.fromkeys(books, 0.0)
     for attempt, cost in charges(hostile.entries()).items():
-        own = books.get(attempt.id, ())
+        pack = packs.get(attempt.id, (attempt.id,))
+        charged[pack] = charged.get(pack, 0.0) + cost
+    for pack, cost in charged.items():
+        own = books.get(pack, ())
         truth = sum(seconds * cpus for seconds, cpus in own)
         most = sum(cpus for _, cpus in own)  # a second of each start
-        if abs(cost - truth) > most and not (attempt in unconfirmed and cost > truth):
-            yield f"{attempt} is charged {cost} core-seconds, sacct has {truth} in {len(own)} jobs"
+        if abs(cost - truth) > most and not (unconfirmed & set(pack) and cost > truth):
+            yield f"{', '.join(pack)}: charged {cost} core-seconds, sacct has {truth} in {len(own)} jobs"
 
 
-def booked(hostile: Hostile, rows: str) -> dict[str, list[tuple[float, int]]]:
-    """Return the books by attempt, from ``JobName|JobID|ElapsedRaw|AllocCPUS`` rows of ``sacct``."""
+def booked(hostile: Hostile, rows: str) -> dict[tuple[str, ...], list[tuple[float, int]]]:
+    """Return the books by attempts, from ``JobName|JobID|ElapsedRaw|AllocCPUS`` rows of ``sacct``."""
     names = {
         event.name: event.attempt.id
         for event in (entry.event for entry in hostile.entries())
@@ -210,12 +218,13 @@ def booked(hostile: Hostile, rows: str) -> dict[str, list[tuple[float, int]]]:
         path.stem: json.loads(path.read_text())["attempts"]
         for path in (hostile.directory / "batches").glob("*.json")
     }
-    found: dict[str, list[tuple[float, int]]] = {}
+    found: dict[tuple[str, ...], list[tuple[float, int]]] = {}
     for row in filter(None, rows.splitlines()):
         batch, job, elapsed, cpus = row.split("|")
         if batch in manifests and "[" not in job:
-            attempt = names[manifests[batch][int(job.partition("_")[2])]]
-            found.setdefault(attempt, []).append((float(elapsed), int(cpus)))
+            entry = manifests[batch][int(job.partition("_")[2])]
+            pack = tuple(names[name] for name in ([entry] if isinstance(entry, str) else entry))
+            found.setdefault(pack, []).append((float(elapsed), int(cpus)))
     return found
 
 

@@ -139,7 +139,7 @@ def on_slurm(folder: Path, wanted: int, seed: int, cluster: SlurmCluster) -> Cou
             repetitions=3,
             seconds=1.0,
             pending=4,
-            further=", partition: debug",
+            further=f", partition: debug, pack: {1 + count.campaigns % 4}",
         )
         kills = torment(one.write().read_text(), one.directory, rng, min(12, wanted - count.kills), 2.5)
         wait_for(lambda: not cluster.run("squeue", "-h", "-o", "%T").split(), "the last jobs")

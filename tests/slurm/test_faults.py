@@ -39,13 +39,17 @@ def test_a_campaign_keeps_its_promises_whatever_goes_wrong(scenario: Scenario) -
     check(scenario)
 
 
-@pytest.mark.parametrize("what", ["nothing", "accepted, no answer", "accepted late"])
-def test_a_controller_may_die_between_any_two_steps(what: str) -> None:
+@pytest.mark.parametrize(
+    ("what", "pack"), [("nothing", 1), ("accepted, no answer", 1), ("accepted late", 1), ("accepted late", 3)]
+)
+def test_a_controller_may_die_between_any_two_steps(what: str, pack: int) -> None:
     """Before and after every append to the journal and every command, whether it is answered or not."""
     faults = () if what == "nothing" else (Fault(what, "sbatch", seconds=45.0, value=50.0),)
     died = 0
     for boundary in itertools.count(1):
-        kills = check(Scenario(faults=faults, kills=(boundary,), away=5.0, max_pending=3, queue_delay=0.0))
+        kills = check(
+            Scenario(faults=faults, kills=(boundary,), away=5.0, max_pending=3, queue_delay=0.0, pack=pack)
+        )
         died += kills
         if not kills:
             break  # the campaign has fewer steps than that

@@ -50,14 +50,26 @@ FULL = script(
 )
 
 
-@pytest.mark.parametrize(("name", "text"), [("plain", PLAIN), ("full", FULL)])
+PACKED = script(
+    "lulesh-0123456789abcdef",
+    Resources(8, ranks_per_node=8, cores=8),
+    [100.0, 100.0, 20.0],
+    JobOptions(),
+    FOLDER,
+    2,
+    Path("/opt"),
+    "/bin/python3",
+)
+
+
+@pytest.mark.parametrize(("name", "text"), [("plain", PLAIN), ("full", FULL), ("packed", PACKED)])
 def test_the_script_is_the_golden_one(name: str, text: str) -> None:
     assert text == (GOLDEN / f"{name}.sh").read_text(), (
         f"review, then write it to {GOLDEN / name}.sh:\n{text}"
     )
 
 
-@pytest.mark.parametrize("text", [PLAIN, FULL])
+@pytest.mark.parametrize("text", [PLAIN, FULL, PACKED])
 def test_the_script_is_a_valid_one(text: str) -> None:
     subprocess.run(["bash", "-n"], input=text, text=True, check=True)
 
@@ -146,6 +158,12 @@ def test_the_script_that_is_shown_is_the_one_submitted(fake: FakeSlurm) -> None:
     build(context).submit([request])
     [call] = fake.calls("sbatch")
     assert Path(call).read_text() == shown
+
+
+def test_several_attempts_need_no_more_time_than_each_in_a_job_of_its_own() -> None:
+    for limits in ([100.0, 100.0, 20.0], [1.0] * 50):
+        assert max(map(minutes, limits)) <= minutes(*limits) <= sum(map(minutes, limits))
+        assert 60 * minutes(*limits) >= sum(limits) + len(limits) * attempt.OVERRUN + START_UP
 
 
 def test_a_machine_without_slurm_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

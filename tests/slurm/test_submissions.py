@@ -31,6 +31,43 @@ def test_equal_attempts_become_one_array(fake: FakeSlurm) -> None:
     assert len(fake.calls("sbatch")) == 2
 
 
+def test_attempts_of_a_pack_become_one_element(fake: FakeSlurm) -> None:
+    packs = ["a", "a", "b", "b", "", "c"]
+    requests = [replace(fake.request(limit=100.0), pack=pack) for pack in packs]
+    observations = fake.executor().submit(requests)
+    # The packs of two ask for the same time; those that have their job for themselves, for less.
+    assert [item.handle for item in observations] == [*2 * ["100_0"], *2 * ["100_1"], "100_0", "100_1"]
+    assert len(fake.calls("sbatch")) == 2
+    fake.answer("scancel")
+    fake.executor().cancel(requests[:2])
+    assert {fake.execute(item) for item in requests[:2]} == {attempt.CLAIMED}
+
+
+def test_a_pack_that_slurm_does_not_know_is_barred_as_a_whole(fake: FakeSlurm) -> None:
+    requests = [replace(fake.request(), pack="a") for _ in range(3)]
+    executor = fake.executor()
+    fake.answer("sbatch", err="Socket timed out on send/recv operation", code=1)
+    assert {item.state for item in executor.submit(requests)} == {AttemptState.UNKNOWN}
+    fake.turn(70)
+    found = executor.find(requests)
+    assert {(item.state, item.barred, item.elapsed) for item in found} == {(AttemptState.ABSENT, True, 0.0)}
+    # Should sbatch have worked after all, its job does nothing.
+    assert {fake.execute(item) for item in requests} == {attempt.CLAIMED}
+
+
+def test_submissions_become_rare_while_nobody_knows_whether_they_work(fake: FakeSlurm) -> None:
+    executor = fake.executor()
+    fake.answer("sbatch", err="Socket timed out on send/recv operation", code=1)
+    for _ in range(60):
+        executor.submit([fake.request()])
+        executor.wait(60.0)
+        fake.turn(50)
+    assert len(fake.calls("sbatch")) <= 25
+    fake.answer("sbatch", "Submitted batch job 102\n")
+    fake.turn(600)
+    assert executor.poll(fake.requests)[-1].handle
+
+
 def test_the_manifest_is_there_before_sbatch_is_called(fake: FakeSlurm) -> None:
     fake.answer("sbatch", script=f"ls {fake.campaign}/batches/*.json > seen || exit 1\necho job 7\n")
     [observation] = fake.executor().submit([fake.request()])

@@ -1,0 +1,24 @@
+#!/bin/bash
+
+# Parameters
+#SBATCH --array=0-1%2
+#SBATCH --chdir=/opt
+#SBATCH --cpus-per-task=1
+#SBATCH --error='/project/it'"'"'s mine/batches/lulesh-0123456789abcdef/%A_%a_0_log.err'
+#SBATCH --export=ALL
+#SBATCH --job-name=lulesh-0123456789abcdef
+#SBATCH --no-requeue
+#SBATCH --nodes=1
+#SBATCH --ntasks=8
+#SBATCH --ntasks-per-node=8
+#SBATCH --open-mode=append
+#SBATCH --output='/project/it'"'"'s mine/batches/lulesh-0123456789abcdef/%A_%a_0_log.out'
+#SBATCH --signal=USR2@0
+#SBATCH --time=5
+
+# setup
+ln -sf '/project/it'"'"'s mine/batches/lulesh-0123456789abcdef'/$SLURM_ARRAY_TASK_ID.pkl '/project/it'"'"'s mine/batches/lulesh-0123456789abcdef'/${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}_submitted.pkl
+
+# command
+export SUBMITIT_EXECUTOR=slurm
+exec /bin/python3 -u -m submitit.core._submit '/project/it'"'"'s mine/batches/lulesh-0123456789abcdef'

@@ -1,0 +1,234 @@
+"""Which runs share a job: a pure rule, and what it must never do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator import decide, events
+from orchestrator.cost import Reservation
+from orchestrator.decide import Policy, next_actions
+from orchestrator.packing import MOST, Packer, Rules
+from orchestrator.packs import Price, seen
+from orchestrator.state import RunStatus, State, apply
+from orchestrator.types import Attempt, FailureClass, Point, Run
+
+LIMIT = 10.0
+POLICY = Policy(
+    budget=1e9,
+    patience=2,
+    failures=99,
+    max_pending=4,
+    retries=dict.fromkeys(FailureClass, 1),
+    failure_rate=None,
+)
+AUTO = Rules()
+DEAR = Price((2.0, 2.0), (60.0, 60.0))
+
+
+def reserved(limits: Sequence[float]) -> float:
+    """As Slurm has it: whole minutes, and what it takes to notice the end."""
+    return 60.0 * math.ceil((sum(limits) + 12 * len(limits) + 30) / 60) + 60.0
+
+
+def reservation(run: Run) -> Reservation:
+    cores = int(run.point["p"])
+    return Reservation(cores, LIMIT, cores * reserved([LIMIT]))
+
+
+def packer(rules: Rules = AUTO, price: Price = DEAR, seconds: float = 1.0) -> Packer:
+    return Packer(rules, price, lambda run: run.point["p"], lambda run: seconds, reserved)
+
+
+def runs(*repetitions: int) -> tuple[Run, ...]:
+    """So many repetitions at p=1, p=2, ..."""
+    pairs = enumerate(repetitions, start=1)
+    return tuple(Run(Point.of(p=p), "time", k) for p, count in pairs for k in range(1, count + 1))
+
+
+def begun(wanted: Sequence[Run], how: Packer | None, policy: Policy = POLICY) -> list[list[str]]:
+    """Return the jobs that are begun, each with its runs as ``p-repetition``."""
+    state = apply(State(), events.RoundProposed(1, tuple(wanted), ("",) * len(wanted)), 1.0)
+    jobs: dict[Attempt, list[str]] = {}
+    for action in next_actions(state, policy, 1.0, reservation, how):
+        assert isinstance(action, decide.Submit)
+        name = f"{action.attempt.run.point['p']}-{action.attempt.run.repetition}"
+        jobs.setdefault(action.pack or action.attempt, []).append(name)
+    return list(jobs.values())
+
+
+def sizes(wanted: Sequence[Run], how: Packer | None, policy: Policy = POLICY) -> list[int]:
+    return [len(job) for job in begun(wanted, how, policy)]
+
+
+# --- the rule -----------------------------------------------------------------------------------------
+
+
+def test_short_runs_share_a_job_until_it_costs_next_to_nothing() -> None:
+    assert sizes(runs(40), packer(price=Price((2.0,), (0.0,)), seconds=1.0)) == [20, 20]
+
+
+def test_runs_that_are_long_beside_an_allocation_have_their_own() -> None:
+    assert sizes(runs(3), packer(price=Price((2.0,), (0.0,)), seconds=6.1)) == [1, 1, 1]
+    assert sizes(runs(3), packer(price=Price((2.0,), (0.0,)), seconds=5.9)) == [3]
+
+
+def test_the_wait_counts_only_if_there_are_more_runs_than_places() -> None:
+    price = Price((0.5,), (60.0,))
+    assert sizes(runs(4), packer(price=price, seconds=20.0)) == [1, 1, 1, 1]
+    assert sizes(runs(5), packer(price=price, seconds=20.0)) == [5]
+
+
+def test_before_anything_is_known_every_run_has_its_own() -> None:
+    assert sizes(runs(4), packer(price=Price())) == [1, 1, 1, 1]
+
+
+def test_a_given_number_is_kept_whatever_is_expected() -> None:
+    assert sizes(runs(7), packer(Rules(most=3), Price(), math.inf)) == [3, 3, 1]
+
+
+def test_no_pack_loses_too_much_at_once() -> None:
+    assert sizes(runs(200), packer(Rules(longest=math.inf), Price((1e6,)))) == [
+        MOST,
+        MOST,
+        MOST,
+        200 - 3 * MOST,
+    ]
+
+
+def test_limits_add_up_to_no_more_than_the_longest_job() -> None:
+    assert sizes(runs(5), packer(Rules(most=9, longest=3 * LIMIT))) == [3, 2]
+
+
+def test_only_runs_of_one_shape_share_a_job() -> None:
+    assert begun(runs(2, 2), packer(Rules(most=9))) == [["1-1", "1-2"], ["2-1", "2-2"]]
+
+
+def test_repetitions_may_be_spread() -> None:
+    points = tuple(Run(Point.of(p=1, n=n), "time", k) for n in (1, 2, 3) for k in (1, 2))
+    state = apply(State(), events.RoundProposed(1, points, ("",) * 6), 1.0)
+    actions = next_actions(state, POLICY, 1.0, reservation, packer(Rules(most=9, repetitions="spread")))
+    jobs: dict[Attempt | None, list[Point]] = {}
+    for action in actions:
+        assert isinstance(action, decide.Submit)
+        jobs.setdefault(action.pack, []).append(action.attempt.run.point)
+    assert [len(set(job)) for job in jobs.values()] == [3, 3]
+
+
+def test_repetitions_may_be_kept_together_even_where_they_are_long() -> None:
+    points = tuple(Run(Point.of(p=1, n=n), "time", k) for n in (1, 2, 3) for k in (1, 2, 3))
+    rules = Rules(most=None, repetitions="together")
+    state = apply(State(), events.RoundProposed(1, points, ("",) * 9), 1.0)
+    jobs: dict[Attempt | None, set[Point]] = {}
+    for action in next_actions(state, POLICY, 1.0, reservation, packer(rules, Price(), 1000.0)):
+        assert isinstance(action, decide.Submit)
+        jobs.setdefault(action.pack, set()).add(action.attempt.run.point)
+    assert [len(job) for job in jobs.values()] == [1, 1, 1]
+    # Two points have room in one job, a third one's repetitions would be torn apart.
+    assert sizes(points, packer(replace(rules, most=7))) == [6, 3]
+
+
+def test_what_a_job_reserves_is_divided_among_its_runs() -> None:
+    state = apply(State(), events.RoundProposed(1, runs(4), ("",) * 4), 1.0)
+    actions = next_actions(state, POLICY, 1.0, reservation, packer())
+    parts = [action.reservation.reserved for action in actions if isinstance(action, decide.Submit)]
+    assert parts == [reserved(4 * [LIMIT]) / 4] * 4
+
+
+def test_a_tight_budget_makes_packs_smaller_before_it_makes_runs_wait() -> None:
+    # In whole minutes the fourth run costs nothing more.
+    for budget, expected in (
+        (reserved([LIMIT]), [1]),
+        (reserved(3 * [LIMIT]), [4]),
+        (reserved(6 * [LIMIT]), [6]),
+    ):
+        assert sizes(runs(6), packer(Rules(most=9)), replace(POLICY, budget=budget)) == expected
+
+
+def test_the_price_is_the_median_of_the_last_jobs() -> None:
+    price = Price()
+    for elapsed in (3.0, 100.0, 4.0):
+        price = seen(price, elapsed, intended=0.0, started=10.0, finished=12.0)
+    assert (price.overhead, price.wait) == (2.0, 8.0)
+
+
+# --- whatever happens ---------------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.data(),
+    st.floats(100, 3000),
+    st.integers(1, 4),
+    st.sampled_from([None, 2, 3, 9]),
+    st.sampled_from(["any", "spread", "together"]),
+)
+def test_packs_never_overspend_and_never_stop_what_could_go_on(
+    data: st.DataObject, budget: float, places: int, most: int | None, repetitions: str
+) -> None:
+    """Drive one round; what an attempt is charged is estimated until its job is over."""
+    policy = replace(POLICY, budget=budget, max_pending=places)
+    how = packer(Rules(most, 60.0, repetitions))  # type: ignore[arg-type]
+    costs = {run: data.draw(st.floats(0.1, LIMIT)) for run in runs(3, 3)}
+    state = apply(State(), events.RoundProposed(1, tuple(costs), ("",) * len(costs)), 1.0)
+    for _step in range(300):
+        if state.stopped is not None:
+            break
+        for action in next_actions(state, policy, state.time, reservation, how):
+            if isinstance(action, decide.Skip):  # alone, and with all charges known, it could not begin
+                assert not state.in_flight and not state.unconfirmed
+                assert state.spent + reservation(action.run).reserved > budget
+            state = apply(state, react(action), state.time)
+            assert state.spent + state.reserved <= budget * (1 + 1e-9)
+        assert state.jobs <= places
+        if state.in_flight:
+            attempt = data.draw(st.sampled_from(sorted(state.in_flight, key=str)))
+            state = settled(state, attempt, costs)
+            assert state.spent + state.reserved <= budget * (1 + 1e-9)
+    assert state.stopped is not None
+    spent = sum(cost * int(run.point["p"]) for run, cost in costs.items() if measured(state, run))
+    assert state.spent == pytest.approx(spent) and not state.holds
+
+
+def measured(state: State, run: Run) -> bool:
+    return state.runs[run].status is RunStatus.MEASURED
+
+
+def settled(state: State, attempt: Attempt, costs: dict[Run, float]) -> State:
+    """Finish an attempt; when it was the last one of its job, its companions are charged what they cost."""
+    cost = costs[attempt.run] * int(attempt.run.point["p"])
+    flight = state.in_flight[attempt]
+    others = any(item.pack == flight.pack for other, item in state.in_flight.items() if other != attempt)
+    estimated = bool(flight.pack) and others
+    charge = flight.reserved if estimated else cost
+    state = apply(state, events.AttemptFinished(attempt, 1.0, charge, estimated=estimated), state.time)
+    if flight.pack and not others:
+        for other, item in state.unconfirmed.items():
+            if item.pack == flight.pack:
+                paid = costs[other.run] * int(other.run.point["p"])
+                state = apply(state, events.AttemptCharged(other, 1.0, paid), state.time)
+    return state
+
+
+def react(action: decide.Action) -> events.Event:
+    match action:
+        case decide.Submit(attempt, need, pack):
+            return events.AttemptIntended(
+                attempt, str(attempt), need.cores, need.limit, need.reserved, str(pack) if pack else ""
+            )
+        case decide.Skip(run, reason):
+            return events.RunSkipped(run, reason)
+        case decide.Fit(number):
+            return events.RoundCompleted(number, 1.0, None, False)
+        case decide.BeginStop(rule, detail):
+            return events.StopRuleReached(rule, detail)
+        case decide.Stop(rule, detail):
+            return events.CampaignStopped(rule, detail)
+        case decide.Propose():
+            return events.StopRuleReached("exhausted", "one round is enough")
+    pytest.fail(f"unexpected {action}")
