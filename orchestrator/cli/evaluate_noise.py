@@ -76,8 +76,7 @@ def run(arguments: argparse.Namespace, advance: Advance) -> int:
     judged = noise_study.run(study, chosen, seed=arguments.seed, workers=arguments.workers, advance=advance)
     results = rows(judged, study.parameters)
     if arguments.figures is not None:
-        noise_figures.noise_figure(results, arguments.figures / "noise.png")
-        noise_figures.repetitions_figure(results, arguments.figures / "repetitions.png")
+        noise_figures.write(results, arguments.figures)
     if arguments.json:
         common.print_json({"rows": results})
     else:

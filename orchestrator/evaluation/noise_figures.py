@@ -18,34 +18,21 @@ _WIDTH, _HEIGHT = 4.2, 3.0  # inches per panel
 _COLORS = {"classic": "C3", "swc": "C0", "combined": "C2"}
 
 
-def noise_figure(results: Sequence[Row], path: Path) -> None:
-    """Draw the metrics over the intensity of noise, with the most repetitions, as in figures 4 and 7.
-
-    Parameters
-    ----------
-    results
-        Rows of the study.
-    path
-        PNG file to write.
+def write(results: Sequence[Row], folder: Path) -> None:
+    """Write ``noise-K.png``, the metrics over the intensity of noise with the fewest and with the most (K)
+    repetitions, as in figures 4 and 7; and ``repetitions.png``, over the number of repetitions at the largest
+    intensity, as in figures 5 and 8.
     """
-    most = max(row["repetitions"] for row in results)
-    chosen = [row for row in results if row["repetitions"] == most]
-    _draw(chosen, "noise_percent", f"noise [%], {most} repetitions", path)
-
-
-def repetitions_figure(results: Sequence[Row], path: Path) -> None:
-    """Draw the metrics over the number of repetitions, at the largest intensity, as in figures 5 and 8.
-
-    Parameters
-    ----------
-    results
-        Rows of the study.
-    path
-        PNG file to write.
-    """
-    most = max(row["noise_percent"] for row in results)
-    chosen = [row for row in results if row["noise_percent"] == most]
-    _draw(chosen, "repetitions", f"repetitions, noise {most:g} %", path)
+    folder.mkdir(parents=True, exist_ok=True)
+    counts = sorted({row["repetitions"] for row in results})
+    for count in sorted({counts[0], counts[-1]}):
+        chosen = [row for row in results if row["repetitions"] == count]
+        label = f"noise [%], {count} repetition{'s' if count > 1 else ''}"
+        _draw(chosen, "noise_percent", label, folder / f"noise-{count}.png")
+    if len(counts) > 1:
+        most = max(row["noise_percent"] for row in results)
+        chosen = [row for row in results if row["noise_percent"] == most]
+        _draw(chosen, "repetitions", f"repetitions, noise {most:g} %", folder / "repetitions.png")
 
 
 def _draw(results: Sequence[Row], quantity: str, label: str, path: Path) -> None:
@@ -64,7 +51,6 @@ def _draw(results: Sequence[Row], quantity: str, label: str, path: Path) -> None
             place.set_xlabel(label)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
-    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150, metadata={"Software": None})
 
 

@@ -47,14 +47,14 @@ def rows(judged: Iterable[Judged], parameters: Sequence[str]) -> list[Row]:
 
 def _row(key: tuple[str, float, int, str], members: Sequence[Judged], parameters: Sequence[str]) -> Row:
     kind, percent, repetitions, contender = key
-    deviations = np.array([item.deviations for item in members])
-    errors = np.array([item.error_percent for item in members])
+    deviations = np.concatenate([item.deviations for item in members])
+    errors = np.concatenate([item.error_percent for item in members])
     return Row(
         kind=kind,
         modeler=contender,
         noise_percent=percent,
         repetitions=repetitions,
-        models=len(members),
+        models=len(errors),
         exact_percent=100.0 * float(np.mean(np.all(deviations < 1e-9, axis=1))),
         deviation=float(deviations.mean()),
         deviation_spread=float(deviations.mean(axis=1).std()),
@@ -62,7 +62,7 @@ def _row(key: tuple[str, float, int, str], members: Sequence[Judged], parameters
         error_percent=float(errors.mean()),
         error_spread=float(errors.std()),
         median_error_percent=float(np.median(errors)),
-        covered_percent=100.0 * float(np.mean([item.covered for item in members])),
+        covered_percent=100.0 * float(np.mean(np.concatenate([item.covered for item in members]))),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.evaluation.noise_cases import Case, Study
 from orchestrator.evaluation.noise_patterns import PATTERNS, factors
@@ -19,7 +20,8 @@ from orchestrator.models import pmnf
 from orchestrator.models.asymptotics import exponent_deviation
 from orchestrator.models.base import Model
 from orchestrator.models.data import Category
-from orchestrator.models.swc_inform import inform, locate_times
+from orchestrator.models.hypotheses import Floats
+from orchestrator.models.swc_inform import informed, locate_times
 from orchestrator.models.swc_skeleton import Skeleton, skeletons
 from orchestrator.types import Measurement, Measurements
 
@@ -27,6 +29,7 @@ CONTENDERS = ("classic", "swc", "combined")
 LEVELS = (0.0, 2.0, 5.0, 10.0, 50.0, 75.0)
 TRUST = 0.9
 TOLERANCE = 0.01
+_PARTS = ("value", "low", "high")
 
 Priors = Mapping[str, Mapping[Category, Skeleton]]
 
@@ -43,26 +46,26 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One model of one call path under one setting.
+    """The models of one kind of call paths under one setting.
 
     Attributes
     ----------
     contender, kind, setting
         Who, what, when.
     deviations
-        Exponent deviation per parameter, eq. 4.
+        Exponent deviation, eq. 4, shape (models, parameters).
     error_percent
-        Relative error at the test point, eq. 5.
+        Relative error at the test point, eq. 5, shape (models,).
     covered
-        Whether the 90 % interval holds the time at the test point.
+        Whether the 90 % interval holds the time at the test point, shape (models,).
     """
 
     contender: str
     kind: str
     setting: Setting
-    deviations: tuple[float, ...]
-    error_percent: float
-    covered: bool
+    deviations: Floats
+    error_percent: Floats
+    covered: NDArray[np.bool_]
 
 
 def settings(
@@ -117,11 +120,10 @@ def _judge_setting(task: tuple[Study, Priors, Setting, int]) -> list[Judged]:
         timed = Measurements(study.parameters, items)
         classic = {model.callpath: model for model in pmnf.modeler()(timed)}
         seen = locate_times(timed, "auto")
-        for case in cases:
-            model = classic[case.callpath]
-            models = (model, inform(model, priors, seen, None), inform(model, priors, seen, TRUST))
-            for contender, fitted in zip(CONTENDERS, models, strict=True):
-                found.append(_judge(contender, case, fitted, study, setting))
+        fitted = [informed(classic[case.callpath], priors, seen, (None, TRUST)) for case in cases]
+        contenders = ([classic[case.callpath] for case in cases], *zip(*fitted, strict=True))
+        for contender, models in zip(CONTENDERS, contenders, strict=True):
+            found.append(_judge(contender, cases, models, study, setting))
     return found
 
 
@@ -136,13 +138,16 @@ def _disturbed(case: Case, setting: Setting, rng: np.random.Generator) -> Measur
     return Measurement(case.callpath, "time", values)
 
 
-def _judge(contender: str, case: Case, model: Model, study: Study, setting: Setting) -> Judged:
-    prediction = model.predict([study.test])
-    return Judged(
-        contender,
-        case.kind,
-        setting,
-        tuple(exponent_deviation(model.terms, case.truth, name) for name in study.parameters),
-        100 * abs(float(prediction.value[0]) - case.expected) / case.expected,
-        bool(prediction.low[0] <= case.expected <= prediction.high[0]),
-    )
+def _judge(
+    contender: str, cases: Sequence[Case], models: Sequence[Model], study: Study, setting: Setting
+) -> Judged:
+    expected = np.array([case.expected for case in cases])
+    predictions = [model.predict([study.test]) for model in models]
+    value, low, high = (np.array([getattr(p, name)[0] for p in predictions]) for name in _PARTS)
+    deviations = [
+        [exponent_deviation(model.terms, case.truth, name) for name in study.parameters]
+        for case, model in zip(cases, models, strict=True)
+    ]
+    error = 100 * np.abs(value - expected) / expected
+    covered = (low <= expected) & (expected <= high)
+    return Judged(contender, cases[0].kind, setting, np.array(deviations), error, covered)

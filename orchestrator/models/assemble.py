@@ -81,9 +81,8 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
         count = min(int(np.searchsorted(-score, _NEGLIGIBLE - score[0])), case.members)
         members = slice(begins[k], begins[k] + count)
         posterior = _posterior(case, int(k), members, exponents[members, : max(int(used[members].max()), 1)])
-        residual = residuals[k]
         if posterior.correction is not None:
-            residual = residual - case.task.features @ posterior.correction.coefficients[0]
+            residuals[k] -= case.task.features @ posterior.correction.coefficients[0]
         callpath, metric = case.group.labels[row]
         notes = _notes(case, int(k), posterior, outlying[k], edges[k])
         result[row] = PmnfModel(
@@ -91,7 +90,7 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
             metric=metric,
             parameters=case.group.parameters,
             category=case.group.category,
-            smape=200 * float(np.tanh(np.abs(residual) / 2).mean()),
+            smape=float(200 * np.mean(np.tanh(np.abs(residuals[k]) / 2))),
             noise=float(case.solution.located.sigma[k]),
             notes=(*case.group.notes[row], *remarks[row], *few, *notes),
             posterior=posterior,

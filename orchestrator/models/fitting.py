@@ -166,10 +166,10 @@ def _fit_same_size(
     size = len(z)
     shift = log_value.mean(axis=1)
     target = log_value - shift[:, None]
-    relative = z * np.exp(-target)
-    scale = relative.mean(axis=2)
-    z = z / scale[:, :, None]
-    relative = relative / scale[:, :, None]
+    share = np.exp(-target)
+    scale = np.einsum("tln,ln->tl", z, share) / z.shape[2]
+    z = z * (1 / scale)[:, :, None]
+    relative = z * share
     c, inverse, gram = normal(relative, np.ones_like(target), inner)
     rss = inner.square(1 - _combine(relative, c))
     left = max(z.shape[2] - size, 0)
@@ -190,7 +190,8 @@ def _fit_same_size(
     keep[0, dropped] = 0.0
     for _ in range(_STEPS):
         value = np.maximum(_combine(z, c), _TINY)
-        jacobian = z / value * keep[:, :, None]
+        jacobian = z * (1 / value)
+        jacobian[0, dropped] = 0.0
         step, inverse, _ = normal(jacobian, target - np.log(value), inner, 1 - keep)
         c = c + step if free else np.maximum(c + step * keep, 0.1 * c)
     inverse = inverse * keep * keep[:, None]

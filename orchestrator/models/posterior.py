@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from orchestrator.models.correction import BEYOND, Correction
 from orchestrator.models.hypotheses import Floats, block_values
@@ -118,6 +118,8 @@ class Posterior:
     def mixture_quantile(self, mean: Floats, spread: Floats, q: float) -> Floats:
         """Quantile of the mixture of the members' normal distributions, per column, by bisection."""
         spread = np.maximum(spread, 1e-12)
+        if len(self.weights) == 1:
+            return np.asarray(mean[0] + spread[0] * ndtri(q), np.float64)
         low: Floats = (mean - 6 * spread).min(axis=0)
         high: Floats = (mean + 6 * spread).max(axis=0)
         for _ in range(24):

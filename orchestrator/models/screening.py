@@ -152,9 +152,11 @@ class _Sweep:
         s1, szz, syz = (
             (values if self.two else values[:, :: self.shape[1]]) for values in (m.s1, m.szz, m.syz)
         )
-        mean, mean_y = s1 / m.total[:, None], (m.s1y / m.total)[:, None]
-        self.vzz = szz - s1 * mean
-        self.vzy = syz - s1 * mean_y
+        self.vzz = s1**2
+        self.vzz *= (-1 / m.total)[:, None]
+        self.vzz += szz
+        self.vzy = s1 * (-m.s1y / m.total)[:, None]
+        self.vzy += syz
         self.rss0 = m.syy - m.s1y**2 / m.total
         explained = self.vzy**2
         flat = self.vzz <= _COLLINEAR * szz
@@ -265,7 +267,7 @@ def _select(sweep: _Sweep, variance: Floats, points: int, keep: int) -> tuple[In
     while len(open_):
         # All rows at first; a selection of some costs a copy.
         free = sweep.free if len(open_) == len(best) else sweep.free[open_]
-        place, hypothesis = np.nonzero(free <= limit[open_, None])
+        place, hypothesis = np.divmod(np.flatnonzero(free <= limit[open_, None]), free.shape[1])
         row = open_[place]
         rss = sweep.exact(row, hypothesis)
         np.minimum.at(best, row, rss)

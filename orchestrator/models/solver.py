@@ -123,12 +123,20 @@ def _plain(task: Task, located: Located) -> Solution:
         candidates = screen(*args, keep=task.keep)
     else:
         candidates = _search(task, located.log_value, weights)
-    # The constant is always possible.
-    rows = np.arange(len(located.sigma))
-    constant = Candidates(rows, np.zeros((len(rows), 1, len(task.tables)), dtype=np.int16))
-    candidates = Candidates.join([candidates, constant])
+    candidates = _with_constant(candidates, len(located.sigma))
     fits = fit(candidates, task.tables, located.log_value, weights, log_prior(candidates, task.tables))
     return Solution(*_ordered(candidates, fits), located, weights)
+
+
+def _with_constant(candidates: Candidates, rows: int) -> Candidates:
+    """Add the constant where it is missing: it is always possible."""
+    missing = np.ones(rows, dtype=bool)
+    missing[candidates.row[~candidates.terms.any(axis=(1, 2))]] = False
+    constant = np.zeros((np.count_nonzero(missing), *candidates.terms.shape[1:]), dtype=np.int16)
+    return Candidates(
+        np.concatenate([candidates.row, np.flatnonzero(missing)]),
+        np.concatenate([candidates.terms, constant]),
+    )
 
 
 def _search(task: Task, log_value: Floats, weights: Weighting) -> Candidates:

@@ -167,14 +167,13 @@ def _uncertainty(relative: Floats, shares: Floats, quantile: float, point: Integ
     low, high = np.quantile(residuals, inside)
     variance = quantile * (1 - quantile) * float((high - low) / (inside[1] - inside[0])) ** 2
     variance = max(variance * len(residuals) / max(len(residuals) - columns, 1), LEAST_NOISE**2)
-    places = np.unique(point)
-    runs = len(residuals) / len(places)
+    runs = len(residuals) / len(np.unique(point))
     if runs < 2:
         lack = _PART * float(np.sqrt(variance))
         common = 0.0
     else:
-        here = np.array([np.quantile(residuals[point == k], quantile) for k in places])
-        scatter = _scale(here - np.median(here), columns)
+        here = _per_point(residuals, point, quantile)
+        scatter = _scale(here - _median(here), columns)
         lack = float(np.sqrt(max(scatter**2 - variance / runs, 0.0)))
         common = runs * lack**2  # of all runs at a point
     slope = relative / value[:, None]
@@ -207,7 +206,27 @@ def _regression(relative: Floats, floor: Floats, sigma: float, quantile: float |
 
 def _scale(residuals: Floats, columns: int) -> float:
     left = max(len(residuals) - columns, 1)
-    return 1.4826 * float(np.median(np.abs(residuals))) * float(np.sqrt(len(residuals) / left))
+    return 1.4826 * _median(np.abs(residuals)) * float(np.sqrt(len(residuals) / left))
+
+
+def _median(values: Floats) -> float:
+    """Return the median; for a few values ten times as fast as numpy's."""
+    middle = len(values) // 2
+    ordered = np.sort(values)
+    return float(ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
+
+
+def _per_point(residuals: Floats, point: Integers, quantile: float) -> Floats:
+    """Return a quantile of the residuals of every point, interpolated like numpy's."""
+    order = np.lexsort((residuals, point))
+    begin = np.flatnonzero(np.r_[True, np.diff(point[order]) != 0])
+    counts = np.diff(np.r_[begin, len(order)])
+    place = quantile * (counts - 1)
+    below = np.floor(place).astype(np.intp)
+    first = residuals[order[begin + below]]
+    second = residuals[order[begin + np.minimum(below + 1, counts - 1)]]
+    result: Floats = first + (place - below) * (second - first)
+    return result
 
 
 def _floor(relative: Floats, counted: Floats, floored: Floats) -> Floats:

@@ -94,22 +94,33 @@ def inform(
     trust
         Probability of the prior's form before looking at times; None where it is the only one.
     """
+    return informed(model, priors, seen, (trust,))[0]
+
+
+def informed(
+    model: Model,
+    priors: Mapping[str, Mapping[data.Category, Skeleton]],
+    seen: Mapping[Key, Seen],
+    trusts: Sequence[float | None],
+) -> tuple[Model, ...]:
+    """Return what `inform` does, for several values of ``trust``: the prior is fitted once."""
     if not isinstance(model, PmnfModel) or (model.callpath, model.metric, model.category) not in seen:
-        return model
+        return (model,) * len(trusts)
     prior = priors.get(model.callpath, {})
     skeleton = prior.get(model.category, prior.get(()))
     if skeleton is None:
-        return replace(model, notes=(*model.notes, _UNKNOWN))
+        return (replace(model, notes=(*model.notes, _UNKNOWN)),) * len(trusts)
     if not skeleton.columns:
-        return replace(model, notes=(*model.notes, *skeleton.notes))
+        return (replace(model, notes=(*model.notes, *skeleton.notes)),) * len(trusts)
     known = _relevant(seen[model.callpath, model.metric, model.category], model, skeleton.columns)
     design = evaluate(skeleton.columns, known.parameters, known.x)
     if not np.all(np.isfinite(design)):
-        return replace(model, notes=(*model.notes, *skeleton.notes, _IMPOSSIBLE))
+        return (replace(model, notes=(*model.notes, *skeleton.notes, _IMPOSSIBLE)),) * len(trusts)
     columns = skeleton.columns
     if len(columns) > 1 and np.any(np.ptp(design[:, 1:], axis=0) <= 1e-9 * design[:, 1:].max(axis=0)):
         columns, design = columns[1:], design[:, 1:]  # where times do not vary, effort is no constant
-    return _with_prior(model, skeleton, _Fitted.of(columns, design, known), trust)
+    fitted = _Fitted.of(columns, design, known)
+    return tuple(_with_prior(model, skeleton, fitted, trust) for trust in trusts)
 
 
 @dataclass(frozen=True, slots=True)

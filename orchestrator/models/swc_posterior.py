@@ -17,6 +17,9 @@ from orchestrator.models.swc_prior import Column
 
 Names = tuple[str, ...]
 
+# Members with less than this probability change nothing, and there may be many.
+_HOPELESS = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -176,11 +179,14 @@ def _uncorrected(correction: Correction, terms: int) -> Correction:
 
 
 def _mixed(own: Posterior, other: Posterior, probability: float) -> Posterior:
-    """Join two posteriors over the same parameters, the most probable member first."""
+    """Join two posteriors over the same parameters, the most probable member first, without hopeless ones."""
+    if 1 - probability < _HOPELESS:
+        return own
     terms = max(own.exponents.shape[1], other.exponents.shape[1])
     first, second = _padded(own, terms), _padded(other, terms)
     weights = np.concatenate([probability * own.weights, (1 - probability) * other.weights])
     order = np.argsort(-weights, kind="stable")
+    order = order[weights[order] > _HOPELESS]
     correction = None
     if (known := other.correction) is not None:
         none = _uncorrected(known, terms + 1)

@@ -70,7 +70,10 @@ def test_the_same_seed_gives_the_same_study() -> None:
 
 def row_of(members: list[tuple[tuple[float, float], float]]) -> Row:
     setting = Setting("uniform", 10.0, 1, 0)
-    found = [Judged("classic", "computation", setting, dev, error, True) for dev, error in members]
+    found = [
+        Judged("classic", "computation", setting, np.array([dev]), np.array([error]), np.array([True]))
+        for dev, error in members
+    ]
     (row,) = rows(found, ("p", "n"))
     return row
 
@@ -91,9 +94,10 @@ def test_the_table_shows_every_row(judged: list[Judged]) -> None:
 
 def test_figures_are_written(judged: list[Judged], tmp_path: Path) -> None:
     results = rows(judged, ("p", "n"))
-    noise_figures.noise_figure(results, tmp_path / "new" / "noise.png")
-    noise_figures.repetitions_figure(results, tmp_path / "new" / "repetitions.png")
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in (tmp_path / "new").iterdir())
+    noise_figures.write(results, tmp_path / "new")
+    files = {path.name: path.read_bytes() for path in (tmp_path / "new").iterdir()}
+    assert set(files) == {"noise-1.png", "noise-5.png", "repetitions.png"}
+    assert all(content.startswith(b"\x89PNG") for content in files.values())
 
 
 def test_measured_programs_need_their_counts_and_test_point() -> None:
