@@ -21,6 +21,12 @@ def wanted(campaign: Campaign) -> bool:
     return options.name in ("slurm", "simulated") and options.pack.most not in ("off", 1)
 
 
+def rules(campaign: Campaign) -> Rules:
+    """Return what the campaign says."""
+    pack = campaign.executor.pack
+    return Rules(pack.most if isinstance(pack.most, int) else None, pack.longest, pack.repetitions)
+
+
 def packer(
     campaign: Campaign,
     state: State,
@@ -29,10 +35,8 @@ def packer(
     expected: Callable[[Run], float],
 ) -> Packer:
     """Return what the rule needs to know now; ``shape`` and ``expected`` as in `Packer`."""
-    pack = campaign.executor.pack
-    most = pack.most if isinstance(pack.most, int) else None
     return Packer(
-        Rules(most, pack.longest, pack.repetitions),
+        rules(campaign),
         state.price,
         shape,
         functools.cache(expected),

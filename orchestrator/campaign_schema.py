@@ -28,6 +28,7 @@ from orchestrator.campaign_types import (
     Environment,
     Expression,
     Line,
+    Most,
     Name,
     Natural,
     Number,
@@ -199,7 +200,7 @@ def _ascending(sizes: tuple[SizeClass, ...]) -> tuple[SizeClass, ...]:
 class Pack(Section):
     """Which runs share an allocation. ``longest``: sum of their time limits in seconds."""
 
-    most: Positive | Literal["auto", "off"] = "auto"
+    most: Most = "auto"
     longest: Annotated[Duration, Field(gt=0)] = 3600.0
     repetitions: Literal["any", "spread", "together"] = "any"
 

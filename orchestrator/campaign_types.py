@@ -152,6 +152,18 @@ def command_line(command: tuple[str, ...]) -> tuple[str, ...]:
     return command
 
 
+def _most(value: object) -> int | str:
+    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    if value not in ("auto", "off") and not whole:
+        raise ValueError("must be auto, off, or a whole number of runs, without quotes")
+    return value  # type: ignore[return-value]  # as was just checked
+
+
+Most = Annotated[
+    int | str,
+    PlainValidator(_most),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["auto", "off"]}]}),
+]
 Name = Annotated[str, AfterValidator(_name)]
 Scalar = Annotated[Value, PlainValidator(_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
 Number = Annotated[int | float, PlainValidator(_number), WithJsonSchema({"type": "number"})]

@@ -32,6 +32,24 @@ class Rules:
     repetitions: Literal["any", "spread", "together"] = "any"
 
 
+def describe(rules: Rules, duration: Callable[[float], str]) -> str:
+    """Return the rule in one sentence; ``duration`` writes seconds as text."""
+    if rules.most is None:
+        who = (
+            f"runs of equal size share a job, one after another, where each is expected to take at most "
+            f"{SHORT:g} times what a job costs beside its runs (start-up and end, and the wait in the queue "
+            f"if more runs wait than jobs may), until together they take {ENOUGH:g} times that"
+        )
+    else:
+        who = f"up to {rules.most} runs of equal size share a job, one after another"
+    how = {
+        "any": "",
+        "spread": "; repetitions of a point have different jobs",
+        "together": "; repetitions of a point within a round share one in any case",
+    }[rules.repetitions]
+    return f"{who}; their time limits add up to at most {duration(rules.longest)}{how}"
+
+
 @dataclass(frozen=True, slots=True)
 class Packer:
     """What the rule needs to know.

@@ -15,12 +15,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator import assembly, planning
+from orchestrator import assembly, campaign_packing, packing, planning
 from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
 from orchestrator.cli import common
 from orchestrator.cost import core_hours
 from orchestrator.planning import FirstRound
+from orchestrator.units import format_duration
 
 _EFFORT = " (effort)"
 
@@ -79,7 +80,15 @@ def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
             "worst": core_hours(first.worst),
             "expected": None if first.expected is None else core_hours(first.expected),
         },
+        "packs": _packs(built.campaign),
     }
+
+
+def _packs(campaign: Campaign) -> str | None:
+    """Return in words which runs share a job; None where each has its own."""
+    if not campaign_packing.wanted(campaign):
+        return None
+    return packing.describe(campaign_packing.rules(campaign), format_duration)
 
 
 def _script(built: Assembly, first: FirstRound, position: int) -> str | None:
@@ -123,6 +132,8 @@ def show(chosen: Campaign, document: dict[str, Any], scripts: int) -> None:
         + ("" if cost["expected"] is None else f", {cost['expected']:.4g} expected")
         + f"; budget {cost['budget']:.4g}; {chosen.executor.name} executor, strategy {chosen.strategy.name}"
     )
+    if document["packs"] is not None:
+        console.print(f"jobs: {document['packs']}", markup=False)
     kinds = Counter[bool]()
     for key, item in seen.items():
         kinds[key.endswith(_EFFORT)] += 1

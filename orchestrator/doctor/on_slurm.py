@@ -67,6 +67,15 @@ def _fit(
         detail = f"{point} needs {resources.nodes} nodes, {item.name} has {item.nodes}: such runs never start"
         remedy = "set another executor.partition, or exclude such points by constraints"
         yield failed("nodes", detail, remedy)
+    pack = options.pack
+    several = pack.most not in ("off", 1) and longest is not None and 2 * longest <= pack.longest
+    if several and item.time is not None and item.time < pack.longest:
+        allowed = format_duration(item.time)
+        detail = (
+            f"jobs of several runs may take {format_duration(pack.longest)}, {item.name} allows {allowed}"
+        )
+        remedy = f"set executor.pack.longest below {allowed}: what Slurm refuses is begun run by run"
+        yield warning("pack", detail, remedy)
     if longest is not None and item.time is not None and longest > item.time:
         allowed = format_duration(item.time)
         detail = (

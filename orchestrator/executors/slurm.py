@@ -343,6 +343,8 @@ class SlurmExecutor:
         since = self._age(request, "hopeless", hopeless)
         if hopeless and since >= self._settings.hopeless_grace:
             bar(request, f"Slurm would never start it ({first.reason})")
+            if self._batches.companions(request.name):
+                self._outbox.pack_no_more(request.resources)
             self._cancelled.add(request.name)
         if queued and self._is_ghost(request):
             self._cancelled.add(request.name)

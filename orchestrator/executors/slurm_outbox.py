@@ -11,7 +11,7 @@ from orchestrator.executors.slurm_batch import Batches, Pack, groups
 from orchestrator.executors.slurm_judge import SlurmSettings, lost
 from orchestrator.executors.slurm_site import Site
 from orchestrator.executors.slurm_submit import SubmitLater
-from orchestrator.types import AttemptRequest, AttemptState, Observation
+from orchestrator.types import AttemptRequest, AttemptState, Observation, Resources
 
 _LONGEST_PAUSE = 600.0  # seconds between submissions while nobody knows whether they work
 
@@ -25,6 +25,7 @@ class Outbox:
         self._waiting: dict[str, AttemptRequest] = {}
         self._unclear, self._resume = 0, float("-inf")  # submissions in a row, and when to try again
         self._reason = ""
+        self._alone: set[Resources] = set()  # shapes of which Slurm takes no longer jobs than those of one
 
     def __contains__(self, request: AttemptRequest) -> bool:
         return request.name in self._waiting
@@ -32,6 +33,10 @@ class Outbox:
     def submit(self, requests: Sequence[AttemptRequest], site: Site) -> dict[str, Observation]:
         """Submit requests, equal packs of them as arrays; return an observation of each, by name."""
         done: dict[str, Observation] = {}
+        for shape in self._alone:
+            requests = self._first_of_each([item for item in requests if item.resources == shape], done) + [
+                item for item in requests if item.resources != shape
+            ]
         most = min(site.array_size, site.submit_limit or site.array_size)
         for group in groups(requests, most):
             self._submit_group(group, done)
@@ -47,6 +52,27 @@ class Outbox:
     def waiting(self, request: AttemptRequest) -> Observation:
         """Report an attempt that waits here."""
         return Observation(request.attempt, AttemptState.QUEUED, reason=f"not submitted yet: {self._reason}")
+
+    def pack_no_more(self, shape: Resources) -> None:
+        """Remember that Slurm takes no jobs of several attempts of this shape: they would be too long."""
+        self._alone.add(shape)
+
+    def _first_of_each(
+        self, requests: Sequence[AttemptRequest], done: dict[str, Observation]
+    ) -> list[AttemptRequest]:
+        """Return what is to begin of packs that Slurm does not take; the others need jobs of their own."""
+        kept: dict[str, AttemptRequest] = {}
+        for item in requests:
+            first = kept.setdefault(item.pack or item.name, item)
+            if first is not item:
+                reason = "Slurm does not take a job for several runs"
+                barred = bar(item, reason)
+                state = AttemptState.ABSENT if barred else AttemptState.UNKNOWN
+                elapsed = 0.0 if barred else None
+                done[item.name] = Observation(
+                    item.attempt, state, elapsed=elapsed, reason=reason, barred=barred
+                )
+        return list(kept.values())
 
     def remove(self, request: AttemptRequest) -> None:
         """Submit an attempt no more."""
@@ -86,6 +112,12 @@ class Outbox:
                 return
             if group[0][0].exclude:  # perhaps there are no other nodes
                 self._submit_group([[replace(item, exclude=()) for item in pack] for pack in group], done)
+                return
+            if any(len(pack) > 1 for pack in group):
+                self._batches.drop(batch)
+                self.pack_no_more(group[0][0].resources)
+                kept = self._first_of_each([item for pack in group for item in pack], done)
+                self._submit_group([[item] for item in kept], done)
                 return
             rejected = {item.name: _rejected(item, str(error)) for pack in group for item in pack}
             done.update(rejected)

@@ -56,7 +56,11 @@ def document(directory: Path, entries: Iterable[Entry], wanted: str) -> dict[str
         "proposed": history.proposed,
         "outcome": history.outcome,
         "attempts": [
-            _attempt(directory / "runs" / attempt.id, item) for attempt, item in history.attempts.items()
+            _attempt(
+                directory / "runs" / attempt.id,
+                {**item, "shares_job_with": history.companions(item.get("pack", ""))},
+            )
+            for attempt, item in history.attempts.items()
         ],
     }
 
@@ -78,10 +82,17 @@ class _History:
         self.outcome = ""
         self.attempts: dict[Attempt, dict[str, Any]] = {}
         self._controller: dict[str, Any] = {}
+        self._packs: dict[str, list[str]] = {}
+
+    def companions(self, pack: str) -> list[str]:
+        """Return the attempts that share a job, in the order of execution."""
+        return self._packs.get(pack, [])
 
     def take(self, entry: Entry, name: str, names: dict[str, None]) -> None:
         """Note what concerns the run called ``name``; add those of all runs to ``names``."""
         event, when = entry.event, iso(entry.time)
+        if isinstance(event, events.AttemptIntended) and event.pack:
+            self._packs.setdefault(event.pack, []).append(event.attempt.id)
         match event:
             case events.ControllerStarted():
                 self._controller = {"time": when, **events.to_json(event)}
@@ -235,6 +246,7 @@ def _attempt_lines(item: Mapping[str, Any]) -> list[str]:
         "exit code": record.get("exit_code"),
         "cost": _cost(item),
         "job": item["job"],
+        "in turn": ", ".join(item["shares_job_with"]),
         "name": item.get("name"),
         "host": record.get("host") or item.get("host"),
         "nodes": record.get("nodes"),

@@ -91,6 +91,10 @@ class _Story:
         self.failed: dict[str, float] = {}
         self.attempts: Counter[str] = Counter()
         self.in_flight: dict[Attempt, float] = {}
+        self.jobs: dict[Attempt, str] = {}  # of those in flight
+        self.packs: dict[Attempt, str] = {}
+        self.round_jobs: set[str] = set()
+        self.earlier: set[Attempt] = set()  # of other rounds, with charges that were not confirmed in them
         self.hosts: dict[str, Counter[str]] = {}
         self.unconfirmed: dict[Attempt, events.AttemptFinished] = {}
         self.given_up: list[dict[str, Any]] = []
@@ -111,14 +115,19 @@ class _Story:
                 self._controller(event, entry.time)
             case events.AttemptIntended(attempt):
                 self.in_flight[attempt] = event.reserved
+                self.packs[attempt] = event.pack or event.name
+            case events.AttemptSubmitted(attempt, handle) | events.AttemptStarted(attempt, handle) if handle:
+                self.jobs[attempt] = handle
             case events.AttemptWithdrawn(attempt):
-                self.in_flight.pop(attempt, None)
+                self._gone(attempt)
             case events.AttemptFinished():
                 self._finished(event)
             case events.AttemptCharged(attempt, _, cost):
                 self._corrected(attempt, cost)
             case events.RoundProposed():
                 self.round_began, self.round_cost, self.in_round = entry.time, 0.0, Counter()
+                self.round_jobs.clear()
+                self.earlier = set(self.unconfirmed)
                 self.state = "running"
             case events.StopRuleReached():
                 self.state = "stopping"
@@ -130,6 +139,10 @@ class _Story:
         text = describe(event)
         if text and isinstance(event, events.RoundCompleted):
             text += self._round(entry.time)
+        if text and isinstance(event, events.AttemptFinished) and event.attempt in self.jobs:
+            text += f" (job {self.jobs[event.attempt]})"
+        if isinstance(event, events.AttemptFinished):
+            self._gone(event.attempt)
         if text:
             self._add(entry.time, _KINDS[type(event)], text)
         self.last = entry.time
@@ -166,8 +179,12 @@ class _Story:
             self._add(time, "controller", text)
         self.executable = digest or self.executable
 
+    def _gone(self, attempt: Attempt) -> None:
+        for known in (self.in_flight, self.jobs, self.packs):
+            known.pop(attempt, None)
+
     def _finished(self, event: events.AttemptFinished) -> None:
-        self.in_flight.pop(event.attempt, None)
+        self.round_jobs.add(self.packs.get(event.attempt, ""))
         outcome = "accepted" if event.failure is None else str(event.failure)
         self.attempts[outcome] += 1
         self.in_round["measured" if event.failure is None else "failed"] += 1
@@ -185,6 +202,8 @@ class _Story:
     def _corrected(self, attempt: Attempt, cost: float) -> None:
         before = self.unconfirmed.pop(attempt)
         self.estimated -= before.cost
+        if attempt not in self.earlier:
+            self.round_cost += cost - before.cost
         if before.failure is None:
             self.accepted += cost - before.cost
         else:
@@ -194,6 +213,8 @@ class _Story:
         failed = f", {count(self.in_round['failed'], 'attempt')} failed" if self.in_round["failed"] else ""
         took = format_duration(max(1.0, round(now - self.round_began)))
         measured = count(self.in_round["measured"], "run")
+        if len(self.round_jobs) < self.in_round["measured"]:
+            measured += f" in {count(len(self.round_jobs), 'job')}"
         return f"; {measured} measured{failed}, {format_cost(self.round_cost)}, {took}"
 
     @property

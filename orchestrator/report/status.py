@@ -56,6 +56,12 @@ def document(
             "unconfirmed": core_hours(sum(item.reserved for item in state.unconfirmed.values())),
             "left": core_hours(budget - state.spent - state.reserved),
         },
+        "jobs": {
+            "in_flight": state.jobs,
+            "overhead_seconds": state.price.overhead if state.price.overheads else None,
+            "wait_seconds": state.price.wait if state.price.waits else None,
+            "runs_that_shared_one": sum(item.packed for item in state.runs.values()),
+        },
         "suspect_nodes": [
             {"node": node, "excluded": node in nodes.excluded(state.marks), "reasons": list(reasons)}
             for node, reasons in sorted(state.marks.items())
@@ -132,6 +138,15 @@ def render(status: dict[str, Any]) -> RenderableType:
         lines.append("of these count effort: " + ", ".join(named))
     if status["note"]:
         lines.append(status["note"])
+    jobs = status["jobs"]
+    if jobs["runs_that_shared_one"]:
+        line = f"jobs: {jobs['runs_that_shared_one']} measured runs shared one with others"
+        if jobs["overhead_seconds"] is not None:
+            line += (
+                f"; alone, a run costs {jobs['overhead_seconds']:.3g} s beside its own time and waits "
+                f"{jobs['wait_seconds']:.3g} s"
+            )
+        lines.append(line)
     if status["noise_percent"] is not None:
         lines.append(f"noise: repetitions deviate {status['noise_percent']:.1f} % from their mean")
     if status["stop_reason"]:

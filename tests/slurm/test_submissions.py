@@ -55,6 +55,23 @@ def test_a_pack_that_slurm_does_not_know_is_barred_as_a_whole(fake: FakeSlurm) -
     assert {fake.execute(item) for item in requests} == {attempt.CLAIMED}
 
 
+def test_a_pack_that_slurm_refuses_is_begun_one_by_one(fake: FakeSlurm) -> None:
+    """Too long for the partition, say: a campaign goes on as it would without packs."""
+    refusal = "sbatch: error: Batch job submission failed: Requested time limit is invalid"
+    fake.answer(
+        "sbatch",
+        "Submitted batch job 100\n",
+        script=f'grep -q "time=[4-9]" "$1" && {{ echo "{refusal}" >&2; exit 1; }}\n',
+    )
+    executor = fake.executor()
+    for handle, calls in (("100_0", 2), ("100_0", 3)):  # and is not tried again
+        requests = [replace(fake.request(limit=100.0), pack=f"pack {calls}") for _ in range(3)]
+        first, *rest = executor.submit(requests)
+        assert (first.state, first.handle) == (AttemptState.QUEUED, handle)
+        assert {(item.state, item.barred) for item in rest} == {(AttemptState.ABSENT, True)}
+        assert len(fake.calls("sbatch")) == calls
+
+
 def test_submissions_become_rare_while_nobody_knows_whether_they_work(fake: FakeSlurm) -> None:
     executor = fake.executor()
     fake.answer("sbatch", err="Socket timed out on send/recv operation", code=1)
