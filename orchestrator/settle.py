@@ -159,7 +159,8 @@ def _finished(
         samples,
         failure,
         reason,
-        record.host,
+        # A scheduler may call its nodes otherwise than they call themselves.
+        record.nodes[0] if len(record.nodes) == 1 else record.host,
         record.started,
         record.finished,
         estimated=estimated,
@@ -173,7 +174,8 @@ def _failure(observation: Observation, request: AttemptRequest) -> tuple[Failure
     assert record is not None
     if record.timed_out:
         return FailureClass.TIMEOUT, f"ended at its time limit of {request.limit:.6g} s"
-    if observation.out_of_memory and record.exit_code != 0:
+    # Whatever its exit code: a shell goes on when the program that was too large is ended.
+    if observation.out_of_memory:
         return FailureClass.MEMORY, "it used more memory than it had asked for"
     if observation.reason:  # the executor knows that the end was not the application's doing
         return FailureClass.INFRASTRUCTURE, observation.reason

@@ -186,9 +186,7 @@ class SlurmExecutor:
         )
         ids = []
         for request in attempts:
-            places = self._batches.places(request.name)
-            sight = self._watch.sight(places) if places else None
-            found = {_id(job, places) for job in sight.active} if sight is not None else set()
+            found = set(self._active(request))
             ids += sorted(found | ({self._handles[request.name]} if request.name in self._handles else set()))
         self._scancel(list(dict.fromkeys(ids)))
 
@@ -232,6 +230,9 @@ class SlurmExecutor:
         if unsettled and self._watch.refresh(self._wanted()):
             self._cancel_what_is_not_wanted()
             found |= {item.name: self._observe(item, finding) for item in unsettled}
+        over = [item for item in requests if found[item.name].state is AttemptState.FINISHED]
+        # A controller of Slurm that was killed has forgotten ends of jobs: they hold nodes and are booked on.
+        self._scancel([identifier for item in over for identifier in self._of_no_use(item)])
         for item in requests:
             # What is absent or barred stays in the queries: its job may yet turn up.
             last = found[item.name]
@@ -350,6 +351,19 @@ class SlurmExecutor:
             self._cancelled.add(request.name)
         unwanted = sight.active if request.name in self._cancelled else sight.active[1:]
         return [_id(job, places) for job in unwanted]
+
+    def _active(self, request: AttemptRequest) -> list[str]:
+        places = self._batches.places(request.name)
+        sight = self._watch.sight(places) if places else None
+        return [_id(job, places) for job in sight.active] if sight is not None else []
+
+    def _of_no_use(self, request: AttemptRequest) -> list[str]:
+        """Return the active jobs of an attempt that finished, unless they go on to others."""
+        active = self._active(request)
+        if not active:
+            return []
+        crew = self._crews.of(request, slurm_traces.read_record(request.directory)[0])
+        return [] if crew is not None and crew.goes_on else active
 
     def _is_ghost(self, request: AttemptRequest) -> bool:
         """Tell whether an attempt has ended, or began so early that a job queued (again) later is in vain.

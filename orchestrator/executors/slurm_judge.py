@@ -290,7 +290,7 @@ def _finished_in_turn(
         _fault(record, jobs[0].state if jobs and crew.last else ""),
         estimated=estimated,
         blamed=_blamed(sight) if crew.last else (),
-        out_of_memory=_out_of_memory(sight),
+        out_of_memory=_out_of_memory(sight) and record.exit_code != 0,  # else it was another one
         cores=(sight.cpus if sight is not None else 0) or None,
     )
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from orchestrator import events, settle
 from orchestrator.executors import attempt
 from orchestrator.executors.slurm import SlurmExecutor
 from orchestrator.executors.slurm_submit import JobOptions
-from orchestrator.types import AttemptRequest, AttemptState
+from orchestrator.state import InFlight
+from orchestrator.types import AttemptRequest, AttemptState, FailureClass
 from tests.slurm.fake_slurm import START, FakeSlurm, state_of
 
 
@@ -420,6 +423,42 @@ def test_an_attempt_without_memory_is_told_from_a_lost_one(fake: FakeSlurm, begu
     executor.poll([request])
     fake.turn(40)
     assert executor.poll([request])[0].out_of_memory
+
+
+def test_a_run_that_lacked_memory_is_no_measurement_whatever_its_exit_code(
+    fake: FakeSlurm,
+) -> None:
+    executor, request = submitted(fake)
+    fake.execute(request)
+    fake.ledger("100_0 9 OUT_OF_MEMORY")
+    [observation] = executor.poll([request])
+    flight = InFlight("x", 1, 60.0, 60.0)
+    [event] = settle.events_of(observation, flight, request, lambda *_: {"time": {"main": 1.0}})
+    assert isinstance(event, events.AttemptFinished)
+    assert event.failure is FailureClass.MEMORY
+
+
+def test_a_node_has_the_name_that_slurm_gives_it(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.execute(request)
+    record = request.directory / attempt.RECORD
+    record.write_text(json.dumps({**json.loads(record.read_text()), "host": "c17.example", "nodes": "n17"}))
+    fake.ledger("100_0 9 COMPLETED")
+    [observation] = executor.poll([request])
+    [event] = settle.events_of(observation, InFlight("x", 1, 60.0, 60.0), request, lambda *_: {})
+    assert isinstance(event, events.AttemptFinished)
+    assert (event.host, event.nodes) == ("n17", 1)
+
+
+def test_a_job_whose_end_slurm_forgot_is_cancelled(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.execute(request)
+    fake.queue("100_0 RUNNING")
+    assert state_of(executor.poll([request])) == "running"
+    assert not fake.calls("scancel")  # its node may still be tidying up
+    fake.turn(120)
+    assert state_of(executor.poll([request])) == "finished"
+    assert fake.calls("scancel") == ["100_0"]
 
 
 def test_more_memory_is_asked_for(fake: FakeSlurm) -> None:
