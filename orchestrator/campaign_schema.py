@@ -201,7 +201,7 @@ class Pack(Section):
     """Which runs share an allocation. ``longest``: sum of their time limits in seconds."""
 
     most: Most = "auto"
-    longest: Annotated[Duration, Field(gt=0)] = 3600.0
+    longest: Annotated[Duration, Field(gt=0)] = 1800.0
     repetitions: Literal["any", "spread", "together"] = "any"
 
 

@@ -28,7 +28,7 @@ class Rules:
     """
 
     most: int | None = None
-    longest: float = 3600.0
+    longest: float = 1800.0
     repetitions: Literal["any", "spread", "together"] = "any"
 
 

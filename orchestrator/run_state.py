@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -67,3 +68,18 @@ class StopReason:
 
     rule: str
     detail: str
+
+
+def allocation(event: events.AttemptFinished | events.AttemptCharged, flight: InFlight) -> float:
+    """Return how many cores were charged for each that was asked for."""
+    estimated = isinstance(event, events.AttemptFinished) and event.estimated
+    if estimated or event.elapsed <= 0 or math.isclose(event.cost, event.elapsed * flight.cores):
+        return 1.0
+    return event.cost / (event.elapsed * flight.cores)
+
+
+def took(event: events.AttemptFinished, flight: InFlight) -> float:
+    """Return the seconds of an accepted attempt: without what others of its job would have paid as well."""
+    if not flight.pack or event.started is None or event.finished is None:
+        return event.elapsed
+    return event.finished - event.started

@@ -22,6 +22,7 @@ from orchestrator.run_state import InFlight as InFlight
 from orchestrator.run_state import RunState as RunState
 from orchestrator.run_state import RunStatus as RunStatus
 from orchestrator.run_state import StopReason as StopReason
+from orchestrator.run_state import allocation, took
 from orchestrator.types import Attempt, Point, Run
 
 RECENT = 20  # attempts that the rate of failures is taken of
@@ -210,7 +211,7 @@ def _(event: events.AttemptFinished, state: State) -> State:
         price=_price(state, event, flight),
         spent=state.spent + event.cost,
         attempts_settled=state.attempts_settled + 1,
-        allocation=max(state.allocation, _allocation(event, flight)),
+        allocation=max(state.allocation, allocation(event, flight)),
         recent=(*state.recent[1 - RECENT :], event.failure is not None),
         marks=_marked(state, event),
         failed_nodes=state.failed_nodes.update(dict.fromkeys(event.blamed, state.time)),
@@ -223,7 +224,7 @@ def _(event: events.AttemptFinished, state: State) -> State:
             status=RunStatus.MEASURED,
             accepted=event.attempt.number,
             samples=event.samples,
-            elapsed=_took(event, flight),
+            elapsed=took(event, flight),
             node=event.host if event.nodes == 1 else "",
             packed=bool(flight.pack),
         )
@@ -247,7 +248,7 @@ def _(event: events.AttemptCharged, state: State) -> State:
     current, more = _run(state, run), event.cost - flight.reserved
     return state._replace(
         holds=packs.charged(state.holds, flight.pack, more, final=True),
-        allocation=max(state.allocation, _allocation(event, flight)),
+        allocation=max(state.allocation, allocation(event, flight)),
         unconfirmed=state.unconfirmed.delete(event.attempt),
         spent=state.spent + more,
         runs=state.runs.set(run, current._replace(cost=current.cost + more)),
@@ -304,21 +305,6 @@ def _(event: events.CampaignStopped, state: State) -> State:
     return state._replace(stopped=StopReason(event.rule, event.detail))
 
 
-def _took(event: events.AttemptFinished, flight: InFlight) -> float:
-    """Return the seconds of an accepted attempt: without what others of its job would have paid as well."""
-    if not flight.pack or event.started is None or event.finished is None:
-        return event.elapsed
-    return event.finished - event.started
-
-
-def _allocation(event: events.AttemptFinished | events.AttemptCharged, flight: InFlight) -> float:
-    """Return how many cores were charged for each that was asked for."""
-    estimated = isinstance(event, events.AttemptFinished) and event.estimated
-    if estimated or event.elapsed <= 0 or math.isclose(event.cost, event.elapsed * flight.cores):
-        return 1.0
-    return event.cost / (event.elapsed * flight.cores)
-
-
 def _price(state: State, event: events.AttemptFinished, flight: InFlight) -> packs.Price:
     """Return what jobs cost beside their attempts; one that did not fail says so."""
     known = event.failure is None and not event.estimated and not flight.pack
@@ -337,11 +323,11 @@ def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, 
     if event.failure is not None or event.nodes > 1 or not event.host:
         return marks
     flight = state.in_flight[event.attempt]
-    took = _took(event, flight)
+    seconds = took(event, flight)
     alike = [item for item in _siblings(state, run) if item.packed == bool(flight.pack)]
     others = [item.elapsed for item in alike if item.node not in ("", event.host)]
-    if nodes.is_slow(took, others):
-        reason = f"{event.attempt}: {took:.6g} s, elsewhere {statistics.median(others):.6g} s"
+    if nodes.is_slow(seconds, others):
+        reason = f"{event.attempt}: {seconds:.6g} s, elsewhere {statistics.median(others):.6g} s"
         marks = marks.set(event.host, (*marks.get(event.host, ()), reason))
     return marks
 

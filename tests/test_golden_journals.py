@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator import events, journal
+from orchestrator.cost import core_hours
 from orchestrator.measured import measurements
+from orchestrator.report import dossier, log, status
 from orchestrator.state import StopReason, replay
 from orchestrator.types import Point
 
@@ -55,3 +57,16 @@ def test_schema_1_has_every_event_and_replays_to_the_same_campaign() -> None:
     assert known.items[2].values[Point.of(p=1, n=10)] == pytest.approx(
         (2.9391706528622965, 2.9308176966696715)
     )
+
+
+def test_reports_tell_which_runs_shared_a_job() -> None:
+    entries = list(journal.read(GOLDEN / "schema-1-packs.jsonl"))
+    told = log.document(entries)
+    lines = [item["text"] for item in told["events"]]
+    assert any("8 runs in 6 jobs measured, 2 attempts failed" in line for line in lines), lines
+    assert any(line.endswith("did not finish (job 100_0)") for line in lines), lines
+    assert told["spent"]["total"] == pytest.approx(core_hours(replay(entries).spent))
+    shown = status.document(replay(entries), (), measurements(replay(entries), ("p",)), None)
+    assert shown["jobs"]["in_flight"] == 0 and shown["jobs"]["runs_that_shared_one"] == 6
+    [first, *_] = dossier.document(Path("nowhere"), entries, "p=1/time-1")["attempts"]
+    assert first["shares_job_with"] == [f"p=1/time-{k}/attempt-1" for k in (1, 2, 3)]

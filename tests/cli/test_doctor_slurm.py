@@ -245,6 +245,13 @@ def test_a_run_that_takes_longer_than_the_partition_allows() -> None:
     assert faults({}, limit=None) == {}
 
 
+def test_jobs_of_several_runs_that_take_longer_than_the_partition_allows() -> None:
+    too_long = {"pack": {"longest": "25 h"}}
+    assert "pack.longest below 24 h" in faults(too_long)["pack"].remedy
+    assert faults({"pack": {"longest": "25 h", "most": "off"}}) == {}
+    assert faults(too_long, limit=13 * 3600) == {}  # only one fits anyway
+
+
 def test_a_cluster_without_a_default_partition() -> None:
     partitions = slurm.parse_partitions(PARTITIONS.replace("*", ""))
     cluster = Cluster({}, partitions, None)

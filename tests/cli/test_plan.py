@@ -104,3 +104,14 @@ def test_memory_does_not_grow_with_the_search_space() -> None:
     assert process.returncode == 0, process.stderr
     assert "search space: 250000 points" in process.stdout
     assert float(process.stderr) < 20  # MB; points that were kept would take some 80
+
+
+def test_the_plan_says_which_runs_share_a_job() -> None:
+    assert planned(LOCAL, "--json").document["packs"] is None
+    said = planned(SLURM, "--json", "--set", "executor.pack={most: 4, repetitions: spread}").document["packs"]
+    assert said == (
+        "up to 4 runs of equal size share a job, one after another; their time limits add up to at most 30 min; "
+        "repetitions of a point have different jobs"
+    )
+    assert "3 times what a job costs beside its runs" in " ".join(planned(SLURM).out.split())
+    assert planned(SLURM, "--json", "--set", "executor.pack=off").document["packs"] is None
