@@ -279,6 +279,7 @@ _NAMES: dict[type[Any], str] = {
     CampaignStopped: "campaign_stopped",
 }
 _TYPES = {name: kind for kind, name in _NAMES.items()}
+NAMES = frozenset(_TYPES)
 _FIELDS = {kind: tuple(item.name for item in fields(kind)) for kind in _NAMES}
 
 

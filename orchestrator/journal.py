@@ -46,6 +46,10 @@ class TornLine(ValueError):
     """A line whose checksum does not match."""
 
 
+class NewerVersion(ValueError):
+    """A line that a later version wrote, and that this one cannot know."""
+
+
 Boundary = Callable[[str, Sequence[Entry]], None]
 
 
@@ -73,8 +77,10 @@ def decode(line: bytes) -> Entry:
     ------
     TornLine
         If the line is torn or was altered.
-    ValueError
+    NewerVersion
         If it is of a schema, or holds an event, that this version does not know.
+    ValueError
+        If it is not complete.
     """
     line = line.rstrip(b"\n")
     body, checksum = line[:-_CHECKSUM_LENGTH], line[-_CHECKSUM_LENGTH:]
@@ -82,14 +88,17 @@ def decode(line: bytes) -> Entry:
         raise TornLine("its checksum does not match: the line is torn or was altered")
     data: dict[str, Any] = orjson.loads(body + b"}")
     if data["schema"] > events.SCHEMA:
-        raise ValueError(
-            f"it was written by a newer version (schema {data['schema']}, this one reads up to "
-            f"{events.SCHEMA}): update measurement-orchestrator"
-        )
+        raise NewerVersion(f"it has schema {data['schema']}, this version reads up to {events.SCHEMA}")
+    if data["event"] not in events.NAMES:
+        raise NewerVersion(f"it holds an event {data['event']!r}, which this version does not know")
     try:
         event = events.from_json(data["event"], data["data"])
     except (KeyError, TypeError) as error:
-        raise ValueError(f"unknown or incomplete event {data.get('event')!r} ({error!r})") from error
+        raise ValueError(f"incomplete event {data['event']!r} ({error!r})") from error
+    except ValueError as error:  # the checksum says that it is as it was written
+        raise NewerVersion(
+            f"event {data['event']!r} holds what this version does not know ({error})"
+        ) from error
     return Entry(data["sequence"], data["time"], event)
 
 
@@ -119,6 +128,8 @@ def _scan(path: Path) -> Iterator[tuple[Entry, int]]:
                 except TornLine as error:
                     damage = str(error)
                     continue
+                except NewerVersion as error:
+                    raise JournalError(_newer(path, number, str(error))) from error
                 except ValueError as error:
                     raise JournalError(_damaged(path, number, str(error))) from error
                 if not line.endswith(b"\n"):
@@ -129,6 +140,13 @@ def _scan(path: Path) -> Iterator[tuple[Entry, int]]:
                 yield entry, end
     except OSError as error:
         raise JournalError(f"cannot read the journal {path}: {error.strerror}") from error
+
+
+def _newer(path: Path, line: int, reason: str) -> str:
+    return (
+        f"{path}, line {line}: {reason}; a newer version wrote it. Nothing is wrong with the file, and "
+        "nothing was changed: update measurement-orchestrator"
+    )
 
 
 def _damaged(path: Path, line: int, reason: str) -> str:

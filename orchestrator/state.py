@@ -332,14 +332,11 @@ def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, 
     return marks
 
 
-_NEVER = RunState(RunStatus.SKIPPED)
-
-
 def _taken_back(state: State, run: Run) -> immutables.Map[str, immutables.Map[Point, int]]:
     """Return the last repetitions after a run was skipped, whose number is thereby free again."""
-    known = state.proposed[run.kind]
+    known, skipped = state.proposed[run.kind], RunState(RunStatus.SKIPPED)
     last = known.get(run.point, 0)
-    while last and state.runs.get(replace(run, repetition=last), _NEVER).status is RunStatus.SKIPPED:
+    while last and state.runs.get(replace(run, repetition=last), skipped).status is RunStatus.SKIPPED:
         last -= 1
     return state.proposed.set(run.kind, known.set(run.point, last))
 

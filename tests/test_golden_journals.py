@@ -15,7 +15,7 @@ from orchestrator.cost import core_hours
 from orchestrator.measured import measurements
 from orchestrator.report import dossier, log, status
 from orchestrator.state import StopReason, replay
-from orchestrator.types import Point
+from orchestrator.types import FailureClass, Point
 
 GOLDEN = Path(__file__).parent / "golden" / "journals"
 
@@ -31,6 +31,23 @@ def test_attempts_that_share_jobs_replay_to_the_same_campaign() -> None:
     assert {str(item.status) for item in state.runs.values()} == {"measured"}
     assert state.spent == pytest.approx(571.0, rel=1e-12)
     assert not state.holds and not state.unconfirmed and state.reserved == 0
+
+
+def test_charges_that_were_corrected_replay_to_what_was_booked() -> None:
+    """With a node that failed, a job without memory and a crash of the application."""
+    entries = list(journal.read(GOLDEN / "schema-1-charges.jsonl"))
+    charged = [e.event for e in entries if isinstance(e.event, events.AttemptCharged)]
+    assert [event.cost for event in charged] == [69.0, 104.0, 74.0]
+    state = replay(entries)
+    assert state.spent == pytest.approx(496.0, rel=1e-12)
+    assert sum(item.cost for item in state.runs.values()) == pytest.approx(496.0, rel=1e-12)
+    assert not state.unconfirmed and state.reserved == 0
+    assert {str(run): item.failures for run, item in state.runs.items() if item.failures} == {
+        "P(p=2) time-1": (FailureClass.APPLICATION,),
+        "P(p=2) time-2": (FailureClass.INFRASTRUCTURE,),
+        "P(p=4) time-1": (FailureClass.MEMORY,),
+    }
+    assert list(state.marks) == ["n1"]
 
 
 def test_schema_1_has_every_event_and_replays_to_the_same_campaign() -> None:

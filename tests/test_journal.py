@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -109,8 +110,35 @@ def test_a_journal_of_a_newer_version_is_refused(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(events, "SCHEMA", 2)
     write(tmp_path, SOME)
     monkeypatch.undo()
-    with pytest.raises(JournalError, match="newer version"):
+    with pytest.raises(JournalError, match="schema 2, this version reads up to 1; a newer version"):
         list(journal.read(tmp_path / journal.FILE_NAME))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (b'"event":"run_given_up"', b'"event":"run_handed_over"', "an event 'run_handed_over'"),
+        (b'"failure":"timeout"', b'"failure":"boredom"', "'boredom' is not a valid FailureClass"),
+    ],
+)
+def test_what_a_newer_version_added_asks_for_an_update_not_for_a_repair(
+    tmp_path: Path, old: bytes, new: bytes, words: str
+) -> None:
+    run = Run(Point.of(p=1))
+    some = [
+        events.RunGivenUp(run, "why"),
+        events.AttemptFinished(Attempt(run), 1.0, 1.0, failure=FailureClass.TIMEOUT),
+    ]
+    lines = write(tmp_path, some).splitlines()
+    content = b""
+    for line in lines:
+        body = line[: -len(b',"checksum":"01234567"}')].replace(old, new)
+        content += body + b',"checksum":"%08x"}\n' % zlib.crc32(body)
+    (tmp_path / journal.FILE_NAME).write_bytes(content)
+    with pytest.raises(JournalError) as caught:
+        list(journal.read(tmp_path / journal.FILE_NAME))
+    assert words in str(caught.value) and "update measurement-orchestrator" in str(caught.value)
+    assert "head -n" not in str(caught.value)
 
 
 def test_an_unreadable_journal_is_an_error(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def modeler(
                 inform(m, priors, seen, None if posterior == "prior" else trust) if m.metric in times else m
                 for m in found
             )
-            found = _marked(found, *swc_effort.unmatched(rest, paths))
+            found = _marked(found, _wild(rest, tolerance), *swc_effort.unmatched(rest, paths))
         order = {(item.callpath, item.metric): k for k, item in enumerate(measurements.items)}
         return tuple(sorted(found, key=lambda m: order[m.callpath, m.metric]))
 
@@ -87,17 +87,40 @@ def _split(known: Measurements, times: Sequence[str]) -> tuple[Measurements, Mea
     return Measurements(known.parameters, timed), Measurements(known.parameters, rest)
 
 
-def _marked(found: Sequence[Model], lost: frozenset[str], share: float) -> tuple[Model, ...]:
-    """Say of effort that no time is known for it: the builds that count and that are timed may differ."""
-    note = (
+def _wild(known: Measurements, tolerance: float) -> dict[tuple[str, str], float]:
+    """Return by how much counts differ between effort runs at one point, where that is too much."""
+    changes = {
+        (item.callpath, item.metric): swc_effort.variation(item.values)
+        for item in known.items
+        if item.metric in swc_effort.EFFORT
+    }
+    return {label: change for label, change in changes.items() if change > tolerance}
+
+
+def _marked(
+    found: Sequence[Model], wild: dict[tuple[str, str], float], lost: frozenset[str], share: float
+) -> tuple[Model, ...]:
+    """Say of effort that it is not reproducible, or that no time is known for it: the builds that count and
+    that are timed may differ.
+    """
+    unknown = (
         "no time was measured here or at a caller, so this is no prior; such call paths have "
         f"{100 * share:.2g} % of all basic blocks"
     )
+
+    def marked(model: PmnfModel) -> PmnfModel:
+        notes, change = list(model.notes), wild.get((model.callpath, model.metric))
+        if change is not None:
+            notes.append(
+                f"counts differ by up to {100 * change:.2g} % between effort runs at one point "
+                "(polling or busy waiting?): no prior from them"
+            )
+        if model.callpath in lost:
+            notes.append(unknown)
+        return replace(model, notes=tuple(notes))
+
     return tuple(
-        replace(m, notes=(*m.notes, note))
-        if m.callpath in lost and m.metric in swc_effort.EFFORT and isinstance(m, PmnfModel)
-        else m
-        for m in found
+        marked(m) if m.metric in swc_effort.EFFORT and isinstance(m, PmnfModel) else m for m in found
     )
 
 

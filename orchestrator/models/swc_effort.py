@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from orchestrator.models.swc_names import names
 from orchestrator.models.swc_table import POLLING, RECEIVED, SENT, operation
 from orchestrator.types import Measurements, Point
 
@@ -17,7 +18,6 @@ SIZE = "communicator_size"
 CALLS = ("calls", "visits")
 EFFORT = frozenset({BLOCKS, SENT, RECEIVED, SIZE, *CALLS})
 
-SEPARATOR = "->"
 Values = Mapping[Point, tuple[float, ...]]
 
 
@@ -49,7 +49,8 @@ def assign(known: Measurements, times: Iterable[str]) -> tuple[dict[str, Effort]
     """Give every call path with effort to the nearest caller, or itself, that has a time.
 
     The build that counts and the build that is timed may have different call trees: what was inlined or
-    filtered in one is still there in the other, and its cost is in the time of its caller.
+    filtered in one is still there in the other, and its cost is in the time of its caller. They may also
+    write names differently (`orchestrator.models.swc_names`).
 
     Parameters
     ----------
@@ -62,24 +63,24 @@ def assign(known: Measurements, times: Iterable[str]) -> tuple[dict[str, Effort]
     -------
     The effort of every call path with a time (if it has any), and the call paths that belong to none.
     """
-    timed = set(times)
     counts: dict[str, dict[str, Values]] = {}
     for item in known.items:
         if item.metric in EFFORT:
             counts.setdefault(item.callpath, {})[item.metric] = item.values
+    timed = names(times, counts)
     owned: dict[str, dict[str, Mapping[str, Values]]] = {}
     below: dict[str, dict[str, Mapping[str, Values]]] = {}
     lost = []
     for callpath, metrics in counts.items():
-        callers = _callers(callpath)
-        owner = next((caller for caller in callers if caller in timed), None)
-        if owner is None:
+        callers, itself = timed.callers(callpath), timed.find(callpath)
+        if not callers:
             lost.append(callpath)
             continue
-        owned.setdefault(owner, {})[callpath] = metrics
+        mine = owned.setdefault(callers[0], {})
+        mine[callpath if itself is None or itself in mine else itself] = metrics
         if operation(callpath) is not None:
-            for caller in callers[callers.index(owner) :]:
-                if caller in timed and caller != callpath:
+            for caller in callers:
+                if caller != itself:
                     below.setdefault(caller, {})[callpath] = metrics
     found = {name: Effort(name, parts, below.get(name, {})) for name, parts in owned.items()}
     return found, tuple(lost)
@@ -98,12 +99,6 @@ def unmatched(known: Measurements, times: Iterable[str]) -> tuple[frozenset[str]
     return lost, part / everything if everything else 0.0
 
 
-def _callers(callpath: str) -> list[str]:
-    """Return the call path and all its callers, the nearest first."""
-    parts = callpath.split(SEPARATOR)
-    return [SEPARATOR.join(parts[:k]) for k in range(len(parts), 0, -1)]
-
-
 def total(parts: Sequence[Values]) -> Values:
     """Add counts of several call paths; one that does not occur at a point counts nothing there."""
     if len(parts) == 1:
@@ -117,10 +112,20 @@ def total(parts: Sequence[Values]) -> Values:
     return sums
 
 
-def blocks(effort: Effort) -> Values | None:
-    """Return the executed basic blocks outside MPI, None where there are none."""
-    parts = [m[BLOCKS] for name, m in effort.counts.items() if BLOCKS in m and operation(name) is None]
-    return _unless_zero(total(parts)) if parts else None
+def blocks(effort: Effort, tolerance: float) -> tuple[Values | None, dict[str, float]]:
+    """Return the executed basic blocks outside MPI, None where there are none that are reproducible.
+
+    Call paths whose blocks differ by more than ``tolerance`` between effort runs at one point are left out,
+    unless all are; they are returned with their variation.
+    """
+    parts = {
+        name: metrics[BLOCKS]
+        for name, metrics in effort.counts.items()
+        if BLOCKS in metrics and operation(name) is None and _unless_zero(metrics[BLOCKS]) is not None
+    }
+    wild = {name: change for name, v in parts.items() if (change := variation(v)) > tolerance}
+    kept = [values for name, values in parts.items() if name not in wild]
+    return total(kept) if kept else None, wild
 
 
 def transfers(effort: Effort) -> list[tuple[str, Mapping[str, Values]]]:

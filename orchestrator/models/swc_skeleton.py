@@ -6,12 +6,12 @@ effort is modelled per call path by the modeler of the normal form, and the mode
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
 from orchestrator.errors import ModelError
-from orchestrator.models import swc_effort
+from orchestrator.models import swc_effort, swc_names
 from orchestrator.models.asymptotics import growth
 from orchestrator.models.base import Model, Modeler
 from orchestrator.models.data import Category
@@ -142,7 +142,8 @@ def _once(counts: Values) -> Values:
 
 def _plan(effort: Effort, tolerance: float, ranks: str) -> _Plan:
     plan = _Plan(effort, ranks)
-    blocks = swc_effort.blocks(effort)
+    blocks, wild = swc_effort.blocks(effort, tolerance)
+    plan.notes.extend(_wild(effort.callpath, wild))
     if blocks is not None and _usable(plan, "basic blocks", blocks, tolerance):
         plan.counts[swc_effort.BLOCKS] = blocks
     together: dict[str, list[Mapping[str, Values]]] = {}
@@ -151,6 +152,19 @@ def _plan(effort: Effort, tolerance: float, ranks: str) -> _Plan:
     for name, parts in together.items():
         _plan_operation(plan, name, parts, tolerance)
     return plan
+
+
+def _wild(callpath: str, wild: Mapping[str, float]) -> Iterator[str]:
+    """Say which basic blocks are not used because they are not reproducible."""
+    if not wild:
+        return
+    worst = max(wild, key=lambda name: wild[name])
+    others = f" and {len(wild) - 1} more" if len(wild) > 1 else ""
+    where = "" if wild.keys() == {callpath} else f" of {swc_names.parts(worst)[-1]}{others} below"
+    yield (
+        f"basic blocks{where} differ by up to {100 * wild[worst]:.2g} % between effort runs at one point "
+        "(polling or busy waiting?): no prior from them"
+    )
 
 
 def _plan_operation(plan: _Plan, name: str, parts: Sequence[Mapping[str, Values]], tolerance: float) -> None:

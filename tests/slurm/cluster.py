@@ -1,6 +1,9 @@
 """A real Slurm on this machine, in a directory of its own and on ports of its own.
 
-Four nodes of four cores in the partition ``debug``, and one of two cores in the partition ``small``.
+Four nodes of four cores in the partition ``debug``, and one of two cores in ``small``. On ``n5``, jobs in
+``spot`` and ``spot-requeue`` give way to those in ``urgent``. ``pair`` has ``n6`` and ``n7``, ``other`` has
+``n8`` and ``n9``. In ``memory``, a job that uses more than it asked for is ended; its node has a name of its
+own on this machine, because control groups have only one hierarchy.
 
 ``python -m tests.slurm.cluster [--no-accounting]`` keeps one running until Ctrl-C, for humans.
 """
@@ -23,7 +26,8 @@ from types import TracebackType
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "setpriv")
 ACCOUNTING_PROGRAMS = ("slurmdbd", "mariadbd", "mariadb-install-db", "sacctmgr")
-NODES = ("n1", "n2", "n3", "n4", "small")
+NODES = ("n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "small")
+GROUPS = Path("/sys/fs/cgroup/memory")  # of version 1, which this Slurm can use without systemd
 CPUS_PER_NODE = 4
 KILL_WAIT = 5
 
@@ -42,8 +46,12 @@ SlurmdParameters=config_overrides
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
+SelectTypeParameters=CR_CPU_Memory
+DefMemPerCPU=4000
 JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 SchedulerParameters=sched_interval=1,bf_interval=1
 MaxArraySize=1001
 ReturnToService=2
@@ -51,10 +59,26 @@ MpiDefault=none
 KillWait={kill_wait}
 SlurmdTimeout=120
 {accounting}
-NodeName=n[1-4] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first_node_port}-{last_node_port}] CPUs={cpus}
+NodeName=DEFAULT CPUs={cpus} RealMemory=16000
+NodeName=n[1-9] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first_node_port}-{last_node_port}]
 NodeName=small NodeHostname={host} NodeAddr=127.0.0.1 Port={small_node_port} CPUs=2
-PartitionName=debug Nodes=n[1-4] Default=YES MaxTime=INFINITE State=UP
-PartitionName=small Nodes=small MaxTime=60 State=UP
+PartitionName=DEFAULT MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=OFF
+PartitionName=debug Nodes=n[1-4] Default=YES
+PartitionName=small Nodes=small MaxTime=60
+PartitionName=spot Nodes=n5 PreemptMode=CANCEL
+PartitionName=spot-requeue Nodes=n5 PreemptMode=REQUEUE
+PartitionName=urgent Nodes=n5 PriorityTier=2
+PartitionName=pair Nodes=n[6-7]
+PartitionName=other Nodes=n[8-9]
+"""
+WITH_MEMORY = """\
+NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port}
+PartitionName=memory Nodes={name}
+"""
+CGROUP_CONF = """\
+CgroupPlugin=cgroup/v1
+ConstrainRAMSpace=yes
+ConstrainSwapSpace=yes
 """
 WITH_ACCOUNTING = """\
 AccountingStorageType=accounting_storage/slurmdbd
@@ -124,12 +148,16 @@ class SlurmCluster:
     ----------
     conf
         The ``slurm.conf``: whoever has it in ``SLURM_CONF`` talks to this cluster.
+    memory_node
+        The node of the partition ``memory``; empty where this machine's control groups cannot be used.
     """
 
     def __init__(self, accounting: bool = True) -> None:
         self.accounting = accounting
         self.directory = Path(tempfile.mkdtemp(prefix="slurm-"))
         self.conf = self.directory / "etc" / "slurm.conf"
+        self.memory_node = f"m{os.getpid()}" if os.access(GROUPS / "tasks", os.W_OK) else ""
+        self._memory_conf = self.conf.with_name("memory.conf")
         self.environment: Mapping[str, str] = {
             **{k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "SBATCH_"))},
             "SLURM_CONF": str(self.conf),
@@ -190,10 +218,12 @@ class SlurmCluster:
             self._end_steps()
         for name in reversed(list(self._processes)):
             self._end(name, signal.SIGTERM)
+        for folder, _, _ in os.walk(GROUPS / f"slurm_{self.memory_node}", topdown=False):
+            Path(folder).rmdir()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _start(self) -> None:
-        ports = free_ports(8)
+        ports = free_ports(len(NODES) + 4)
         for name in ("etc", "state", "sql"):
             (self.directory / name).mkdir()
         self.directory.chmod(0o755)  # mkdtemp's 0700 shuts out the clients of the munge socket
@@ -206,7 +236,10 @@ class SlurmCluster:
         self._spawn("slurmctld", ["slurmctld", "-D"])
         for name in NODES:
             self._spawn(f"slurmd-{name}", ["slurmd", "-N", name, "-D"])
-        self._wait_for_nodes(NODES)
+        if self.memory_node:
+            command = ["slurmd", "-N", self.memory_node, "-D", "-f", str(self._memory_conf)]
+            self._spawn(f"slurmd-{self.memory_node}", command)
+        self._wait_for_nodes([*NODES, *filter(None, [self.memory_node])])
 
     def _write_configuration(self, ports: int) -> None:
         values = {
@@ -216,13 +249,18 @@ class SlurmCluster:
             "dbd_port": ports + 1,
             "sql_port": ports + 2,
             "first_node_port": ports + 3,
-            "last_node_port": ports + 6,
-            "small_node_port": ports + 7,
+            "last_node_port": ports + 11,
+            "small_node_port": ports + 12,
             "cpus": CPUS_PER_NODE,
             "kill_wait": KILL_WAIT,
         }
         accounting = (WITH_ACCOUNTING if self.accounting else WITHOUT_ACCOUNTING).format(**values)
-        self.conf.write_text(SLURM_CONF.format(**values, accounting=accounting))
+        text = SLURM_CONF.format(**values, accounting=accounting)
+        if self.memory_node:
+            text += WITH_MEMORY.format(**values, name=self.memory_node, port=ports + 13)
+            self._memory_conf.write_text(text.replace("TaskPlugin=task/none", "TaskPlugin=task/cgroup"))
+            (self.conf.parent / "cgroup.conf").write_text(CGROUP_CONF)
+        self.conf.write_text(text)
         slurmdbd = self.conf.parent / "slurmdbd.conf"
         slurmdbd.write_text(SLURMDBD_CONF.format(**values))
         slurmdbd.chmod(0o600)  # slurmdbd refuses a password that others can read
@@ -266,7 +304,9 @@ class SlurmCluster:
             states = self.run("sinfo", "-h", "-N", "-n", ",".join(names), "-o", "%N %T", check=False).split(
                 "\n"
             )
-            return {line.split()[0] for line in states if line.endswith((" idle", " mixed"))} == set(names)
+            return {
+                line.split()[0] for line in states if line.endswith((" idle", " mixed", " allocated"))
+            } == set(names)
 
         self._wait_for(idle, f"nodes {', '.join(names)}")
 

@@ -10,8 +10,8 @@ import submitit
 
 from orchestrator import events
 from tests.slurm.cluster import SlurmCluster, wait_for
+from tests.slurm.controllers import begin
 from tests.slurm.hostile import Hostile
-from tests.slurm.kills import begin
 
 _PATIENCE = 900.0  # seconds; only against hangs
 
@@ -28,9 +28,10 @@ def ours(folder: Path, cluster: SlurmCluster, jobs: int) -> dict[str, float]:
         pending=jobs,
         batch=jobs,
         budget=10.0 * jobs,
+        pack="auto",
         further=", partition: debug",
     )
-    pid = begin(one.write().read_text(), one.directory)
+    pid = begin(one.write().read_text(), one.directory, submission_grace=3.0)
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 0, one.directory.with_suffix(".out").read_text()[-2000:]
     entries = one.entries()

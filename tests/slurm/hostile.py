@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator import campaign, events, journal, session, state
+from orchestrator.executors.attempt import HEARTBEAT
 from orchestrator.state import RunStatus, State
+from orchestrator.types import FailureClass
+from tests.slurm.cluster import wait_for
+from tests.slurm.controllers import begin
 from tests.slurm.faulty.campaigns import charges
+
+Books = Mapping[tuple[str, ...], Sequence[tuple[float, int]]]
 
 # The program notes when each attempt begins and ends, and prints what depends on its point only.
 TEXT = """
@@ -26,15 +29,19 @@ executable: /bin/sh
 program:
   arguments:
     - -c
-    - 'echo "begin $PWD" >> "{{log}}"; sleep {{seconds}}; echo t={{n}}; echo "end $PWD" >> "{{log}}"'
+    - 'echo "begin $PWD" >> "{{log}}"; {work}; echo t={{n}}; echo "end $PWD" >> "{{log}}"'
   output: [{{callpath: main, pattern: "t=(.*)"}}]
 settings: {{log: {log}, seconds: {seconds}}}
 parameters: {{n: {values}}}
-measure: {{time_limit: {limit} s, repetitions: {{initial: {repetitions}, maximum: {repetitions}}}}}
-strategy: {{name: full, batch_size: {batch}}}
+measure: {{time_limit: {limit} s{measure}, repetitions: {{initial: {repetitions}, maximum: {repetitions}}}}}
+strategy: {{name: full, first_round: {batch}, batch_size: {batch}}}
 stop: {{budget: {budget} core-hours, patience: 9}}
-executor: {{name: slurm, launcher: none, poll_interval: {interval} s, max_pending: {pending}{further}}}
+executor:
+  {{name: slurm, launcher: none, poll_interval: {interval} s, max_pending: {pending}, pack: {pack}{further}}}
 """
+
+# Seconds. A slurmctld that was killed has forgotten jobs: those that live give a sign in this time.
+GRACE = 1.2 * HEARTBEAT
 
 
 @dataclass
@@ -51,9 +58,13 @@ class Hostile:
     pending: int = 3
     batch: int = 9
     budget: float = 3.0
+    work: str = "sleep {seconds}"
+    measure: str = ""
+    pack: str = "off"
     further: str = ""
     kills: int = 0
-    _process: subprocess.Popen[bytes] | None = field(default=None)
+    _controller: int = 0  # its pid
+    _code: int | None = None  # what it exited with
 
     @property
     def log(self) -> Path:
@@ -68,6 +79,8 @@ class Hostile:
             name=self.directory.name,
             log=self.log,
             seconds=self.seconds,
+            work=self.work,
+            measure=self.measure,
             values=list(self.values),
             limit=self.limit,
             repetitions=self.repetitions,
@@ -75,6 +88,7 @@ class Hostile:
             budget=self.budget,
             interval=self.interval,
             pending=self.pending,
+            pack=self.pack,
             further=self.further,
         )
         path.write_text(text)
@@ -82,64 +96,64 @@ class Hostile:
 
     def start(self) -> None:
         """Start a controller, or another one after that."""
-        path = self.write()
-        with self.directory.with_suffix(".out").open("ab") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "orchestrator", "run", str(path), "--directory", str(self.directory)],
-                env=dict(self.environment),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+        self._controller = begin(self.write().read_text(), self.directory, GRACE, self.environment)
+        self._code = None
 
     def kill(self) -> bool:
         """Kill the controller; return False if it was over."""
-        assert self._process is not None
-        over = self._process.poll() is not None
-        self._process.kill()
-        self._process.wait()
-        self.kills += not over
-        return not over
+        if self.over():
+            return False
+        os.kill(self._controller, signal.SIGKILL)
+        wait_for(self.over, "the killed controller")
+        self.kills += 1
+        return True
 
     def wait(self, seconds: float) -> int:
         """Wait for the controller's end; return its exit code."""
-        assert self._process is not None
-        return self._process.wait(seconds)
+        wait_for(self.over, f"the end of {self.directory}", seconds)
+        assert self._code is not None
+        return self._code
 
     def over(self) -> bool:
-        """Whether the controller has ended by itself."""
-        return self._process is not None and self._process.poll() is not None
+        """Whether the controller has ended."""
+        if self._code is None:
+            pid, status = os.waitpid(self._controller, os.WNOHANG)
+            self._code = os.waitstatus_to_exitcode(status) if pid else None
+        return self._code is not None
 
     def entries(self) -> list[journal.Entry]:
         """Read the journal."""
         return list(journal.read(self.directory / journal.FILE_NAME))
 
-    def handles(self) -> dict[str, str]:
-        """Return the job of each attempt in flight that is seen running."""
+    def executing(self) -> dict[str, str]:
+        """Return the job of each attempt whose application has begun and not ended."""
+        begun, ended = executions(self.log)
         now = session.replayed(self.directory) if session.holds_campaign(self.directory) else State()
-        return {attempt.id: item.handle for attempt, item in now.in_flight.items() if item.running}
+        return {
+            attempt.id: item.handle
+            for attempt, item in now.in_flight.items()
+            if item.handle and attempt.id in begun.keys() - ended
+        }
 
-    def end_attempts(self) -> bool:
-        """Kill whatever runs, as a power failure of its node does; tell whether anything did."""
-        struck = False
-        for record in self.directory.glob("runs/*/*/*/attempt.json"):
-            found = json.loads(record.read_text())
-            for pid, _ in [] if found.get("finished") else found["processes"]:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-                    struck = True
-        return struck
+    def end_attempt(self, directory: Path) -> None:
+        """Kill an attempt, as a power failure of its node does."""
+        record = json.loads((directory / "attempt.json").read_text())
+        for pid, _ in record["processes"]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
-    def running(self, seconds: float = 60.0) -> str:
-        """Wait until an attempt runs; return the id of its job."""
-        deadline = time.monotonic() + seconds
-        while not (found := self.handles()):
-            assert time.monotonic() < deadline, f"nothing runs in {self.directory} after {seconds} s"
-            time.sleep(0.1)
-        return next(iter(found.values()))
+    def running(self, count: int = 1, seconds: float = 60.0) -> list[str]:
+        """Wait until the applications of so many attempts run; return the ids of their jobs."""
+        wait_for(lambda: len(self.executing()) >= count, f"{count} runs in {self.directory}", seconds)
+        return list(self.executing().values())
 
 
-Books = Mapping[tuple[str, ...], Sequence[tuple[float, int]]]
+def executions(log: Path) -> tuple[Counter[str], set[str]]:
+    """Return how often each attempt's application began, and those that ended, by the attempts' ids."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    told = [(word, path.split("/runs/")[1]) for word, _, path in (line.partition(" ") for line in lines)]
+    begun = Counter(attempt for word, attempt in told if word == "begin")
+    return begun, {attempt for word, attempt in told if word == "end"}
 
 
 def broken(hostile: Hostile, books: Books) -> list[str]:
@@ -167,15 +181,14 @@ def _ended(final: State) -> Iterator[str]:
 
 
 def _executed(hostile: Hostile, final: State) -> Iterator[str]:
-    lines = hostile.log.read_text().splitlines() if hostile.log.exists() else []
-    begun = Counter(line.split(" ", 1)[1] for line in lines if line.startswith("begin "))
-    ended = {line.split(" ", 1)[1].split("/runs/")[1] for line in lines if line.startswith("end ")}
+    begun, ended = executions(hostile.log)
     yield from (f"{path} was executed {count} times" for path, count in begun.items() if count > 1)
     settled = [entry.event for entry in hostile.entries() if isinstance(entry.event, events.AttemptFinished)]
     accepted = Counter(event.attempt.run for event in settled if event.failure is None)
     yield from (f"{run} was measured {count} times" for run, count in accepted.items() if count > 1)
     good = {event.attempt.id for event in settled if event.failure is None}
-    for identifier in sorted(ended - good):
+    half = {event.attempt.id for event in settled if event.failure is FailureClass.MEMORY}
+    for identifier in sorted(ended - good - half):
         record = json.loads((hostile.directory / "runs" / identifier / "attempt.json").read_text())
         if record.get("exit_code") == 0 and not record["cancelled"]:
             yield f"the measurement of {identifier} is lost"
@@ -194,21 +207,31 @@ def _budget(hostile: Hostile) -> Iterator[str]:
 
 def _ledger(hostile: Hostile, books: Books) -> Iterator[str]:
     unconfirmed = {attempt.id for attempt in session.replayed(hostile.directory).unconfirmed}
-    packs = {identifier: pack for pack in books for identifier in pack}
-    charged: dict[tuple[str, ...], float] = dict.fromkeys(books, 0.0)
-    for attempt, cost in charges(hostile.entries()).items():
-        pack = packs.get(attempt.id, (attempt.id,))
-        charged[pack] = charged.get(pack, 0.0) + cost
-    for pack, cost in charged.items():
-        own = books.get(pack, ())
+    charged = {attempt.id: cost for attempt, cost in charges(hostile.entries()).items()}
+    for group in _sharing([*books, *((attempt,) for attempt in charged)]):
+        own = [start for pack, starts in books.items() if group & {*pack} for start in starts]
+        cost = sum(charged.get(attempt, 0.0) for attempt in group)
         truth = sum(seconds * cpus for seconds, cpus in own)
         most = sum(cpus for _, cpus in own)  # a second of each start
-        if abs(cost - truth) > most and not (unconfirmed & set(pack) and cost > truth):
-            yield f"{', '.join(pack)}: charged {cost} core-seconds, sacct has {truth} in {len(own)} jobs"
+        if abs(cost - truth) > most and not (group & unconfirmed and cost > truth):
+            names = ", ".join(sorted(group))
+            yield f"{names}: charged are {cost} core-seconds, sacct has {truth} in {len(own)} jobs"
 
 
-def booked(hostile: Hostile, rows: str) -> dict[tuple[str, ...], list[tuple[float, int]]]:
-    """Return the books by attempts, from ``JobName|JobID|ElapsedRaw|AllocCPUS`` rows of ``sacct``."""
+def _sharing(packs: Iterable[Sequence[str]]) -> list[set[str]]:
+    """Return the attempts that share jobs, directly or through others."""
+    groups: list[set[str]] = []
+    for pack in packs:
+        touched = [group for group in groups if group & {*pack}]
+        groups = [group for group in groups if group not in touched] + [{*pack}.union(*touched)]
+    return groups
+
+
+def booked(hostile: Hostile, rows: str) -> Books:
+    """Return the books by attempts, from ``JobName|JobID|ElapsedRaw|AllocCPUS|End`` rows of ``sacct``.
+
+    Without the jobs that never end there, because Slurm's controller was killed and has forgotten them.
+    """
     names = {
         event.name: event.attempt.id
         for event in (entry.event for entry in hostile.entries())
@@ -220,11 +243,12 @@ def booked(hostile: Hostile, rows: str) -> dict[tuple[str, ...], list[tuple[floa
     }
     found: dict[tuple[str, ...], list[tuple[float, int]]] = {}
     for row in filter(None, rows.splitlines()):
-        batch, job, elapsed, cpus = row.split("|")
-        if batch in manifests and "[" not in job:
-            entry = manifests[batch][int(job.partition("_")[2])]
-            pack = tuple(names[name] for name in ([entry] if isinstance(entry, str) else entry))
-            found.setdefault(pack, []).append((float(elapsed), int(cpus)))
+        batch, job, elapsed, cpus, end = row.split("|")
+        index = job.partition("_")[2]
+        if batch in manifests and index.isdigit() and end != "Unknown":
+            pack = manifests[batch][int(index)]
+            attempts = tuple(names[name] for name in ([pack] if isinstance(pack, str) else pack))
+            found.setdefault(attempts, []).append((float(elapsed), int(cpus)))
     return found
 
 

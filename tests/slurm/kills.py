@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
-import sys
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from orchestrator import campaign, session
-from orchestrator.executors import slurm
 from tests import test_kill_local, test_kill_simulated
 from tests.slurm.cluster import SlurmCluster, wait_for
+from tests.slurm.controllers import begin
 from tests.slurm.hostile import Hostile, booked, broken
 
 BOOKS = ("sacct", "--starttime=2020-01-01", "--duplicates", "-X", "-n", "-P")
-FIELDS = "--format=JobName%100,JobID,ElapsedRaw,AllocCPUS"
+FIELDS = "--format=JobName%100,JobID,ElapsedRaw,AllocCPUS,End"
 _BOOKING = 30.0  # seconds for slurmdbd to hear of what slurmctld knows
 _WAIT = 300.0  # seconds for a last controller to come to the end; only against hangs
 
@@ -43,35 +39,11 @@ class Count:
         self.examples += tuple(faults)
 
 
-def begin(text: str, directory: Path) -> int:
-    """Start a controller in a child process; return its pid. It exits with 0 when the campaign is over."""
-    child = os.fork()
-    if child:
-        return child
-    code = 70
-    try:
-        # Waits that are meant for busy sites would only make this longer.
-        slurm.SlurmSettings = functools.partial(  # type: ignore[misc,assignment]
-            slurm.SlurmSettings, submission_grace=3.0, file_grace=0.5, accounting_grace=5.0
-        )
-        output = os.open(directory.with_suffix(".out"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        state = session.run(campaign.loads(text, "kills.yaml", Path.cwd()), directory, session.Hooks())
-        code = 0 if state.stopped is not None else 3
-    except BaseException:
-        traceback.print_exc()
-        sys.stderr.flush()
-        raise
-    finally:
-        os._exit(code)
-
-
 def torment(text: str, directory: Path, rng: np.random.Generator, most: int, longest: float) -> int:
     """Run a campaign to its end, killing up to ``most`` controllers, each within ``longest`` seconds."""
     kills = 0
     while True:
-        pid = begin(text, directory)
+        pid = begin(text, directory, submission_grace=3.0)
         deadline = time.monotonic() + (rng.uniform(0.0, longest) if kills < most else _WAIT)
         while not (ended := os.waitpid(pid, os.WNOHANG))[0] and time.monotonic() < deadline:
             time.sleep(0.002)
@@ -139,7 +111,8 @@ def on_slurm(folder: Path, wanted: int, seed: int, cluster: SlurmCluster) -> Cou
             repetitions=3,
             seconds=1.0,
             pending=4,
-            further=f", partition: debug, pack: {1 + count.campaigns % 4}",
+            pack=str(1 + count.campaigns % 4),
+            further=", partition: debug",
         )
         kills = torment(one.write().read_text(), one.directory, rng, min(12, wanted - count.kills), 2.5)
         wait_for(lambda: not cluster.run("squeue", "-h", "-o", "%T").split(), "the last jobs")

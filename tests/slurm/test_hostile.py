@@ -5,18 +5,55 @@ All campaigns run side by side, because most of their time is waiting.
 
 from __future__ import annotations
 
+import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
 from orchestrator import events
+from orchestrator.events import AttemptFinished
+from orchestrator.types import FailureClass
+from tests.requirements import need
 from tests.slurm.cluster import SlurmCluster, wait_for
-from tests.slurm.hostile import Hostile, environment
-from tests.slurm.kills import settled
+from tests.slurm.hostile import Hostile, booked, broken, environment, executions
+from tests.slurm.kills import BOOKS, FIELDS, settled
 
 pytestmark = pytest.mark.slurm
-PATIENCE = 150.0  # seconds; only against hangs
+
+
+PATIENCE = 100.0  # seconds; only against hangs
+
+# Where each campaign runs, and what is special about it.
+CAMPAIGNS: dict[str, tuple[str, dict[str, object]]] = {
+    "cancelled": ("partition: debug, sbatch: {nodelist: n1}", {"seconds": 6.0, "values": (1, 2)}),
+    "requeued": ("partition: debug, sbatch: {nodelist: n1}", {"seconds": 6.0, "values": (1, 2)}),
+    "node-fails": ("partition: debug, sbatch: {nodelist: n2}", {"seconds": 6.0, "values": (1, 2)}),
+    "node-drained": ("partition: debug, sbatch: {nodelist: n3}", {}),
+    "killed": ("partition: debug, sbatch: {nodelist: n4}", {}),
+    "partition-down": ("partition: small", {"pending": 2}),
+    "preempted": ("partition: spot", {"seconds": 6.0, "pending": 2, "values": (1, 2)}),
+    "preempted-and-requeued": ("partition: spot-requeue", {"seconds": 6.0, "pending": 2, "values": (1, 2)}),
+    "node-fails-twice": (
+        "partition: pair, exclusive: true",
+        {"seconds": 5.0, "pending": 2, "values": (1, 2)},
+    ),
+    "node-is-slow": (
+        "partition: other, exclusive: true",
+        {"work": "[ $SLURMD_NODENAME = n9 ] && sleep 5 || sleep 0.2", "pending": 2, "values": (1,)}
+        | {"repetitions": 14},
+    ),
+    "limit-raised": (
+        "partition: debug, sbatch: {nodelist: n4}",
+        {"work": "[ {n} = 5 ] && sleep 14 || sleep 0.2", "values": (1, 2, 3, 4, 5), "repetitions": 1}
+        | {"measure": ", limit_margin: 1", "batch": 4, "pending": 1, "limit": 60.0},
+    ),
+    "memory-raised": (
+        "partition: memory, sbatch: {mem: 100M}",
+        {"work": "head -c 115M /dev/zero | tail | wc -c", "values": (1, 2), "repetitions": 1},
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -29,39 +66,33 @@ def day(cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     """One hostile day: every campaign with its own misfortune, then those that befall all."""
     folder = tmp_path_factory.mktemp("hostile")
     where = {**cluster.environment, **environment(SLURM_CONF=str(cluster.conf))}
-
-    def begin(name: str, node: str, **changes: object) -> Hostile:
-        further = f", partition: debug, sbatch: {{nodelist: {node}}}"
-        one = Hostile(folder / name, where, further=further, **changes)  # type: ignore[arg-type]
-        one.start()
-        return one
-
     all_ = {
-        "cancelled": begin("cancelled", "n1"),
-        "requeued": begin("requeued", "n1", seconds=10),
-        "node fails": begin("node-fails", "n2", seconds=10),
-        "node drained": begin("node-drained", "n3"),
-        "killed": begin("killed", "n4"),
-        "partition down": Hostile(folder / "partition-down", where, further=", partition: small", pending=2),
+        name: Hostile(folder / name, where, further=f", {place}", **changes)  # type: ignore[arg-type]
+        for name, (place, changes) in CAMPAIGNS.items()
+        if name != "memory-raised" or cluster.memory_node
     }
     cluster.run("scontrol", "update", "PartitionName=small", "State=DOWN")
-    all_["partition down"].start()
-    cluster.run("scancel", all_["cancelled"].running())
+    for one in all_.values():
+        one.start()
+    cluster.run("scancel", *all_["cancelled"].running())
     requeue(cluster, all_["requeued"].running())
-    # Between two runs there is nothing to hit.
-    wait_for(lambda: all_["node fails"].end_attempts(), "a run on the node that fails")
-    cluster.kill_node("n2")
-    all_["node drained"].running()
+    preempt(cluster, all_)
+    fail(cluster, "n2", all_["node-fails"])
+    fail(cluster, "n6", all_["node-fails-twice"])
+    cluster.start_node("n6")
+    all_["node-drained"].running()
     cluster.run("scontrol", "update", "NodeName=n3", "State=DRAIN", "Reason=test")
     for pause in (0.0, 0.4, 1.1, 1.7):
         time.sleep(pause)
         all_["killed"].kill()
         all_["killed"].start()
+    fail(cluster, "n6", all_["node-fails-twice"])
     cluster.stop_accounting()
     time.sleep(3)
     cluster.start_accounting()
     cluster.restart_controller()
     cluster.start_node("n2")
+    cluster.start_node("n6")
     # The restarted controller may have forgotten this.
     cluster.run("scontrol", "update", "NodeName=n3", "State=RESUME", check=False)
     cluster.run("scontrol", "update", "PartitionName=small", "State=UP")
@@ -70,26 +101,124 @@ def day(cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
         one.kill()
 
 
-def requeue(cluster: SlurmCluster, handle: str) -> None:
-    cluster.run("scontrol", "update", f"JobId={handle}", "Requeue=1")
-    cluster.run("scontrol", "requeue", handle)
+def requeue(cluster: SlurmCluster, handles: Sequence[str]) -> None:
+    for handle in handles:
+        cluster.run("scontrol", "update", f"JobId={handle}", "Requeue=1")
+        cluster.run("scontrol", "requeue", handle)
 
 
-NAMES = ("cancelled", "requeued", "node fails", "node drained", "killed", "partition down")
+def preempt(cluster: SlurmCluster, all_: dict[str, Hostile]) -> None:
+    """Submit a job that needs the whole node of both campaigns; one of them may be requeued."""
+    all_["preempted"].running(2)
+    for handle in all_["preempted-and-requeued"].running(2):
+        cluster.run("scontrol", "update", f"JobId={handle}", "Requeue=1")
+    cluster.run("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1")
 
 
-@pytest.mark.parametrize("name", NAMES)
+def fail(cluster: SlurmCluster, node: str, hostile: Hostile) -> None:
+    """Let a node fail while it executes a run."""
+    directory: list[Path] = []
+
+    def executes() -> bool:
+        directory[:] = [
+            hostile.directory / "runs" / attempt
+            for attempt, handle in hostile.executing().items()
+            if node in cluster.run("squeue", "-h", "-o", "%N", "-j", handle)
+        ]
+        return bool(directory)
+
+    wait_for(executes, f"a run on {node}")
+    cluster.kill_node(node)
+    for item in directory:
+        hostile.end_attempt(item)
+
+
+def ended(hostile: Hostile) -> list[AttemptFinished]:
+    return [entry.event for entry in hostile.entries() if isinstance(entry.event, AttemptFinished)]
+
+
+def failed(hostile: Hostile) -> list[AttemptFinished]:
+    return [event for event in ended(hostile) if event.failure is not None]
+
+
+def limits(hostile: Hostile) -> dict[str, float]:
+    seen = [entry.event for entry in hostile.entries()]
+    return {event.attempt.id: event.limit for event in seen if isinstance(event, events.AttemptIntended)}
+
+
+def some(hostile: Hostile, failure: FailureClass, words: str) -> bool:
+    return any(event.failure is failure and words in event.reason for event in failed(hostile))
+
+
+def nothing_failed(hostile: Hostile) -> bool:
+    return not failed(hostile)
+
+
+def memory_was_raised(hostile: Hostile) -> bool:
+    return some(hostile, FailureClass.MEMORY, "more memory")
+
+
+def limit_was_raised(hostile: Hostile) -> bool:
+    asked = limits(hostile)
+    return some(hostile, FailureClass.TIMEOUT, "time limit") and (
+        asked["n=5/time-1/attempt-2"] >= 2 * asked["n=5/time-1/attempt-1"]
+    )
+
+
+def excluded(hostile: Hostile, node: str) -> bool:
+    scripts = hostile.directory.glob("batches/*/submission.sh")
+    return any(f"--exclude={node}\n" in script.read_text() for script in scripts)
+
+
+# What proves that the misfortune hit a run.
+HIT: dict[str, Callable[[Hostile], bool]] = {
+    "cancelled": lambda one: some(one, FailureClass.INFRASTRUCTURE, "CANCELLED"),
+    "requeued": lambda one: some(one, FailureClass.INFRASTRUCTURE, "ended from outside"),
+    "node-fails": lambda one: bool(failed(one)),
+    "node-drained": nothing_failed,
+    "killed": lambda one: one.kills == 4,
+    "partition-down": nothing_failed,
+    "preempted": lambda one: some(one, FailureClass.INFRASTRUCTURE, "PREEMPTED"),
+    "preempted-and-requeued": lambda one: some(one, FailureClass.INFRASTRUCTURE, "ended from outside"),
+    "node-fails-twice": lambda one: excluded(one, "n6"),
+    "node-is-slow": lambda one: excluded(one, "n9"),
+    "limit-raised": limit_was_raised,
+    "memory-raised": memory_was_raised,
+}
+
+
+@pytest.mark.parametrize("name", CAMPAIGNS)
 def test_every_run_is_measured_once_and_charged_what_slurm_booked(
     name: str, day: dict[str, Hostile], cluster: SlurmCluster
 ) -> None:
+    need(name in day, "a kernel with control groups (version 1) for memory")
     one = day[name]
     assert one.wait(PATIENCE) == 0, one.directory.with_suffix(".out").read_text()
-    wait_for(lambda: "RUNNING" not in cluster.run("squeue", "-h", "-o", "%T"), "the last jobs")
     assert not settled(one, cluster)
-    seen = [entry.event for entry in one.entries()]
-    ended = [event for event in seen if isinstance(event, events.AttemptFinished)]
-    measured = [event for event in ended if event.failure is None]
+    measured = [event for event in ended(one) if event.failure is None]
     assert len(measured) == len(one.values) * one.repetitions
-    # A misfortune may hit between two runs, so none needs to have failed; those that did say why.
-    assert all(event.reason for event in ended if event.failure is not None)
-    assert one.kills == (4 if name == "killed" else 0)
+    assert HIT[name](one), [event.reason for event in ended(one)]
+
+
+def test_a_slurmctld_that_is_killed_forgets_jobs_and_their_ends(
+    day: dict[str, Hostile], cluster: SlurmCluster, tmp_path: Path
+) -> None:
+    """It saves its state every few seconds; what it has forgotten to have ended, it books on."""
+    for one in day.values():
+        one.wait(PATIENCE)
+    where = {**cluster.environment, **environment(SLURM_CONF=str(cluster.conf))}
+    one = Hostile(tmp_path / "slurmctld-killed", where, values=(1, 2, 3, 4), seconds=1.0, pending=4)
+    one.start()
+    for ends in (2, 6):
+        wait_for(lambda: len(executions(one.log)[1]) >= ends, "runs that have ended")  # noqa: B023
+        cluster.restart_controller(signal.SIGKILL)
+    restarted = time.time()
+    assert one.wait(PATIENCE) == 0, one.directory.with_suffix(".out").read_text()
+    late = {event.attempt.id for event in ended(one) if (event.started or 0.0) > restarted}
+
+    def faults() -> list[str]:
+        found = broken(one, booked(one, cluster.run(*BOOKS, FIELDS)))
+        return [text for text in found if "sacct has" not in text or text.split(":")[0] in late]
+
+    wait_for(lambda: not faults(), "the books")
+    assert len([event for event in ended(one) if event.failure is None]) == 8
