@@ -32,6 +32,7 @@ CAMPAIGNS: dict[str, tuple[str, dict[str, object]]] = {
     "node-fails": ("partition: debug, sbatch: {nodelist: n2}", {"seconds": 6.0, "values": (1, 2)}),
     "node-drained": ("partition: debug, sbatch: {nodelist: n3}", {}),
     "killed": ("partition: debug, sbatch: {nodelist: n4}", {}),
+    "packed": ("partition: debug", {"pack": "3", "pending": 2, "values": (1, 2, 3)}),
     "partition-down": ("partition: small", {"pending": 2}),
     "preempted": ("partition: spot", {"seconds": 6.0, "pending": 2, "values": (1, 2)}),
     "preempted-and-requeued": ("partition: spot-requeue", {"seconds": 6.0, "pending": 2, "values": (1, 2)}),
@@ -75,6 +76,7 @@ def day(cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     for one in all_.values():
         one.start()
     cluster.run("scancel", *all_["cancelled"].running())
+    cluster.run("scancel", *all_["packed"].running())
     requeue(cluster, all_["requeued"].running())
     preempt(cluster, all_)
     fail(cluster, "n2", all_["node-fails"])
@@ -84,8 +86,9 @@ def day(cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     cluster.run("scontrol", "update", "NodeName=n3", "State=DRAIN", "Reason=test")
     for pause in (0.0, 0.4, 1.1, 1.7):
         time.sleep(pause)
-        all_["killed"].kill()
-        all_["killed"].start()
+        for name in ("killed", "packed"):
+            all_[name].kill()
+            all_[name].start()
     fail(cluster, "n6", all_["node-fails-twice"])
     cluster.stop_accounting()
     time.sleep(3)
@@ -158,6 +161,11 @@ def memory_was_raised(hostile: Hostile) -> bool:
     return some(hostile, FailureClass.MEMORY, "more memory")
 
 
+def others_never_began(hostile: Hostile) -> bool:
+    seen = [entry.event for entry in hostile.entries()]
+    return any(isinstance(event, events.AttemptWithdrawn) and event.barred for event in seen)
+
+
 def limit_was_raised(hostile: Hostile) -> bool:
     asked = limits(hostile)
     return some(hostile, FailureClass.TIMEOUT, "time limit") and (
@@ -177,6 +185,7 @@ HIT: dict[str, Callable[[Hostile], bool]] = {
     "node-fails": lambda one: bool(failed(one)),
     "node-drained": nothing_failed,
     "killed": lambda one: one.kills == 4,
+    "packed": lambda one: some(one, FailureClass.INFRASTRUCTURE, "CANCELLED") and others_never_began(one),
     "partition-down": nothing_failed,
     "preempted": lambda one: some(one, FailureClass.INFRASTRUCTURE, "PREEMPTED"),
     "preempted-and-requeued": lambda one: some(one, FailureClass.INFRASTRUCTURE, "ended from outside"),

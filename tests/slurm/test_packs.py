@@ -121,6 +121,19 @@ def test_what_never_began_is_free_and_barred(
     assert_paid(cluster, [first, second])
 
 
+def test_what_is_cancelled_ends_and_does_not_begin(tested: ExecutorUnderTest, cluster: SlurmCluster) -> None:
+    requests = pack(tested, "true\n", "echo begun\nsleep 600\n", "touch started\n")
+    ours = tested.make()
+    ours.submit(requests)
+    wait_for_file(requests[1].directory / "stdout")
+    ours.cancel(requests)
+    first, second, third = settle(ours, requests)
+    assert first.record is not None and first.record.exit_code == 0
+    assert second.record is not None and second.record.cancelled
+    assert third.barred and not (requests[2].directory / "started").exists()
+    assert_paid(cluster, [first, second])
+
+
 def test_one_whose_processes_are_killed_does_not_take_the_others_with_it(
     tested: ExecutorUnderTest, cluster: SlurmCluster
 ) -> None:
