@@ -2,8 +2,8 @@
 
     python benchmarks/evaluation.py --functions 200 --seed 2026 --papers FOLDER > tables.md
 
-Each line is one command `orchestrator evaluate synthetic`. FOLDER holds the functions of the papers as m2.json,
-m3.json and m4.json; without it their parts are left out. ``--part`` repeats some tables only.
+Each line is one command `orchestrator evaluate synthetic`. FOLDER holds the functions of the papers (m2.json,
+m3.json, m4.json); without it their parts are left out. ``--part`` repeats some tables only.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.evaluation.rows import Row
-from orchestrator.evaluation.synthetic import evaluate_synthetic
+from orchestrator.evaluation.rows import Row, rows
+from orchestrator.evaluation.rules import Rules
+from orchestrator.evaluation.synthetic import Setting, synthetic_outcomes
 
 ALL = ("full", "cpf", "cpf-2", "gpr", "gpr-without-gp", "hybrid", "bayesian", "random", "grid", "oracle")
 
@@ -83,17 +84,16 @@ def text(line: Line, row: Row) -> str:
 
 
 def measure(line: Line, functions: int, seed: int, papers: Path | None) -> list[Row]:
-    return evaluate_synthetic(
+    setting = Setting(
         parameters=line.parameters,
         noise=line.noise,
         outliers=line.outliers,
         functions=functions,
         functions_file=papers / f"m{line.parameters}.json" if papers else None,
-        strategies=("information", *line.others),
-        budgets=(line.budget,),
-        batch_size=line.batch,
-        seed=seed,
     )
+    strategies = ("information", *line.others)
+    rules = Rules(strategies=strategies, budgets=(line.budget,), batch_size=line.batch, seed=seed)
+    return rows(synthetic_outcomes(setting, rules))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -29,7 +29,7 @@ from orchestrator.types import Measurement, Measurements, Point
 GRIDS = ((32, 64, 128, 256, 512), (2, 4, 6, 8, 10), (1000, 2000, 3000, 4000, 5000), (10, 20, 30, 40, 50))
 BEYOND = (1024, 12, 6000, 60)
 # Parameters -> call paths for us and for Extra-P (which takes proportionally longer).
-CASES = {1: (1000, 100), 2: (1000, 100), 3: (200, 40), 4: (50, 10)}
+CASES = {1: (1000, 100), 2: (1000, 100), 3: (1000, 40), 4: (200, 10)}
 NOISE = 0.05
 REPETITIONS = 5
 

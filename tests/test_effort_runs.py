@@ -137,7 +137,10 @@ def test_the_status_says_how_far_the_counting_is(chosen: campaign.Campaign, tmp_
     console = status.console()
     with console.capture() as captured:
         console.print(status.render(overview.status_of(chosen, state)))
-    assert "of these count effort: 9 measured" in captured.get()
+    shown = captured.get()
+    assert "of these count effort: 9 measured" in shown
+    assert "effort: 2 call paths counted, 0 of them irreproducible; 0 % of the basic blocks" in shown
+    assert "elapsed" in shown and "basic_blocks" not in shown  # its models are folded away
 
 
 def test_effort_runs_get_more_time_and_are_paid_for(chosen: campaign.Campaign, tmp_path: Path) -> None:

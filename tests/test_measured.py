@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator import campaign, events, measured, session
 from orchestrator.journal import Entry
-from orchestrator.state import State
+from orchestrator.state import RunStatus, State
 from orchestrator.types import Measurements, Point
 
 CAMPAIGN = """
@@ -19,7 +19,7 @@ parameters: {{p: [1, 2, 4, 8], n: [10, 20, 30, 40]}}
 evaluation_point: {{p: 16, n: 80}}
 measure: {{time_limit: 100 s, repetitions: {{initial: 2, maximum: 4}}}}
 strategy: {{name: {strategy}, batch_size: 3}}
-stop: {{budget: 20 core-hours, patience: 100}}
+stop: {{budget: {budget} core-hours, patience: 100}}
 executor:
   name: simulated
   failure_rate: 0.3
@@ -32,16 +32,26 @@ seed: 4
 """
 
 
+def counted(state: State) -> dict[Point, int]:
+    """Count repetitions by looking at all runs."""
+    last: dict[Point, int] = {}
+    for run, item in state.runs.items():
+        if item.status is not RunStatus.SKIPPED and run != state.validation:
+            last[run.point] = max(run.repetition, last.get(run.point, 0))
+    return last
+
+
 @pytest.mark.parametrize("strategy", ["cpf", "gpr"])
 def test_asked_again_and_again_it_says_what_it_says_at_once(tmp_path: Path, strategy: str) -> None:
-    chosen = campaign.loads(CAMPAIGN.format(strategy=strategy))
-    collector = measured.Collector(("p", "n"))
+    chosen = campaign.loads(CAMPAIGN.format(strategy=strategy, budget=20))
+    collector, rarely = measured.Collector(("p", "n")), measured.Collector(("p", "n"))
     seen: list[Measurements] = []
 
     def listen(entry: Entry, state: State) -> None:
         if not isinstance(entry.event, events.AttemptIntended | events.AttemptSubmitted):
             seen.append(collector.measurements(state))
             assert seen[-1] == measured.measurements(state, ("p", "n"))
+            assert len(seen) % 17 or seen[-1] == rarely.measurements(state)
             for one, other in zip(
                 seen[-1].items, measured.measurements(state, ("p", "n")).items, strict=True
             ):
@@ -62,6 +72,17 @@ def test_asked_again_and_again_it_says_what_it_says_at_once(tmp_path: Path, stra
     assert points == sorted(points), "whatever was measured first"
 
 
+def test_repetitions_that_were_skipped_do_not_count(tmp_path: Path) -> None:
+    statuses: set[RunStatus] = set()
+
+    def listen(entry: Entry, state: State) -> None:
+        assert measured.repetitions(state) == counted(state)
+        statuses.update(item.status for item in state.runs.values())
+
+    session.run(campaign.loads(CAMPAIGN.format(strategy="cpf", budget=2)), tmp_path, session.Hooks(listen))
+    assert RunStatus.SKIPPED in statuses
+
+
 def test_what_was_given_out_does_not_change_later(tmp_path: Path) -> None:
     collector = measured.Collector(("p", "n"))
     given: list[tuple[Measurements, str]] = []
@@ -70,6 +91,6 @@ def test_what_was_given_out_does_not_change_later(tmp_path: Path) -> None:
         known = collector.measurements(state)
         given.append((known, repr(known)))
 
-    session.run(campaign.loads(CAMPAIGN.format(strategy="cpf")), tmp_path, session.Hooks(listen))
+    session.run(campaign.loads(CAMPAIGN.format(strategy="cpf", budget=20)), tmp_path, session.Hooks(listen))
     assert len({text for _, text in given}) > 10
     assert all(repr(known) == text for known, text in given)

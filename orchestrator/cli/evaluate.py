@@ -20,7 +20,8 @@ from orchestrator.cli import common, evaluate_noise, inputs
 from orchestrator.evaluation import contenders, figures
 from orchestrator.evaluation.replay import replay_outcomes
 from orchestrator.evaluation.rows import Row, rows, table
-from orchestrator.evaluation.synthetic import synthetic_outcomes
+from orchestrator.evaluation.rules import Rules
+from orchestrator.evaluation.synthetic import Setting, synthetic_outcomes
 from orchestrator.evaluation.trial import Outcome
 
 _TOLERANCES = (5.0, 10.0, 15.0, 20.0)  # the error intervals of the paper's figures
@@ -91,36 +92,37 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _synthetic(arguments: argparse.Namespace, advance: Callable[[int, int], None]) -> list[Outcome]:
-    return synthetic_outcomes(
+    setting = Setting(
         parameters=arguments.parameters,
         noise=arguments.noise,
         outliers=arguments.outliers,
         functions=arguments.functions,
         functions_file=arguments.functions_file,
-        strategies=arguments.strategy or arguments.labels,
-        budgets=arguments.budget or (10.0,),
-        batch_size=arguments.batch_size,
-        seed=arguments.seed,
-        workers=arguments.workers,
-        advance=advance,
     )
+    return synthetic_outcomes(setting, _rules(arguments), workers=arguments.workers, advance=advance)
 
 
 def _replay(arguments: argparse.Namespace, advance: Callable[[int, int], None]) -> list[Outcome]:
     known = inputs.read(arguments)
     return replay_outcomes(
         known,
+        _rules(arguments),
         processes=arguments.processes,
         holdout=common.parse_point(arguments.holdout, known).as_dict(),
-        strategies=arguments.strategy or arguments.labels,
-        budgets=arguments.budget or (10.0,),
         repetitions=arguments.repetitions,
         together=arguments.together,
         inside=arguments.inside,
-        batch_size=arguments.batch_size,
-        seed=arguments.seed,
         workers=arguments.workers,
         advance=advance,
+    )
+
+
+def _rules(arguments: argparse.Namespace) -> Rules:
+    return Rules(
+        strategies=tuple(arguments.strategy or arguments.labels),
+        budgets=tuple(arguments.budget or (10.0,)),
+        batch_size=arguments.batch_size,
+        seed=arguments.seed,
     )
 
 

@@ -9,6 +9,7 @@ from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError
 from orchestrator.models.base import Model
 from orchestrator.models.swc_effort import EFFORT
+from orchestrator.models.swc_names import names
 from orchestrator.report import status
 from orchestrator.report.models_document import describe, label
 from orchestrator.report.status import interval, models_table
@@ -58,13 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _with_effort(chosen: Measurements, known: Measurements) -> Measurements:
     """Add what was counted at the chosen call paths and below them: modelers may know how to use it."""
     there = {(item.callpath, item.metric) for item in chosen.items}
-    paths = {item.callpath for item in chosen.items}
+    effort = [item for item in known.items if item.metric in EFFORT]
+    paths = names({item.callpath for item in chosen.items}, {item.callpath for item in effort})
     more = tuple(
-        item
-        for item in known.items
-        if item.metric in EFFORT
-        and (item.callpath, item.metric) not in there
-        and any(item.callpath == path or item.callpath.startswith(f"{path}->") for path in paths)
+        item for item in effort if (item.callpath, item.metric) not in there and paths.callers(item.callpath)
     )
     return Measurements(known.parameters, (*chosen.items, *more))
 

@@ -3,92 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from orchestrator import expressions, registry
+from orchestrator import expressions
 from orchestrator.errors import CampaignError
-from orchestrator.evaluation.bench import FULL_REPETITIONS, Bench, Listed
-from orchestrator.evaluation.contenders import REPLAYED, Contender, contenders
+from orchestrator.evaluation.bench import Bench, Listed
 from orchestrator.evaluation.parallel import Advance, in_parallel
-from orchestrator.evaluation.rows import Row, rows
-from orchestrator.evaluation.trial import Outcome, run_trial
+from orchestrator.evaluation.rules import Rules, campaigns
+from orchestrator.evaluation.trial import Outcome
 from orchestrator.types import Measurement, Measurements, Parameter, Point, Value
 
 RELEVANT_SHARE = 0.01  # of the run at P₊; smaller kernels are noise (section V-A)
 ROOTS = ("main", "main()")  # call paths that are the whole run
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What all campaigns of a replay share; travels to the worker processes."""
-
-    contenders: tuple[Contender, ...]
-    budgets: tuple[float, ...]
-    repetitions: int
-    batch_size: int
-    seed: int
-    model: str
-    model_options: Mapping[str, Any] = field(default_factory=dict)
-
-
-def evaluate_replay(
-    measurements: Measurements,
-    *,
-    processes: str,
-    holdout: Mapping[str, Value],
-    strategies: Sequence[str] = REPLAYED,
-    budgets: Sequence[float] = (10.0, 20.0, 50.0, 100.0),
-    repetitions: int | None = None,
-    tolerance: float = 10.0,
-    together: bool = False,
-    inside: bool = False,
-    metric: str = "time",
-    batch_size: int = 1,
-    seed: int = 0,
-    model: str = "pmnf",
-    model_options: Mapping[str, Any] | None = None,
-    workers: int | None = None,
-    advance: Advance | None = None,
-) -> list[Row]:
-    """Compare strategies on measured data; see `replay_outcomes`. A ``Row``'s functions are call paths."""
-    outcomes = replay_outcomes(
-        measurements,
-        processes=processes,
-        holdout=holdout,
-        strategies=strategies,
-        budgets=budgets,
-        repetitions=repetitions,
-        together=together,
-        inside=inside,
-        metric=metric,
-        batch_size=batch_size,
-        seed=seed,
-        model=model,
-        model_options=model_options,
-        workers=workers,
-        advance=advance,
-    )
-    return rows(outcomes, tolerance)
-
-
 def replay_outcomes(
     measurements: Measurements,
+    rules: Rules,
     *,
     processes: str,
     holdout: Mapping[str, Value],
-    strategies: Sequence[str],
-    budgets: Sequence[float],
     repetitions: int | None = None,
     together: bool = False,
     inside: bool = False,
     metric: str = "time",
-    batch_size: int = 1,
-    seed: int = 0,
-    model: str = "pmnf",
-    model_options: Mapping[str, Any] | None = None,
     workers: int | None = None,
     advance: Advance | None = None,
 ) -> list[Outcome]:
@@ -98,14 +37,13 @@ def replay_outcomes(
     ----------
     measurements
         Every point with its repetitions.
+    rules
+        What all contenders share. Budgets are in percent of the cost of all points but the holdout with
+        five repetitions each.
     processes
         Expression in the parameters: cores that a run occupies.
     holdout
         P₊: the mean of its repetitions is the truth, and it is never offered.
-    strategies
-        Labels of contenders.
-    budgets
-        In percent of the cost of all points but the holdout with five repetitions each.
     repetitions
         Most repetitions of a point; as many as every point has unless given.
     together
@@ -116,7 +54,7 @@ def replay_outcomes(
         which P₊ is a corner.
     metric
         Which metric to use.
-    batch_size, seed, model, model_options, workers, advance
+    workers, advance
         As in `synthetic_outcomes`.
 
     Returns
@@ -129,13 +67,11 @@ def replay_outcomes(
     CampaignError
         When the holdout was not measured, nothing remains to be offered, or an expression is malformed.
     """
-    chosen = tuple(contenders(strategies))
     whole = replay_bench(measurements, processes, holdout, inside=inside, metric=metric)
     most = min(len(runs) for runs in whole.seconds.values())
     limit = most if repetitions is None else min(repetitions, most)
-    setting = Setting(chosen, tuple(budgets), limit, batch_size, seed, model, dict(model_options or {}))
     benches = [whole] if together else [_alone(whole, callpath) for callpath in whole.truth]
-    tasks = [(setting, bench) for bench in benches]
+    tasks = [(rules, bench, limit) for bench in benches]
     return [outcome for part in in_parallel(_try_bench, tasks, workers, advance) for outcome in part]
 
 
@@ -224,20 +160,6 @@ def _alone(whole: Bench, callpath: str) -> Bench:
     )
 
 
-def _try_bench(task: tuple[Setting, Bench]) -> list[Outcome]:
-    setting, bench = task
-    model = registry.load("model", setting.model)(**setting.model_options)
-    outcomes = []
-    for contender in setting.contenders:
-        for budget in (100.0,) if contender.whole else setting.budgets:
-            outcomes += run_trial(
-                bench,
-                contender,
-                model,
-                budget_percent=budget,
-                full_cost=bench.full_cost(FULL_REPETITIONS),
-                batch_size=setting.batch_size,
-                maximum_repetitions=setting.repetitions,
-                seed=(setting.seed,),
-            )
-    return outcomes
+def _try_bench(task: tuple[Rules, Bench, int]) -> list[Outcome]:
+    rules, bench, repetitions = task
+    return campaigns(rules, bench, seed=(rules.seed,), maximum_repetitions=repetitions)

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from orchestrator import registry
 from orchestrator.errors import CampaignError
 from orchestrator.evaluation import oracle
-from orchestrator.evaluation.bench import FULL_REPETITIONS, Bench, Listed
-from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, STANDARD, Contender, contenders
+from orchestrator.evaluation.bench import Bench, Listed
+from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS
 from orchestrator.evaluation.functions import Function, draw, read
 from orchestrator.evaluation.noise import mixed, slowed
 from orchestrator.evaluation.parallel import Advance, in_parallel
-from orchestrator.evaluation.rows import Row, rows
-from orchestrator.evaluation.trial import Outcome, run_trial
+from orchestrator.evaluation.rules import Rules, campaigns
+from orchestrator.evaluation.trial import Outcome
 from orchestrator.types import Parameter, Point
 
 _CALLPATH = "main"
@@ -35,74 +33,9 @@ SERIES: tuple[tuple[Parameter, int], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all functions of a comparison share; travels to the worker processes."""
+    """The functions of a comparison.
 
-    parameters: int
-    noise: float
-    outliers: float
-    contenders: tuple[Contender, ...]
-    budgets: tuple[float, ...]
-    batch_size: int
-    seed: int
-    model: str = "pmnf"
-    model_options: Mapping[str, Any] = field(default_factory=dict)
-
-
-def evaluate_synthetic(
-    *,
-    parameters: int = 2,
-    noise: float = 5.0,
-    outliers: float = 0.0,
-    functions: int = 100,
-    strategies: Sequence[str] = STANDARD,
-    budgets: Sequence[float] = (10.0,),
-    seed: int = 0,
-    functions_file: Path | None = None,
-    tolerance: float = 5.0,
-    batch_size: int = 1,
-    model: str = "pmnf",
-    model_options: Mapping[str, Any] | None = None,
-    workers: int | None = None,
-    advance: Advance | None = None,
-) -> list[Row]:
-    """Compare strategies on synthetic functions; see `synthetic_outcomes` and `Row`."""
-    outcomes = synthetic_outcomes(
-        parameters=parameters,
-        noise=noise,
-        outliers=outliers,
-        functions=functions,
-        strategies=strategies,
-        budgets=budgets,
-        seed=seed,
-        functions_file=functions_file,
-        batch_size=batch_size,
-        model=model,
-        model_options=model_options,
-        workers=workers,
-        advance=advance,
-    )
-    return rows(outcomes, tolerance)
-
-
-def synthetic_outcomes(
-    *,
-    parameters: int,
-    noise: float,
-    functions: int,
-    strategies: Sequence[str],
-    budgets: Sequence[float],
-    seed: int,
-    outliers: float = 0.0,
-    functions_file: Path | None = None,
-    batch_size: int = 1,
-    model: str = "pmnf",
-    model_options: Mapping[str, Any] | None = None,
-    workers: int | None = None,
-    advance: Advance | None = None,
-) -> list[Outcome]:
-    """Run every contender at every budget on every function.
-
-    Parameters
+    Attributes
     ----------
     parameters
         Number of parameters, 1 to 4.
@@ -111,20 +44,36 @@ def synthetic_outcomes(
     outliers
         Percent of the runs that are slowed down 2 to 5 times.
     functions
-        How many functions.
-    strategies
-        Labels of contenders.
-    budgets
-        In percent of the cost of every point with five repetitions; contenders that make sense only with the
-        whole matrix run once, at 100 %.
-    seed
-        Same seed, same outcomes, whatever ``workers``.
+        How many.
     functions_file
         The first ``functions`` expressions of this file, in the parameters a, b, c, d; drawn unless given.
-    batch_size
-        n_b after the starting set.
-    model, model_options
-        The registered modeler.
+
+    Raises
+    ------
+    CampaignError
+        For a number of parameters out of range.
+    """
+
+    parameters: int = 2
+    noise: float = 5.0
+    outliers: float = 0.0
+    functions: int = 100
+    functions_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.parameters <= len(SERIES):
+            raise CampaignError(f"parameters is {self.parameters}: there are series for 1 to {len(SERIES)}")
+
+
+def synthetic_outcomes(
+    setting: Setting, rules: Rules, *, workers: int | None = None, advance: Advance | None = None
+) -> list[Outcome]:
+    """Run every contender at every budget on every function.
+
+    Parameters
+    ----------
+    setting, rules
+        The functions, and what all contenders share.
     workers
         Processes; as many as there are cores unless given.
     advance
@@ -133,24 +82,12 @@ def synthetic_outcomes(
     Raises
     ------
     CampaignError
-        For an unknown strategy, a number of parameters out of range, or an unusable file.
+        For a file of functions that cannot be used.
     """
-    if not 1 <= parameters <= len(SERIES):
-        raise CampaignError(f"parameters is {parameters}: there are series for 1 to {len(SERIES)}")
-    chosen = tuple(contenders(strategies))
-    setting = Setting(
-        parameters,
-        noise,
-        outliers,
-        chosen,
-        tuple(budgets),
-        batch_size,
-        seed,
-        model,
-        dict(model_options or {}),
-    )
-    known: list[Function | None] = [None] * functions if functions_file is None else [*read(functions_file)]
-    tasks = [(setting, index, function) for index, function in enumerate(known[:functions])]
+    known: Sequence[Function | None] = [None] * setting.functions
+    if setting.functions_file is not None:
+        known = read(setting.functions_file)[: setting.functions]
+    tasks = [(setting, rules, index, function) for index, function in enumerate(known)]
     return [outcome for part in in_parallel(_try_function, tasks, workers, advance) for outcome in part]
 
 
@@ -179,25 +116,9 @@ def synthetic_bench(
     )
 
 
-def _try_function(task: tuple[Setting, int, Function | None]) -> list[Outcome]:
-    setting, index, function = task
-    rng = np.random.default_rng([setting.seed, index])
-    if function is None:
-        function = draw([parameter for parameter, _ in SERIES[: setting.parameters]], rng)
+def _try_function(task: tuple[Setting, Rules, int, Function | None]) -> list[Outcome]:
+    setting, rules, index, given = task
+    rng = np.random.default_rng([rules.seed, index])
+    function = given or draw([parameter for parameter, _ in SERIES[: setting.parameters]], rng)
     bench = synthetic_bench(function, setting.parameters, setting.noise, rng, setting.outliers)
-    full_cost = bench.full_cost(FULL_REPETITIONS)
-    model = registry.load("model", setting.model)(**setting.model_options)
-    outcomes = []
-    for contender in setting.contenders:
-        for budget in (100.0,) if contender.whole else setting.budgets:
-            outcomes += run_trial(
-                bench,
-                contender,
-                model,
-                budget_percent=budget,
-                full_cost=full_cost,
-                batch_size=setting.batch_size,
-                seed=(setting.seed, index),
-                last=oracle.modeler(function.terms()) if contender.oracle else None,
-            )
-    return outcomes
+    return campaigns(rules, bench, seed=(rules.seed, index), oracle=lambda: oracle.modeler(function.terms()))

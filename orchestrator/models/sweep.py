@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.hypotheses import Floats, Integers
-from orchestrator.models.normal import invert, solve
+from orchestrator.models.normal import invert
 from orchestrator.models.screening import NEGATIVE
 
 _NEAR = 16
@@ -112,15 +112,17 @@ def sweep(
     used = np.asarray(terms.any(axis=2))
     others = [t for t in range(terms.shape[1]) if t != slot and used[:, t].any()]
     kept = np.concatenate([used[:, others].T, np.ones((1, len(row)), dtype=bool)])
-    rest = np.stack(
-        [_column(problem, terms[:, t], (), scale) * kept[i][:, None] for i, t in enumerate(others)] + [scale]
-    )
+    rest = np.stack([*(_column(problem, terms[:, t], (), scale) for t in others), scale])
+    rest[~kept] = 0.0
     project, shape = _projector(problem, terms, slot, swept, near)
     base = _column(problem, terms[:, slot], swept, scale)
-    rss = _solve(problem, row, project, base, rest, kept, root).reshape(len(row), *shape)
+    beside = _Rest.of(rest, kept, root)
+    raw = project(base * base, squared=True)
+    along = np.stack([project(base * column) for column in rest])
+    rss = _solve(problem, row, beside, raw, along, project(base * root)).reshape(len(row), *shape)
     if len(swept) == 1:
         alone = ~np.delete(terms[:, slot], swept[0], axis=1).any(axis=1)
-        rss[alone, 0] = _without(rest, kept, root)[alone]
+        rss[alone, 0] = _without(beside)[alone]
     return rss
 
 
@@ -160,78 +162,94 @@ def _projector(
     return double, (left.shape[1], right.shape[2])
 
 
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """Least squares with all columns but the swept one; the constant comes last.
+
+    Attributes
+    ----------
+    inverse
+        Inverse normal matrix, shape (rest, rest, states).
+    right
+        Right side, shape (rest, states).
+    c
+        Coefficients, shape (rest, states).
+    rss
+        Residual sum of squares, shape (states,).
+    kept
+        Which columns there are, shape (rest, states).
+    """
+
+    inverse: Floats
+    right: Floats
+    c: Floats
+    rss: Floats
+    kept: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, rest: Floats, kept: NDArray[np.bool_], root: Floats) -> _Rest:
+        """Solve for columns of shape (rest, states, points); what is not kept is zero."""
+        gram = np.empty((len(rest), *kept.shape))
+        for t in range(len(rest)):
+            for u in range(t + 1):
+                gram[t, u] = gram[u, t] = np.einsum("sn,sn->s", rest[t], rest[u])
+            gram[t, t] += ~kept[t]
+        inverse, _ = invert(gram)
+        right = np.einsum("tsn,sn->ts", rest, root)
+        c = np.einsum("tus,us->ts", inverse, right)
+        rss = np.einsum("sn,sn->s", root, root) - np.einsum("ts,ts->s", right, c)
+        return cls(inverse, right, c, rss, kept)
+
+
 def _solve(
-    problem: Problem,
-    row: Integers,
-    project: Callable[..., Floats],
-    base: Floats,
-    rest: Floats,
-    kept: NDArray[np.bool_],
-    root: Floats,
+    problem: Problem, row: Integers, rest: _Rest, raw: Floats, along: Floats, target: Floats
 ) -> Floats:
-    """Solve for the swept column beside the rest (the constant last), with and without the constant."""
-    raw = project(base * base, squared=True)
-    along = np.stack([project(base * column) for column in rest])
-    target = project(base * root)
-    gram, right = _normal(rest, kept, root)
-    total = np.einsum("sn,sn->s", root, root)[:, None]
-    slope, c, free = _block_solve(gram, right, raw, along, target, total)
-    refused = (slope <= 0) | np.any((c[:-1] < 0) & kept[:-1, :, None], axis=0)
-    negative = c[-1] < 0
-    slope, c, bound = _block_solve(gram[:-1, :-1], right[:-1], raw, along[:-1], target, total)
-    bound[(slope <= 0) | np.any((c < 0) & kept[:-1, :, None], axis=0)] = np.inf
-    free[refused] = np.inf
-    rss = np.where(negative | refused, bound, free)
+    """Residual sums of squares with the swept column; where the constant would be negative, without it.
+
+    ``raw``, ``along`` and ``target`` are the products of the swept column with itself, the rest and the
+    target: (states, blocks), along with the rest in front.
+    """
+    mixed = np.zeros_like(along)
+    left, new = raw.copy(), target.copy()
+    for t in range(len(along)):
+        for u in range(len(along)):
+            mixed[t] += rest.inverse[t, u][:, None] * along[u]
+        left -= along[t] * mixed[t]
+        new -= rest.right[t][:, None] * mixed[t]
+    flat = left <= _COLLINEAR * raw
+    left[flat] = np.inf
+    slope = new / left
+    free = rest.rss[:, None] - slope * new
+    free[flat] = np.inf
+    constant = rest.c[-1][:, None] - slope * mixed[-1]
+    negative = constant < 0
+    # What leaving out the constant changes (the textbook update of least squares).
+    lever = mixed[-1] / left
+    ratio = constant / (rest.inverse[-1, -1][:, None] + mixed[-1] * lever)
+    bound = free + constant * ratio
+    bound[slope + lever * ratio <= 0] = np.inf
+    free[slope <= 0] = np.inf
+    for t in range(len(along) - 1):
+        c = rest.c[t][:, None] - slope * mixed[t]
+        kept = rest.kept[t][:, None]
+        free[kept & (c < 0)] = np.inf
+        c -= (rest.inverse[t, -1][:, None] + mixed[t] * lever) * ratio
+        bound[kept & (c < 0)] = np.inf
+    rss = np.where(negative, bound, free)
     if problem.wide:
         best = np.full(len(problem.variance), np.inf)
         np.minimum.at(best, row, free.min(axis=1))
-        price = 2 * NEGATIVE * problem.noise(best, len(rest))[row][:, None]
+        price = 2 * NEGATIVE * problem.noise(best, len(along))[row][:, None]
         rss = np.where(negative, np.minimum(rss, free + price), rss)
     result: Floats = np.maximum(rss, 0.0)
     return result
 
 
-def _normal(rest: Floats, kept: NDArray[np.bool_], root: Floats) -> tuple[Floats, Floats]:
-    gram = np.matmul(rest.swapaxes(0, 1), rest.transpose(1, 2, 0)).transpose(1, 2, 0).copy()
-    for t in range(len(rest)):
-        gram[t, t] += ~kept[t]
-    return gram, np.einsum("tsn,sn->ts", rest, root)
-
-
-def _block_solve(
-    gram: Floats, right: Floats, raw: Floats, along: Floats, target: Floats, total: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Eliminate the rest from the equation of the swept column.
-
-    Returns
-    -------
-    Coefficient of the swept column (states, blocks), of the rest (rest, states, blocks), and the residual sum
-    of squares (states, blocks), infinite where the column is a combination of the rest.
-    """
-    inverse, _ = invert(gram)
-    alone = np.einsum("tus,us->ts", inverse, right)
-    mixed = np.zeros_like(along)
-    left, new = raw.copy(), target.copy()
-    for t in range(len(along)):
-        for u in range(len(along)):
-            mixed[t] += inverse[t, u][:, None] * along[u]
-        left -= along[t] * mixed[t]
-        new -= right[t][:, None] * mixed[t]
-    flat = left <= _COLLINEAR * raw
-    slope = new / np.where(flat, np.inf, left)
-    rss = total - np.einsum("ts,ts->s", right, alone)[:, None] - slope * new
-    rss[flat] = np.inf
-    mixed *= -slope
-    mixed += alone[:, :, None]
-    return slope, mixed, rss
-
-
-def _without(rest: Floats, kept: NDArray[np.bool_], root: Floats) -> Floats:
+def _without(rest: _Rest) -> Floats:
     """Residual sum of squares without the swept term; infinite where a coefficient is negative."""
-    gram, right = _normal(rest, kept, root)
-    total = np.einsum("sn,sn->s", root, root)
-    c, bound = solve(gram, right), solve(gram[:-1, :-1], right[:-1])
-    full = np.where(np.any(c < 0, axis=0), np.inf, total - np.einsum("ts,ts->s", c, right))
-    less = np.where(np.any(bound < 0, axis=0), np.inf, total - np.einsum("ts,ts->s", bound, right[:-1]))
-    less = np.where(kept[:-1].any(axis=0), less, np.inf)
-    return np.where(c[-1] < 0, less, full)
+    full = np.where(np.any(rest.c < 0, axis=0), np.inf, rest.rss)
+    ratio = rest.c[-1] / rest.inverse[-1, -1]
+    c = rest.c[:-1] - rest.inverse[:-1, -1] * ratio
+    less = np.where(np.any((c < 0) & rest.kept[:-1], axis=0), np.inf, rest.rss + rest.c[-1] * ratio)
+    less = np.where(rest.kept[:-1].any(axis=0), less, np.inf)
+    return np.where(rest.c[-1] < 0, less, full)

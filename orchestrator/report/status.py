@@ -15,11 +15,13 @@ from rich.text import Text
 from orchestrator import nodes
 from orchestrator.cost import core_hours
 from orchestrator.models.base import Model
+from orchestrator.models.swc_effort import EFFORT, unmatched, variation
 from orchestrator.report.models_document import CORRECTED, describe, label, shown, validation
 from orchestrator.state import RunStatus, State
 from orchestrator.types import Measurements, Point, RunKind
 
 _WIDTH = 120
+_REPRODUCIBLE = 0.01  # counts that differ by more between runs at one point are not
 
 
 def document(
@@ -48,6 +50,7 @@ def document(
         "runs": counts(state),
         "effort_runs": counts(state, "effort"),
         "note": state.note,
+        "effort": effort(known),
         "attempts": state.attempts_settled + len(state.in_flight),
         "cost": {
             "budget": core_hours(budget),
@@ -112,6 +115,32 @@ def noise(known: Measurements) -> float | None:
     return 100 * float(np.mean(deviations)) if deviations else None
 
 
+def effort(known: Measurements) -> dict[str, float | int] | None:
+    """Return what is to be known of counted effort; None without any.
+
+    ``callpaths`` that were counted, those of them that are ``irreproducible``, and the share of the basic
+    blocks that belong to no timed call path (``unmatched_percent``).
+    """
+    counted = [item for item in known.items if item.metric in EFFORT]
+    if not counted:
+        return None
+    timed = {item.callpath for item in known.items if item.metric not in EFFORT}
+    wild = {item.callpath for item in counted if variation(item.values) > _REPRODUCIBLE}
+    return {
+        "callpaths": len({item.callpath for item in counted}),
+        "irreproducible": len(wild),
+        "unmatched_percent": 100 * unmatched(known, timed)[1],
+    }
+
+
+def _effort_line(found: dict[str, float | int]) -> str:
+    share = found["unmatched_percent"]
+    return (
+        f"effort: {found['callpaths']} call paths counted, {found['irreproducible']} of them irreproducible; "
+        f"{share:.2g} % of the basic blocks belong to no timed call path; their models: status --json"
+    )
+
+
 def nearest_rule(state: State, budget: float) -> str:
     """Say how far the stop rules are, in one line."""
     patience = state.campaign["stop"]["patience"]
@@ -136,6 +165,8 @@ def render(status: dict[str, Any]) -> RenderableType:
     if any(status["effort_runs"].values()):
         named = (f"{number} {name}" for name, number in status["effort_runs"].items() if number)
         lines.append("of these count effort: " + ", ".join(named))
+    if status["effort"]:
+        lines.append(_effort_line(status["effort"]))
     if status["note"]:
         lines.append(status["note"])
     jobs = status["jobs"]
@@ -165,8 +196,8 @@ def render(status: dict[str, Any]) -> RenderableType:
     ]
     lines += [f"given up: {item['run']}: {item['reason']}" for item in status["given_up"][:10]]
     parts: list[RenderableType] = [Text("\n".join(lines))]
-    if status["models"]:
-        parts.append(models_table(status["models"]))
+    if rows := [model for model in status["models"] if model["metric"] not in EFFORT] or status["models"]:
+        parts.append(models_table(rows))
     if status["validation"]:
         parts.append(validation_table(status["validation"]))
     return Group(*parts)

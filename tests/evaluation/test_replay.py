@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import CampaignError, ExpressionError
-from orchestrator.evaluation.replay import evaluate_replay, replay_bench, replay_outcomes
+from orchestrator.evaluation.contenders import REPLAYED
+from orchestrator.evaluation.replay import replay_bench, replay_outcomes
+from orchestrator.evaluation.rows import rows
+from orchestrator.evaluation.rules import Rules
 from orchestrator.readers.load import load
 from orchestrator.types import Measurement, Measurements, Point
 from tests.requirements import measurement_data
@@ -76,9 +79,10 @@ def test_a_run_takes_the_time_of_the_root_or_of_all_call_paths() -> None:
 
 @pytest.mark.parametrize("together", [False, True])
 def test_every_strategy_models_both_call_paths_within_its_budget(together: bool) -> None:
-    results = evaluate_replay(
-        data(), processes="p", holdout=BEYOND, budgets=[40.0], together=together, workers=1
+    outcomes = replay_outcomes(
+        data(), Rules(REPLAYED, (40.0,)), processes="p", holdout=BEYOND, together=together, workers=1
     )
+    results = rows(outcomes, tolerance=10.0)
 
     assert {row["functions"] for row in results} == {2}
     assert all(row["median_cost_percent"] <= row["budget_percent"] * (1 + 1e-6) for row in results)
@@ -93,10 +97,9 @@ def test_call_paths_measured_together_share_their_runs_and_alone_they_do_not() -
     def outcomes(together: bool) -> list[tuple[int, float]]:
         found = replay_outcomes(
             data(),
+            Rules(("gpr",), (30.0,)),
             processes="p",
             holdout=BEYOND,
-            strategies=["gpr"],
-            budgets=[30.0],
             together=together,
             workers=1,
         )
@@ -112,10 +115,9 @@ def test_no_more_repetitions_are_used_than_were_measured_or_allowed() -> None:
     def runs(repetitions: int | None) -> int:
         (outcome,) = replay_outcomes(
             data(),
+            Rules(("full",)),
             processes="p",
             holdout=BEYOND,
-            strategies=["full"],
-            budgets=[],
             repetitions=repetitions,
             together=True,
             workers=1,
@@ -142,12 +144,7 @@ def test_the_published_measurements_of_a_simulation_are_replayed() -> None:
     assert len(bench.space.points) == 16
     assert bench.truth["main()"] == pytest.approx(2536.75)
     assert len(bench.truth) == 5
-    (row,) = evaluate_replay(
-        measurements,
-        processes="p",
-        holdout={"p": 512, "n": 9000},
-        strategies=["cpf"],
-        budgets=[100],
-        workers=1,
-    )
+    rules = Rules(("cpf",), (100.0,))
+    outcomes = replay_outcomes(measurements, rules, processes="p", holdout={"p": 512, "n": 9000}, workers=1)
+    (row,) = rows(outcomes, tolerance=10.0)
     assert row["feasible_percent"] == 100.0

@@ -10,25 +10,24 @@ from orchestrator.errors import CampaignError
 from orchestrator.evaluation.figures import accuracy_figure, usage_figure
 from orchestrator.evaluation.functions import Function
 from orchestrator.evaluation.rows import rows
-from orchestrator.evaluation.synthetic import evaluate_synthetic, synthetic_bench, synthetic_outcomes
+from orchestrator.evaluation.rules import Rules
+from orchestrator.evaluation.synthetic import Setting, synthetic_bench, synthetic_outcomes
 
 PNG = b"\x89PNG\r\n"
 
 
 def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_workers() -> None:
     def evaluate(seed: int, workers: int) -> object:
-        return evaluate_synthetic(
-            functions=4, strategies=["cpf-2", "random"], budgets=[20.0], seed=seed, workers=workers
-        )
+        rules = Rules(("cpf-2", "random"), (20.0,), seed=seed)
+        return rows(synthetic_outcomes(Setting(functions=4), rules, workers=workers))
 
     assert evaluate(3, 1) == evaluate(3, 2)
     assert evaluate(3, 1) != evaluate(4, 1)
 
 
 def test_a_row_per_strategy_and_budget_and_the_full_matrix_once() -> None:
-    results = evaluate_synthetic(
-        parameters=1, functions=3, strategies=["full", "cpf-2", "oracle"], budgets=[30, 60], workers=1
-    )
+    rules = Rules(("full", "cpf-2", "oracle"), (30, 60))
+    results = rows(synthetic_outcomes(Setting(parameters=1, functions=3), rules, workers=1))
 
     assert [(row["strategy"], row["budget_percent"]) for row in results] == [
         ("full", 100.0),
@@ -43,16 +42,8 @@ def test_a_row_per_strategy_and_budget_and_the_full_matrix_once() -> None:
 def test_functions_have_independent_noise_and_contenders_share_it(tmp_path: Path) -> None:
     path = tmp_path / "same.json"
     path.write_text(json.dumps({"functions": ["3+0.5*a**1.5*b**0.5"] * 2}))
-    outcomes = synthetic_outcomes(
-        parameters=2,
-        noise=5.0,
-        functions=2,
-        strategies=["full", "full"],
-        budgets=[10.0],
-        seed=0,
-        functions_file=path,
-        workers=1,
-    )
+    setting = Setting(functions=2, functions_file=path)
+    outcomes = synthetic_outcomes(setting, Rules(("full", "full")), workers=1)
     errors = [outcome.error_percent for outcome in outcomes]
 
     assert errors[0] == errors[1]
@@ -61,7 +52,7 @@ def test_functions_have_independent_noise_and_contenders_share_it(tmp_path: Path
 
 
 def test_without_noise_the_full_matrix_finds_the_truth() -> None:
-    (row,) = evaluate_synthetic(noise=0.0, functions=5, strategies=["full"], workers=1)
+    (row,) = rows(synthetic_outcomes(Setting(noise=0.0, functions=5), Rules(("full",)), workers=1))
 
     assert row["accurate_percent"] == 100.0
     assert row["median_error_percent"] < 0.1
@@ -69,21 +60,14 @@ def test_without_noise_the_full_matrix_finds_the_truth() -> None:
 
 def test_unknown_strategies_and_numbers_of_parameters_are_refused() -> None:
     with pytest.raises(CampaignError, match="unknown strategy 'gpx'"):
-        evaluate_synthetic(strategies=["gpx"])
+        Rules(("gpx",))
     with pytest.raises(CampaignError, match="parameters is 5"):
-        evaluate_synthetic(parameters=5)
+        Setting(parameters=5)
 
 
 def test_figures_are_drawn_from_rows(tmp_path: Path) -> None:
-    outcomes = synthetic_outcomes(
-        parameters=1,
-        noise=2.0,
-        functions=2,
-        strategies=["full", "cpf-2"],
-        budgets=[50, 90],
-        seed=0,
-        workers=1,
-    )
+    setting = Setting(parameters=1, noise=2.0, functions=2)
+    outcomes = synthetic_outcomes(setting, Rules(("full", "cpf-2"), (50, 90)), workers=1)
     panels = {f"±{tolerance} %": rows(outcomes, tolerance) for tolerance in (5, 10, 15, 20, 25)}
     accuracy_figure(panels, tmp_path / "figures" / "accuracy.png")
     usage_figure({"case": rows(outcomes)}, tmp_path / "figures" / "usage.png")

@@ -1,0 +1,79 @@
+"""What all contenders of a comparison share, and their campaigns on one bench."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator import registry
+from orchestrator.evaluation.bench import FULL_REPETITIONS, Bench
+from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, contenders
+from orchestrator.evaluation.trial import Outcome, run_trial
+from orchestrator.models.base import Modeler
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of a comparison; they travel to the worker processes.
+
+    Attributes
+    ----------
+    strategies
+        Labels of contenders. Those that make sense only with the whole matrix run once, at 100 %.
+    budgets
+        In percent of the cost of every point with five repetitions.
+    batch_size
+        n_b after the starting set.
+    seed
+        Same seed, same outcomes, however many workers.
+    model, model_options
+        The registered modeler.
+
+    Raises
+    ------
+    CampaignError
+        For an unknown strategy.
+    """
+
+    strategies: tuple[str, ...]
+    budgets: tuple[float, ...] = (10.0,)
+    batch_size: int = 1
+    seed: int = 0
+    model: str = "pmnf"
+    model_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        contenders(self.strategies)
+
+
+def campaigns(
+    rules: Rules,
+    bench: Bench,
+    *,
+    seed: Sequence[int],
+    maximum_repetitions: int = MAXIMUM_REPETITIONS,
+    oracle: Callable[[], Modeler] | None = None,
+) -> list[Outcome]:
+    """Run every contender at every budget on a bench; see `run_trial`.
+
+    ``oracle`` makes the modeler that knows the true exponents; without one contenders that need it are as
+    wise as all others.
+    """
+    modeler = registry.load("model", rules.model)(**rules.model_options)
+    full_cost = bench.full_cost(FULL_REPETITIONS)
+    outcomes = []
+    for contender in contenders(rules.strategies):
+        for budget in (100.0,) if contender.whole else rules.budgets:
+            outcomes += run_trial(
+                bench,
+                contender,
+                modeler,
+                budget_percent=budget,
+                full_cost=full_cost,
+                batch_size=rules.batch_size,
+                maximum_repetitions=maximum_repetitions,
+                seed=seed,
+                last=oracle() if contender.oracle and oracle else None,
+            )
+    return outcomes
