@@ -46,4 +46,4 @@ def _shorten(submission_grace: float) -> None:
         slurm.SlurmSettings, submission_grace=submission_grace, file_grace=0.5, accounting_grace=5.0
     )
     nodes.SAME = 1.0
-    decide.CONFIRMATION = 20.0
+    decide.CONFIRMATION = 10.0
