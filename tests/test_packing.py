@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator import decide, events
+from orchestrator import decide, events, settle
 from orchestrator.cost import Reservation
 from orchestrator.decide import Policy, next_actions
 from orchestrator.packing import MOST, Packer, Rules
 from orchestrator.packs import Price, seen
 from orchestrator.state import RunStatus, State, apply
-from orchestrator.types import Attempt, FailureClass, Point, Run
+from orchestrator.types import Attempt, AttemptState, FailureClass, Observation, Point, Run
 
 LIMIT = 10.0
 POLICY = Policy(
@@ -155,6 +155,54 @@ def test_the_price_is_the_median_of_the_last_jobs() -> None:
     for elapsed in (3.0, 100.0, 4.0):
         price = seen(price, elapsed, intended=0.0, started=10.0, finished=12.0)
     assert (price.overhead, price.wait) == (2.0, 8.0)
+
+
+# --- what a pack holds of the budget ---------------------------------------------------------------------
+
+
+def pack_of_three() -> State:
+    state = apply(State(), events.RoundProposed(1, runs(3), ("",) * 3), 1.0)
+    for run in runs(3):
+        state = apply(state, events.AttemptIntended(Attempt(run), str(run), 1, LIMIT, 100.0, "pack"), 1.0)
+    return state
+
+
+def test_nothing_of_a_pack_is_released_before_its_books_are_final() -> None:
+    first, second, third = map(Attempt, runs(3))
+    state = pack_of_three()
+    assert (state.reserved, state.jobs) == (300.0, 1)
+    for event, held in (
+        (events.AttemptFinished(first, 5.0, 100.0, estimated=True), 300.0),  # its successor goes on
+        (events.AttemptWithdrawn(third, "the job ended", barred=True), 300.0),
+        (
+            events.AttemptFinished(second, 150.0, 100.0, failure=FailureClass.INFRASTRUCTURE, estimated=True),
+            300.0,
+        ),
+        (events.AttemptCharged(first, 5.0, 5.0), 300.0),
+        (events.AttemptCharged(second, 250.0, 250.0), 255.0),
+    ):
+        state = apply(state, event, 1.0)
+        assert state.spent + state.reserved == held
+    assert state.spent == 255.0 and not state.holds and state.jobs == 0
+    assert state.runs[third.run].attempts == 1  # the barred one is used up, and counts as no failure
+    assert not state.runs[third.run].failures and third.run in state.failed
+
+
+def test_corrections_come_in_an_order_that_never_exceeds_the_reservation() -> None:
+    state = pack_of_three()
+    attempts = [Attempt(run) for run in runs(3)]
+    for attempt in attempts:
+        state = apply(state, events.AttemptFinished(attempt, 5.0, 100.0, estimated=True), 1.0)
+    late = [
+        Observation(a, AttemptState.FINISHED, elapsed=e) for a, e in zip(attempts, (5, 290, 5), strict=True)
+    ]
+    # While one that cost less is not confirmed, one that cost more has to wait.
+    assert [event.attempt for event in settle.corrections(late[1:2], state)] == []
+    assert [event.attempt for event in settle.corrections(late[:2], state)] == attempts[:1]
+    for event in settle.corrections(late, state):
+        state = apply(state, event, 1.0)
+        assert state.spent + state.reserved <= 300.0
+    assert state.spent == 300.0 and not state.holds
 
 
 # --- whatever happens ---------------------------------------------------------------------------------
