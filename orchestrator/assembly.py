@@ -232,7 +232,7 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
             campaign,
             state,
             built,
-            lambda run: (assembly.resources(run.point), memory_for(state.runs[run])),
+            functools.cache(lambda run: (assembly.resources(run.point), memory_for(state.runs[run]))),
             lambda run: campaign_packing.expected(campaign, models(), run) or reservation(state, run).limit,
         )
 

@@ -126,12 +126,17 @@ class _Purse:
 
 def _purse(rule: Rule, choices: Sequence[Choice], state: State, costs: Costs) -> _Purse:
     """Return what counting may cost: no more in all than the time runs, those of this round included."""
+    coming = zip(choices, costs([choice.point for choice in choices]), strict=True)
+    timing = sum(choice.repetitions * float(seconds) for choice, seconds in coming)
+    return _Purse(_ahead(state) + timing, rule.repetitions * slowdown(state), costs)
+
+
+def _ahead(state: State) -> float:
+    """Return by how many core-seconds timing has cost more than counting."""
     spent = {"time": 0.0, "effort": 0.0}
     for run in sorted(state.runs, key=lambda run: run.id):  # sums must not depend on a map's order
         spent[run.kind] += state.runs[run].cost
-    coming = zip(choices, costs([choice.point for choice in choices]), strict=True)
-    timing = spent["time"] + sum(choice.repetitions * float(seconds) for choice, seconds in coming)
-    return _Purse(timing - spent["effort"], rule.repetitions * slowdown(state), costs)
+    return spent["time"] - spent["effort"]
 
 
 def _timed(state: State) -> list[Point]:
@@ -181,13 +186,20 @@ def _twice(rule: Rule, points: Sequence[Point], done: Mapping[Point, int], costs
 def first_costs(rule: Rule, state: State, verdicts: Verdicts, costs: Costs) -> Costs:
     """Return the expected core-seconds of the effort runs that new points bring along.
 
-    Those of a time run, by how much finished effort runs took longer (`slowdown`).
+    Those of a time run, by how much finished effort runs took longer (`slowdown`); nothing where `plan` would
+    not count, because that is not needed or too dear.
     """
-    factor = rule.repetitions * slowdown(state)
-    return lambda points: [
-        factor * float(seconds) if rule.unsettled(state, point, verdicts) else 0.0
-        for point, seconds in zip(points, costs(points), strict=True)
-    ]
+    factor, ahead = rule.repetitions * slowdown(state), _ahead(state)
+    free = rule.always or not state.runs
+
+    def first(points: Sequence[Point]) -> list[float]:
+        found = []
+        for point, seconds in zip(points, costs(points), strict=True):
+            paid = free or factor * float(seconds) <= ahead + float(seconds)
+            found.append(factor * float(seconds) if paid and rule.unsettled(state, point, verdicts) else 0.0)
+        return found
+
+    return first
 
 
 def slowdown(state: State) -> float:

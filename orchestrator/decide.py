@@ -213,7 +213,9 @@ def _begin(
     waiting = list(_candidates(state))
     plan = Plan(packer, waiting, policy.max_pending - state.jobs)
     budget = policy.budget - _kept_for_validation(state, policy, reservation)
+    seen: list[Run] = []
     for run in waiting:
+        seen.append(run)
         if run.point in state.infeasible:
             chosen[run] = Skip(run, f"{run.point} was given up")
             continue
@@ -230,7 +232,7 @@ def _begin(
         plan.add(run, need, job)
         reserved += more
     chosen |= {item.attempt.run: item for job in plan.jobs for item in _submissions(state, plan, job)}
-    return [chosen[run] for run in waiting if run in chosen]  # in order, whatever shares a job
+    return [chosen[run] for run in seen if run in chosen]  # in order, whatever shares a job
 
 
 def _submissions(state: State, plan: Plan, job: Job) -> list[Submit]:

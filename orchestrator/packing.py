@@ -105,6 +105,8 @@ class Plan:
             for job in self.jobs:
                 if any(_repetitions(item) == same for item in job.runs) and self._fits(job, [run], need):
                     return job
+        if rules.most is None and not self._price():
+            return None
         newcomers = [run]
         if rules.repetitions == "together":
             begun = {item for job in self.jobs for item in job.runs}
@@ -146,20 +148,22 @@ class Plan:
         rules, shape = self.packer.rules, self.packer.shape
         seconds = sum(item.limit for item in job.needs) + len(runs) * need.limit
         most = MOST if rules.most is None else rules.most
-        return (
-            shape(job.runs[0]) == shape(runs[0])
-            and len(job.runs) + len(runs) <= most
-            and seconds <= rules.longest
-        )
+        if len(job.runs) + len(runs) > most or seconds > rules.longest:  # which is told faster than shapes
+            return False
+        return shape(job.runs[0]) == shape(runs[0])
 
     def _worthwhile(self, job: Job, runs: Sequence[Run]) -> bool:
         """Whether sharing is cheaper; a number that the user gave is followed without asking."""
         assert self.packer is not None
         if self.packer.rules.most is not None:
             return True
-        price = self.packer.costs(crowded=len(self.waiting) > self.places)
+        price = self._price()
         seconds = [self.packer.expected(run) for run in (*job.runs, *runs)]
         return max(seconds) <= SHORT * price and sum(seconds) <= ENOUGH * price
+
+    def _price(self) -> float:
+        assert self.packer is not None
+        return self.packer.costs(crowded=len(self.waiting) > self.places)
 
 
 def _repetitions(run: Run) -> tuple[Point, str]:

@@ -12,16 +12,17 @@ from orchestrator.models.swc_foretold import Verdict, foretold
 from orchestrator.state import State, apply
 from orchestrator.strategies.base import Choice
 from orchestrator.strategies.candidates import initial_runs
-from orchestrator.types import Attempt, Measurement, Measurements, Parameter, Point, Run
+from orchestrator.types import Attempt, Measurement, Measurements, Parameter, Point, Run, Value
 from tests.strategies.views import Box, make_view
 
 SPACE = (Parameter("p", (2, 4, 8, 16, 32)), Parameter("n", (10, 20, 30, 40, 50)))
 BLANK = State()
-OPEN, SETTLED = {(): Verdict(False, "counts are not foretold")}, {(): Verdict(True, "counts are foretold")}
+OPEN: counting.Verdicts = {(): Verdict(False, "counts are not foretold")}
+SETTLED: counting.Verdicts = {(): Verdict(True, "counts are foretold")}
 MODELER = registry.load("model", "swc")()
 
 
-def at(p: float, n: float) -> Point:
+def at(p: Value, n: Value) -> Point:
     return Point.of(p=p, n=n)
 
 
@@ -102,6 +103,10 @@ def test_strategies_know_what_a_first_run_brings_along() -> None:
     price = counting.first_costs(rule(), State(), OPEN, costs)
     assert list(price([at(4, 20)])) == [160.0]
     assert list(counting.first_costs(rule(), State(), SETTLED, costs)([at(4, 20)])) == [0.0]
+    poor = after(chosen(at(2, 10)), counting.Plan({at(2, 10): 1}, "why"), slowdown=3.0)
+    assert list(counting.first_costs(rule(), poor, OPEN, costs)([at(4, 20)])) == [
+        0.0
+    ]  # it would not be counted
     view = make_view(Box(SPACE), done={at(2, 10): 1}, initial_repetitions=3)
     view = replace(view, costs=costs, first=price)
     assert initial_runs(view, at(4, 20)).seconds == 3 * 80 + 160

@@ -7,14 +7,13 @@ residuals.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import nnls
-from scipy.special import gammainc, gammaln
 
 from orchestrator.models.hypotheses import Floats, Integers
-from orchestrator.models.noise import GUESS_WEIGHT, LEAST_NOISE, robust_weights
+from orchestrator.models.noise import LEAST_NOISE, robust_weights
 
 # A counted term takes at least this share of the time where it is largest: it was executed.
 _LEAST_SHARE = 1e-3
@@ -24,17 +23,17 @@ _STEPS = 12
 # The quantile of runs that is fitted where many are disturbed, and the reach of normal residuals.
 _LOW = 0.25
 _NORMAL_REACH = 1.39  # (0.75 - 0.25 quantile) / (0.25 - 0.05 quantile)
-# How far beside the quantile the density of residuals is estimated, and by how much its variance is enlarged.
-_BESIDE = 0.15
+_LOWER_REACH = 1.28  # (0.5 - 0.1 quantile): what the first quartile of all is to the undisturbed half
+# Runs further below the model, in units of the noise, are outliers; what the first noise is worth in runs.
+_FAR = 3.0
+_KEPT = 4.0
+# By how much variances are enlarged, because the noise is estimated as well; uncertainty of the scale, as a
+# share of the noise; and lack of fit with one run per point, likewise.
 _UNSURE = 2.0
-# Uncertainty of the scale, as a share of the distance of those quantiles; lack of fit with one run per point.
 _LEVEL = 0.15
 _PART = 0.5
 # Residuals below this share of their scale count alike in the regression to medians.
 _SHARP = 0.1
-# The largest lack of fit considered, and its prior probability; as in `orchestrator.models.fitting`.
-_LARGEST_MISFIT = 0.5
-_MISFIT = 0.5
 _TINY = 1e-300
 
 
@@ -99,12 +98,12 @@ class Fit:
 
 
 def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
-    """Find non-negative coefficients by quantile regression on the relative residuals of all runs.
+    """Find non-negative coefficients by regression on the relative residuals of undisturbed runs.
 
-    Disturbances slow runs down and never speed them up, so a low quantile hardly follows them (Koenker and
-    Bassett 1978, Regression quantiles). Which one, the residuals tell: see `_quantile`. Every counted term
-    keeps a small least share of the time, because it was executed: noise must not shift the whole time to
-    other terms and so change the growth of the model.
+    Disturbances slow runs down and never speed them up. A low regression quantile (Koenker and Bassett 1978)
+    hardly follows them and tells where the other runs are; then runs are weighed by how probably they are
+    undisturbed: see `_undisturbed`. Every counted term keeps a small least share of the time, because it was
+    executed: noise must not shift the whole time to other terms and so change the growth of the model.
 
     Parameters
     ----------
@@ -123,13 +122,14 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
     floor = _floor(relative, counted * scale, floored)
     low = _regression(relative, floor, times.sigma, _LOW)
     quantile = _quantile(-np.log(np.maximum(relative @ low, _TINY)))
-    shares = _regression(relative, floor, times.sigma, quantile)
+    clean = _undisturbed(relative, floor, _regression(relative, floor, times.sigma, quantile), quantile)
+    shares = clean.shares
     # Evidence compares with hypotheses that were fitted to the locations.
     located = design * np.exp(-times.log_value)[:, None] / scale
     central = _regression(located, floor, float(np.sqrt(times.variance)), None)
     expected = times.log_value - np.log(np.maximum(design @ (central / scale), _TINY))
     spread = max(_scale(expected, len(scale)), np.sqrt(times.variance), LEAST_NOISE)
-    covariance, lack = _uncertainty(relative, shares, quantile, times.point)
+    covariance, lack = _uncertainty(relative, clean, times.point)
     return Fit(
         coefficients=shares / scale,
         covariance=covariance / scale[:, None] / scale,
@@ -152,34 +152,70 @@ def _quantile(residuals: Floats) -> float:
     return _LOW + (0.5 - _LOW) * min(1.0, _NORMAL_REACH * float(first - least) / reach)
 
 
-def _uncertainty(relative: Floats, shares: Floats, quantile: float, point: Integers) -> tuple[Floats, float]:
-    """Return the covariance of the shares and the relative lack of fit.
+@dataclass(frozen=True, slots=True)
+class _Clean:
+    """Shares fitted to undisturbed runs, their relative noise, and how probably each run is one: (m,)."""
 
-    A regression quantile varies like a sample quantile, with ``q (1 - q) / f²`` for the density f of the
-    residuals there (Koenker and Bassett 1978, theorem 4.2), which is estimated from close quantiles and twice
-    as large here, because f is estimated as well. The scale has an uncertainty of its own: which quantile the
-    undisturbed runs are. Where points have several runs, the scatter of their quantiles beyond that is lack
-    of fit; else part of the scatter may be.
+    shares: Floats
+    noise: float
+    weights: Floats
+
+
+def _undisturbed(relative: Floats, floor: Floats, shares: Floats, quantile: float) -> _Clean:
+    """Fit a mixture by expectation maximisation (Dempster, Laird and Rubin 1977).
+
+    Undisturbed runs scatter normally around the model, disturbed ones lie anywhere between it and the
+    slowest run. The noise stays near that of the runs below the first quartile, which are hardly disturbed,
+    so that the normal part does not grow over the others. Runs far below are outliers, with the weights of
+    Huber (1964).
     """
     value = np.maximum(relative @ shares, _TINY)
-    residuals, columns = -np.log(value), len(shares)
-    inside = max(quantile - _BESIDE, 0.02), min(quantile + _BESIDE, 0.98)
-    low, high = np.quantile(residuals, inside)
-    variance = quantile * (1 - quantile) * float((high - low) / (inside[1] - inside[0])) ** 2
-    variance = max(variance * len(residuals) / max(len(residuals) - columns, 1), LEAST_NOISE**2)
-    runs = len(residuals) / len(np.unique(point))
+    residuals = -np.log(value)
+    least, first = np.quantile(residuals, [0.05, _LOW])
+    start = noise = max(float(first - least) / _LOWER_REACH, LEAST_NOISE)
+    disturbed = max(1 - 2 * quantile, 0.02)
+    weights = np.ones(len(residuals))
+    for _ in range(_STEPS):
+        edge = -_FAR * noise
+        width = max(float(residuals.max()), noise) - edge
+        log_odds = np.log(disturbed / width) - np.log((1 - disturbed) / (noise * np.sqrt(2 * np.pi)))
+        odds = np.exp(np.minimum(log_odds + (residuals / noise) ** 2 / 2, 50.0))
+        weights = np.where(residuals > edge, 1 / (1 + odds), edge / np.minimum(residuals, edge))
+        disturbed = float((np.sum(1 - weights) + 0.5) / (len(weights) + 1))
+        root = np.sqrt(weights)
+        matrix = relative * (root / value)[:, None]
+        shares = floor + nnls(matrix, root * (1 + residuals) - matrix @ floor)[0]
+        value = np.maximum(relative @ shares, _TINY)
+        residuals = -np.log(value)
+        variance = (weights @ residuals**2 + _KEPT * start**2) / (weights.sum() + _KEPT)
+        noise = max(float(np.sqrt(variance)), start / 2)
+    return _Clean(shares, noise, weights)
+
+
+def _uncertainty(relative: Floats, clean: _Clean, point: Integers) -> tuple[Floats, float]:
+    """Return the covariance of the shares and the relative lack of fit.
+
+    Where points have several runs, the scatter of the points beyond the noise of their runs is lack of fit;
+    otherwise part of the noise may be. The scale has an uncertainty of its own: which runs are undisturbed.
+    """
+    value = np.maximum(relative @ clean.shares, _TINY)
+    residuals, columns = -np.log(value), len(clean.shares)
+    left = max(float(clean.weights.sum()) - columns, 1.0)
+    variance = clean.noise**2 * (left + columns) / left
+    weight = np.bincount(point, clean.weights)
+    runs = len(residuals) / np.count_nonzero(np.bincount(point))
     if runs < 2:
-        lack = _PART * float(np.sqrt(variance))
-        common = 0.0
+        lack, common = _PART * clean.noise, 0.0
     else:
-        here = _per_point(residuals, point, quantile)
-        scatter = _scale(here - _median(here), columns)
-        lack = float(np.sqrt(max(scatter**2 - variance / runs, 0.0)))
-        common = runs * lack**2  # of all runs at a point
+        here = weight > 0.5
+        mean = np.bincount(point, clean.weights * residuals)[here] / weight[here]
+        scatter = _scale(mean - _median(mean), columns)
+        lack = float(np.sqrt(max(scatter**2 - float(np.mean(variance / weight[here])), 0.0)))
+        common = float(np.mean(weight[here])) * lack**2  # of all runs at a point
     slope = relative / value[:, None]
-    gram = slope.T @ slope / (_UNSURE * variance + common) + 12 * np.eye(columns)
-    level = _LEVEL * float(high - low)
-    return np.linalg.inv(gram) + level**2 * np.outer(shares, shares), lack
+    gram = (slope.T * clean.weights) @ slope / (_UNSURE * variance + common) + 12 * np.eye(columns)
+    level = _LEVEL * clean.noise
+    return np.linalg.inv(gram) + level**2 * np.outer(clean.shares, clean.shares), lack
 
 
 def _regression(relative: Floats, floor: Floats, sigma: float, quantile: float | None) -> Floats:
@@ -216,19 +252,6 @@ def _median(values: Floats) -> float:
     return float(ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
 
 
-def _per_point(residuals: Floats, point: Integers, quantile: float) -> Floats:
-    """Return a quantile of the residuals of every point, interpolated like numpy's."""
-    order = np.lexsort((residuals, point))
-    begin = np.flatnonzero(np.r_[True, np.diff(point[order]) != 0])
-    counts = np.diff(np.r_[begin, len(order)])
-    place = quantile * (counts - 1)
-    below = np.floor(place).astype(np.intp)
-    first = residuals[order[begin + below]]
-    second = residuals[order[begin + np.minimum(below + 1, counts - 1)]]
-    result: Floats = first + (place - below) * (second - first)
-    return result
-
-
 def _floor(relative: Floats, counted: Floats, floored: Floats) -> Floats:
     """Least share of every column; ``counted`` are basic blocks per unit of share."""
     floor = np.where(floored, _LEAST_SHARE / np.maximum(relative.max(axis=0), 1.0), 0.0)
@@ -237,59 +260,3 @@ def _floor(relative: Floats, counted: Floats, floored: Floats) -> Floats:
         per_block = nnls(together, np.ones(len(relative)))[0][0]
         floor = np.maximum(floor, _LEAST_BLOCK * per_block * counted)
     return floor
-
-
-def log_evidence(design: Floats, coefficients: Floats, times: Times, weights: Floats) -> float:
-    """Log marginal likelihood of a linear hypothesis with given best coefficients (Laplace's approximation).
-
-    The prior of the coefficients is uniform over the shares of the terms in the time; the variance is that
-    of the noise (scaled inverse chi²) or larger (log-uniform). As `orchestrator.models.fitting` does it, but
-    for any columns.
-
-    Parameters
-    ----------
-    design
-        Columns at the measured points, shape (n, columns).
-    coefficients
-        Shape (columns,); columns with coefficient 0 count as absent.
-    times
-        The measured times.
-    weights
-        Relative weights of the points, shape (n,).
-    """
-    used = coefficients != 0
-    design, coefficients = design[:, used], coefficients[used]
-    value = np.maximum(design @ coefficients, _TINY)
-    residuals = times.log_value - np.log(value)
-    precision = np.linalg.inv(np.diag(1 / np.maximum(weights, 1e-6)) + times.smooth)
-    relative = design * np.exp(-times.log_value)[:, None]
-    relative = relative / np.maximum(np.abs(relative).mean(axis=0), _TINY)
-    size, left = len(coefficients), max(len(residuals) - len(coefficients), 0)
-    rss = max(float(residuals @ precision @ residuals), _TINY)
-    expected, freedom = max(times.variance, LEAST_NOISE**2), times.freedom
-    scale = freedom * expected
-    variance = (scale + rss) / (freedom + left)
-    gram = relative.T @ precision @ relative + 12 * variance * np.eye(size)
-    half = left / 2
-    noise = (
-        gammaln(freedom / 2 + half)
-        - gammaln(freedom / 2)
-        + freedom / 2 * np.log(scale / 2)
-        - (freedom / 2 + half) * np.log((scale + rss) / 2)
-    )
-    common = gammaln(size) - half * np.log(2 * np.pi) - np.linalg.slogdet(gram)[1] / 2
-    if left == 0:
-        return float(common + noise)
-    least = LEAST_NOISE**2 if freedom <= GUESS_WEIGHT else expected
-    width = np.log(max(_LARGEST_MISFIT**2 / least, 2.0))
-    x = rss / (2 * least)
-    lower = np.log(max(float(gammainc(half, x)), _TINY)) + gammaln(half)
-    if x < 1e-3:
-        lower = half * np.log(x) - np.log(half)
-    misfit = lower - half * np.log(rss / 2) - np.log(width)
-    return float(common + np.logaddexp(noise + np.log(1 - _MISFIT), misfit + np.log(_MISFIT)))
-
-
-def smoothed(times: Times, features: Floats, strength: float) -> Times:
-    """Add a smooth lack of fit: ``features`` (n, k) with coefficients of variance ``strength``."""
-    return replace(times, smooth=strength * features @ features.T)

@@ -12,7 +12,8 @@ from orchestrator.models.correction import Correction
 from orchestrator.models.hypotheses import PAPER, Floats
 from orchestrator.models.model import PmnfModel
 from orchestrator.models.posterior import Posterior
-from orchestrator.models.swc_fit import Fit, Times, log_evidence, smoothed
+from orchestrator.models.swc_evidence import log_evidence, smoothed
+from orchestrator.models.swc_fit import Fit, Times
 from orchestrator.models.swc_prior import Column
 
 Names = tuple[str, ...]

@@ -36,7 +36,7 @@ def errors(runs: int, pattern: str, percent: float, noise: float = 0.01) -> NDAr
 @pytest.mark.parametrize("runs", [1, 5])
 def test_disturbing_half_of_the_runs_hardly_moves_coefficients(pattern: str, runs: int) -> None:
     found = errors(runs, pattern, 75.0)
-    assert np.median(np.abs(found)) < 0.015
+    assert np.median(np.abs(found)) < 0.01
     assert np.mean(np.abs(found)) < 0.06  # now and then chance disturbs most of the runs
 
 

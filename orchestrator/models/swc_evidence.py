@@ -1,0 +1,73 @@
+"""How well a prior's hypothesis explains times: its marginal likelihood."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import gammainc, gammaln
+
+from orchestrator.models.hypotheses import Floats
+from orchestrator.models.noise import GUESS_WEIGHT, LEAST_NOISE
+from orchestrator.models.swc_fit import Times
+
+# The largest lack of fit considered, and its prior probability; as in `orchestrator.models.fitting`.
+_LARGEST_MISFIT = 0.5
+_MISFIT = 0.5
+_TINY = 1e-300
+
+
+def log_evidence(design: Floats, coefficients: Floats, times: Times, weights: Floats) -> float:
+    """Log marginal likelihood of a linear hypothesis with given best coefficients (Laplace's approximation).
+
+    The prior of the coefficients is uniform over the shares of the terms in the time; the variance is that
+    of the noise (scaled inverse chi²) or larger (log-uniform). As `orchestrator.models.fitting` does it, but
+    for any columns.
+
+    Parameters
+    ----------
+    design
+        Columns at the measured points, shape (n, columns).
+    coefficients
+        Shape (columns,); columns with coefficient 0 count as absent.
+    times
+        The measured times.
+    weights
+        Relative weights of the points, shape (n,).
+    """
+    used = coefficients != 0
+    design, coefficients = design[:, used], coefficients[used]
+    value = np.maximum(design @ coefficients, _TINY)
+    residuals = times.log_value - np.log(value)
+    precision = np.linalg.inv(np.diag(1 / np.maximum(weights, 1e-6)) + times.smooth)
+    relative = design * np.exp(-times.log_value)[:, None]
+    relative = relative / np.maximum(np.abs(relative).mean(axis=0), _TINY)
+    size, left = len(coefficients), max(len(residuals) - len(coefficients), 0)
+    rss = max(float(residuals @ precision @ residuals), _TINY)
+    expected, freedom = max(times.variance, LEAST_NOISE**2), times.freedom
+    scale = freedom * expected
+    variance = (scale + rss) / (freedom + left)
+    gram = relative.T @ precision @ relative + 12 * variance * np.eye(size)
+    half = left / 2
+    noise = (
+        gammaln(freedom / 2 + half)
+        - gammaln(freedom / 2)
+        + freedom / 2 * np.log(scale / 2)
+        - (freedom / 2 + half) * np.log((scale + rss) / 2)
+    )
+    common = gammaln(size) - half * np.log(2 * np.pi) - np.linalg.slogdet(gram)[1] / 2
+    if left == 0:
+        return float(common + noise)
+    least = LEAST_NOISE**2 if freedom <= GUESS_WEIGHT else expected
+    width = np.log(max(_LARGEST_MISFIT**2 / least, 2.0))
+    x = rss / (2 * least)
+    lower = np.log(max(float(gammainc(half, x)), _TINY)) + gammaln(half)
+    if x < 1e-3:
+        lower = half * np.log(x) - np.log(half)
+    misfit = lower - half * np.log(rss / 2) - np.log(width)
+    return float(common + np.logaddexp(noise + np.log(1 - _MISFIT), misfit + np.log(_MISFIT)))
+
+
+def smoothed(times: Times, features: Floats, strength: float) -> Times:
+    """Add a smooth lack of fit: ``features`` (n, k) with coefficients of variance ``strength``."""
+    return replace(times, smooth=strength * features @ features.T)
