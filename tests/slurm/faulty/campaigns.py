@@ -25,7 +25,7 @@ from orchestrator.types import Attempt
 from tests.slurm.faulty.commands import COMMANDS, NEVER, Commands
 from tests.slurm.faulty.faults import Fault
 from tests.slurm.faulty.virtual import VirtualRunner
-from tests.slurm.faulty.world import Settings, World, booked
+from tests.slurm.faulty.world import Job, Settings, World, booked
 
 START = 1_800_000_000.0
 LONGEST = 30 * 86400.0  # virtual seconds after which a campaign counts as stuck
@@ -249,13 +249,20 @@ def _submitted_once(outcome: Outcome) -> Iterator[str]:
     """No attempt is submitted again while Slurm has its job, unless Slurm denies that."""
     if any(fault.what in {"empty", "stale", "cut off", "accepted late"} for fault in outcome.scenario.faults):
         return
-    submissions: dict[Path, set[float]] = {}
+    jobs: dict[Path, list[Job]] = {}
     for job in outcome.world.jobs:
         for directory in outcome.runner.directories(job):
-            submissions.setdefault(directory, set()).add(job.submitted)
-    for directory, instants in submissions.items():
-        if len(instants) > 1:
-            yield f"{directory.relative_to(outcome.directory)} was submitted {len(instants)} times"
+            jobs.setdefault(directory, []).append(job)
+    for directory, own in jobs.items():
+        again = {late.submitted for job in own for late in own if _known(outcome, job, late.submitted)}
+        if again:
+            yield f"{directory.relative_to(outcome.directory)} was submitted again at {sorted(again)}"
+
+
+def _known(outcome: Outcome, job: Job, now: float) -> bool:
+    """Whether Slurm knew an earlier job: without accounting it soon forgets those that ended."""
+    memory = math.inf if outcome.scenario.accounting else outcome.world.settings.remembered
+    return job.submitted < now and (job.ended is None or now - job.ended < memory)
 
 
 def _measurements(outcome: Outcome) -> Iterator[str]:
