@@ -70,12 +70,16 @@ def sizes(wanted: Sequence[Run], how: Packer | None, policy: Policy = POLICY) ->
 
 
 def test_short_runs_share_a_job_until_it_costs_next_to_nothing() -> None:
-    assert sizes(runs(40), packer(price=Price((2.0,), (0.0,)), seconds=1.0)) == [20, 20]
+    price = Price((2.0,), (0.0,))
+    assert sizes(runs(25), packer(price=price)) == [12, 12, 1]
+    # Where no more jobs may begin, they are filled further, all alike.
+    assert sizes(runs(70), packer(price=price)) == [18, 18, 17, 17]
+    assert sizes(runs(200), packer(price=price)) == [20, 20, 20, 20]
 
 
 def test_runs_that_are_long_beside_an_allocation_have_their_own() -> None:
     assert sizes(runs(3), packer(price=Price((2.0,), (0.0,)), seconds=6.1)) == [1, 1, 1]
-    assert sizes(runs(3), packer(price=Price((2.0,), (0.0,)), seconds=5.9)) == [3]
+    assert sizes(runs(3), packer(price=Price((2.0,), (0.0,)), seconds=5.9)) == [2, 1]
 
 
 def test_the_wait_counts_only_if_there_are_more_runs_than_places() -> None:

@@ -11,7 +11,8 @@ import submitit
 from orchestrator import events
 from tests.slurm.cluster import SlurmCluster, wait_for
 from tests.slurm.controllers import begin
-from tests.slurm.hostile import Hostile
+from tests.slurm.hostile import Hostile, booked
+from tests.slurm.kills import BOOKS, FIELDS, settled
 
 _PATIENCE = 900.0  # seconds; only against hangs
 
@@ -40,6 +41,38 @@ def ours(folder: Path, cluster: SlurmCluster, jobs: int) -> dict[str, float]:
     measured = sum(isinstance(e.event, events.AttemptFinished) and e.event.failure is None for e in entries)
     assert measured == jobs, measured
     return {"jobs": _makespan(cluster, "ours"), "campaign": last - first}
+
+
+def economy(folder: Path, cluster: SlurmCluster, runs: int, pack: str) -> dict[str, float]:
+    """Run one-second runs with eight places for jobs; what they cost, and what they asked of Slurm."""
+    os.environ["SLURM_CONF"] = str(cluster.conf)
+    one = Hostile(
+        folder / f"pack-{pack}",
+        cluster.environment,
+        values=range(1, runs // 2 + 1),
+        repetitions=2,
+        seconds=1.0,
+        pending=8,
+        batch=runs,
+        budget=10.0 * runs,
+        limit=10.0,
+        measure=", expected_time: 1 s",
+        pack=pack,
+        further=", partition: debug",
+    )
+    pid = begin(one.write().read_text(), one.directory, submission_grace=3.0)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, one.directory.with_suffix(".out").read_text()[-2000:]
+    assert not settled(one, cluster)
+    starts = [start for own in booked(one, cluster.run(*BOOKS, FIELDS)).values() for start in own]
+    intents = [e.event for e in one.entries() if isinstance(e.event, events.AttemptIntended)]
+    return {
+        "core-seconds": sum(seconds * cpus for seconds, cpus in starts),
+        "core-seconds reserved": sum(event.reserved for event in intents),
+        "makespan": _makespan(cluster, one.directory.name),
+        "jobs": len(starts),
+        "calls of sbatch": len(list((one.directory / "batches").glob("*.json"))),
+    }
 
 
 def theirs(folder: Path, cluster: SlurmCluster, jobs: int) -> dict[str, float]:

@@ -60,12 +60,23 @@ def _memory() -> Path | None:
     return memory if memory.is_dir() else None
 
 
+def _packs(folder: Path, cluster: SlurmCluster, runs: int) -> dict[str, Any]:
+    """Return what runs cost that share jobs, and its ratio to what they cost alone."""
+    found: dict[str, Any] = {
+        pack: dispatch.economy(folder, cluster, runs, pack) for pack in ("off", "auto", "8")
+    }
+    alone = found["off"]
+    ratios = {pack: {key: found[pack][key] / alone[key] for key in alone} for pack in ("auto", "8")}
+    return {**found, "ratio": ratios}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print one JSON document of figures."""
     parser = argparse.ArgumentParser(prog="python -m tests.slurm.reliability", description=__doc__)
     parser.add_argument("--sequences", type=int, default=2000, help="campaigns with random faults")
     parser.add_argument("--kills", type=int, default=300, help="SIGKILLs, a third on each executor")
     parser.add_argument("--jobs", type=int, default=500, help="one-second jobs, ours and submitit's")
+    parser.add_argument("--packs", type=int, default=60, help="one-second runs, alone and sharing jobs")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     begun = time.time()
@@ -81,13 +92,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         figures["kills"] = {"simulated": vars(kills.simulated(folder / "simulated", third, options.seed))}
         figures["kills"]["local"] = vars(kills.local(folder / "local", third, options.seed))
         print(json.dumps(figures), file=sys.stderr)
-    if (options.kills or options.jobs) and not missing(accounting=True):
+    if (options.kills or options.jobs or options.packs) and not missing(accounting=True):
         with SlurmCluster() as cluster:
             if options.jobs:
                 ours = dispatch.ours(folder, cluster, options.jobs)
                 theirs = dispatch.theirs(folder, cluster, options.jobs)
                 ratio = {key: ours[key] / theirs[key] for key in ours}
                 figures["dispatch"] = {"ours": ours, "submitit": theirs, "ratio": ratio}
+                print(json.dumps(figures), file=sys.stderr)
+            if options.packs:
+                figures["packs"] = _packs(folder, cluster, options.packs)
                 print(json.dumps(figures), file=sys.stderr)
             if options.kills:
                 (folder / "slurm").mkdir()
