@@ -233,8 +233,12 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
             state,
             built,
             functools.cache(lambda run: (assembly.resources(run.point), memory_for(state.runs[run]))),
-            lambda run: campaign_packing.expected(campaign, models(), run) or reservation(state, run).limit,
+            lambda run: own_seconds(state, models(), run),
         )
+
+    def own_seconds(state: State, models: Sequence[Model], run: Run) -> float:
+        seconds = campaign_packing.expected(campaign, models, run, state.price.overhead)
+        return reservation(state, run).limit if seconds is None else seconds
 
     def verdicts(state: State) -> Verdicts:
         if state.round not in judged:

@@ -44,12 +44,15 @@ def packer(
     )
 
 
-def expected(campaign: Campaign, models: Sequence[Model], run: Run) -> float | None:
-    """Return the seconds that the model of durations, or the user, expects of a run; None if neither does."""
+def expected(campaign: Campaign, models: Sequence[Model], run: Run, overhead: float) -> float | None:
+    """Return the seconds that the model of durations, or the user, expects of a run; None if neither does.
+
+    Durations, as they are measured, have the ``overhead`` of a job.
+    """
     slowdown = campaign.slowdown(run.kind)
     durations = [model for model in models if model.metric == ELAPSED]
     seconds = float(expected_total(durations, [run.point])[0]) if durations else math.nan
     if math.isfinite(seconds):
-        return slowdown * seconds
+        return slowdown * max(0.0, seconds - overhead)
     stated = campaign.expected_time(run.point)
     return None if stated is None else slowdown * stated

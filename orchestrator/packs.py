@@ -64,6 +64,11 @@ class Price(NamedTuple):
         return statistics.median(self.waits) if self.waits else 0.0
 
 
+def seen_in_pack(price: Price, overhead: float) -> Price:
+    """Return the price after one more pack, with the seconds charged beside its attempts."""
+    return price._replace(overheads=(*price.overheads[1 - RECENT :], overhead))
+
+
 def seen(price: Price, elapsed: float, intended: float, started: float, finished: float) -> Price:
     """Return the price after one more job: ``elapsed`` seconds were charged, the rest are instants."""
     overhead = max(0.0, elapsed - (finished - started))

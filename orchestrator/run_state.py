@@ -29,7 +29,7 @@ class RunState(NamedTuple):
 
     ``elapsed``: seconds of the accepted attempt; ``cost``: core-seconds of all attempts; ``limit``: seconds
     that the last attempt had; ``node``: where the accepted one ran, if on one only; ``packed``: whether it
-    shared its job, so that ``elapsed`` is without the start-up of the job.
+    shared its job, so that ``elapsed`` has the usual overhead of a job instead of its own.
     """
 
     status: RunStatus = RunStatus.WAITING
@@ -48,7 +48,8 @@ class RunState(NamedTuple):
 class InFlight(NamedTuple):
     """An attempt that was intended and is not settled. ``reserved`` in core-seconds, ``limit`` in seconds.
 
-    ``pack``: what it shares with the other attempts of its job, or empty; ``since``: when it was intended.
+    ``pack``: what it shares with the other attempts of its job, or empty; ``since``: when it was intended;
+    ``span``: seconds from its start to its end, if it was accepted and its cost is not confirmed.
     """
 
     name: str
@@ -60,6 +61,7 @@ class InFlight(NamedTuple):
     handle: str = ""
     pack: str = ""
     since: float = 0.0
+    span: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,11 @@ def allocation(event: events.AttemptFinished | events.AttemptCharged, flight: In
     return event.cost / (event.elapsed * flight.cores)
 
 
-def took(event: events.AttemptFinished, flight: InFlight) -> float:
-    """Return the seconds of an accepted attempt: without what others of its job would have paid as well."""
+def took(event: events.AttemptFinished, flight: InFlight, overhead: float) -> float:
+    """Return what an attempt takes in a job of its own, in seconds, so that all can be compared.
+
+    One that shares its job is charged without the ``overhead`` of a job, or with all of it.
+    """
     if not flight.pack or event.started is None or event.finished is None:
         return event.elapsed
-    return event.finished - event.started
+    return event.finished - event.started + overhead

@@ -217,14 +217,16 @@ def _(event: events.AttemptFinished, state: State) -> State:
         failed_nodes=state.failed_nodes.update(dict.fromkeys(event.blamed, state.time)),
     )
     if event.estimated:
-        flight = flight._replace(reserved=event.cost)
+        good = event.failure is None and event.started is not None and event.finished is not None
+        span = event.finished - event.started if good else None  # type: ignore[operator]
+        flight = flight._replace(reserved=event.cost, span=span)
         state = state._replace(unconfirmed=state.unconfirmed.set(event.attempt, flight))
     if event.failure is None:
         measured = current._replace(
             status=RunStatus.MEASURED,
             accepted=event.attempt.number,
             samples=event.samples,
-            elapsed=took(event, flight),
+            elapsed=took(event, flight, state.price.overhead),
             node=event.host if event.nodes == 1 else "",
             packed=bool(flight.pack),
         )
@@ -248,6 +250,7 @@ def _(event: events.AttemptCharged, state: State) -> State:
     current, more = _run(state, run), event.cost - flight.reserved
     return state._replace(
         holds=packs.charged(state.holds, flight.pack, more, final=True),
+        price=_price_of_pack(state, event, flight),
         allocation=max(state.allocation, allocation(event, flight)),
         unconfirmed=state.unconfirmed.delete(event.attempt),
         spent=state.spent + more,
@@ -313,6 +316,13 @@ def _price(state: State, event: events.AttemptFinished, flight: InFlight) -> pac
     return packs.seen(state.price, event.elapsed, flight.since, event.started, event.finished)
 
 
+def _price_of_pack(state: State, event: events.AttemptCharged, flight: InFlight) -> packs.Price:
+    """Return what jobs cost beside their attempts: the first of a pack pays that, unless another failed."""
+    if flight.pack != flight.name or flight.span is None or event.elapsed <= flight.span:
+        return state.price
+    return packs.seen_in_pack(state.price, event.elapsed - flight.span)
+
+
 def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, tuple[str, ...]]:
     """Return what speaks against nodes after an attempt: it failed because of them, or was slow there."""
     marks, run = state.marks, event.attempt.run
@@ -323,7 +333,7 @@ def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, 
     if event.failure is not None or event.nodes > 1 or not event.host:
         return marks
     flight = state.in_flight[event.attempt]
-    seconds = took(event, flight)
+    seconds = took(event, flight, state.price.overhead)
     alike = [item for item in _siblings(state, run) if item.packed == bool(flight.pack)]
     others = [item.elapsed for item in alike if item.node not in ("", event.host)]
     if nodes.is_slow(seconds, others):

@@ -209,6 +209,34 @@ def test_corrections_come_in_an_order_that_never_exceeds_the_reservation() -> No
     assert state.spent == 300.0 and not state.holds
 
 
+def test_durations_can_be_compared_whether_jobs_were_shared_or_not() -> None:
+    """What a job costs beside its runs is learned from packs, too, and is a part of every duration."""
+    wanted = runs(5)
+    state = apply(State(), events.RoundProposed(1, wanted, ("",) * 5), 1.0)
+    for run, pack in zip(wanted, ["a", "a", "b", "b", ""], strict=True):
+        name = pack if run.repetition in (1, 3) else str(run)
+        intent = events.AttemptIntended(Attempt(run), name, 1, LIMIT, 100.0, pack)
+        state = apply(state, intent, 1.0)
+
+    def finish(run: Run, elapsed: float, estimated: bool) -> events.AttemptFinished:
+        cost = 100.0 if estimated else elapsed
+        return events.AttemptFinished(
+            Attempt(run), elapsed, cost, started=10.0, finished=14.0, estimated=estimated
+        )
+
+    for event in (
+        finish(wanted[0], 4.0, True),
+        finish(wanted[1], 4.0, False),
+        events.AttemptCharged(Attempt(wanted[0]), 6.0, 6.0),  # the job took 10 seconds
+        finish(wanted[2], 4.0, True),
+        finish(wanted[3], 4.0, False),
+        finish(wanted[4], 6.0, False),
+    ):
+        state = apply(state, event, 20.0)
+    assert state.price.overhead == 2.0
+    assert [state.runs[run].elapsed for run in wanted[2:]] == [6.0, 6.0, 6.0]
+
+
 # --- whatever happens ---------------------------------------------------------------------------------
 
 
