@@ -24,6 +24,7 @@ _STEPS = 12
 _LOW = 0.25
 _NORMAL_REACH = 1.39  # (0.75 - 0.25 quantile) / (0.25 - 0.05 quantile)
 _LOWER_REACH = 1.28  # (0.5 - 0.1 quantile): what the first quartile of all is to the undisturbed half
+_BROAD = 0.2  # noise of the lowest runs from which on nothing is taken for a disturbance
 # Runs further below the model, in units of the noise, are outliers; what the first noise is worth in runs.
 _FAR = 3.0
 _KEPT = 4.0
@@ -122,7 +123,8 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
     floor = _floor(relative, counted * scale, floored)
     low = _regression(relative, floor, times.sigma, _LOW)
     quantile = _quantile(-np.log(np.maximum(relative @ low, _TINY)))
-    clean = _undisturbed(relative, floor, _regression(relative, floor, times.sigma, quantile), quantile)
+    start = _regression(relative, floor, times.sigma, quantile)
+    clean = _undisturbed(relative, floor, start, quantile)
     shares = clean.shares
     # Evidence compares with hypotheses that were fitted to the locations.
     located = design * np.exp(-times.log_value)[:, None] / scale
@@ -145,9 +147,12 @@ def _quantile(residuals: Floats) -> float:
 
     When half of the runs are disturbed, the first quartile of all is the median of the others. Told by how
     far the middle half of the residuals reaches, compared with those below it; `residuals` are those of a
-    fit to the first quartile.
+    fit to the first quartile. Where even the lowest runs scatter widely, disturbances cannot be told from the
+    rest, and the median it is.
     """
     least, first, third = np.quantile(residuals, [0.05, _LOW, 1 - _LOW])
+    if first - least > _BROAD * _LOWER_REACH:
+        return 0.5
     reach = max(float(third - first), _TINY)
     return _LOW + (0.5 - _LOW) * min(1.0, _NORMAL_REACH * float(first - least) / reach)
 
@@ -173,6 +178,8 @@ def _undisturbed(relative: Floats, floor: Floats, shares: Floats, quantile: floa
     residuals = -np.log(value)
     least, first = np.quantile(residuals, [0.05, _LOW])
     start = noise = max(float(first - least) / _LOWER_REACH, LEAST_NOISE)
+    if noise > _BROAD:
+        return _Clean(shares, _scale(residuals, len(shares)), np.ones(len(residuals)))
     disturbed = max(1 - 2 * quantile, 0.02)
     weights = np.ones(len(residuals))
     for _ in range(_STEPS):
