@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from orchestrator.state import RunState, RunStatus, State
@@ -33,14 +33,15 @@ class Collector:
         self._round = 0
         self._queue: tuple[Run, ...] | None = None  # of the state that was seen last
         self._settled = False  # whether nothing of it was open
-        self._runs: dict[Point, dict[tuple[RunKind, int], RunState]] = {}  # accepted ones
+        self._points: set[Point] = set()
         self._values: dict[tuple[str, str], dict[Point, tuple[float, ...]]] = {}
 
     def measurements(self, state: State) -> Measurements:
         """Return what `measurements` does; states must be later ones of the same campaign."""
         for point in self._changed(state):
-            self._renew(point)
-        order = sorted(self._runs, key=_order)
+            self._points.add(point)
+            self._renew(point, state)
+        order = sorted(self._points, key=_order)
         items = tuple(
             Measurement(callpath, metric, {point: values[point] for point in order if point in values})
             for (callpath, metric), values in sorted(self._values.items())
@@ -48,13 +49,11 @@ class Collector:
         return Measurements(self._parameters, items)
 
     def _changed(self, state: State) -> set[Point]:
-        points = set()
-        for run in self._perhaps_new(state):
-            item = state.runs[run]
-            if item.status is RunStatus.MEASURED and run != state.validation:
-                self._runs.setdefault(run.point, {})[run.kind, run.repetition] = item
-                points.add(run.point)
-        return points
+        return {
+            run.point
+            for run in self._perhaps_new(state)
+            if state.runs[run].status is RunStatus.MEASURED and run != state.validation
+        }
 
     def _perhaps_new(self, state: State) -> Iterable[Run]:
         near = state.queue is self._queue or (self._settled and state.round <= self._round + 1)
@@ -62,17 +61,28 @@ class Collector:
         self._settled = all(state.runs[run].status in _SETTLED for run in state.queue)
         return state.queue if near else state.runs
 
-    def _renew(self, point: Point) -> None:
+    def _renew(self, point: Point, state: State) -> None:
         """Put the values of a point together anew, by kind and repetition."""
         found: dict[tuple[str, str], list[float]] = {}
-        for (kind, _), item in sorted(self._runs[point].items(), key=lambda pair: pair[0]):
-            if kind == "time":
+        for run, item in _measured_at(point, state):
+            if run.kind == "time":
                 found.setdefault((WHOLE_RUN, ELAPSED), []).append(item.elapsed)
             for metric, by_callpath in item.samples.items():
                 for callpath, value in by_callpath.items():
                     found.setdefault((callpath, metric), []).append(value)
         for key, values in found.items():
             self._values.setdefault(key, {})[point] = tuple(values)
+
+
+def _measured_at(point: Point, state: State) -> Iterator[tuple[Run, RunState]]:
+    kinds: tuple[RunKind, ...] = ("effort", "time")
+    for kind in kinds:
+        last: Mapping[Point, int] = state.proposed.get(kind, {})
+        for repetition in range(1, last.get(point, 0) + 1):
+            run = Run(point, kind, repetition)
+            item = state.runs.get(run)
+            if item is not None and item.status is RunStatus.MEASURED and run != state.validation:
+                yield run, item
 
 
 def _order(point: Point) -> tuple[Any, ...]:

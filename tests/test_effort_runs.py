@@ -21,7 +21,11 @@ application: generic
 program: {{arguments: ["{{p}}"], ranks: p, output: [{{callpath: main, pattern: "t=(.*)"}}]}}
 parameters: {PARAMETERS}
 evaluation_point: {{p: 8, n: 40}}
-measure: {{effort: {{when: always}}, time_limit: 100 s, expected_time: 3 s, repetitions: {{initial: 1, maximum: 2}}}}
+measure:
+  effort: {{when: always}}
+  time_limit: 100 s
+  expected_time: 3 s
+  repetitions: {{initial: 1, maximum: 2}}
 strategy: {{name: full, batch_size: 3}}
 stop: {{budget: 5 core-hours, patience: 9}}
 executor: {{name: simulated, dataset: data.csv, poll_interval: 1 s}}
