@@ -108,8 +108,8 @@ def test_memory_does_not_grow_with_the_search_space() -> None:
 
 def test_the_plan_says_which_runs_share_a_job() -> None:
     assert planned(LOCAL, "--json").document["packs"] is None
-    said = planned(SLURM, "--json", "--set", "executor.pack={most: 4, repetitions: spread}").document["packs"]
-    assert said == (
+    four = planned(SLURM, "--json", "--set", "executor.pack={most: 4, repetitions: spread}")
+    assert four.document["packs"] == (
         "up to 4 runs of equal size share a job, one after another; their time limits add up to at most 30 min; "
         "repetitions of a point have different jobs"
     )
