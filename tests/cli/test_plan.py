@@ -110,8 +110,8 @@ def test_the_plan_says_which_runs_share_a_job() -> None:
     assert planned(LOCAL, "--json").document["packs"] is None
     four = planned(SLURM, "--json", "--set", "executor.pack={most: 4, repetitions: spread}")
     assert four.document["packs"] == (
-        "up to 4 runs of equal size share a job, one after another; their time limits add up to at most 30 min; "
-        "repetitions of a point have different jobs"
+        "up to 4 runs of equal size share a job, one after another; their time limits add up to at most "
+        "30 min; repetitions of a point have different jobs"
     )
     assert "3 times what a job costs beside its runs" in " ".join(planned(SLURM).out.split())
     assert planned(SLURM, "--json", "--set", "executor.pack=off").document["packs"] is None
