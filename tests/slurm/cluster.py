@@ -196,6 +196,13 @@ class SlurmCluster:
         self._end(f"slurmd-{name}", signal.SIGKILL)
         self.run("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=killed")
 
+    def fail_node(self, name: str) -> None:
+        """Kill a node with all that runs there, as a power failure does, and have Slurm notice it at once."""
+        self.kill_node(name)
+        for pid in self._pids(f"SLURM_CONF={self.conf}", f"SLURMD_NODENAME={name}"):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
     def restart_controller(self, how: signal.Signals = signal.SIGTERM) -> None:
         """End ``slurmctld`` and start it again; after SIGKILL it has forgotten the last seconds."""
         self._end("slurmctld", how)
@@ -364,14 +371,18 @@ class SlurmCluster:
                 os.kill(pid, signal.SIGKILL)
 
     def _step_pids(self) -> list[int]:
+        return self._pids(f"SLURM_CONF={self.conf}", command="slurmstepd")
+
+    def _pids(self, *variables: str, command: str = "") -> list[int]:
+        """Return the processes with these variables in their environment."""
         pids = []
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 name = (process / "comm").read_text().strip()
-                variables = (process / "environ").read_bytes().split(b"\0")
+                found = (process / "environ").read_bytes().split(b"\0")
             except OSError:  # it ended while we looked
                 continue
-            if name == "slurmstepd" and f"SLURM_CONF={self.conf}".encode() in variables:
+            if command in ("", name) and {item.encode() for item in variables} <= {*found}:
                 pids.append(int(process.name))
         return pids
 

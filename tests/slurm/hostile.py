@@ -7,7 +7,6 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,18 +134,6 @@ class Hostile:
             if item.handle and attempt.id in begun.keys() - ended
         }
 
-    def end_attempt(self, directory: Path) -> None:
-        """Kill an attempt, as a power failure of its node does."""
-        record = json.loads((directory / "attempt.json").read_text())
-        for pid, _ in record["processes"]:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-    def running(self, count: int = 1, seconds: float = 60.0) -> list[str]:
-        """Wait until the applications of so many attempts run; return the ids of their jobs."""
-        wait_for(lambda: len(self.executing()) >= count, f"{count} runs in {self.directory}", seconds)
-        return list(self.executing().values())
-
 
 def executions(log: Path) -> tuple[Counter[str], set[str]]:
     """Return how often each attempt's application began, and those that ended, by the attempts' ids."""
@@ -190,7 +177,7 @@ def _executed(hostile: Hostile, final: State) -> Iterator[str]:
     half = {event.attempt.id for event in settled if event.failure is FailureClass.MEMORY}
     for identifier in sorted(ended - good - half):
         record = json.loads((hostile.directory / "runs" / identifier / "attempt.json").read_text())
-        if record.get("exit_code") == 0 and not record["cancelled"]:
+        if record.get("exit_code") == 0 and not record["cancelled"] and not record["timed_out"]:
             yield f"the measurement of {identifier} is lost"
     yield from (f"{identifier} was accepted without having ended" for identifier in sorted(good - ended))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -73,23 +73,34 @@ def day(cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
         if name != "memory-raised" or cluster.memory_node
     }
     cluster.run("scontrol", "update", "PartitionName=small", "State=DOWN")
-    for one in all_.values():
-        one.start()
-    cluster.run("scancel", *all_["cancelled"].running())
-    cluster.run("scancel", *all_["packed"].running())
-    requeue(cluster, all_["requeued"].running())
-    preempt(cluster, all_)
-    fail(cluster, "n2", all_["node-fails"])
-    fail(cluster, "n6", all_["node-fails-twice"])
+    for name, one in all_.items():
+        if name != "killed":
+            one.start()
+    misfortunes: dict[str, Callable[[], bool]] = {
+        "node-drained": lambda: drain(cluster, "n3", all_["node-drained"]),
+        "cancelled": lambda: cancel(cluster, all_["cancelled"]),
+        "packed": lambda: cancel(cluster, all_["packed"]),
+        "requeued": lambda: requeue(cluster, all_["requeued"]),
+        "preempted": lambda: preempt(cluster, all_["preempted"], all_["preempted-and-requeued"]),
+        "node-fails": lambda: fail(cluster, "n2", all_["node-fails"]),
+        "node-fails-twice": lambda: fail(cluster, "n6", all_["node-fails-twice"]),
+    }
+
+    def all_struck() -> bool:
+        for name, misfortune in list(misfortunes.items()):
+            if misfortune():
+                del misfortunes[name]
+        return not misfortunes
+
+    wait_for(all_struck, "a run for each misfortune to hit")
     cluster.start_node("n6")
-    all_["node-drained"].running()
-    cluster.run("scontrol", "update", "NodeName=n3", "State=DRAIN", "Reason=test")
-    for pause in (0.0, 0.4, 1.1, 1.7):
+    all_["killed"].start()
+    for pause in (1.0, 0.4, 1.1, 1.7):
         time.sleep(pause)
         for name in ("killed", "packed"):
             all_[name].kill()
             all_[name].start()
-    fail(cluster, "n6", all_["node-fails-twice"])
+    wait_for(lambda: fail(cluster, "n6", all_["node-fails-twice"]), "a run on n6")
     cluster.stop_accounting()
     time.sleep(3)
     cluster.start_accounting()
@@ -104,36 +115,46 @@ def day(cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
         one.kill()
 
 
-def requeue(cluster: SlurmCluster, handles: Sequence[str]) -> None:
+def cancel(cluster: SlurmCluster, hostile: Hostile) -> bool:
+    handles = hostile.executing().values()
+    if handles:
+        cluster.run("scancel", *handles)
+    return bool(handles)
+
+
+def requeue(cluster: SlurmCluster, hostile: Hostile) -> bool:
+    handles = hostile.executing().values()
     for handle in handles:
         cluster.run("scontrol", "update", f"JobId={handle}", "Requeue=1")
         cluster.run("scontrol", "requeue", handle)
+    return bool(handles)
 
 
-def preempt(cluster: SlurmCluster, all_: dict[str, Hostile]) -> None:
+def preempt(cluster: SlurmCluster, hostile: Hostile, requeued: Hostile) -> bool:
     """Submit a job that needs the whole node of both campaigns; one of them may be requeued."""
-    all_["preempted"].running(2)
-    for handle in all_["preempted-and-requeued"].running(2):
+    both = hostile.executing(), requeued.executing()
+    if not all(both):
+        return False
+    for handle in both[1].values():
         cluster.run("scontrol", "update", f"JobId={handle}", "Requeue=1")
     cluster.run("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1")
+    return True
 
 
-def fail(cluster: SlurmCluster, node: str, hostile: Hostile) -> None:
-    """Let a node fail while it executes a run."""
-    directory: list[Path] = []
+def drain(cluster: SlurmCluster, node: str, hostile: Hostile) -> bool:
+    if not hostile.executing():
+        return False
+    cluster.run("scontrol", "update", f"NodeName={node}", "State=DRAIN", "Reason=test")
+    return True
 
-    def executes() -> bool:
-        directory[:] = [
-            hostile.directory / "runs" / attempt
-            for attempt, handle in hostile.executing().items()
-            if node in cluster.run("squeue", "-h", "-o", "%N", "-j", handle)
-        ]
-        return bool(directory)
 
-    wait_for(executes, f"a run on {node}")
-    cluster.kill_node(node)
-    for item in directory:
-        hostile.end_attempt(item)
+def fail(cluster: SlurmCluster, node: str, hostile: Hostile) -> bool:
+    """Let a node fail if it executes a run of a campaign."""
+    handles = hostile.executing().values()
+    nodes = {cluster.run("squeue", "-h", "-o", "%N", "-j", one, check=False).strip() for one in handles}
+    if node in nodes:
+        cluster.fail_node(node)
+    return node in nodes
 
 
 def ended(hostile: Hostile) -> list[AttemptFinished]:
