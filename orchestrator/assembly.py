@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -19,9 +18,9 @@ from orchestrator import (
     cost,
     counting,
     nodes,
+    plugins,
     progress,
     registry,
-    simulation,
     space,
     templates,
 )
@@ -29,9 +28,9 @@ from orchestrator.campaign import Campaign
 from orchestrator.cost import Machine, Reservation
 from orchestrator.counting import Verdicts
 from orchestrator.decide import Policy
-from orchestrator.errors import CampaignError, ModelError, ReadError
+from orchestrator.errors import ModelError, ReadError
 from orchestrator.events import Samples
-from orchestrator.executors.base import Executor, ExecutorContext, Truth
+from orchestrator.executors.base import Executor
 from orchestrator.executors.slurm_options import asks_for_memory
 from orchestrator.launchers import launcher_for
 from orchestrator.limits import limit_for, memory_for
@@ -39,13 +38,12 @@ from orchestrator.loop import Parts
 from orchestrator.measured import ELAPSED, Collector, repetitions
 from orchestrator.models.base import Model, Modeler, expected_total
 from orchestrator.packing import Packer
-from orchestrator.readers import load as measured_files
 from orchestrator.readers.base import Reader
 from orchestrator.readers.select import select
 from orchestrator.report import models_document
 from orchestrator.space import SearchSpace
 from orchestrator.state import InFlight, RunState, State
-from orchestrator.strategies.base import Choice, Costs, Strategy, View
+from orchestrator.strategies.base import Choice, Costs, View
 from orchestrator.types import (
     Application,
     Attempt,
@@ -153,57 +151,10 @@ def policy(campaign: Campaign) -> Policy:
     )
 
 
-def executor(campaign: Campaign, directory: Path, start: float) -> Executor:
-    """Build the campaign's executor; ``start`` is the first instant of a virtual clock (Unix seconds)."""
-    options = campaign.executor.model_dump()
-    context = ExecutorContext(directory, options, campaign.seed, start, _truth(campaign))
-    built: Executor = registry.load("executor", campaign.executor.name)(context)
-    return built
-
-
-def _truth(campaign: Campaign) -> Truth | None:
-    options = campaign.executor
-    if options.name != "simulated":
-        return None
-    if options.dataset is not None:
-        return simulation.replayed(measured_files.load([Path(options.dataset)]))
-    if options.truth:
-        functions = {path: campaign.expression(text) for path, text in options.truth.items()}
-        return simulation.stated(functions, campaign.values, options.noise)
-    return None
-
-
-def strategy_of(campaign: Campaign) -> Strategy:
-    """Return the campaign's strategy with its options.
-
-    Raises
-    ------
-    CampaignError
-        For an option that the strategy does not have.
-    """
-    chosen = campaign.strategy
-    built: Strategy = _with_options("strategy", chosen.name, chosen.options)
-    return built
-
-
-def modeler_of(campaign: Campaign) -> Modeler:
-    """Return the campaign's modeler with its options; raises like `strategy_of`."""
-    chosen = campaign.model
-    built: Modeler = _with_options("model", chosen.name, chosen.options)
-    return built
-
-
-def _with_options(kind: str, name: str, options: dict[str, Any]) -> Any:
-    try:
-        return registry.load(kind, name)(**options)
-    except (TypeError, ValueError) as error:
-        raise CampaignError(f"{kind} {name!r}: {error}") from error
-
-
 def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
     """Return what the loop needs."""
     campaign = assembly.campaign
-    strategy, modeler = strategy_of(campaign), modeler_of(campaign)
+    strategy, modeler = plugins.strategy(campaign), plugins.modeler(campaign)
     collector = Collector(tuple(item.name for item in campaign.parameters))
 
     latest: list[tuple[Model, ...]] = []

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orchestrator import cost
-from orchestrator.assembly import Assembly, count, strategy_of
+from orchestrator import cost, plugins
+from orchestrator.assembly import Assembly, count
 from orchestrator.errors import CampaignError
 from orchestrator.executors.base import Executor
 from orchestrator.settle import round_of
@@ -49,7 +49,7 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     view = assembly.view(State(), (), Measurements(tuple(p.name for p in campaign.parameters), ()))
     view = replace(view, budget_left=math.inf)  # else it would propose only a part of the starting set
     rng = np.random.default_rng([campaign.seed, 1])
-    choices = strategy_of(campaign)(view, rng)
+    choices = plugins.strategy(campaign)(view, rng)
     proposed = round_of(1, choices, State(), count(assembly, State(), (), choices))
     if not proposed.runs:
         raise CampaignError(

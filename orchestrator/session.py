@@ -10,7 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orchestrator import __version__, assembly, campaign, events, journal, loop, planning, provenance, state
+from orchestrator import (
+    __version__,
+    assembly,
+    campaign,
+    events,
+    journal,
+    loop,
+    planning,
+    plugins,
+    provenance,
+    state,
+)
 from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
 from orchestrator.errors import CampaignError, ExecutorError, JournalError
@@ -67,14 +78,14 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     built = assembly.assemble(chosen)
     plan = None
     if not holds_campaign(directory):  # nothing is created for a campaign that cannot begin
-        starter = assembly.executor(chosen, directory, 0.0)
+        starter = plugins.executor(chosen, directory, 0.0)
         plan = planning.first_round(built, starter)
         if (why := starter.ready()) is not None:
             raise ExecutorError(f"{why}. Nothing was begun; see: orchestrator doctor")
     _create(directory)
     with Journal(directory, hooks.boundary) as opened, Notifier(chosen, directory) as notifier:
         known = state.replay(notifier.seen(opened.entries()))
-        executor = assembly.executor(chosen, directory, known.time)
+        executor = plugins.executor(chosen, directory, known.time)
         if known.id:
             first = _changed(built, known)
         else:

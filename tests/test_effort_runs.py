@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import assembly, campaign, counting, events, journal, overview, planning, session, settle
+from orchestrator import (
+    assembly,
+    campaign,
+    counting,
+    events,
+    journal,
+    overview,
+    planning,
+    plugins,
+    session,
+    settle,
+)
 from orchestrator.measured import WHOLE_RUN, counting_is_in_vain, measurements, repetitions
 from orchestrator.report import status
 from orchestrator.state import RunStatus, State, apply
@@ -149,7 +160,7 @@ def test_the_status_says_how_far_the_counting_is(chosen: campaign.Campaign, tmp_
 
 def test_effort_runs_get_more_time_and_are_paid_for(chosen: campaign.Campaign, tmp_path: Path) -> None:
     built = assembly.assemble(chosen)
-    plan = planning.first_round(built, assembly.executor(chosen, tmp_path, 0.0))
+    plan = planning.first_round(built, plugins.executor(chosen, tmp_path, 0.0))
     limits = {run.kind: limit for run, limit in zip(plan.runs, plan.limits, strict=True)}
     assert limits == {"time": 100.0, "effort": 500.0}
     expected = {"time": 3.0, "effort": 15.0}
@@ -168,7 +179,7 @@ def test_effort_runs_get_more_time_and_are_paid_for(chosen: campaign.Campaign, t
 def test_a_limit_from_the_budget_pays_for_the_counting_too(tmp_path: Path, chosen: campaign.Campaign) -> None:
     overrides = ["measure.time_limit=null", "measure.expected_time=null", "stop.budget=1"]
     free = campaign.loads(CAMPAIGN, "test.yaml", tmp_path, overrides)
-    plan = planning.first_round(assembly.assemble(free), assembly.executor(free, tmp_path, 0.0))
+    plan = planning.first_round(assembly.assemble(free), plugins.executor(free, tmp_path, 0.0))
     assert plan.derived_limit is not None
     assert set(plan.limits) == {plan.derived_limit, 5 * plan.derived_limit}
     assert plan.worst == pytest.approx(free.stop.budget)

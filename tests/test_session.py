@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator import assembly, campaign, events, journal, planning, session
+from orchestrator import assembly, campaign, events, journal, planning, plugins, session
 from orchestrator.errors import CampaignError, ExecutorError, JournalWriteError
 from orchestrator.state import State, apply
 
@@ -103,7 +103,7 @@ def test_spent_and_reserved_never_exceed_the_budget(
 def test_without_a_time_limit_the_budget_decides_how_long_a_run_may_take(tmp_path: Path) -> None:
     chosen = load("measure.time_limit=null", "measure.expected_time=null", "stop.budget=1")
     built = assembly.assemble(chosen)
-    executor = assembly.executor(chosen, tmp_path, 0.0)
+    executor = plugins.executor(chosen, tmp_path, 0.0)
     plan = planning.first_round(built, executor)
     assert plan.derived_limit is not None and set(plan.limits) == {plan.derived_limit}
     assert plan.derived_limit * sum(plan.cores) <= chosen.stop.budget * (1 + 1e-12)
@@ -203,7 +203,7 @@ def test_a_modeler_that_breaks_down_never_ends_a_campaign(
     def broken(known: object) -> tuple[()]:
         raise ValueError("singular")
 
-    monkeypatch.setattr(assembly, "modeler_of", lambda chosen: broken)
+    monkeypatch.setattr(plugins, "modeler", lambda chosen: broken)
     with pytest.warns(UserWarning, match="no models this time.*singular"):
         state = session.run(load(), tmp_path, session.Hooks())
     assert state.stopped is not None and state.stopped.rule == "patience"

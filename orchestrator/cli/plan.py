@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator import assembly, campaign_packing, packing, planning
+from orchestrator import assembly, campaign_packing, packing, planning, plugins
 from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
 from orchestrator.cli import common
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     extra = (f"executor.name={arguments.executor}",) if arguments.executor else ()
     chosen = common.read_campaign(arguments, extra)
     built = assembly.assemble(chosen)
-    executor = assembly.executor(chosen, Path(chosen.name), 0.0)
+    executor = plugins.executor(chosen, Path(chosen.name), 0.0)
     first = planning.first_round(built, executor)
     document = describe(built, first)
     if arguments.json:

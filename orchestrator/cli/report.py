@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from orchestrator import assembly, journal, overview, session
+from orchestrator import assembly, journal, overview, plugins, session
 from orchestrator.cli import common
 from orchestrator.errors import CampaignError
 from orchestrator.measured import measurements
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = session.load(directory)
     times, spent, reserved, state = _history(directory)
     known = measurements(state, common.names_of(chosen.parameters))
-    models = assembly.fit(assembly.modeler_of(chosen), known)
+    models = assembly.fit(plugins.modeler(chosen), known)
     spending = figures.ledger(times, spent, reserved, chosen.stop.budget)
     text = html.page(overview.status_of(chosen, state), models, known, chosen.evaluation_point, spending)
     output = arguments.output or directory / FILE_NAME

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from orchestrator import assembly, campaign_effort, journal, planning, session, templates
+from orchestrator import assembly, campaign_effort, journal, planning, plugins, session, templates
 from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
 from orchestrator.cost import core_hours
@@ -187,7 +187,7 @@ def budget(built: Assembly, directory: Path) -> Check:
     chosen = built.campaign
     limit = core_hours(chosen.stop.budget)
     try:
-        first = planning.first_round(built, assembly.executor(chosen, directory, 0.0))
+        first = planning.first_round(built, plugins.executor(chosen, directory, 0.0))
     except OrchestratorError as error:
         return failed("first round", str(error), "raise stop.budget or shrink the round")
     cost = first.worst if first.expected is None else first.expected

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import assembly, planning
+from orchestrator import assembly, planning, plugins
 from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
 from orchestrator.campaign_schema import Executor
@@ -103,7 +103,7 @@ def _on_slurm(chosen: Campaign, cluster: slurm.Cluster, probe: Probe) -> list[Ch
     except CampaignError:  # reported by `campaign.checks`
         return []
     try:
-        executor = assembly.executor(chosen, Path(chosen.name), 0.0)
+        executor = plugins.executor(chosen, Path(chosen.name), 0.0)
         longest: float | None = max(planning.first_round(built, executor).limits)
     except OrchestratorError:  # likewise
         longest = None
