@@ -211,12 +211,17 @@ class Controller:
         return settle.submission_name(self.state.campaign["name"], self.state.id, attempt)
 
     def _settle(self, observations: Sequence[Observation]) -> None:
+        observations = [item for item in observations if item.attempt in self.state.in_flight]
+        most = settle.ceilings(observations, self.state)
         new = [
             event
             for item in observations
-            if item.attempt in self.state.in_flight
             for event in settle.events_of(
-                item, self.state.in_flight[item.attempt], self._request(item.attempt), self._parts.collect
+                item,
+                self.state.in_flight[item.attempt],
+                self._request(item.attempt),
+                self._parts.collect,
+                most[item.attempt],
             )
         ]
         # Submissions can be looked up again; only what was measured, charged or released must be durable.

@@ -65,10 +65,38 @@ def round_of(
     return events.RoundProposed(number, tuple(runs), tuple(runs.values()), effort.note)
 
 
+def ceilings(observations: Sequence[Observation], state: State) -> dict[Attempt, float]:
+    """Return what each attempt can have cost at most, in core-seconds, where nobody knows.
+
+    That is its reservation. Where attempts that never began share its job, what these reserved is among it:
+    Slurm may have booked all of it for the one that did begin, and only one may claim it.
+    """
+    ended = {item.attempt for item in observations if item.state is AttemptState.ABSENT}
+    free = {pack: hold.left for pack, hold in state.holds.items()}
+    for attempt, flight in state.in_flight.items():
+        if flight.pack and attempt not in ended:
+            free[flight.pack] -= flight.reserved
+    most = {}
+    for item in observations:
+        flight = state.in_flight[item.attempt]
+        most[item.attempt] = flight.reserved
+        if item.state is AttemptState.LOST and item.elapsed is None and flight.pack:
+            most[item.attempt] += max(free[flight.pack], 0.0)
+            free[flight.pack] = 0.0
+    return most
+
+
 def events_of(
-    observation: Observation, flight: InFlight, request: AttemptRequest, collect: Collect
+    observation: Observation,
+    flight: InFlight,
+    request: AttemptRequest,
+    collect: Collect,
+    ceiling: float | None = None,
 ) -> list[events.Event]:
-    """Return what an observation changes; nothing if it says what is known already."""
+    """Return what an observation changes; nothing if it says what is known already.
+
+    ``ceiling`` is what the attempt can have cost at most (see `ceilings`); its reservation unless given.
+    """
     attempt = observation.attempt
     match observation.state:
         # Without a handle it still waits within the executor: after a crash it must be looked up.
@@ -80,7 +108,7 @@ def events_of(
             reason = observation.reason or "it was never begun"
             return [events.AttemptWithdrawn(attempt, reason, observation.barred)]
         case AttemptState.LOST:
-            return [_lost(observation, flight)]
+            return [_lost(observation, flight, flight.reserved if ceiling is None else ceiling)]
         case AttemptState.FINISHED:
             return [_finished(observation, flight, request, collect)]
     return []
@@ -118,13 +146,13 @@ def _charge(observation: Observation, flight: InFlight, elapsed: float) -> tuple
     return (flight.reserved if estimated else cost), estimated
 
 
-def _lost(observation: Observation, flight: InFlight) -> events.AttemptFinished:
-    """Charge what the scheduler says, or all that was reserved if nobody knows."""
+def _lost(observation: Observation, flight: InFlight, ceiling: float) -> events.AttemptFinished:
+    """Charge what the scheduler says, or all that it can have cost if nobody knows."""
     if observation.elapsed is not None:
         elapsed = observation.elapsed
         cost, estimated = _charge(observation, flight, elapsed)
     else:
-        elapsed, cost, estimated = flight.reserved / flight.cores, flight.reserved, True
+        elapsed, cost, estimated = ceiling / flight.cores, ceiling, True
     return events.AttemptFinished(
         observation.attempt,
         elapsed,

@@ -192,6 +192,24 @@ def test_nothing_of_a_pack_is_released_before_its_books_are_final() -> None:
     assert not state.runs[third.run].failures and third.run in state.failed
 
 
+def test_what_began_may_have_cost_what_those_that_never_began_reserved() -> None:
+    first, second, third = map(Attempt, runs(3))
+    state = pack_of_three()
+    gone, lost = AttemptState.ABSENT, AttemptState.LOST
+    # While the others may still begin, each has its own part; of two that are lost only one gets the rest.
+    assert settle.ceilings([Observation(first, lost)], state) == {first: 100.0}
+    together = [Observation(first, lost), Observation(second, lost), Observation(third, gone, barred=True)]
+    assert settle.ceilings(together, state) == {first: 200.0, second: 100.0, third: 100.0}
+
+    for other in (second, third):
+        state = apply(state, events.AttemptWithdrawn(other, "it never began", barred=True), 1.0)
+    most = settle.ceilings([Observation(first, lost)], state)
+    assert most == {first: 300.0}
+    assert settle.ceilings([Observation(first, lost, elapsed=7.0)], state) == {first: 100.0}  # it is known
+    state = apply(state, events.AttemptFinished(first, 300.0, most[first], estimated=True), 1.0)
+    assert (state.spent, state.reserved) == (300.0, 0.0)
+
+
 def test_corrections_come_in_an_order_that_never_exceeds_the_reservation() -> None:
     state = pack_of_three()
     attempts = [Attempt(run) for run in runs(3)]

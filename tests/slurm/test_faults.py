@@ -39,6 +39,28 @@ def test_a_campaign_keeps_its_promises_whatever_goes_wrong(scenario: Scenario) -
     check(scenario)
 
 
+def test_a_frozen_run_of_a_pack_is_charged_for_all_that_slurm_may_have_booked() -> None:
+    """The other run of its job was taken for one that never began, and nobody ever says what the job cost."""
+    faults = (
+        Fault(what="application crashes", begin=0.0, seconds=0.0, ordinal=7, value=9.0),
+        Fault(what="stale", command="sacct", begin=8.0, seconds=10800.0, value=157.0),
+        Fault(what="frozen", begin=0.0, seconds=0.0, ordinal=4, value=8.0),
+        Fault(what="empty", command="squeue", begin=268.0, seconds=1652.0, value=210.0),
+    )
+    check(
+        Scenario(
+            faults=faults,
+            kills=(56,),
+            away=60.0,
+            budget=20000.0,
+            max_pending=2,
+            seed=46,
+            queue_delay=400.0,
+            pack=2,
+        )
+    )
+
+
 @pytest.mark.parametrize(
     ("what", "pack"), [("nothing", 1), ("accepted, no answer", 1), ("accepted late", 1), ("accepted late", 3)]
 )
