@@ -144,7 +144,7 @@ def test_a_template_is_rendered_with_declared_placeholders_or_not_at_all(parts: 
 
 def executed(options: JobOptions) -> list[str]:
     """Return the lines of a batch script that a shell would execute."""
-    text = batch_script("n", Resources(1), 60.0, options, Path("/x"), 1, Path("/opt"), "/bin/python3")
+    text = batch_script("n", Resources(1), (60.0,), options, Path("/x"), 1, Path("/opt"), "/bin/python3")
     return [line for line in text.split("\n") if not line.startswith("#")]
 
 
