@@ -9,6 +9,7 @@ import subprocess
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,7 +110,13 @@ def test_a_full_disk_stops_a_campaign_that_is_then_completed_as_if_nothing_had_h
     assert "journal.jsonl" in err
     assert "free some space" in err
     resumed = run("resume", "full", "--json").document
-    assert {**resumed, "id": ""} == {**whole, "id": ""}
+    assert comparable(resumed) == comparable(whole)
+
+
+def comparable(status: dict[str, Any]) -> Any:
+    """Return what no interruption may change; which runs share a job may, and the last digits with it."""
+    kept = {key: value for key, value in status.items() if key not in ("id", "jobs")}
+    return json.loads(json.dumps(kept), parse_float=lambda text: float(f"{float(text):.9g}"))
 
 
 def test_a_broken_pipe_does_not_stop_a_campaign() -> None:
