@@ -77,12 +77,19 @@ def plan(directory: Path, entries: Iterable[Entry], keep: Sequence[str] = ()) ->
     """
     settled: dict[str, str] = {}  # id of attempts -> name
     names: dict[str, str] = {}
+    unconfirmed: set[str] = set()
     for entry in entries:
         match entry.event:
             case events.AttemptIntended(attempt, name):
                 names[attempt.id] = name
                 settled.pop(attempt.id, None)
             case events.AttemptFinished(attempt):
+                settled[attempt.id] = names.pop(attempt.id, "")
+                if entry.event.estimated:
+                    unconfirmed.add(attempt.id)
+            case events.AttemptCharged(attempt):
+                unconfirmed.discard(attempt.id)
+            case events.AttemptWithdrawn(attempt) if entry.event.barred:
                 settled[attempt.id] = names.pop(attempt.id, "")
     doomed: list[tuple[Path, int]] = []
     folders: list[Path] = []
@@ -101,7 +108,9 @@ def plan(directory: Path, entries: Iterable[Entry], keep: Sequence[str] = ()) ->
             name_within = path.relative_to(folder).as_posix()
             if name_within not in inputs and not _is_kept(name_within, (*KEPT, *keep)):
                 doomed.append((path, size))
-    doomed += _batches(directory / BATCHES, set(settled.values()), folders)
+    # Whose charge is still an estimate is looked up by its batch.
+    final = {name for attempt, name in settled.items() if attempt not in unconfirmed}
+    doomed += _batches(directory / BATCHES, final, folders)
     return Plan(tuple(doomed), tuple(folders), looked_at, tuple(path for path in untouched if path.exists()))
 
 
@@ -160,7 +169,8 @@ def _batches(folder: Path, settled: set[str], folders: list[Path]) -> Iterator[t
     """Yield the files of batches of Slurm all of whose attempts are settled, but for their scripts."""
     for manifest in sorted(folder.glob("*.json")):
         try:
-            names = set(json.loads(manifest.read_bytes())["attempts"])
+            packs = json.loads(manifest.read_bytes())["attempts"]
+            names = {name for pack in packs for name in ([pack] if isinstance(pack, str) else pack)}
         except (OSError, ValueError, KeyError, TypeError):
             continue  # whose it is cannot be told
         if names and names <= settled:

@@ -133,8 +133,8 @@ def test_what_cannot_be_deleted_is_told(tmp_path: Path) -> None:
 
 def test_batches_go_when_all_their_attempts_are_settled(tmp_path: Path) -> None:
     batches = Batches(tmp_path)
-    both = batches.begin([request(tmp_path, one) for one in RUNS[:2]], 1.0)
-    other = batches.begin([request(tmp_path, one) for one in RUNS[2:]], 2.0)
+    both = batches.begin([[request(tmp_path, one)] for one in RUNS[:2]], 1.0)
+    other = batches.begin([[request(tmp_path, one) for one in RUNS[2:]]], 2.0)
     for batch in (both, other):
         folder = batches.folder / batch.name
         folder.mkdir()
@@ -153,8 +153,24 @@ def test_batches_go_when_all_their_attempts_are_settled(tmp_path: Path) -> None:
     assert again.places(request(tmp_path, RUNS[3]).name) and not again.places(request(tmp_path, RUNS[0]).name)
 
 
+def test_a_batch_of_runs_that_shared_a_job_stays_until_its_books_are_final(tmp_path: Path) -> None:
+    first, second = RUNS[:2]
+    batch = Batches(tmp_path).begin([[request(tmp_path, one) for one in (first, second)]], 1.0)
+    estimate = replace(finished(first), estimated=True)
+    story = [
+        intended(first),
+        intended(second),
+        estimate,
+        events.AttemptWithdrawn(second, "gone", barred=True),
+    ]
+    prune(tmp_path, story)
+    assert names(tmp_path / "batches") == {f"{batch.name}.json"}
+    prune(tmp_path, [*story, events.AttemptCharged(first, 1.0, 1.0)])
+    assert names(tmp_path / "batches") == set()
+
+
 def test_a_batch_whose_attempt_is_submitted_again_under_its_name_stays(tmp_path: Path) -> None:
-    batch = Batches(tmp_path).begin([replace(request(tmp_path, RUNS[0]))], 1.0)
+    batch = Batches(tmp_path).begin([[replace(request(tmp_path, RUNS[0]))]], 1.0)
     story = [intended(RUNS[0]), events.AttemptWithdrawn(RUNS[0], "never began"), intended(RUNS[0])]
     prune(tmp_path, story)
     assert names(tmp_path / "batches") == {f"{batch.name}.json"}
