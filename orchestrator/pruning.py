@@ -16,10 +16,9 @@ from pathlib import Path
 
 from orchestrator import events
 from orchestrator.assembly import RUNS
-from orchestrator.errors import ReadError
-from orchestrator.executors import files
+from orchestrator.errors import ExecutorError, ReadError
+from orchestrator.executors import files, slurm_batch
 from orchestrator.executors.attempt import REQUEST
-from orchestrator.executors.slurm_batch import FOLDER as BATCHES
 from orchestrator.journal import Entry
 from orchestrator.readers.effort import SUFFIX as COUNTS
 
@@ -110,7 +109,7 @@ def plan(directory: Path, entries: Iterable[Entry], keep: Sequence[str] = ()) ->
                 doomed.append((path, size))
     # Whose charge is still an estimate is looked up by its batch.
     final = {name for attempt, name in settled.items() if attempt not in unconfirmed}
-    doomed += _batches(directory / BATCHES, final, folders)
+    doomed += _batches(directory / slurm_batch.FOLDER, final, folders)
     return Plan(tuple(doomed), tuple(folders), looked_at, tuple(path for path in untouched if path.exists()))
 
 
@@ -169,9 +168,8 @@ def _batches(folder: Path, settled: set[str], folders: list[Path]) -> Iterator[t
     """Yield the files of batches of Slurm all of whose attempts are settled, but for their scripts."""
     for manifest in sorted(folder.glob("*.json")):
         try:
-            packs = json.loads(manifest.read_bytes())["attempts"]
-            names = {name for pack in packs for name in ([pack] if isinstance(pack, str) else pack)}
-        except (OSError, ValueError, KeyError, TypeError):
+            names = {name for pack in slurm_batch.read(manifest).packs for name in pack}
+        except ExecutorError:
             continue  # whose it is cannot be told
         if names and names <= settled:
             for path, size in _below(manifest.with_suffix(""), folders):

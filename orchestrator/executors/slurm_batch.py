@@ -77,7 +77,7 @@ class Batches:
         self._by_name: dict[str, Batch] = {}
         self._places: dict[str, list[tuple[str, int]]] = {}
         for path in sorted(self.folder.glob("*.json")):
-            self._remember(_read(path))
+            self._remember(read(path))
 
     def begin(self, packs: Sequence[Pack], now: float) -> Batch:
         """Make the manifest of a batch durable, before its submission; raise ``OSError`` if that fails."""
@@ -143,7 +143,8 @@ def _write(path: Path, batch: Batch) -> None:
         os.close(folder)
 
 
-def _read(path: Path) -> Batch:
+def read(path: Path) -> Batch:
+    """Return the batch of a manifest; raise ``ExecutorError`` where it cannot be told whose it is."""
     try:
         document = json.loads(path.read_bytes())
         packs = tuple(

@@ -25,13 +25,6 @@ from tests.slurm.fixtures import executor
 pytestmark = pytest.mark.slurm
 
 
-@pytest.fixture(scope="module")
-def cluster(slurm_cluster: SlurmCluster) -> Iterator[SlurmCluster]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLURM_CONF", str(slurm_cluster.conf))
-        yield slurm_cluster
-
-
 @dataclass
 class Overdue:
     """An attempt that does not keep its limit, as far as Slurm can tell."""

@@ -23,13 +23,6 @@ from tests.slurm.test_cluster import booked
 pytestmark = pytest.mark.slurm
 
 
-@pytest.fixture(scope="module")
-def cluster(slurm_cluster: SlurmCluster) -> Iterator[SlurmCluster]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SLURM_CONF", str(slurm_cluster.conf))
-        yield slurm_cluster
-
-
 @pytest.fixture
 def tested(cluster: SlurmCluster, tmp_path: Path) -> Iterator[ExecutorUnderTest]:
     directory = tmp_path / "campaign"
