@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from orchestrator.journal import Entry
 from orchestrator.notify import Notifier
 from orchestrator.state import State
 from orchestrator.types import Attempt, FailureClass, Point, Run
+from tests.processes import wait_until_dead
 from tests.requirements import need
 
 DOCUMENT = (Path(__file__).parents[1] / "docs" / "unattended.md").read_text()
@@ -168,18 +168,7 @@ def test_one_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
     text = '#!/bin/sh\nsleep 600 &\necho $! > "${0%/*}/pid"\nsleep 600\n'
     assert outcome(tmp_path, text, timeout=0.5) == "no end within 0.5 s, killed"
     child = int((tmp_path / "pid").read_text())
-    for _ in range(500):
-        if not _runs(child):
-            break
-        time.sleep(0.01)
-    assert not _runs(child)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+    wait_until_dead(child)
 
 
 def test_one_that_prints_without_end_is_cut_off(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from orchestrator.doctor import installation, machine
 from orchestrator.doctor.check import Answer, Check, Status, failed, here, needed, warning
 from orchestrator.launchers import Launcher
 from tests.cli.machines import probe
+from tests.processes import wait_until_dead
 
 REQUIRED = [
     Requirement(text)
@@ -58,18 +58,7 @@ def test_a_command_that_does_not_answer_is_ended_with_its_children(habit: str) -
     assert not answer.ok
     assert answer.complaint == "no answer within 0.5 s"
     pids = [int(Path(name).read_text()) for name in ("pid", "child")]
-    for _ in range(100):
-        if not any(is_running(pid) for pid in pids):
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"still running: {pids}")
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    wait_until_dead(*pids)
 
 
 # --- the installation ---------------------------------------------------------------------------------

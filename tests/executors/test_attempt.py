@@ -19,6 +19,7 @@ from orchestrator.executors import attempt, files, processes
 from orchestrator.types import AttemptRecord, AttemptRequest
 from tests.executors.conftest import Prepared
 from tests.executors.under_test import ExecutorUnderTest, processes_of, wait_for_file
+from tests.processes import wait_until_dead
 from tests.requirements import need
 
 ROOT = str(Path(__file__).parents[2])
@@ -369,13 +370,6 @@ def test_the_guard_gives_signs_of_life(prepared: Prepared) -> None:
             time.sleep(0.02)
         assert claim.stat().st_mtime_ns > first
         (request.directory / "go").touch()
-
-
-def wait_until_dead(pid: int) -> None:
-    deadline = time.monotonic() + 30
-    while Path(f"/proc/{pid}").exists() and Path(f"/proc/{pid}/stat").read_text().split(")")[1][1] != "Z":
-        assert time.monotonic() < deadline, f"{pid} still runs"
-        time.sleep(0.01)
 
 
 # --- full disks ---------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from orchestrator.executors.base import ExecutorContext
 from orchestrator.executors.local import LocalExecutor
 from orchestrator.types import AttemptRequest, AttemptState, Observation
 from tests.executors.conftest import Prepared
-from tests.executors.test_attempt import owners, start, wait_until_dead
+from tests.executors.test_attempt import owners, start
 from tests.executors.under_test import (
     ExecutorUnderTest,
     processes_of,
@@ -31,6 +31,7 @@ from tests.executors.under_test import (
     wait_for_file,
     watch,
 )
+from tests.processes import wait_until_dead
 
 UNTIL_GO = "echo begun\nwhile [ ! -e go ]; do sleep 0.02; done\n"
 
