@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from orchestrator.models.correction import ROUGH, Correction, Features
 from orchestrator.models.data import Group
 from orchestrator.models.fitting import columns
-from orchestrator.models.hypotheses import Floats
+from orchestrator.models.hypotheses import Floats, Integers
+from orchestrator.models.members import representatives
 from orchestrator.models.model import PmnfModel
 from orchestrator.models.noise import GUESS_WEIGHT
 from orchestrator.models.posterior import Posterior
@@ -20,6 +21,9 @@ from orchestrator.types import Point, format_value
 
 # Members less probable than the best one by this factor (natural logarithm) are left out.
 _NEGLIGIBLE = 8.0
+# Where noise is skewed, its mean, median and mode differ by a share of its standard deviation, and which of
+# them is the true time is a matter of taste: no interval is narrower than that.
+_AMBIGUITY = 0.05
 # A location with less than this share of its weight left counts as an outlier.
 _OUTLIER = 0.3
 
@@ -39,7 +43,7 @@ class Case:
     solution
         The weighed hypotheses.
     members
-        Most members of a posterior.
+        Most members of a posterior, which stand for all that is possible.
     """
 
     group: Group
@@ -78,9 +82,11 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
     for k in chosen:
         row = int(case.rows[k])
         score = case.solution.fits.score[begins[k] : begins[k + 1]]
-        count = min(int(np.searchsorted(-score, _NEGLIGIBLE - score[0])), case.members)
-        members = slice(begins[k], begins[k] + count)
-        posterior = _posterior(case, int(k), members, exponents[members, : max(int(used[members].max()), 1)])
+        possible = score[: np.searchsorted(-score, _NEGLIGIBLE - score[0])]
+        places, weights = representatives(np.exp(possible - score[0]), case.members)
+        members = begins[k] + places
+        width = max(int(used[members].max()), 1)
+        posterior = _posterior(case, int(k), members, weights, exponents[members, :width])
         if posterior.correction is not None:
             residuals[k] -= case.task.features @ posterior.correction.coefficients[0]
         callpath, metric = case.group.labels[row]
@@ -133,27 +139,26 @@ def _outlying(case: Case) -> NDArray[np.bool_]:
     return np.asarray(located.count < _OUTLIER * available)
 
 
-def _posterior(case: Case, row: int, members: slice, exponents: Floats) -> Posterior:
+def _posterior(case: Case, row: int, members: Integers, weights: Floats, exponents: Floats) -> Posterior:
     fits, weighting = case.solution.fits, case.solution.weighting
     used = exponents.shape[1]
-    score, variance = fits.score[members], fits.variance[members]
-    weights = np.exp(score - score[0])
+    variance = fits.variance[members]
     lack = np.maximum(variance - weighting.variance[row], 0)
     correction = None
     if weighting.smooth[row] > 0:
         correction = _correction(case, row, members, used)
         lack = ROUGH * correction.smooth**2
     return Posterior(
-        weights=weights / weights.sum(),
+        weights=weights,
         exponents=exponents[:, :, : len(case.group.parameters)],
         coefficients=fits.coefficients[members, : used + 1].copy(),
         covariance=fits.covariance[members, : used + 1, : used + 1] * variance[:, None, None],
-        misfit=np.sqrt(lack),
+        misfit=np.sqrt(lack + (_AMBIGUITY * case.solution.located.sigma[row]) ** 2),
         correction=correction,
     )
 
 
-def _correction(case: Case, row: int, members: slice, used: int) -> Correction:
+def _correction(case: Case, row: int, members: Integers, used: int) -> Correction:
     """Posterior of the smooth correction, given the coefficients of each member."""
     solution, features = case.solution, case.task.features
     fits, weighting, variance = solution.fits, solution.weighting, solution.fits.variance[members]

@@ -20,6 +20,8 @@ _CHUNK = 150_000
 _COLLINEAR = 1e-12
 # Relative variance below which sums of squares differ by rounding.
 _ROUNDING = 1e-12
+# Most parameters with which every hypothesis is tried.
+EXHAUSTIVE = 2
 # Price of a block in the ranking of hypotheses: about the logarithm of the number of blocks.
 PENALTY = 4.0
 # Price of a parameter in one more term.

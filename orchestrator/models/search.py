@@ -19,7 +19,6 @@ from orchestrator.models.hypotheses import Floats, Integers
 from orchestrator.models.screening import PENALTY, REACH, Candidates, canonical
 from orchestrator.models.sweep import Problem, factors, sweep
 
-_POOL = 200
 # Hypotheses further behind the best one (natural logarithm) are kept, but not expanded.
 _NEARBY = 3.0
 # A call path of which a round finds less than this share of the posterior mass is done.
@@ -130,7 +129,7 @@ def search(
             front = front[growing[pool.row[front]]]
             if not len(front):
                 break
-            pool = _expand(problem, pool, front, effort)
+            pool = _expand(problem, pool, front, effort, keep)
             before = best, mass
             best, mass = _best([pool], len(growing)), _mass(problem, pool)
             growing = (best < (1 - _GROWTH) * before[0]) | (mass > before[1] + _GROWTH)
@@ -151,7 +150,7 @@ def _front(problem: Problem, pool: Pool, beam: int, reach: float) -> NDArray[np.
     return front[_position(pool.row[front]) < beam]
 
 
-def _expand(problem: Problem, pool: Pool, front: NDArray[np.intp], effort: Effort) -> Pool:
+def _expand(problem: Problem, pool: Pool, front: NDArray[np.intp], effort: Effort, keep: int) -> Pool:
     """Add the neighbours of the states in front to the pool."""
     pool.expanded[front] = True
     states = pool.take(front)
@@ -161,7 +160,7 @@ def _expand(problem: Problem, pool: Pool, front: NDArray[np.intp], effort: Effor
             continue
         rss = sweep(problem, moved.row, moved.terms, slot, swept, near)
         parts.append(_near(problem, moved, slot, swept, near, rss, _best(parts, len(problem.variance))))
-    return _trim(problem, _join(parts), _POOL, 1.5 * REACH)
+    return _trim(problem, _join(parts), keep, 1.5 * REACH)
 
 
 Move = tuple[int, tuple[int, ...], tuple[bool, ...], Pool]

@@ -13,7 +13,7 @@ from orchestrator.models.coarse import start
 from orchestrator.models.fitting import Fits, columns, fit
 from orchestrator.models.hypotheses import Floats, Integers
 from orchestrator.models.noise import GUESS_WEIGHT, Located, relocate
-from orchestrator.models.screening import REPEATED, Candidates, screen
+from orchestrator.models.screening import EXHAUSTIVE, REPEATED, Candidates, screen
 from orchestrator.models.search import Effort, search
 from orchestrator.models.weighting import Weighting, weighting
 
@@ -119,7 +119,7 @@ def _plain(task: Task, located: Located) -> Solution:
         located.count, located.sigma, located.freedom, np.zeros(len(located.sigma)), task.features
     )
     args = (task.tables, located.log_value, weights.weights, weights.variance)
-    if len(task.tables) <= 2:
+    if len(task.tables) <= EXHAUSTIVE:
         candidates = screen(*args, keep=task.keep)
     else:
         candidates = _search(task, located.log_value, weights)
@@ -281,7 +281,7 @@ def _with_misfit(task: Task, solution: Solution) -> Solution:
         return solution
     part = solution.rows(rows)
     candidates = part.candidates
-    if len(task.tables) <= 2:
+    if len(task.tables) <= EXHAUSTIVE:
         # A hypothesis that fits a little worse may fit better together with the correction.
         larger = _RELAXED * part.fits.variance[part.first()]
         candidates = screen(
