@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from orchestrator.models.correction import ROUGH, Correction, Features
 from orchestrator.models.data import Group
 from orchestrator.models.fitting import columns
-from orchestrator.models.hypotheses import Floats, Integers
+from orchestrator.models.hypotheses import Floats, Integers, block_values
 from orchestrator.models.members import representatives
 from orchestrator.models.model import PmnfModel
 from orchestrator.models.noise import GUESS_WEIGHT
@@ -82,8 +82,10 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
     for k in chosen:
         row = int(case.rows[k])
         score = case.solution.fits.score[begins[k] : begins[k + 1]]
-        possible = score[: np.searchsorted(-score, _NEGLIGIBLE - score[0])]
-        places, weights = representatives(np.exp(possible - score[0]), case.members)
+        possible = slice(begins[k], begins[k] + np.searchsorted(-score, _NEGLIGIBLE - score[0]))
+        odds = np.exp(case.solution.fits.score[possible] - score[0])
+        forecast = _forecast(case, possible) if len(odds) > case.members else odds
+        places, weights = representatives(odds, forecast, case.members)
         members = begins[k] + places
         width = max(int(used[members].max()), 1)
         posterior = _posterior(case, int(k), members, weights, exponents[members, :width])
@@ -137,6 +139,15 @@ def _outlying(case: Case) -> NDArray[np.bool_]:
         return np.zeros(located.count.shape, dtype=bool)
     available = np.sum(np.isfinite(case.group.values[case.rows]), axis=2)
     return np.asarray(located.count < _OUTLIER * available)
+
+
+def _forecast(case: Case, members: slice) -> Floats:
+    """Predictions of hypotheses at twice the largest value of every parameter, shape (members,)."""
+    corner = 2 * case.group.points.max(axis=0)
+    far = tuple(block_values(corner[k : k + 1], blocks) for k, blocks in enumerate(case.blocks))
+    terms, c = case.solution.candidates.terms[members], case.solution.fits.coefficients[members]
+    result: Floats = c[:, 0] + np.einsum("tm,mt->m", columns(terms, far)[:, :, 0], c[:, 1:])
+    return result
 
 
 def _posterior(case: Case, row: int, members: Integers, weights: Floats, exponents: Floats) -> Posterior:

@@ -15,7 +15,7 @@ descending = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=300).map(lambda
 
 @given(descending, st.integers(1, 60))
 def test_they_are_few_distinct_and_carry_all_the_probability(weights: np.ndarray, most: int) -> None:
-    index, own = representatives(weights, most)
+    index, own = representatives(weights, np.sin(100 * weights), most)
     assert len(index) <= most
     assert np.all(np.diff(index) > 0) and index[0] == 0
     assert own.sum() == pytest.approx(1.0)
@@ -24,12 +24,12 @@ def test_they_are_few_distinct_and_carry_all_the_probability(weights: np.ndarray
 
 @given(descending, st.integers(2, 60))
 def test_no_range_of_hypotheses_gains_or_loses_more_than_a_step(weights: np.ndarray, most: int) -> None:
-    index, own = representatives(weights, most)
+    index, own = representatives(weights, -weights, most)
     all_of_them = weights / weights.sum()
     thinned = np.zeros(len(weights))
     thinned[index] = own
-    sure = (most + 1) // 2
-    step = all_of_them[sure:].sum() / (most - sure)
+    rest = np.flatnonzero(thinned != all_of_them)
+    step = thinned[rest].max(initial=0.0)
     assert np.abs(np.cumsum(thinned) - np.cumsum(all_of_them)).max() <= step + 1e-9
 
 
@@ -45,8 +45,8 @@ def test_what_is_left_out_of_a_broad_posterior_is_represented(seed: int) -> None
     beyond = [point((1024, 12, 60))]
     wide, narrow = many.predict(beyond), few.predict(beyond)
     assert narrow.value == pytest.approx(wide.value)
-    assert np.log(narrow.high / narrow.low) == pytest.approx(np.log(wide.high / wide.low), rel=0.3)
-    assert few.expected(beyond) == pytest.approx(many.expected(beyond), rel=0.1)
+    assert np.log(narrow.high / narrow.low) == pytest.approx(np.log(wide.high / wide.low), rel=0.2)
+    assert few.expected(beyond) == pytest.approx(many.expected(beyond), rel=0.2)
 
 
 def rng(seed: int) -> np.random.Generator:
