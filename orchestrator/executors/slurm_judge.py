@@ -256,6 +256,8 @@ def _of_crew(evidence: Evidence, crew: Crew, settings: SlurmSettings, finding: b
                 return Observation(
                     found.attempt, AttemptState.ABSENT, found.handle, None, 0.0, found.reason, barred=True
                 )
+            if evidence.gone_for < settings.accounting_grace:
+                return _unknown(evidence, f"{found.reason}; what its job cost is not known yet")
     return found
 
 

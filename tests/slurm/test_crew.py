@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.executors.attempt import OWNER
 from orchestrator.executors.slurm_crew import Crew, Member, divide
-from orchestrator.types import AttemptRecord
+from orchestrator.executors.slurm_judge import Evidence, SlurmSettings, judge
+from orchestrator.executors.slurm_watch import Sight
+from orchestrator.types import (
+    Attempt,
+    AttemptRecord,
+    AttemptRequest,
+    AttemptState,
+    Observation,
+    Point,
+    Resources,
+    Run,
+)
 
 JOB = 100.0  # when it began
 
@@ -84,3 +97,31 @@ def test_the_parts_add_up_and_none_is_negative(crew: list[Member], elapsed: floa
     assert all(part >= 0 for part in parts)
     began = [item.begun for item in crew]
     assert not any(part for part, begun in zip(parts, began, strict=True) if not begun) or not any(began)
+
+
+# --- one that never began -------------------------------------------------------------------------------
+
+
+def never_began(sight: Sight, gone_for: float) -> Observation:
+    """Judge the second attempt of a job that is gone: barred by a cancellation, the first having finished."""
+    attempt = Attempt(Run(Point.of({"p": 1}), 2), 1)
+    request = AttemptRequest(attempt, "c-r2-1", Path("/nowhere"), Resources(1), 60.0, "")
+    owner = "controller: cancelled before it began"
+    crew = Crew((member(102, 110), member(None, owner)), 1)
+    evidence = Evidence(
+        request, owner=owner, submitted=500.0, handle="7", sight=sight, gone_for=gone_for, crew=crew
+    )
+    return judge(evidence, SlurmSettings(accounting_grace=60.0), False)
+
+
+def test_one_that_never_began_is_withdrawn_once_its_job_is_charged_for() -> None:
+    seen = never_began(Sight(elapsed=12.0, booked=True), gone_for=5.0)
+    assert (seen.state, seen.barred, seen.elapsed) == (AttemptState.ABSENT, True, 0.0)
+
+
+def test_while_accounting_is_silent_it_is_waited_for_and_then_lost_with_all_that_is_reserved() -> None:
+    waiting = never_began(Sight(), gone_for=5.0)
+    assert waiting.state is AttemptState.UNKNOWN
+    assert waiting.reason.endswith("what its job cost is not known yet")
+    given_up = never_began(Sight(), gone_for=61.0)
+    assert (given_up.state, given_up.barred, given_up.elapsed) == (AttemptState.LOST, False, None)
