@@ -14,20 +14,13 @@ from scipy.optimize import nnls
 
 from orchestrator.models.hypotheses import Floats, Integers
 from orchestrator.models.noise import LEAST_NOISE, robust_weights
+from orchestrator.models.swc_disturbed import LOW, Clean, quantile, undisturbed
 
 # A counted term takes at least this share of the time where it is largest: it was executed.
 _LEAST_SHARE = 1e-3
 # A basic block takes at least this share of the mean time per block of its function.
 _LEAST_BLOCK = 0.05
 _STEPS = 12
-# The quantile of runs that is fitted where many are disturbed, and the reach of normal residuals.
-_LOW = 0.25
-_NORMAL_REACH = 1.39  # (0.75 - 0.25 quantile) / (0.25 - 0.05 quantile)
-_LOWER_REACH = 1.28  # (0.5 - 0.1 quantile): what the first quartile of all is to the undisturbed half
-_BROAD = 0.2  # noise of the lowest runs from which on nothing is taken for a disturbance
-# Runs further below the model, in units of the noise, are outliers; what the first noise is worth in runs.
-_FAR = 3.0
-_KEPT = 4.0
 # By how much variances are enlarged, because the noise is estimated as well; uncertainty of the scale, as a
 # share of the noise; and lack of fit with one run per point, likewise.
 _UNSURE = 2.0
@@ -103,7 +96,7 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
 
     Disturbances slow runs down and never speed them up. A low regression quantile (Koenker and Bassett 1978)
     hardly follows them and tells where the other runs are; then runs are weighed by how probably they are
-    undisturbed: see `_undisturbed`. Every counted term keeps a small least share of the time, because it was
+    undisturbed: see `swc_disturbed`. Every counted term keeps a small least share of the time, because it was
     executed: noise must not shift the whole time to other terms and so change the growth of the model.
 
     Parameters
@@ -121,10 +114,10 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
     scale = np.maximum(relative.mean(axis=0), _TINY)
     relative = relative / scale
     floor = _floor(relative, counted * scale, floored)
-    low = _regression(relative, floor, times.sigma, _LOW)
-    quantile = _quantile(-np.log(np.maximum(relative @ low, _TINY)))
-    start = _regression(relative, floor, times.sigma, quantile)
-    clean = _undisturbed(relative, floor, start, quantile)
+    low = _regression(relative, floor, times.sigma, LOW)
+    place = quantile(-np.log(np.maximum(relative @ low, _TINY)))
+    start = _regression(relative, floor, times.sigma, place)
+    clean = undisturbed(relative, floor, start, place) or _all(relative, start)
     shares = clean.shares
     # Evidence compares with hypotheses that were fitted to the locations.
     located = design * np.exp(-times.log_value)[:, None] / scale
@@ -142,64 +135,13 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
     )
 
 
-def _quantile(residuals: Floats) -> float:
-    """Return the quantile to fit: the median for residuals like normal ones, the first quartile for others.
-
-    When half of the runs are disturbed, the first quartile of all is the median of the others. Told by how
-    far the middle half of the residuals reaches, compared with those below it; `residuals` are those of a
-    fit to the first quartile. Where even the lowest runs scatter widely, disturbances cannot be told from the
-    rest, and the median it is.
-    """
-    least, first, third = np.quantile(residuals, [0.05, _LOW, 1 - _LOW])
-    if first - least > _BROAD * _LOWER_REACH:
-        return 0.5
-    reach = max(float(third - first), _TINY)
-    return _LOW + (0.5 - _LOW) * min(1.0, _NORMAL_REACH * float(first - least) / reach)
+def _all(relative: Floats, shares: Floats) -> Clean:
+    """Take every run for undisturbed."""
+    residuals = -np.log(np.maximum(relative @ shares, _TINY))
+    return Clean(shares, _scale(residuals, len(shares)), np.ones(len(residuals)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Clean:
-    """Shares fitted to undisturbed runs, their relative noise, and how probably each run is one: (m,)."""
-
-    shares: Floats
-    noise: float
-    weights: Floats
-
-
-def _undisturbed(relative: Floats, floor: Floats, shares: Floats, quantile: float) -> _Clean:
-    """Fit a mixture by expectation maximisation (Dempster, Laird and Rubin 1977).
-
-    Undisturbed runs scatter normally around the model, disturbed ones lie anywhere between it and the
-    slowest run. The noise stays near that of the runs below the first quartile, which are hardly disturbed,
-    so that the normal part does not grow over the others. Runs far below are outliers, with the weights of
-    Huber (1964).
-    """
-    value = np.maximum(relative @ shares, _TINY)
-    residuals = -np.log(value)
-    least, first = np.quantile(residuals, [0.05, _LOW])
-    start = noise = max(float(first - least) / _LOWER_REACH, LEAST_NOISE)
-    if noise > _BROAD:
-        return _Clean(shares, _scale(residuals, len(shares)), np.ones(len(residuals)))
-    disturbed = max(1 - 2 * quantile, 0.02)
-    weights = np.ones(len(residuals))
-    for _ in range(_STEPS):
-        edge = -_FAR * noise
-        width = max(float(residuals.max()), noise) - edge
-        log_odds = np.log(disturbed / width) - np.log((1 - disturbed) / (noise * np.sqrt(2 * np.pi)))
-        odds = np.exp(np.minimum(log_odds + (residuals / noise) ** 2 / 2, 50.0))
-        weights = np.where(residuals > edge, 1 / (1 + odds), edge / np.minimum(residuals, edge))
-        disturbed = float((np.sum(1 - weights) + 0.5) / (len(weights) + 1))
-        root = np.sqrt(weights)
-        matrix = relative * (root / value)[:, None]
-        shares = floor + nnls(matrix, root * (1 + residuals) - matrix @ floor)[0]
-        value = np.maximum(relative @ shares, _TINY)
-        residuals = -np.log(value)
-        variance = (weights @ residuals**2 + _KEPT * start**2) / (weights.sum() + _KEPT)
-        noise = max(float(np.sqrt(variance)), start / 2)
-    return _Clean(shares, noise, weights)
-
-
-def _uncertainty(relative: Floats, clean: _Clean, point: Integers) -> tuple[Floats, float]:
+def _uncertainty(relative: Floats, clean: Clean, point: Integers) -> tuple[Floats, float]:
     """Return the covariance of the shares and the relative lack of fit.
 
     Where points have several runs, the scatter of the points beyond the noise of their runs is lack of fit;

@@ -15,10 +15,12 @@ TRUE = np.array([3.0, 2.0])
 FAR = np.array([1.0, 36.0])
 
 
-def fitted(rng: np.random.Generator, runs: int, pattern: str, percent: float, noise: float) -> Fit:
+def fitted(
+    rng: np.random.Generator, runs: int, pattern: str, percent: float, noise: float, selected: float = 0.5
+) -> Fit:
     shape = (25, runs)
     value = (DESIGN @ TRUE)[:, None] * np.exp(rng.normal(0, noise, shape))
-    logs = np.log(value * factors(pattern, percent, shape, rng))
+    logs = np.log(value * factors(pattern, percent, shape, rng, selected))
     point = np.repeat(np.arange(25), runs)
     times = Times(
         np.median(logs, axis=1), np.full(25, float(runs)), 0.025, 1.0, np.zeros((25, 25)), logs.ravel(), point
@@ -26,9 +28,11 @@ def fitted(rng: np.random.Generator, runs: int, pattern: str, percent: float, no
     return fit(DESIGN, np.array([0.0, 1.0]), np.array([False, True]), times)
 
 
-def errors(runs: int, pattern: str, percent: float, noise: float = 0.01) -> NDArray[np.float64]:
+def errors(
+    runs: int, pattern: str, percent: float, noise: float = 0.01, selected: float = 0.5
+) -> NDArray[np.float64]:
     rng = np.random.default_rng(7)
-    fits = [fitted(rng, runs, pattern, percent, noise) for _ in range(60)]
+    fits = [fitted(rng, runs, pattern, percent, noise, selected) for _ in range(60)]
     return np.array([FAR @ f.coefficients / (FAR @ TRUE) - 1 for f in fits])
 
 
@@ -36,8 +40,15 @@ def errors(runs: int, pattern: str, percent: float, noise: float = 0.01) -> NDAr
 @pytest.mark.parametrize("runs", [1, 5])
 def test_disturbing_half_of_the_runs_hardly_moves_coefficients(pattern: str, runs: int) -> None:
     found = errors(runs, pattern, 75.0)
-    assert np.median(np.abs(found)) < 0.01
-    assert np.mean(np.abs(found)) < 0.06  # now and then chance disturbs most of the runs
+    assert np.mean(np.abs(found)) < 0.012
+
+
+@pytest.mark.parametrize("pattern", ["uniform", "normal", "poisson", "exponential"])
+def test_even_where_most_runs_are_disturbed_the_others_are_found(pattern: str) -> None:
+    """With one run per point, 15 of 25 on average: no quantile of the runs is safe then."""
+    found = errors(1, pattern, 75.0, selected=0.6)
+    assert np.median(np.abs(found)) < 0.012
+    assert np.mean(np.abs(found) < 0.05) >= 0.9
 
 
 @pytest.mark.parametrize("runs", [1, 5])
