@@ -28,14 +28,16 @@ _BROAD = 0.2  # noise of the lowest runs from which on nothing is taken for a di
 _FAR = 3.0
 _KEPT = 4.0
 _STEPS = 12
-# Sets of runs that are tried, and how many of them are followed up; the noise that is expected of runs.
-_SETS = 400
-_FOLLOWED = 6
+# Sets of runs that are tried, times runs; how many of them are followed up, and how far behind they may be.
+_TRIED = 10_000
+_FOLLOWED = 5
+_BEHIND = 10.0
+# The noise that is expected of runs, and shares of disturbed ones.
 _NOISES = (0.005, 0.01, 0.02, 0.04, 0.08)
 _TYPICAL = 0.02
 _DISTURBED = (0.1, 0.5, 0.8)
-# Prior probability (natural logarithm) of an outlier below; how much better another start must be.
-_OUTLIER = -7.0
+# Density of outliers below; how much better (natural logarithm) another start must be.
+_OUTLIER = 1e-3
 _BETTER = 2.0
 _TINY = 1e-300
 _SINGULAR = 1e-9  # determinant of columns of about 1
@@ -92,7 +94,7 @@ def undisturbed(relative: Floats, floor: Floats, shares: Floats, place: float) -
     best, score = known, -np.inf
     if known is not None:
         score = _score(_residuals(relative, known.shares)[None], len(floor))[0][0] + _BETTER
-    for start, width in _starts(relative, floor):
+    for start, width in _starts(relative, floor, score - _BEHIND):
         found = _mixture(relative, floor, start, width, 0.5)
         value = _score(_residuals(relative, found.shares)[None], len(floor))[0][0]
         if value > score:
@@ -131,19 +133,21 @@ def _mixture(relative: Floats, floor: Floats, shares: Floats, start: float, dist
     return Clean(shares, noise, weights)
 
 
-def _starts(relative: Floats, floor: Floats) -> list[tuple[Floats, float]]:
+def _starts(relative: Floats, floor: Floats, least: float) -> list[tuple[Floats, float]]:
     """Return the most probable of the coefficients that a few runs determine, and the noise around them.
 
-    Any column may be left at its least share: that is where a non-negative fit often ends.
+    ``least`` is the least score of a start. Any column may be left at its least share: that is where a
+    non-negative fit often ends.
     """
     columns = relative.shape[1]
+    sets = max(_TRIED // len(relative), 50)
     chosen = [c for size in range(1, columns + 1) for c in combinations(range(columns), size)]
-    shares = np.concatenate([_elemental(relative, floor, c, _SETS // len(chosen)) for c in chosen])
+    shares = np.concatenate([_elemental(relative, floor, c, sets // len(chosen)) for c in chosen])
     if not len(shares):
         return []
-    score, noise = _score(-np.log(np.maximum(shares @ relative.T, _TINY)), columns)
+    score, noise = _score(-np.log(np.maximum(shares @ relative.T, _TINY)), columns, (0.5,))
     order = np.argsort(-score, kind="stable")[:_FOLLOWED]
-    return [(shares[k], float(noise[k])) for k in order]
+    return [(shares[k], float(noise[k])) for k in order if score[k] > least]
 
 
 def _elemental(relative: Floats, floor: Floats, columns: tuple[int, ...], most: int) -> Floats:
@@ -167,7 +171,9 @@ def _sets(runs: int, size: int, most: int) -> NDArray[np.intp]:
     return np.argsort(rng.random((most, runs)), axis=1)[:, :size]
 
 
-def _score(residuals: Floats, columns: int) -> tuple[Floats, Floats]:
+def _score(
+    residuals: Floats, columns: int, disturbed: tuple[float, ...] = _DISTURBED
+) -> tuple[Floats, Floats]:
     """Log posterior of coefficients with these residuals (sets, m), and the best noise: (sets,) each.
 
     Shares are uniform a priori: what a coefficient gains by fitting a run exactly, it loses again.
@@ -175,12 +181,12 @@ def _score(residuals: Floats, columns: int) -> tuple[Floats, Floats]:
     best, noise = np.full(len(residuals), -np.inf), np.full(len(residuals), _TYPICAL)
     width = np.maximum(residuals.max(axis=1, keepdims=True), 0.1)
     for sigma in _NOISES:
-        peak = np.log(sigma * np.sqrt(2 * np.pi))
-        near = -((residuals / sigma) ** 2) / 2 - peak
-        slow = np.where(residuals > -_FAR * sigma, -np.log(width + _FAR * sigma), _OUTLIER)
-        for share in _DISTURBED:
-            both = np.logaddexp(near + np.log(1 - share), slow + np.log(share))
-            value = both.sum(axis=1) + columns * peak - np.log(sigma / _TYPICAL) ** 2 / 2
+        peak = sigma * np.sqrt(2 * np.pi)
+        near = np.exp(-((residuals / sigma) ** 2) / 2) / peak
+        slow = np.where(residuals > -_FAR * sigma, 1 / (width + _FAR * sigma), _OUTLIER)
+        for share in disturbed:
+            value = np.log((1 - share) * near + share * slow).sum(axis=1)
+            value += columns * np.log(peak) - np.log(sigma / _TYPICAL) ** 2 / 2
             better = value > best
             best, noise = np.where(better, value, best), np.where(better, sigma, noise)
     return best, noise
