@@ -35,6 +35,7 @@ from orchestrator.types import Point
 _POOL = 256  # candidates that compete for a batch: those that are best by themselves
 _CHUNK = 1024  # candidates rated at once: each has thousands of covariances
 _SAFETY = 1.65  # standard deviations of its expected cost that a run must leave in the budget
+_ROUND = 0.1  # share of the budget beyond which a round has one run: what it shows must still be of use
 _SMALLEST_COST = 1e-12  # core-seconds; a run expected to cost nothing must not divide all others away
 
 
@@ -48,7 +49,8 @@ def strategy(
     """Return the strategy that seeks the largest expected reduction of uncertainty per cost.
 
     A candidate is one more run at any point, measured or not. A round of n_b runs is chosen jointly: after
-    each pick the posterior is updated as if it had been measured, so that near-copies are not picked twice.
+    each pick the posterior is updated as if it had been measured, so that near-copies are not picked twice. A
+    round of several runs takes at most a tenth of the budget, so that it can be acted on.
     Without a model that has a posterior, it chooses as `gpr` does. One pass over the space per round, memory
     for one chunk of it.
 
@@ -176,7 +178,8 @@ def _pick(
             noise = run_noise(mind.noise, mind.misfit[:size], counts)
             gains += belief.share * gain(mind.factor[:size], mind.factor[size:], noise)
             before += belief.share * float(np.sum(mind.factor[size:] ** 2))
-        open_ = [affordable(view, spent + run.seconds) for run in pool]
+        most = _ROUND * view.budget_left if picks and not view.cost_is_relative else math.inf
+        open_ = [affordable(view, spent + run.seconds) and spent + run.seconds <= most for run in pool]
         gains[(counts >= view.maximum_repetitions) | ~np.array(open_)] = 0.0
         best = int(np.argmax(gains / _prices(pool, overhead)))
         if gains[best] <= 0:

@@ -179,6 +179,16 @@ def test_a_batch_counts_on_what_its_first_run_will_show() -> None:
     assert batch[1].point == Point.of(p=4, s=50)
 
 
+@pytest.mark.parametrize("budget", [40.0, 100.0, 1000.0])
+def test_a_batch_leaves_most_of_the_budget_to_what_it_teaches(budget: float) -> None:
+    view = replace(second_round(batch_size=8), budget_left=budget, cost_is_relative=False)
+    choices = information.strategy()(view, rng())
+    spent = sum(view.cost(choice.point) * choice.repetitions for choice in choices)
+    runs = sum(choice.repetitions for choice in choices)
+    assert runs >= 1
+    assert runs == 1 or spent <= 0.1 * budget * 1.05  # of what costs are expected, with unseen growth
+
+
 def test_a_fixed_price_of_a_run_moves_the_choice_to_fewer_larger_runs() -> None:
     view = second_round(batch_size=1)
     cheap = information.strategy(overhead=0.0)(view, rng())[0]
