@@ -36,7 +36,7 @@ from orchestrator.launchers import launcher_for
 from orchestrator.limits import limit_for, memory_for
 from orchestrator.loop import Parts
 from orchestrator.measured import ELAPSED, Collector, repetitions
-from orchestrator.models.base import Model, Modeler, expected_total
+from orchestrator.models.base import Model, Modeler, expected_costs
 from orchestrator.packing import Packer
 from orchestrator.readers.base import Reader
 from orchestrator.readers.select import select
@@ -86,7 +86,7 @@ class Assembly:
         """Return expected core-seconds of runs: from models, the user's estimate, or a monotone guess."""
         durations = [model for model in models if model.metric == ELAPSED]
         if durations:
-            return lambda points: expected_total(durations, points) * [self.cores(p) for p in points]
+            return expected_costs(durations, self.cores)
         if self.campaign.measure.expected_time is not None:
             return cost.each(lambda point: self.cores(point) * (self.campaign.expected_time(point) or 0.0))
         values = {item.name: item.values for item in self.campaign.parameters}

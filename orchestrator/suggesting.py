@@ -9,7 +9,7 @@ import numpy as np
 
 from orchestrator import cost, expressions, registry
 from orchestrator.errors import CampaignError, ModelError
-from orchestrator.models.base import Model, expected_total
+from orchestrator.models.base import Model, expected_costs
 from orchestrator.space import SearchSpace
 from orchestrator.strategies.base import Choice, Costs, View
 from orchestrator.types import ROOTS, Measurements, Parameter, Point, Value
@@ -122,4 +122,4 @@ def _costs(models: Sequence[Model], cores: Callable[[Point], float]) -> tuple[Co
     counted = [model for model in times if model.callpath in ROOTS][:1] or times
     if not counted:
         return cost.each(cores), True
-    return (lambda points: expected_total(counted, points) * [cores(point) for point in points]), False
+    return expected_costs(counted, cores), False

@@ -12,7 +12,7 @@ from orchestrator.errors import ModelError
 from orchestrator.evaluation.bench import Bench
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, Contender
 from orchestrator.measured import ELAPSED
-from orchestrator.models.base import Model, Modeler, expected_total
+from orchestrator.models.base import Model, Modeler, expected_costs
 from orchestrator.strategies.base import Choice, Costs, View
 from orchestrator.types import Point
 
@@ -147,9 +147,7 @@ def _cores(bench: Bench) -> Callable[[Point], int]:
 
 def _expected_costs(bench: Bench, models: tuple[Model, ...]) -> Costs | None:
     durations = [model for model in models if model.metric == ELAPSED] or (models if len(models) == 1 else ())
-    if not durations:
-        return None
-    return lambda points: expected_total(durations, points) * [bench.cores[point] for point in points]
+    return expected_costs(durations, bench.cores.__getitem__) if durations else None
 
 
 def _bill(bench: Bench, progress: _Progress, choices: Sequence[Choice]) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -82,6 +82,13 @@ def expected_total(models: Sequence[Model], points: Sequence[Point]) -> NDArray[
         paths[label] = np.where(np.isfinite(here), here, paths[label]) if label in paths else here
     total: NDArray[np.float64] = np.sum([np.maximum(values, 0.0) for values in paths.values()], axis=0)
     return total
+
+
+def expected_costs(
+    models: Sequence[Model], cores: Callable[[Point], float]
+) -> Callable[[Sequence[Point]], NDArray[np.float64]]:
+    """Return what runs at points are expected to cost in core-seconds: `expected_total` times cores."""
+    return lambda points: expected_total(models, points) * [cores(point) for point in points]
 
 
 class Modeler(Protocol):

@@ -24,7 +24,7 @@ _STEPS = 12
 # By how much variances are enlarged, because the noise is estimated as well; uncertainty of the scale, as a
 # share of the noise; and lack of fit with one run per point, likewise.
 _UNSURE = 2.0
-_LEVEL = 0.15
+_LEVEL = 0.3
 _PART = 0.5
 # Residuals below this share of their scale count alike in the regression to medians.
 _SHARP = 0.1
