@@ -36,9 +36,14 @@ _BEHIND = 10.0
 _NOISES = (0.005, 0.01, 0.02, 0.04, 0.08)
 _TYPICAL = 0.02
 _DISTURBED = (0.1, 0.5, 0.8)
-# Density of outliers below; how much better (natural logarithm) another start must be.
-_OUTLIER = 1e-3
+_BROAD_NOISES = (0.16, 0.32, 0.64, 1.28)
+# Density of outliers below; how much better (natural logarithm) another start must be, and where everything
+# scatters widely.
+_OUTLIER = 1e-5
 _BETTER = 2.0
+_CLEARLY = 10.0
+# From this quantile on runs look like undisturbed ones.
+_NORMAL = 0.49
 _TINY = 1e-300
 _SINGULAR = 1e-9  # determinant of columns of about 1
 
@@ -88,12 +93,14 @@ def undisturbed(relative: Floats, floor: Floats, shares: Floats, place: float) -
     residuals = _residuals(relative, shares)
     least, first = np.quantile(residuals, [0.05, LOW])
     noise = max(float(first - least) / _LOWER_REACH, LEAST_NOISE)
-    known = None if noise > _BROAD else _mixture(relative, floor, shares, noise, max(1 - 2 * place, 0.02))
-    if place > 0.49:
-        return known
-    best, score = known, -np.inf
-    if known is not None:
-        score = _score(_residuals(relative, known.shares)[None], len(floor))[0][0] + _BETTER
+    if noise > _BROAD:
+        # Either they scatter widely, or so few are undisturbed that these look like outliers.
+        best, score = None, _score(residuals[None], len(floor), (0.0,), _BROAD_NOISES)[0][0] + _CLEARLY
+    else:
+        best = _mixture(relative, floor, shares, noise, max(1 - 2 * place, 0.02))
+        if place > _NORMAL:
+            return best
+        score = _score(_residuals(relative, best.shares)[None], len(floor))[0][0] + _BETTER
     for start, width in _starts(relative, floor, score - _BEHIND):
         found = _mixture(relative, floor, start, width, 0.5)
         value = _score(_residuals(relative, found.shares)[None], len(floor))[0][0]
@@ -172,7 +179,10 @@ def _sets(runs: int, size: int, most: int) -> NDArray[np.intp]:
 
 
 def _score(
-    residuals: Floats, columns: int, disturbed: tuple[float, ...] = _DISTURBED
+    residuals: Floats,
+    columns: int,
+    disturbed: tuple[float, ...] = _DISTURBED,
+    noises: tuple[float, ...] = _NOISES,
 ) -> tuple[Floats, Floats]:
     """Log posterior of coefficients with these residuals (sets, m), and the best noise: (sets,) each.
 
@@ -180,7 +190,7 @@ def _score(
     """
     best, noise = np.full(len(residuals), -np.inf), np.full(len(residuals), _TYPICAL)
     width = np.maximum(residuals.max(axis=1, keepdims=True), 0.1)
-    for sigma in _NOISES:
+    for sigma in noises:
         peak = sigma * np.sqrt(2 * np.pi)
         near = np.exp(-((residuals / sigma) ** 2) / 2) / peak
         slow = np.where(residuals > -_FAR * sigma, 1 / (width + _FAR * sigma), _OUTLIER)

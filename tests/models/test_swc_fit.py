@@ -45,8 +45,8 @@ def test_disturbing_half_of_the_runs_hardly_moves_coefficients(pattern: str, run
 
 @pytest.mark.parametrize("pattern", ["uniform", "normal", "poisson", "exponential"])
 def test_even_where_most_runs_are_disturbed_the_others_are_found(pattern: str) -> None:
-    """With one run per point, 15 of 25 on average: no quantile of the runs is safe then."""
-    found = errors(1, pattern, 75.0, selected=0.6)
+    """With one run per point, 17 of 25 on average: no quantile of the runs is safe then."""
+    found = errors(1, pattern, 75.0, selected=0.68)
     assert np.median(np.abs(found)) < 0.012
     assert np.mean(np.abs(found) < 0.05) >= 0.9
 
