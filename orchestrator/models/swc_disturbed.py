@@ -95,7 +95,7 @@ def undisturbed(relative: Floats, floor: Floats, shares: Floats, place: float) -
     noise = max(float(first - least) / _LOWER_REACH, LEAST_NOISE)
     if noise > _BROAD:
         # Either they scatter widely, or so few are undisturbed that these look like outliers.
-        best, score = None, _score(residuals[None], len(floor), (0.0,), _BROAD_NOISES)[0][0] + _CLEARLY
+        best, score = None, _score(residuals[None], len(floor), (0.02,), _BROAD_NOISES)[0][0] + _CLEARLY
     else:
         best = _mixture(relative, floor, shares, noise, max(1 - 2 * place, 0.02))
         if place > _NORMAL:
