@@ -19,12 +19,12 @@ _LARGEST = 700.0
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """Members, most probable first; each is a hypothesis with fitted coefficients.
+    """Members, the most probable hypothesis first; each is a hypothesis with fitted coefficients.
 
     Attributes
     ----------
     weights
-        Probabilities, shape (members,).
+        Probabilities, shape (members,); of the first its own, others may stand for many.
     exponents
         Pairs (i, j) per member, term and parameter, shape (members, terms, parameters, 2).
     coefficients

@@ -180,14 +180,18 @@ def _uncorrected(correction: Correction, terms: int) -> Correction:
 
 
 def _mixed(own: Posterior, other: Posterior, probability: float) -> Posterior:
-    """Join two posteriors over the same parameters, the most probable member first, without hopeless ones."""
+    """Join two posteriors over the same parameters, the best hypothesis first, without hopeless ones.
+
+    Later members may weigh more than the best: where few stand for many.
+    """
     if 1 - probability < _HOPELESS:
         return own
     terms = max(own.exponents.shape[1], other.exponents.shape[1])
     first, second = _padded(own, terms), _padded(other, terms)
     weights = np.concatenate([probability * own.weights, (1 - probability) * other.weights])
     order = np.argsort(-weights, kind="stable")
-    order = order[weights[order] > _HOPELESS]
+    best = 0 if weights[0] >= weights[len(own.weights)] else len(own.weights)
+    order = np.r_[best, order[(order != best) & (weights[order] > _HOPELESS)]]
     correction = None
     if (known := other.correction) is not None:
         none = _uncorrected(known, terms + 1)

@@ -223,6 +223,17 @@ def test_the_posterior_holds_both_and_is_sorted() -> None:
     assert np.all(prediction.low <= prediction.value) and np.all(prediction.value <= prediction.high)
 
 
+def test_the_expression_is_the_best_hypothesis_though_another_stands_for_many() -> None:
+    """With two members, the second stands for all others of a broad posterior, and weighs more."""
+    times = slowed("main->f", lambda p, n: 1e-6 * n**2, 0.3)
+    alone = pmnf.modeler(members=2)(together(times))[0]
+    assert isinstance(alone, PmnfModel)
+    assert alone.posterior.weights[1] > 2 * alone.posterior.weights[0]
+    wrong = exact("main->f", "basic_blocks", lambda p, n: 5 * p**3)
+    fitted = model(together(times, wrong), trust=1e-6, members=2)
+    assert far(fitted) == pytest.approx(float(alone.predict([FAR]).value[0]))
+
+
 def test_effort_knows_how_a_parameter_acts_that_times_do_not_vary() -> None:
     few = {q: v for q, v in slowed("main->f", lambda p, n: 1e-6 * n**2, 0.1).values.items() if q["n"] == 20}
     known = together(
