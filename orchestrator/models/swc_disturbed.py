@@ -9,7 +9,7 @@ half of the runs are disturbed, no quantile is safe to start from, and small set
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice
 from math import comb
 
 import numpy as np
@@ -30,6 +30,7 @@ _KEPT = 4.0
 _STEPS = 12
 # Sets of runs that are tried, times runs; how many of them are followed up, and how far behind they may be.
 _TRIED = 10_000
+_CHOICES = 31  # of the columns that a set determines: all there are of up to five columns
 _FOLLOWED = 5
 _BEHIND = 10.0
 # The noise that is expected of runs, and shares of disturbed ones.
@@ -90,7 +91,7 @@ def undisturbed(relative: Floats, floor: Floats, shares: Floats, place: float) -
     -------
     None where even the lowest runs scatter so widely that nothing can be taken for a disturbance.
     """
-    residuals = _residuals(relative, shares)
+    residuals = logs(relative, shares)
     least, first = np.quantile(residuals, [0.05, LOW])
     noise = max(float(first - least) / _LOWER_REACH, LEAST_NOISE)
     if noise > _BROAD:
@@ -100,18 +101,32 @@ def undisturbed(relative: Floats, floor: Floats, shares: Floats, place: float) -
         best = _mixture(relative, floor, shares, noise, max(1 - 2 * place, 0.02))
         if place > _NORMAL:
             return best
-        score = _score(_residuals(relative, best.shares)[None], len(floor))[0][0] + _BETTER
+        score = _merit(relative, best) + _BETTER
     for start, width in _starts(relative, floor, score - _BEHIND):
         found = _mixture(relative, floor, start, width, 0.5)
-        value = _score(_residuals(relative, found.shares)[None], len(floor))[0][0]
+        value = _merit(relative, found)
         if value > score:
             best, score = found, value
     return best
 
 
-def _residuals(relative: Floats, shares: Floats) -> Floats:
+def logs(relative: Floats, shares: Floats) -> Floats:
+    """Residuals of the logarithms of runs, shape (m,); columns are in units of each run, (m, columns)."""
     result: Floats = -np.log(np.maximum(relative @ shares, _TINY))
     return result
+
+
+def step(relative: Floats, floor: Floats, weights: Floats, residuals: Floats) -> Floats:
+    """Shares after a Gauss-Newton step on logarithms from these residuals, none below its least."""
+    root = np.sqrt(weights)
+    matrix = relative * (root / np.exp(-residuals))[:, None]
+    result: Floats = floor + nnls(matrix, root * (1 + residuals) - matrix @ floor)[0]
+    return result
+
+
+def _merit(relative: Floats, found: Clean) -> float:
+    score, _ = _score(logs(relative, found.shares)[None], len(found.shares))
+    return float(score[0])
 
 
 def _mixture(relative: Floats, floor: Floats, shares: Floats, start: float, disturbed: float) -> Clean:
@@ -120,8 +135,7 @@ def _mixture(relative: Floats, floor: Floats, shares: Floats, start: float, dist
     The noise stays near that of the start, so that the normal part does not grow over the others. Runs far
     below are outliers, with the weights of Huber (1964).
     """
-    value = np.maximum(relative @ shares, _TINY)
-    residuals, noise = -np.log(value), start
+    residuals, noise = logs(relative, shares), start
     weights = np.ones(len(residuals))
     for _ in range(_STEPS):
         edge = -_FAR * noise
@@ -130,11 +144,8 @@ def _mixture(relative: Floats, floor: Floats, shares: Floats, start: float, dist
         odds = np.exp(np.minimum(log_odds + (residuals / noise) ** 2 / 2, 50.0))
         weights = np.where(residuals > edge, 1 / (1 + odds), edge / np.minimum(residuals, edge))
         disturbed = float((np.sum(1 - weights) + 0.5) / (len(weights) + 1))
-        root = np.sqrt(weights)
-        matrix = relative * (root / value)[:, None]
-        shares = floor + nnls(matrix, root * (1 + residuals) - matrix @ floor)[0]
-        value = np.maximum(relative @ shares, _TINY)
-        residuals = -np.log(value)
+        shares = step(relative, floor, weights, residuals)
+        residuals = logs(relative, shares)
         variance = (weights @ residuals**2 + _KEPT * start**2) / (weights.sum() + _KEPT)
         noise = max(float(np.sqrt(variance)), start / 2)
     return Clean(shares, noise, weights)
@@ -146,13 +157,14 @@ def _starts(relative: Floats, floor: Floats, least: float) -> list[tuple[Floats,
     ``least`` is the least score of a start. Any column may be left at its least share: that is where a
     non-negative fit often ends.
     """
-    columns = relative.shape[1]
-    sets = max(_TRIED // len(relative), 50)
-    chosen = [c for size in range(1, columns + 1) for c in combinations(range(columns), size)]
+    runs, columns = relative.shape
+    sets = max(_TRIED // runs, 50)
+    choices = (c for size in range(min(columns, runs), 0, -1) for c in combinations(range(columns), size))
+    chosen = sorted(islice(choices, _CHOICES), key=len)
     shares = np.concatenate([_elemental(relative, floor, c, sets // len(chosen)) for c in chosen])
     if not len(shares):
         return []
-    score, noise = _score(-np.log(np.maximum(shares @ relative.T, _TINY)), columns, (0.5,))
+    score, noise = _score(logs(relative, shares.T).T, columns, (0.5,))
     order = np.argsort(-score, kind="stable")[:_FOLLOWED]
     return [(shares[k], float(noise[k])) for k in order if score[k] > least]
 

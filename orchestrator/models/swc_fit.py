@@ -14,7 +14,7 @@ from scipy.optimize import nnls
 
 from orchestrator.models.hypotheses import Floats, Integers
 from orchestrator.models.noise import LEAST_NOISE, robust_weights
-from orchestrator.models.swc_disturbed import LOW, Clean, quantile, undisturbed
+from orchestrator.models.swc_disturbed import LOW, Clean, logs, quantile, step, undisturbed
 
 # A counted term takes at least this share of the time where it is largest: it was executed.
 _LEAST_SHARE = 1e-3
@@ -115,7 +115,7 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
     relative = relative / scale
     floor = _floor(relative, counted * scale, floored)
     low = _regression(relative, floor, times.sigma, LOW)
-    place = quantile(-np.log(np.maximum(relative @ low, _TINY)))
+    place = quantile(logs(relative, low))
     start = _regression(relative, floor, times.sigma, place)
     clean = undisturbed(relative, floor, start, place) or _all(relative, start)
     shares = clean.shares
@@ -137,7 +137,7 @@ def fit(design: Floats, counted: Floats, floored: Floats, times: Times) -> Fit:
 
 def _all(relative: Floats, shares: Floats) -> Clean:
     """Take every run for undisturbed."""
-    residuals = -np.log(np.maximum(relative @ shares, _TINY))
+    residuals = logs(relative, shares)
     return Clean(shares, _scale(residuals, len(shares)), np.ones(len(residuals)))
 
 
@@ -172,14 +172,11 @@ def _regression(relative: Floats, floor: Floats, sigma: float, quantile: float |
 
     With a quantile by iteratively reweighted least squares; otherwise the robust mean.
     """
-    weights = value = np.ones(len(relative))
+    weights = np.ones(len(relative))
     residuals, shares = np.zeros(len(relative)), floor
     for _ in range(_STEPS):
-        root = np.sqrt(weights)
-        matrix = relative * (root / value)[:, None]
-        shares = floor + nnls(matrix, root * (1 + residuals) - matrix @ floor)[0]
-        value = np.maximum(relative @ shares, _TINY)
-        residuals = -np.log(value)
+        shares = step(relative, floor, weights, residuals)
+        residuals = logs(relative, shares)
         spread = max(_scale(residuals, len(floor)), sigma, LEAST_NOISE)
         if quantile is None:
             weights = robust_weights(residuals / spread)

@@ -40,6 +40,7 @@ def errors(
 @pytest.mark.parametrize("runs", [1, 5])
 def test_disturbing_half_of_the_runs_hardly_moves_coefficients(pattern: str, runs: int) -> None:
     found = errors(runs, pattern, 75.0)
+    assert np.median(np.abs(found)) < 0.01
     assert np.mean(np.abs(found)) < 0.012
 
 
@@ -49,6 +50,17 @@ def test_even_where_most_runs_are_disturbed_the_others_are_found(pattern: str) -
     found = errors(1, pattern, 75.0, selected=0.68)
     assert np.median(np.abs(found)) < 0.012
     assert np.mean(np.abs(found) < 0.05) >= 0.9
+
+
+@pytest.mark.parametrize("columns", [20, 30])
+def test_of_a_prior_with_many_columns_not_every_choice_of_them_is_tried(columns: int) -> None:
+    """There are a billion choices of 30 columns, and 25 runs cannot determine all of these."""
+    rng = np.random.default_rng(3)
+    design = rng.uniform(0.5, 1.5, (25, columns))
+    logs = np.log(design.sum(axis=1) * factors("uniform", 75.0, (25,), rng))
+    times = Times(logs, np.ones(25), 0.025, 1.0, np.zeros((25, 25)), logs, np.arange(25))
+    found = fit(design, np.zeros(columns), np.ones(columns, dtype=bool), times)
+    assert np.all(np.isfinite(found.coefficients)) and np.all(found.coefficients > 0)
 
 
 @pytest.mark.parametrize("runs", [1, 5])
