@@ -163,6 +163,7 @@ class SlurmCluster:
             "SLURM_CONF": str(self.conf),
         }
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._first_job = 1
 
     def __enter__(self) -> SlurmCluster:
         try:
@@ -186,6 +187,13 @@ class SlurmCluster:
             raise RuntimeError(f"{' '.join(command)} failed ({done.returncode}): {done.stderr.strip()}")
         return done.stdout
 
+    def described(self) -> str:
+        """Return what an engineer asks first when a job did not do what it should."""
+        questions = (("sinfo", "-N", "-l"), ("squeue", "-l"), ("scontrol", "show", "jobs"))
+        answers = [self.run(*question, check=False)[-4000:] for question in questions]
+        log = (self.directory / "slurmctld.out").read_text(errors="replace").splitlines()[-60:]
+        return "\n".join([*answers, *log])
+
     def start_node(self, name: str) -> None:
         """Start the ``slurmd`` of a node and wait until the node can take jobs."""
         self._spawn(f"slurmd-{name}", ["slurmd", "-N", name, "-D"])
@@ -208,6 +216,18 @@ class SlurmCluster:
         self._end("slurmctld", how)
         self._spawn("slurmctld", ["slurmctld", "-D"])
         self._wait_for(lambda: self._succeeds("scontrol", "ping"), "slurmctld")
+
+    def number_afresh(self) -> None:
+        """Give jobs numbers never used: a node that gets a number twice, since a killed controller forgot
+        that job, cancels the new one and is drained."""
+        self._first_job += 10000
+        text = self.conf.read_text()
+        self.conf.write_text(f"{text.split('FirstJobId=')[0]}FirstJobId={self._first_job}\n")
+        self.run("scontrol", "reconfigure")
+        for line in self.run("sinfo", "-h", "-N", "-o", "%N %E").splitlines():
+            node, reason = line.split(maxsplit=1)
+            if reason == "Duplicate jobid":
+                self.run("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
 
     def stop_accounting(self) -> None:
         """End ``slurmdbd``: from now on ``sacct`` fails."""

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.fake_slurm import FakeSlurm, install
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Function, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add to the report of a failed test what its cluster says, which is gone when the session ends."""
+    report = yield
+    if report.when == "call" and report.failed:
+        clusters = [one for one in item.funcargs.values() if isinstance(one, SlurmCluster)]
+        report.sections += [("the cluster", one.described()) for one in clusters[:1]]
+    return report
 
 
 @pytest.fixture(scope="module")

@@ -186,5 +186,5 @@ def test_without_accounting_they_are_charged_by_the_queue(
     assert observations[2].reason and observations[3].barred
     seconds = [item.elapsed or 0.0 for item in observations]
     # Slurm books whole seconds, so a span may be a little shorter in its books.
-    assert 0.5 <= seconds[1] <= 5 and 2 <= sum(seconds) <= 20
+    assert 0.5 <= seconds[1] <= 5 and 1.9 <= sum(seconds) <= 20
     assert_nothing_lives(directory)
