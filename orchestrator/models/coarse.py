@@ -12,9 +12,10 @@ import itertools
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.models.distinct import canonical
 from orchestrator.models.hypotheses import Floats, Integers, partitions
 from orchestrator.models.normal import solve
-from orchestrator.models.screening import Candidates, Moments, canonical, moments
+from orchestrator.models.screening import Candidates, Moments, moments
 
 _COLLINEAR = 1e-12
 

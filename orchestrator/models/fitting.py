@@ -1,12 +1,11 @@
 """Fit many hypotheses at once and weigh them: Gauss-Newton on logarithms, then marginal likelihood.
 
-A value is lognormal around its hypothesis (see `weighting`). Arrays put the small axis first (terms,
-candidates, points), so that every operation runs over long contiguous rows.
+A value is lognormal around its hypothesis (see `weighting`). Sums over points are taken in `kernels`; after
+them the small axis comes first (terms, candidates), so that operations run over long contiguous rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Self
 
@@ -15,18 +14,14 @@ from numpy.typing import NDArray
 from scipy.special import gammainc, gammaln, log_ndtr
 
 from orchestrator.models.hypotheses import Floats, Integers
+from orchestrator.models.kernels import coefficients, residuals
 from orchestrator.models.noise import GUESS_WEIGHT, LEAST_NOISE
-from orchestrator.models.normal import Inner, invert, normal
 from orchestrator.models.screening import NEGATIVE, Candidates
 from orchestrator.models.weighting import Weighting
 
 # Prior probability that the truth is not among the hypotheses, and the largest lack of fit considered.
 _MISFIT = 0.5
 _LARGEST_MISFIT = 0.5
-_STEPS = 1
-# Numbers per term in flight: what the cache holds.
-_CHUNK = 60_000
-_TINY = 1e-300
 # Share of the measured values below which a term is rounding.
 _INVISIBLE = 1e-6
 
@@ -109,14 +104,15 @@ def fit(
         np.full(count, np.inf),
     )
     used = np.count_nonzero(candidates.terms.any(axis=2), axis=1)
-    for size, some in _batches(used, terms, log_value.shape[1]):
+    data = _Data.of(tables, log_value, weighting)
+    for size in range(terms + 1):
+        some = np.flatnonzero(used == size)
+        if not len(some):
+            continue
         row = candidates.row[some]
-        ones = np.ones((1, len(some), log_value.shape[1]))
-        z = np.concatenate([ones, columns(candidates.terms[some, :size], tables)])
-        expected = (weighting.variance[row], weighting.freedom[row])
         # Hypotheses that cannot be fitted overflow somewhere; they end with an infinite score.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            part = _fit_same_size(z, log_value[row], weighting.inner(row), free, expected)
+            part = _fit_same_size(data, row, np.ascontiguousarray(candidates.terms[some, :size]), free)
             score, variance = _evidence(part, weighting, row, log_value.shape[1])
         result.score[some] = np.where(np.isfinite(score), score + log_prior[some], -np.inf)
         result.variance[some] = variance
@@ -126,21 +122,35 @@ def fit(
     return result
 
 
-def _batches(used: Integers, terms: int, points: int) -> Iterator[tuple[int, Integers]]:
-    """Yield candidates with the same number of terms, as many at a time as the cache holds."""
-    step = max(1, _CHUNK // points)
-    for size in range(terms + 1):
-        some = np.flatnonzero(used == size)
-        for begin in range(0, len(some), step):
-            yield size, some[begin : begin + step]
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """What the compiled loops need of a group of call paths, see `kernels.coefficients`."""
 
+    begin: Integers
+    table: Floats
+    shift: Floats
+    target: Floats
+    weights: Floats
+    features: Floats
+    root: Floats
+    variance: Floats
+    freedom: Floats
 
-def _combine(z: Floats, c: Floats) -> Floats:
-    """Sum of terms (t, candidates, points) times coefficients (t, candidates)."""
-    total: Floats = z[0] * c[0][:, None]
-    for term, factor in zip(z[1:], c[1:], strict=True):
-        total += term * factor[:, None]
-    return total
+    @classmethod
+    def of(cls, tables: tuple[Floats, ...], log_value: Floats, weighting: Weighting) -> Self:
+        shift = log_value.mean(axis=1)
+        features, root = weighting.correction()
+        return cls(
+            np.cumsum([0, *map(len, tables)])[:-1],
+            np.concatenate(tables),
+            shift,
+            log_value - shift[:, None],
+            np.ascontiguousarray(weighting.weights),
+            np.ascontiguousarray(features.T),
+            root,
+            weighting.variance,
+            weighting.freedom,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,54 +165,24 @@ class _Part:
     valid: NDArray[np.bool_]
 
 
-def _fit_same_size(
-    z: Floats, log_value: Floats, inner: Inner, free: bool, prior: tuple[Floats, Floats]
-) -> _Part:
-    """Least squares relative to the measured value, then Gauss-Newton steps on the logarithm.
+def _fit_same_size(data: _Data, row: Integers, terms: NDArray[np.int16], free: bool) -> _Part:
+    """Least squares relative to the measured value, then a Gauss-Newton step on the logarithm.
 
     A coefficient is measured by the mean share of its term in the measured values: the prior is
     uniform over shares, hence the same in any unit.
     """
-    size = len(z)
-    shift = log_value.mean(axis=1)
-    target = log_value - shift[:, None]
-    share = np.exp(-target)
-    scale = np.einsum("tln,ln->tl", z, share) / z.shape[2]
-    z = z * (1 / scale)[:, :, None]
-    relative = z * share
-    c, inverse, gram = normal(relative, np.ones_like(target), inner)
-    rss = inner.square(1 - _combine(relative, c))
-    left = max(z.shape[2] - size, 0)
-    freedom = np.where((prior[1] <= GUESS_WEIGHT) & (left > 0), 0.0, prior[1])
-    noise = (prior[0] * freedom + rss) / np.maximum(freedom + left, 1)
-    whole = inverse
-    # No direction of the coefficients is known worse than the prior says (uniform shares: variance 1/12).
-    _, log_det = invert(gram + 12 * noise * np.eye(size)[:, :, None])
-    deviation = c / np.sqrt(np.maximum(np.einsum("ttl->tl", inverse), _TINY) * noise)
-    dropped = (c[0] < 0) & (size > 1) & (not free)
-    if np.any(dropped):
-        part = Inner(
-            inner.weights[dropped], inner.features, None if inner.root is None else inner.root[dropped]
-        )
-        c[1:, dropped], _, _ = normal(relative[1:, dropped], np.ones_like(target[dropped]), part)
-        c[0, dropped] = 0.0
-    keep = np.ones((size, len(target)))
-    keep[0, dropped] = 0.0
-    for _ in range(_STEPS):
-        value = np.maximum(_combine(z, c), _TINY)
-        jacobian = z * (1 / value)
-        jacobian[0, dropped] = 0.0
-        step, inverse, _ = normal(jacobian, target - np.log(value), inner, 1 - keep)
-        c = c + step if free else np.maximum(c + step * keep, 0.1 * c)
-    inverse = inverse * keep * keep[:, None]
+    size = terms.shape[1] + 1
+    values = (data.begin, data.table, data.target, data.weights, data.features, data.root)
+    found = coefficients(row, terms, *values, data.variance, data.freedom, free)
+    scale, c, inverse, whole, noise, deviation, log_det = found
+    dropped = (deviation[0] < 0) & (size > 1) & (not free)
     if size > 1 and not free:
         c, inverse = _truncated(c, inverse, whole, dropped, deviation[0], noise)
     # A constant of which nothing can be seen is none, and so is a term.
     c[0] = np.where((np.abs(c[0]) < _INVISIBLE) & (size > 1), 0.0, c[0])
-    value = _combine(z, c)
-    valid = np.all(np.isfinite(c), axis=0) & np.all(value > 0, axis=1)
-    rss = inner.square(target - np.log(np.maximum(value, _TINY)))
-    log_prior = np.full(len(target), float(gammaln(size)))
+    rss, positive = residuals(row, terms, *values, c / scale)
+    valid = np.all(np.isfinite(c), axis=0) & positive
+    log_prior = np.full(len(row), float(gammaln(size)))
     if free:
         valid &= c[0] < 0
         log_prior -= NEGATIVE
@@ -211,7 +191,7 @@ def _fit_same_size(
         # Share of the Gaussian posterior where no coefficient is negative.
         log_prior += log_ndtr(np.clip(deviation, -1e3, None)).sum(axis=0)
         log_prior += np.where(dropped, np.clip(deviation[0], -1e3, 0) ** 2 / 2, 0.0)
-    unit = np.exp(shift) / scale
+    unit = np.exp(data.shift[row]) / scale
     return _Part(c * unit, inverse * unit * unit[:, None], log_det, rss, log_prior, valid)
 
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.models.distinct import canonical, first_of_each
 from orchestrator.models.hypotheses import Floats, Integers
-from orchestrator.models.screening import PENALTY, REACH, Candidates, canonical
+from orchestrator.models.screening import PENALTY, REACH, Candidates
 from orchestrator.models.sweep import Problem, factors, sweep
 
 # Hypotheses further behind the best one (natural logarithm) are kept, but not expanded.
@@ -107,6 +108,7 @@ def search(
     The hypotheses, and their residual sums of squares.
     """
     prepared = factors(tables)
+    begins, table = np.cumsum([0, *map(len, tables)])[:-1], np.concatenate(tables)
     slots = len(tables) + 1 if wide else len(tables)
     candidates, rss = first
     terms = np.pad(candidates.terms, ((0, 0), (0, max(slots - candidates.terms.shape[1], 0)), (0, 0)))
@@ -116,7 +118,7 @@ def search(
     parts, sums = [], []
     for begin in range(0, len(log_value), size):
         chunk = slice(begin, begin + size)
-        problem = Problem(prepared, scale[chunk], root[chunk], variance[chunk], wide)
+        problem = Problem(prepared, begins, table, scale[chunk], root[chunk], variance[chunk], wide)
         inside = np.flatnonzero((candidates.row >= begin) & (candidates.row < begin + size))
         pool = Pool(
             candidates.row[inside] - begin, terms[inside], rss[inside], np.zeros(len(inside), dtype=bool)
@@ -256,7 +258,7 @@ def _position(row: Integers) -> Integers:
 
 
 def _join(parts: list[Pool]) -> Pool:
-    """Concatenate, with every hypothesis once (an expanded one before its duplicates)."""
+    """Concatenate, with every hypothesis once: as it is in the first part that has it."""
     pool = Pool(
         np.concatenate([p.row for p in parts]),
         np.concatenate([p.terms for p in parts]),
@@ -264,11 +266,7 @@ def _join(parts: list[Pool]) -> Pool:
         np.concatenate([p.expanded for p in parts]),
     )
     terms, code = canonical(pool.terms)
-    order = np.lexsort((~pool.expanded, *code.T, pool.row))
-    changed = (code[order][1:] != code[order][:-1]).any(axis=1) | (
-        pool.row[order][1:] != pool.row[order][:-1]
-    )
-    kept = order[np.r_[True, changed]]
+    kept = first_of_each(pool.row, code)
     return Pool(pool.row[kept], terms[kept], pool.rss[kept], pool.expanded[kept])
 
 

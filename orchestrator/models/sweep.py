@@ -6,18 +6,16 @@ all blocks: this is what makes a sweep cheap.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.hypotheses import Floats, Integers
-from orchestrator.models.normal import invert
 from orchestrator.models.screening import NEGATIVE
+from orchestrator.models.sweeping import swept_residuals
 
 _NEAR = 16
-_COLLINEAR = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +28,15 @@ class Factor:
         Shape (blocks, points).
     level
         The same at the distinct values, shape (blocks, values).
-    indicator
-        Which point has which value, shape (points, values).
+    place
+        Which of the values every point has, shape (points,).
     near
         The blocks most similar to each block, shape (blocks, near).
     """
 
     table: Floats
     level: Floats
-    indicator: Floats
+    place: Integers
     near: Integers
 
 
@@ -47,7 +45,8 @@ def factors(tables: tuple[Floats, ...]) -> tuple[Factor, ...]:
     result = []
     for table in tables:
         level, inverse = np.unique(table, axis=1, return_inverse=True)
-        result.append(Factor(table, level, np.eye(level.shape[1])[inverse.ravel()], _neighbours(level)))
+        level = np.ascontiguousarray(level)
+        result.append(Factor(table, level, inverse.ravel().astype(np.intp), _neighbours(level)))
     return tuple(result)
 
 
@@ -56,19 +55,23 @@ def _neighbours(level: Floats) -> Integers:
     curves = (level - low) / np.where(high > low, high - low, 1.0)
     distance = np.abs(curves[:, None] - curves[None]).max(axis=2)
     distance[:, 0] = np.inf
-    return np.argsort(distance, axis=1)[:, : max(min(_NEAR, len(level) - 1), 1)]
+    nearest = np.argsort(distance, axis=1)[:, : max(min(_NEAR, len(level) - 1), 1)]
+    return np.ascontiguousarray(nearest)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """What the search needs to know of the call paths of a chunk.
 
-    ``scale`` and ``root`` are the square roots of the weights, relative to the value and plain, shape
-    (call paths, points); ``variance`` is the relative variance of a value of weight 1; ``wide`` allows a
-    parameter in several terms and a negative constant.
+    ``table`` has the blocks of all parameters at the points, each from ``begin`` on. ``scale`` and ``root``
+    are the square roots of the weights, relative to the value and plain, shape (call paths, points);
+    ``variance`` is the relative variance of a value of weight 1; ``wide`` allows a parameter in several terms
+    and a negative constant.
     """
 
     factors: tuple[Factor, ...]
+    begin: Integers
+    table: Floats
     scale: Floats
     root: Floats
     variance: Floats
@@ -108,148 +111,33 @@ def sweep(
     Array of shape (states, blocks) or (states, blocks, blocks); infinite where a coefficient would have to be
     negative. With ``problem.wide`` a negative constant is allowed at a price.
     """
-    scale, root = problem.scale[row], problem.root[row]
-    used = np.asarray(terms.any(axis=2))
-    others = [t for t in range(terms.shape[1]) if t != slot and used[:, t].any()]
-    kept = np.concatenate([used[:, others].T, np.ones((1, len(row)), dtype=bool)])
-    rest = np.stack([*(_column(problem, terms[:, t], (), scale) for t in others), scale])
-    rest[~kept] = 0.0
-    project, shape = _projector(problem, terms, slot, swept, near)
-    base = _column(problem, terms[:, slot], swept, scale)
-    beside = _Rest.of(rest, kept, root)
-    raw = project(base * base, squared=True)
-    along = np.stack([project(base * column) for column in rest])
-    rss = _solve(problem, row, beside, raw, along, project(base * root)).reshape(len(row), *shape)
-    if len(swept) == 1:
-        alone = ~np.delete(terms[:, slot], swept[0], axis=1).any(axis=1)
-        rss[alone, 0] = _without(beside)[alone]
-    return rss
-
-
-def _column(problem: Problem, blocks: NDArray[np.int16], without: tuple[int, ...], scale: Floats) -> Floats:
-    """Evaluate one term of every state, weighted, leaving out some parameters: (states, points)."""
-    column = scale
-    for k, factor in enumerate(problem.factors):
-        if k not in without and blocks[:, k].any():
-            column = column * factor.table[blocks[:, k]]
-    return column
-
-
-def _projector(
-    problem: Problem, terms: NDArray[np.int16], slot: int, swept: tuple[int, ...], near: tuple[bool, ...]
-) -> tuple[Callable[..., Floats], tuple[int, ...]]:
-    """Weighted sums over points of a column times every swept block, by way of the distinct values."""
-    chosen = [problem.factors[k] for k in swept]
-    if len(chosen) == 1:
-        factor = chosen[0]
-
-        def single(values: Floats, squared: bool = False) -> Floats:
-            product: Floats = (values @ factor.indicator) @ (factor.level**2 if squared else factor.level).T
-            return product
-
-        return single, (len(factor.level),)
-    a, b = chosen
-    left: Floats = a.level[a.near[terms[:, slot, swept[0]]]] if near[0] else a.level[1:][None]
-    right: Floats = b.level[b.near[terms[:, slot, swept[1]]]] if near[1] else b.level[1:][None]
-    right = right.swapaxes(1, 2)
-    cells = (a.indicator[:, :, None] * b.indicator[:, None, :]).reshape(a.indicator.shape[0], -1)
-
-    def double(values: Floats, squared: bool = False) -> Floats:
-        grid = (values @ cells).reshape(len(values), left.shape[2], right.shape[1])
-        product: Floats = left**2 @ grid @ right**2 if squared else left @ grid @ right
-        return product.reshape(len(values), -1)
-
-    return double, (left.shape[1], right.shape[2])
-
-
-@dataclass(frozen=True, slots=True)
-class _Rest:
-    """Least squares with all columns but the swept one; the constant comes last.
-
-    Attributes
-    ----------
-    inverse
-        Inverse normal matrix, shape (rest, rest, states).
-    right
-        Right side, shape (rest, states).
-    c
-        Coefficients, shape (rest, states).
-    rss
-        Residual sum of squares, shape (states,).
-    kept
-        Which columns there are, shape (rest, states).
-    """
-
-    inverse: Floats
-    right: Floats
-    c: Floats
-    rss: Floats
-    kept: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, rest: Floats, kept: NDArray[np.bool_], root: Floats) -> _Rest:
-        """Solve for columns of shape (rest, states, points); what is not kept is zero."""
-        gram = np.empty((len(rest), *kept.shape))
-        for t in range(len(rest)):
-            for u in range(t + 1):
-                gram[t, u] = gram[u, t] = np.einsum("sn,sn->s", rest[t], rest[u])
-            gram[t, t] += ~kept[t]
-        inverse, _ = invert(gram)
-        right = np.einsum("tsn,sn->ts", rest, root)
-        c = np.einsum("tus,us->ts", inverse, right)
-        rss = np.einsum("sn,sn->s", root, root) - np.einsum("ts,ts->s", right, c)
-        return cls(inverse, right, c, rss, kept)
-
-
-def _solve(
-    problem: Problem, row: Integers, rest: _Rest, raw: Floats, along: Floats, target: Floats
-) -> Floats:
-    """Residual sums of squares with the swept column; where the constant would be negative, without it.
-
-    ``raw``, ``along`` and ``target`` are the products of the swept column with itself, the rest and the
-    target: (states, blocks), along with the rest in front.
-    """
-    mixed = np.zeros_like(along)
-    left, new = raw.copy(), target.copy()
-    for t in range(len(along)):
-        for u in range(len(along)):
-            mixed[t] += rest.inverse[t, u][:, None] * along[u]
-        left -= along[t] * mixed[t]
-        new -= rest.right[t][:, None] * mixed[t]
-    flat = left <= _COLLINEAR * raw
-    left[flat] = np.inf
-    slope = new / left
-    free = rest.rss[:, None] - slope * new
-    free[flat] = np.inf
-    constant = rest.c[-1][:, None] - slope * mixed[-1]
-    negative = constant < 0
-    # What leaving out the constant changes (the textbook update of least squares).
-    lever = mixed[-1] / left
-    ratio = constant / (rest.inverse[-1, -1][:, None] + mixed[-1] * lever)
-    bound = free + constant * ratio
-    bound[slope + lever * ratio <= 0] = np.inf
-    free[slope <= 0] = np.inf
-    for t in range(len(along) - 1):
-        c = rest.c[t][:, None] - slope * mixed[t]
-        kept = rest.kept[t][:, None]
-        free[kept & (c < 0)] = np.inf
-        c -= (rest.inverse[t, -1][:, None] + mixed[t] * lever) * ratio
-        bound[kept & (c < 0)] = np.inf
-    rss = np.where(negative, bound, free)
+    outer, inner = (-1, swept[0]) if len(swept) == 1 else swept
+    axes = [_axis(problem, k, close, len(swept) == 1) for k, close in ((outer, near[0]), (inner, near[-1]))]
+    (near0, level0, place0), (near1, level1, place1) = axes
+    tables = (problem.begin, problem.table, problem.scale, problem.root)
+    cells = np.stack([place0, place1])
+    result, negative = swept_residuals(
+        row, terms, slot, (outer, inner), (near0, near1), (level0, level1), cells, *tables
+    )
     if problem.wide:
+        others = np.delete(terms, slot, axis=1).any(axis=2)
         best = np.full(len(problem.variance), np.inf)
-        np.minimum.at(best, row, free.min(axis=1))
-        price = 2 * NEGATIVE * problem.noise(best, len(along))[row][:, None]
-        rss = np.where(negative, np.minimum(rss, free + price), rss)
-    result: Floats = np.maximum(rss, 0.0)
-    return result
+        np.minimum.at(best, row, np.minimum(result, negative).min(axis=1))
+        columns = int(np.count_nonzero(others.any(axis=0))) + 1
+        price = 2 * NEGATIVE * problem.noise(best, columns)[row][:, None]
+        result = np.minimum(result, negative + price)
+    shape = (near0.shape[1], near1.shape[1])
+    return result.reshape(len(row), *shape[2 - len(swept) :])
 
 
-def _without(rest: _Rest) -> Floats:
-    """Residual sum of squares without the swept term; infinite where a coefficient is negative."""
-    full = np.where(np.any(rest.c < 0, axis=0), np.inf, rest.rss)
-    ratio = rest.c[-1] / rest.inverse[-1, -1]
-    c = rest.c[:-1] - rest.inverse[:-1, -1] * ratio
-    less = np.where(np.any((c < 0) & rest.kept[:-1], axis=0), np.inf, rest.rss + rest.c[-1] * ratio)
-    less = np.where(rest.kept[:-1].any(axis=0), less, np.inf)
-    return np.where(rest.c[-1] < 0, less, full)
+def _axis(problem: Problem, k: int, close: bool, alone: bool) -> tuple[Integers, Floats, Integers]:
+    """Blocks to try for a parameter (-1: none), its levels, and which of them every point has.
+
+    Two parameters change together, to blocks that are not constant.
+    """
+    if k < 0:
+        points = problem.table.shape[1]
+        return np.zeros((1, 1), dtype=np.intp), np.ones((1, 1)), np.zeros(points, dtype=np.intp)
+    factor = problem.factors[k]
+    all_ = np.arange(0 if alone else 1, len(factor.level))[None]
+    return factor.near if close else all_, factor.level, factor.place

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.correction import ROUGH
-from orchestrator.models.hypotheses import Floats, Integers
-from orchestrator.models.normal import Inner
+from orchestrator.models.hypotheses import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +46,14 @@ class Weighting:
     spread: Floats
     log_scale: Floats
 
-    def inner(self, row: Integers) -> Inner:
-        """Inner products for hypotheses of these call paths."""
+    def correction(self) -> tuple[Floats, Floats]:
+        """Features and square root of ``spread`` (lower triangular); none where no call path has any."""
         if not np.any(self.smooth):
-            return Inner(self.weights[row])
+            return self.features[:, :0], self.spread[:, :0, :0]
         root = np.zeros_like(self.spread)
         some = self.smooth > 0
         root[some] = np.linalg.cholesky(self.spread[some])
-        return Inner(self.weights[row], self.features, root[row])
+        return self.features, root
 
     def rows(self, index: NDArray[np.intp]) -> Self:
         """Select call paths."""

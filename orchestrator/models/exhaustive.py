@@ -1,0 +1,230 @@
+"""Residuals of every hypothesis of one or two parameters from sums over points, in compiled loops.
+
+First come ``c0 + c1 z``, then ``c0 + c1 a + c2 b``. With two parameters z is every product of two blocks and
+(a, b) one block of each; with one, z is a single block and (a, b) a pair of different ones. Sums are those
+of `screening.Moments` for all products, of which ``width`` belong to one block of the first parameter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orchestrator.models.compiled import compiled
+from orchestrator.models.hypotheses import Floats, Integers
+
+# A predictor whose part independent of the others is below this fraction counts as collinear.
+_COLLINEAR = 1e-12
+# Two predictors of whose squares less than this share is independent explain nothing together.
+_PARALLEL = 1e-11
+
+
+@compiled
+def nearly_best(
+    s1: Floats,
+    szz: Floats,
+    syz: Floats,
+    totals: Floats,
+    width: int,
+    two: bool,
+    noise: float,
+    freedom: int,
+    reach: float,
+    penalty: float,
+    keep: int,
+) -> Integers:
+    """Return the hypotheses of one call path within reach of the best one, best first, at most ``keep``.
+
+    The energy of a hypothesis is its residual in units of the noise, plus the price of its blocks.
+
+    Parameters
+    ----------
+    s1, szz, syz
+        One per product.
+    totals
+        The sums of ``Moments`` that belong to no product: ``total``, ``s1y`` and ``syy``.
+    width, two
+        Blocks of the second parameter; whether there are two parameters.
+    noise, freedom
+        Relative variance of a value of weight 1; degrees of freedom of the best residual sum of squares.
+    reach, penalty
+        How much more energy than the best is within reach; energy per block.
+    keep
+        Most hypotheses.
+    """
+    total, s1y, syy = totals
+    singles = len(s1) if two else len(s1) // width
+    vzz, vzy = _independent(s1, szz, syz, total, s1y)
+    rss0 = syy - s1y**2 / total
+    # Without regard to signs: lower bounds of the true residuals, which are computed where they matter.
+    free = _free(s1, vzz, vzy, total, rss0, width, two)
+    lower = _least(free)
+    step = 0.05 * noise
+    done, limit, best, place = -np.inf, lower, np.inf, 0
+    while best > done:
+        some = _between(free, 0, len(free), 1, done, limit)
+        rss = _exact(some, s1, szz, syz, totals, width, two)
+        for which in range(len(some)):
+            if rss[which] < best:
+                best, place = rss[which], some[which]
+        # What was refused so far has a larger residual than its lower bound: look further.
+        done, limit = limit, min(best, lower + step)
+        step *= 4
+    scale = 2 * max(noise, best / freedom)
+    # The least energy is at most that of the constant, and that of the hypothesis with the smallest residual.
+    bound = min(rss0 / scale, best / scale + penalty * _blocks(place, singles, width, two)) + reach
+    near, energy = [np.zeros(1, dtype=np.intp)], [np.full(1, rss0 / scale)]
+    for begin, end, stride, count in _kinds(singles, len(free), width, two):
+        some = _between(free, begin, end, stride, -np.inf, (bound - penalty * count) * scale)
+        if len(some):
+            near.append(some)
+            energy.append(_exact(some, s1, szz, syz, totals, width, two) / scale + penalty * count)
+    return _best(near, energy, reach, keep)
+
+
+@compiled
+def _best(hypotheses: list[Integers], energies: list[Floats], reach: float, keep: int) -> Integers:
+    """Return the hypotheses within reach of the one of least energy, that first."""
+    size = 0
+    for part in hypotheses:
+        size += len(part)
+    numbers, energy = np.empty(size, dtype=np.intp), np.empty(size)
+    begin = 0
+    for part, value in zip(hypotheses, energies):  # noqa: B905
+        numbers[begin : begin + len(part)], energy[begin : begin + len(part)] = part, value
+        begin += len(part)
+    within = np.flatnonzero(energy <= energy.min() + reach)
+    result: Integers = numbers[within[np.argsort(energy[within], kind="mergesort")[:keep]]]
+    return result
+
+
+@compiled
+def _blocks(h: int, singles: int, width: int, two: bool) -> int:
+    """Return the number of blocks of a hypothesis."""
+    if h >= singles or (two and h >= width and h % width):
+        return 2
+    return 1 if h else 0
+
+
+@compiled
+def _kinds(singles: int, count: int, width: int, two: bool) -> list[tuple[int, int, int, int]]:
+    """Return ranges (begin, end, step) of hypotheses with as many blocks (but none), and how many."""
+    kinds = [(singles, count, 1, 2)]
+    if not two:
+        kinds.append((1, singles, 1, 1))
+        return kinds
+    kinds += [(1, width, 1, 1), (width, singles, width, 1)]
+    for begin in range(width, singles, width):
+        kinds.append((begin + 1, begin + width, 1, 2))
+    return kinds
+
+
+@compiled
+def _least(values: Floats) -> float:
+    """Return the least of many values, four at a time: each comparison waits for the one before."""
+    a = b = c = d = np.inf
+    for h in range(0, len(values) - 3, 4):
+        a, b = min(values[h], a), min(values[h + 1], b)
+        c, d = min(values[h + 2], c), min(values[h + 3], d)
+    for h in range(len(values) - len(values) % 4, len(values)):
+        a = min(values[h], a)
+    return min(min(a, b), min(c, d))
+
+
+@compiled
+def _between(values: Floats, begin: int, end: int, step: int, above: float, limit: float) -> Integers:
+    """Return where values of a range are above one limit and not above another, which is rare."""
+    count = 0
+    for h in range(begin, end, step):
+        count += above < values[h] <= limit
+    found = np.empty(count, dtype=np.intp)
+    count = 0
+    if len(found):
+        for h in range(begin, end, step):
+            if above < values[h] <= limit:
+                found[count] = h
+                count += 1
+    return found
+
+
+@compiled
+def _independent(s1: Floats, szz: Floats, syz: Floats, total: float, s1y: float) -> tuple[Floats, Floats]:
+    """Sums without what the constant explains; infinite squares where that is everything."""
+    vzz, vzy = np.empty(len(s1)), np.empty(len(s1))
+    for z in range(len(s1)):
+        left = szz[z] - s1[z] * s1[z] / total
+        vzz[z] = left if left > _COLLINEAR * szz[z] else np.inf
+        vzy[z] = syz[z] - s1[z] * s1y / total
+    return vzz, vzy
+
+
+@compiled
+def _free(s1: Floats, vzz: Floats, vzy: Floats, total: float, rss0: float, width: int, two: bool) -> Floats:
+    """Residual sums of squares where coefficients may have any sign; pairs that do not exist are infinite."""
+    blocks = len(s1) // width
+    singles = len(s1) if two else blocks
+    free = np.full(singles + (blocks - 1) * (width - 1), np.inf)
+    for h in range(singles):
+        z = h if two else h * width
+        free[h] = rss0 - vzy[z] * vzy[z] / vzz[z]
+    right = np.arange(width) if two else np.arange(width) * width
+    root = 1 / np.sqrt(vzz[right])
+    part, mean = vzy[right] * root, s1[right] * root / total
+    for a in range(1, blocks):
+        z = a * width
+        unit = 1 / np.sqrt(vzz[z])
+        alone, scaled = vzy[z] * unit, s1[z] * unit
+        begin = singles + (a - 1) * (width - 1) - 1
+        for b in range(1, width if two else a):
+            both = s1[z + b] * unit * root[b] - scaled * mean[b]
+            apart = 1 - both * both
+            explained = alone * alone + part[b] * part[b] - 2 * alone * part[b] * both
+            free[begin + b] = rss0 - explained / (apart if apart >= _PARALLEL else np.inf)
+    return free
+
+
+@compiled
+def _exact(
+    hypotheses: Integers, s1: Floats, szz: Floats, syz: Floats, totals: Floats, width: int, two: bool
+) -> Floats:
+    """Residual sums of squares without negative coefficients; infinite where that takes fewer terms."""
+    total, s1y, syy = totals
+    singles = len(s1) if two else len(s1) // width
+    rss = np.empty(len(hypotheses))
+    for place, h in enumerate(hypotheses):
+        if h == 0:
+            rss[place] = syy - s1y**2 / total
+        elif h < singles:
+            z = h if two else h * width
+            left, along = szz[z] - s1[z] * s1[z] / total, syz[z] - s1[z] * s1y / total
+            slope = along / left if left > _COLLINEAR * szz[z] else 0.0
+            explained = slope * along + s1y**2 / total
+            if slope * s1[z] > s1y:  # the constant would be negative
+                explained = syz[z] * syz[z] / szz[z]
+            rss[place] = syy - explained if slope > 0 else np.inf
+        else:
+            pair = h - singles
+            a, b = pair // (width - 1) + 1, pair % (width - 1) + 1
+            one, other, both = a * width, b if two else b * width, a * width + b
+            sa, sb, ya, yb = s1[one], s1[other], syz[one], syz[other]
+            ca, cb, explained = _two(
+                szz[one] - sa * sa / total,
+                szz[other] - sb * sb / total,
+                s1[both] - sa * sb / total,
+                ya - sa * s1y / total,
+                yb - sb * s1y / total,
+            )
+            explained += s1y**2 / total
+            if ca * sa + cb * sb > s1y:  # the constant would be negative
+                ca, cb, explained = _two(szz[one], szz[other], s1[both], ya, yb)
+            rss[place] = syy - explained if ca > 0 and cb > 0 and np.isfinite(explained) else np.inf
+    return rss
+
+
+@compiled
+def _two(aa: float, bb: float, ab: float, ay: float, by: float) -> tuple[float, float, float]:
+    """Solve the normal equations of two predictors; return both coefficients and the explained sum."""
+    determinant = aa * bb - ab * ab
+    if not determinant > _COLLINEAR * aa * bb:
+        return np.nan, np.nan, np.nan
+    a, b = (ay * bb - by * ab) / determinant, (by * aa - ay * ab) / determinant
+    return a, b, a * ay + b * by
