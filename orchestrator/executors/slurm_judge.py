@@ -148,6 +148,10 @@ def _finished(
         if evidence.finished_for < settings.accounting_grace:
             return Observation(request.attempt, AttemptState.RUNNING, evidence.handle, record)
         elapsed = _charge(record, finished, jobs)
+    elif _contradicted(elapsed, record, finished) and evidence.accounting:
+        # Right after a restart of Slurm's daemons its books may say less than will stand there.
+        if evidence.finished_for < settings.accounting_grace:
+            elapsed, estimated = _charge(record, finished, jobs), True
     elif sight is not None and not sight.booked and elapsed + 1 < finished - record.started:
         # Without accounting the time of a job before its requeue is nowhere but in the record.
         elapsed, estimated = elapsed + _charge(record, finished, ()), evidence.accounting
@@ -163,6 +167,11 @@ def _finished(
         out_of_memory=_out_of_memory(sight),
         cores=(sight.cpus if sight is not None else 0) or None,
     )
+
+
+def _contradicted(elapsed: float, record: AttemptRecord, finished: float) -> bool:
+    """Tell whether a job took fewer of the clock's whole seconds than its attempt alone."""
+    return elapsed < math.floor(finished) - math.floor(record.started)
 
 
 def _charge(record: AttemptRecord, finished: float, jobs: Sequence[Job]) -> float:

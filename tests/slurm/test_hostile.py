@@ -261,7 +261,8 @@ def test_a_slurmctld_that_is_killed_forgets_jobs_and_their_ends(
         wait_for(lambda: len(executions(one.log)[1]) >= ends, "runs that have ended")  # noqa: B023
         forgetful.restart_controller(signal.SIGKILL)
     restarted = time.time()
-    assert one.wait(PATIENCE) == 0, one.directory.with_suffix(".out").read_text()
+    # A forgotten number given again can leave Slurm waiting for a job that no node has, up to its limit.
+    assert one.wait(3 * PATIENCE) == 0, one.directory.with_suffix(".out").read_text()
     late = {event.attempt.id for event in ended(one) if (event.started or 0.0) > restarted}
 
     def faults() -> list[str]:

@@ -406,6 +406,32 @@ def test_a_charge_that_nobody_confirmed_is_asked_for_again(fake: FakeSlurm) -> N
     assert known is not None and (known.elapsed, known.cores) == (12, 1)
 
 
+def test_books_that_say_less_than_the_attempt_took_are_asked_again(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake, "sleep 1.1\n")
+    fake.execute(request)
+    fake.queue()
+    fake.ledger("100_0 0 COMPLETED")
+    [observation] = executor.poll([request])
+    assert observation.state is AttemptState.FINISHED and observation.estimated
+    assert observation.elapsed is not None and 1 < observation.elapsed < 10
+    assert executor.charged([request]) == [None]
+    fake.ledger("100_0 3 COMPLETED")
+    fake.turn(700)
+    [known] = executor.charged([request])
+    assert known is not None and known.elapsed == 3
+
+
+def test_books_that_insist_are_believed(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake, "sleep 1.1\n")
+    fake.execute(request)
+    fake.ledger("100_0 0 COMPLETED")
+    executor.poll([request])
+    assert executor.charged([request]) == [None]
+    fake.turn(700)
+    [known] = executor.charged([request])
+    assert known is not None and known.elapsed == 0
+
+
 def test_excluded_nodes_are_told_to_sbatch(fake: FakeSlurm) -> None:
     executor = fake.executor()
     executor.submit([replace(fake.request(), exclude=("n7", "n9"))])
