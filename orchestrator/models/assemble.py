@@ -69,6 +69,7 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
     """
     begins = np.searchsorted(case.solution.candidates.row, np.arange(len(case.rows) + 1))
     residuals = best_residuals(case.task, case.solution)
+    smape = _smape(residuals)
     terms = case.solution.candidates.terms.astype(np.intp)
     exponents = np.stack([b.take(terms[:, :, k], axis=0) for k, b in enumerate(case.blocks)], axis=2)
     used = np.count_nonzero(terms.any(axis=2), axis=1)
@@ -90,7 +91,7 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
         width = max(int(used[members].max()), 1)
         posterior = _posterior(case, int(k), members, weights, exponents[members, :width])
         if posterior.correction is not None:
-            residuals[k] -= case.task.features @ posterior.correction.coefficients[0]
+            smape[k] = _smape(residuals[k] - case.task.features @ posterior.correction.coefficients[0])
         callpath, metric = case.group.labels[row]
         notes = _notes(case, int(k), posterior, outlying[k], edges[k])
         result[row] = PmnfModel(
@@ -98,12 +99,17 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
             metric=metric,
             parameters=case.group.parameters,
             category=case.group.category,
-            smape=float(200 * np.mean(np.tanh(np.abs(residuals[k]) / 2))),
+            smape=float(smape[k]),
             noise=float(case.solution.located.sigma[k]),
             notes=(*case.group.notes[row], *remarks[row], *few, *notes),
             posterior=posterior,
         )
     return result
+
+
+def _smape(residuals: Floats) -> Floats:
+    """Symmetric mean absolute percentage error from residuals of logarithms, over the last axis."""
+    return np.asarray(200 * np.tanh(np.abs(residuals) / 2).mean(axis=-1))
 
 
 def at_edge(case: Case) -> NDArray[np.bool_]:

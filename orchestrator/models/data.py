@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,9 +161,11 @@ def text(value: Value) -> str:
 def _padded(values: Mapping[Point, tuple[float, ...]]) -> Floats:
     """Values as (points, repetitions), padded with NaN."""
     lists = list(values.values())
-    longest = max((len(v) for v in lists), default=0)
-    if all(len(v) == longest for v in lists):
-        return np.array(lists, dtype=float).reshape(len(lists), longest)
+    lengths = set(map(len, lists))
+    longest = max(lengths, default=0)
+    if len(lengths) <= 1:
+        flat = np.fromiter(chain.from_iterable(lists), float, len(lists) * longest)
+        return flat.reshape(len(lists), longest)
     return np.array([(*v, *(np.nan,) * (longest - len(v))) for v in lists], dtype=float)
 
 

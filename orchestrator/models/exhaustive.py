@@ -133,17 +133,13 @@ def _least(values: Floats) -> float:
 @compiled
 def _between(values: Floats, begin: int, end: int, step: int, above: float, limit: float) -> Integers:
     """Return where values of a range are above one limit and not above another, which is rare."""
+    found = np.empty((end - begin + step - 1) // step, dtype=np.intp)
     count = 0
     for h in range(begin, end, step):
-        count += above < values[h] <= limit
-    found = np.empty(count, dtype=np.intp)
-    count = 0
-    if len(found):
-        for h in range(begin, end, step):
-            if above < values[h] <= limit:
-                found[count] = h
-                count += 1
-    return found
+        if above < values[h] <= limit:
+            found[count] = h
+            count += 1
+    return found[:count].copy()
 
 
 @compiled

@@ -212,22 +212,17 @@ class SlurmCluster:
                 os.kill(pid, signal.SIGKILL)
 
     def restart_controller(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """End ``slurmctld`` and start it again; after SIGKILL it has forgotten the last seconds."""
-        self._end("slurmctld", how)
-        self._spawn("slurmctld", ["slurmctld", "-D"])
-        self._wait_for(lambda: self._succeeds("scontrol", "ping"), "slurmctld")
+        """End ``slurmctld`` and start it again; after SIGKILL it has forgotten the last seconds.
 
-    def number_afresh(self) -> None:
-        """Give jobs numbers never used: a node that gets a number twice, since a killed controller forgot
-        that job, cancels the new one and is drained."""
-        self._first_job += 10000
+        Its jobs get numbers never used: a node that is sent a forgotten one again is drained, and Slurm waits
+        for that job until its time limit.
+        """
+        self._end("slurmctld", how)
+        self._first_job += 1000
         text = self.conf.read_text()
         self.conf.write_text(f"{text.split('FirstJobId=')[0]}FirstJobId={self._first_job}\n")
-        self.run("scontrol", "reconfigure")
-        for line in self.run("sinfo", "-h", "-N", "-o", "%N %E").splitlines():
-            node, reason = line.split(maxsplit=1)
-            if reason == "Duplicate jobid":
-                self.run("scontrol", "update", f"NodeName={node}", "State=RESUME", check=False)
+        self._spawn("slurmctld", ["slurmctld", "-D"])
+        self._wait_for(lambda: self._succeeds("scontrol", "ping"), "slurmctld")
 
     def stop_accounting(self) -> None:
         """End ``slurmdbd``: from now on ``sacct`` fails."""
