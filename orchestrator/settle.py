@@ -91,11 +91,11 @@ def events_of(
     flight: InFlight,
     request: AttemptRequest,
     collect: Collect,
-    ceiling: float | None = None,
+    ceiling: float,
 ) -> list[events.Event]:
     """Return what an observation changes; nothing if it says what is known already.
 
-    ``ceiling`` is what the attempt can have cost at most (see `ceilings`); its reservation unless given.
+    ``ceiling`` is what the attempt can have cost at most (see `ceilings`).
     """
     attempt = observation.attempt
     match observation.state:
@@ -108,7 +108,7 @@ def events_of(
             reason = observation.reason or "it was never begun"
             return [events.AttemptWithdrawn(attempt, reason, observation.barred)]
         case AttemptState.LOST:
-            return [_lost(observation, flight, flight.reserved if ceiling is None else ceiling)]
+            return [_lost(observation, flight, ceiling)]
         case AttemptState.FINISHED:
             return [_finished(observation, flight, request, collect)]
     return []

@@ -38,6 +38,6 @@ def test_who_failed_is_told_by_the_last_words(words: str, failure: FailureClass,
     record = AttemptRecord(attempt.run.id, 1, "n1", 7, 0.0, 5.0, 1)
     observation = Observation(attempt, AttemptState.FINISHED, record=record)
     flight = InFlight("name", 1, 60.0, 60.0)
-    [event] = settle.events_of(observation, flight, request, lambda item, seen: {})
+    [event] = settle.events_of(observation, flight, request, lambda item, seen: {}, flight.reserved)
     assert isinstance(event, events.AttemptFinished)
     assert event.failure is failure and words in event.reason

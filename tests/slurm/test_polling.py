@@ -459,7 +459,9 @@ def test_a_run_that_lacked_memory_is_no_measurement_whatever_its_exit_code(
     fake.ledger("100_0 9 OUT_OF_MEMORY")
     [observation] = executor.poll([request])
     flight = InFlight("x", 1, 60.0, 60.0)
-    [event] = settle.events_of(observation, flight, request, lambda *_: {"time": {"main": 1.0}})
+    [event] = settle.events_of(
+        observation, flight, request, lambda *_: {"time": {"main": 1.0}}, flight.reserved
+    )
     assert isinstance(event, events.AttemptFinished)
     assert event.failure is FailureClass.MEMORY
 
@@ -471,7 +473,7 @@ def test_a_node_has_the_name_that_slurm_gives_it(fake: FakeSlurm) -> None:
     record.write_text(json.dumps({**json.loads(record.read_text()), "host": "c17.example", "nodes": "n17"}))
     fake.ledger("100_0 9 COMPLETED")
     [observation] = executor.poll([request])
-    [event] = settle.events_of(observation, InFlight("x", 1, 60.0, 60.0), request, lambda *_: {})
+    [event] = settle.events_of(observation, InFlight("x", 1, 60.0, 60.0), request, lambda *_: {}, 60.0)
     assert isinstance(event, events.AttemptFinished)
     assert (event.host, event.nodes) == ("n17", 1)
 
