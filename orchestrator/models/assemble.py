@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,9 +71,8 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
     begins = np.searchsorted(case.solution.candidates.row, np.arange(len(case.rows) + 1))
     residuals = best_residuals(case.task, case.solution)
     smape = _smape(residuals)
-    terms = case.solution.candidates.terms.astype(np.intp)
-    exponents = np.stack([b.take(terms[:, :, k], axis=0) for k, b in enumerate(case.blocks)], axis=2)
-    used = np.count_nonzero(terms.any(axis=2), axis=1)
+    all_ = _All.of(case)
+    used = np.count_nonzero(case.solution.candidates.terms.any(axis=2), axis=1)
     outlying, edges = _outlying(case), _edges(case)
     few = [
         f"{name} has {count} values: its exponents are uncertain"
@@ -89,7 +89,7 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
         places, weights = representatives(odds, forecast, case.members)
         members = begins[k] + places
         width = max(int(used[members].max()), 1)
-        posterior = _posterior(case, int(k), members, weights, exponents[members, :width])
+        posterior = _posterior(case, all_, int(k), members, weights, width)
         if posterior.correction is not None:
             smape[k] = _smape(residuals[k] - case.task.features @ posterior.correction.coefficients[0])
         callpath, metric = case.group.labels[row]
@@ -156,20 +156,37 @@ def _forecast(case: Case, members: slice) -> Floats:
     return result
 
 
-def _posterior(case: Case, row: int, members: Integers, weights: Floats, exponents: Floats) -> Posterior:
-    fits, weighting = case.solution.fits, case.solution.weighting
-    used = exponents.shape[1]
-    variance = fits.variance[members]
-    lack = np.maximum(variance - weighting.variance[row], 0)
-    correction = None
-    if weighting.smooth[row] > 0:
-        correction = _correction(case, row, members, used)
+@dataclass(frozen=True, slots=True)
+class _All:
+    """Parts of posteriors, of all hypotheses at once: exponents, covariances, variance beyond the noise."""
+
+    exponents: Floats
+    covariance: Floats
+    lack: Floats
+
+    @classmethod
+    def of(cls, case: Case) -> Self:
+        fits, candidates = case.solution.fits, case.solution.candidates
+        terms = candidates.terms.astype(np.intp)
+        exponents = [b.take(terms[:, :, k], axis=0) for k, b in enumerate(case.blocks)]
+        noise = case.solution.weighting.variance[candidates.row]
+        return cls(
+            np.stack(exponents, axis=2)[:, :, : len(case.group.parameters)],
+            fits.covariance * fits.variance[:, None, None],
+            np.maximum(fits.variance - noise, 0),
+        )
+
+
+def _posterior(case: Case, all_: _All, row: int, members: Integers, weights: Floats, width: int) -> Posterior:
+    correction, lack = None, all_.lack[members]
+    if case.solution.weighting.smooth[row] > 0:
+        correction = _correction(case, row, members, width)
         lack = ROUGH * correction.smooth**2
     return Posterior(
         weights=weights,
-        exponents=exponents[:, :, : len(case.group.parameters)],
-        coefficients=fits.coefficients[members, : used + 1].copy(),
-        covariance=fits.covariance[members, : used + 1, : used + 1] * variance[:, None, None],
+        exponents=all_.exponents[members, :width],
+        coefficients=case.solution.fits.coefficients[members, : width + 1],
+        covariance=all_.covariance[members, : width + 1, : width + 1],
         misfit=np.sqrt(lack + (_AMBIGUITY * case.solution.located.sigma[row]) ** 2),
         correction=correction,
     )
@@ -211,8 +228,8 @@ def _notes(
         for name, edge in zip(case.group.parameters, edges, strict=False)
         if edge
     ]
-    if outlying.any():
-        which = np.flatnonzero(outlying)
+    which = np.flatnonzero(outlying)
+    if len(which):
         where = ", ".join(str(_point(case.group, k)) for k in which[:3])
         more = f" and {len(which) - 3} more" if len(which) > 3 else ""
         notes.append(f"taken for outliers: {where}{more}")

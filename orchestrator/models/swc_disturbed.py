@@ -46,6 +46,7 @@ _CLEARLY = 10.0
 # From this quantile on runs look like undisturbed ones.
 _NORMAL = 0.49
 _TINY = 1e-300
+_LEAST_CLEAN = 0.1  # share of undisturbed runs
 _SINGULAR = 1e-9  # determinant of columns of about 1
 
 
@@ -100,14 +101,22 @@ def undisturbed(relative: Floats, floor: Floats, shares: Floats, place: float) -
     else:
         best = _mixture(relative, floor, shares, noise, max(1 - 2 * place, 0.02))
         if place > _NORMAL:
-            return best
+            return _credible(best)
         score = _merit(relative, best) + _BETTER
     for start, width in _starts(relative, floor, score - _BEHIND):
         found = _mixture(relative, floor, start, width, 0.5)
         value = _merit(relative, found)
         if value > score:
             best, score = found, value
-    return best
+    return _credible(best)
+
+
+def _credible(found: Clean | None) -> Clean | None:
+    """Refuse a fit that takes nearly every run for disturbed: it explains nothing."""
+    if found is None:
+        return None
+    enough = max(len(found.shares) + 1, _LEAST_CLEAN * len(found.weights))
+    return found if found.weights.sum() > enough else None
 
 
 def logs(relative: Floats, shares: Floats) -> Floats:

@@ -153,10 +153,10 @@ def _uncertainty(relative: Floats, clean: Clean, point: Integers) -> tuple[Float
     variance = clean.noise**2 * (left + columns) / left
     weight = np.bincount(point, clean.weights)
     runs = len(residuals) / np.count_nonzero(np.bincount(point))
-    if runs < 2:
+    here = weight > 0.5
+    if runs < 2 or np.count_nonzero(here) <= columns:
         lack, common = _PART * clean.noise, 0.0
     else:
-        here = weight > 0.5
         mean = np.bincount(point, clean.weights * residuals)[here] / weight[here]
         scatter = _scale(mean - _median(mean), columns)
         lack = float(np.sqrt(max(scatter**2 - float(np.mean(variance / weight[here])), 0.0)))
