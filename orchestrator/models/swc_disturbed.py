@@ -95,28 +95,26 @@ def undisturbed(relative: Floats, floor: Floats, shares: Floats, place: float) -
     residuals = logs(relative, shares)
     least, first = np.quantile(residuals, [0.05, LOW])
     noise = max(float(first - least) / _LOWER_REACH, LEAST_NOISE)
-    if noise > _BROAD:
+    best: Clean | None = None
+    if noise <= _BROAD:
+        best = _mixture(relative, floor, shares, noise, max(1 - 2 * place, 0.02))
+        if place > _NORMAL and _credible(best):
+            return best
+        score = _merit(relative, best) + _BETTER
+    if best is None or not _credible(best):
         # Either they scatter widely, or so few are undisturbed that these look like outliers.
         best, score = None, _score(residuals[None], len(floor), (0.02,), _BROAD_NOISES)[0][0] + _CLEARLY
-    else:
-        best = _mixture(relative, floor, shares, noise, max(1 - 2 * place, 0.02))
-        if place > _NORMAL:
-            return _credible(best)
-        score = _merit(relative, best) + _BETTER
     for start, width in _starts(relative, floor, score - _BEHIND):
         found = _mixture(relative, floor, start, width, 0.5)
         value = _merit(relative, found)
-        if value > score:
+        if value > score and _credible(found):
             best, score = found, value
-    return _credible(best)
+    return best
 
 
-def _credible(found: Clean | None) -> Clean | None:
-    """Refuse a fit that takes nearly every run for disturbed: it explains nothing."""
-    if found is None:
-        return None
-    enough = max(len(found.shares) + 1, _LEAST_CLEAN * len(found.weights))
-    return found if found.weights.sum() > enough else None
+def _credible(found: Clean) -> bool:
+    """Tell whether a fit takes enough runs for undisturbed to explain anything."""
+    return bool(found.weights.sum() > max(len(found.shares) + 1, _LEAST_CLEAN * len(found.weights)))
 
 
 def logs(relative: Floats, shares: Floats) -> Floats:
