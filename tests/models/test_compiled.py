@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.models import distinct, exhaustive, kernels, pmnf, sweeping
+from orchestrator.models.compiled import compiled
 from orchestrator.models.fitting import columns, fit
 from orchestrator.models.hypotheses import Floats
 from orchestrator.models.screening import Candidates
@@ -119,3 +123,22 @@ def test_nothing_is_compiled_twice() -> None:
     loops = [kernels.coefficients, kernels.residuals, exhaustive.nearly_best, sweeping.swept_residuals]
     loops += [distinct.canonical, distinct.first_of_each]
     assert [len(loop.signatures) for loop in loops] == [1] * len(loops)  # type: ignore[attr-defined]
+
+
+def test_where_machine_code_cannot_be_kept_it_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, njit = [], numba.njit
+
+    def nowhere(function: Callable[..., object], *, cache: bool = False, **options: object) -> object:
+        kept.append(cache)
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(function, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(numba, "njit", nowhere)
+
+    @compiled
+    def twice(x: float) -> float:
+        return 2 * x
+
+    assert twice(3.0) == 6.0
+    assert kept == [True, False]
