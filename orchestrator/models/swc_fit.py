@@ -150,11 +150,11 @@ def _uncertainty(relative: Floats, clean: Clean, point: Integers) -> tuple[Float
     value = np.maximum(relative @ clean.shares, _TINY)
     residuals, columns = -np.log(value), len(clean.shares)
     left = max(float(clean.weights.sum()) - columns, 1.0)
-    variance = clean.noise**2 * (left + columns) / left
+    variance = max(clean.noise, LEAST_NOISE) ** 2 * (left + columns) / left
     weight = np.bincount(point, clean.weights)
     runs = len(residuals) / np.count_nonzero(np.bincount(point))
     here = weight > 0.5
-    if runs < 2 or np.count_nonzero(here) <= columns:
+    if runs < 2 or not np.any(here):
         lack, common = _PART * clean.noise, 0.0
     else:
         mean = np.bincount(point, clean.weights * residuals)[here] / weight[here]
