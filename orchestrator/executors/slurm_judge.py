@@ -148,13 +148,16 @@ def _finished(
         if evidence.finished_for < settings.accounting_grace:
             return Observation(request.attempt, AttemptState.RUNNING, evidence.handle, record)
         elapsed = _charge(record, finished, jobs)
-    elif _contradicted(elapsed, record, finished) and evidence.accounting:
-        # Right after a restart of Slurm's daemons its books may say less than will stand there.
-        if evidence.finished_for < settings.accounting_grace:
-            elapsed, estimated = _charge(record, finished, jobs), True
     elif sight is not None and not sight.booked and elapsed + 1 < finished - record.started:
         # Without accounting the time of a job before its requeue is nowhere but in the record.
         elapsed, estimated = elapsed + _charge(record, finished, ()), evidence.accounting
+    elif (
+        evidence.accounting
+        and evidence.finished_for < settings.accounting_grace
+        and _contradicted(elapsed, record, finished)
+    ):
+        # Right after a restart of Slurm's daemons its books may say less than will stand there.
+        elapsed, estimated = _charge(record, finished, jobs), True
     return Observation(
         request.attempt,
         AttemptState.FINISHED,

@@ -432,6 +432,17 @@ def test_books_that_insist_are_believed(fake: FakeSlurm) -> None:
     assert known is not None and known.elapsed == 0
 
 
+def test_a_queue_that_says_less_is_not_believed_while_accounting_is_silent(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake, "sleep 2.1\n")
+    fake.execute(request)
+    fake.queue("100_0 COMPLETED")
+    [observation] = executor.poll([request])
+    assert observation.state is AttemptState.FINISHED and observation.estimated
+    for _ in range(2):
+        assert executor.charged([request]) == [None]
+        fake.turn(700)
+
+
 def test_excluded_nodes_are_told_to_sbatch(fake: FakeSlurm) -> None:
     executor = fake.executor()
     executor.submit([replace(fake.request(), exclude=("n7", "n9"))])
