@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainc, gammaln, log_ndtr
 
-from orchestrator.models.hypotheses import Floats, Integers
+from orchestrator.models.hypotheses import Floats, Integers, stacked
 from orchestrator.models.kernels import coefficients, residuals
 from orchestrator.models.noise import GUESS_WEIGHT, LEAST_NOISE
 from orchestrator.models.screening import NEGATIVE, Candidates
@@ -141,8 +141,7 @@ class _Data:
         shift = log_value.mean(axis=1)
         features, root = weighting.correction()
         return cls(
-            np.cumsum([0, *map(len, tables)])[:-1],
-            np.concatenate(tables),
+            *stacked(tables),
             shift,
             log_value - shift[:, None],
             np.ascontiguousarray(weighting.weights),

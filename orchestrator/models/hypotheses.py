@@ -111,3 +111,8 @@ def partitions(items: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
         for k, group in enumerate(partition):
             yield (*partition[:k], (first, *group), *partition[k + 1 :])
         yield ((first,), *partition)
+
+
+def stacked(tables: tuple[Floats, ...]) -> tuple[Integers, Floats]:
+    """Put the blocks of all parameters, each (blocks, points), one after another; say where each begins."""
+    return np.cumsum([0, *map(len, tables)])[:-1], np.concatenate(tables)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.distinct import canonical, first_of_each
-from orchestrator.models.hypotheses import Floats, Integers
+from orchestrator.models.hypotheses import Floats, Integers, stacked
 from orchestrator.models.screening import PENALTY, REACH, Candidates
 from orchestrator.models.sweep import Problem, factors, sweep
 
@@ -108,7 +108,7 @@ def search(
     The hypotheses, and their residual sums of squares.
     """
     prepared = factors(tables)
-    begins, table = np.cumsum([0, *map(len, tables)])[:-1], np.concatenate(tables)
+    begins, table = stacked(tables)
     slots = len(tables) + 1 if wide else len(tables)
     candidates, rss = first
     terms = np.pad(candidates.terms, ((0, 0), (0, max(slots - candidates.terms.shape[1], 0)), (0, 0)))

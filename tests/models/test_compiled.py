@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from orchestrator.models import distinct, exhaustive, kernels, pmnf, sweeping
 from orchestrator.models.compiled import compiled
 from orchestrator.models.fitting import columns, fit
-from orchestrator.models.hypotheses import Floats
+from orchestrator.models.hypotheses import Floats, stacked
 from orchestrator.models.screening import Candidates
 from orchestrator.models.sweep import Problem, factors, sweep
 from orchestrator.models.weighting import weighting
@@ -28,9 +28,8 @@ def problem(rng: np.random.Generator, rows: int = 2) -> tuple[Problem, Floats]:
     log_value = np.log(10 + GRID[:, 0] * GRID[:, 1] + rng.uniform(0, 5, (rows, len(GRID))))
     root = np.sqrt(rng.uniform(0.5, 2.0, (rows, len(GRID))))
     scale = root * np.exp(-(log_value - log_value.mean(axis=1, keepdims=True)))
-    begins = np.cumsum([0, *map(len, TABLES)])[:-1]
     noise = np.full(rows, 1e-3)
-    return Problem(factors(TABLES), begins, np.concatenate(TABLES), scale, root, noise, False), log_value
+    return Problem(factors(TABLES), *stacked(TABLES), scale, root, noise, False), log_value
 
 
 def residual(terms: np.ndarray, scale: Floats, root: Floats) -> float:
