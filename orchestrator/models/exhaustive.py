@@ -146,10 +146,11 @@ def _between(values: Floats, begin: int, end: int, step: int, above: float, limi
 def _independent(s1: Floats, szz: Floats, syz: Floats, total: float, s1y: float) -> tuple[Floats, Floats]:
     """Sums without what the constant explains; infinite squares where that is everything."""
     vzz, vzy = np.empty(len(s1)), np.empty(len(s1))
+    share, mean = 1 / total, s1y / total
     for z in range(len(s1)):
-        left = szz[z] - s1[z] * s1[z] / total
+        left = szz[z] - s1[z] * s1[z] * share
         vzz[z] = left if left > _COLLINEAR * szz[z] else np.inf
-        vzy[z] = syz[z] - s1[z] * s1y / total
+        vzy[z] = syz[z] - s1[z] * mean
     return vzz, vzy
 
 
@@ -159,9 +160,11 @@ def _free(s1: Floats, vzz: Floats, vzy: Floats, total: float, rss0: float, width
     blocks = len(s1) // width
     singles = len(s1) if two else blocks
     free = np.full(singles + (blocks - 1) * (width - 1), np.inf)
+    # Slices, because an index that might be negative keeps a loop from using all lanes of the processor.
+    step = 1 if two else width
+    slope, square = vzy[::step].copy(), vzz[::step].copy()
     for h in range(singles):
-        z = h if two else h * width
-        free[h] = rss0 - vzy[z] * vzy[z] / vzz[z]
+        free[h] = rss0 - slope[h] * slope[h] / square[h]
     right = np.arange(width) if two else np.arange(width) * width
     root = 1 / np.sqrt(vzz[right])
     part, mean = vzy[right] * root, s1[right] * root / total
@@ -169,12 +172,13 @@ def _free(s1: Floats, vzz: Floats, vzy: Floats, total: float, rss0: float, width
         z = a * width
         unit = 1 / np.sqrt(vzz[z])
         alone, scaled = vzy[z] * unit, s1[z] * unit
-        begin = singles + (a - 1) * (width - 1) - 1
-        for b in range(1, width if two else a):
-            both = s1[z + b] * unit * root[b] - scaled * mean[b]
+        begin, end = singles + (a - 1) * (width - 1) - 1, width if two else a
+        product, result = s1[z : z + end], free[begin : begin + end]
+        for b in range(1, end):
+            both = product[b] * unit * root[b] - scaled * mean[b]
             apart = 1 - both * both
             explained = alone * alone + part[b] * part[b] - 2 * alone * part[b] * both
-            free[begin + b] = rss0 - explained / (apart if apart >= _PARALLEL else np.inf)
+            result[b] = rss0 - explained / (apart if apart >= _PARALLEL else np.inf)
     return free
 
 

@@ -107,6 +107,16 @@ def _normal(
 
 
 @compiled
+def _multiply(matrix: Floats, vector: Floats, first: int, result: Floats) -> None:
+    """Write a matrix times a vector, both without their first rows and columns."""
+    for i in range(first, len(vector)):
+        total = 0.0
+        for j in range(first, len(vector)):
+            total += matrix[i, j] * vector[j]
+        result[i] = total
+
+
+@compiled
 def invert(gram: Floats, first: int, ridge: float, work: Floats) -> float:
     """Write the inverse of a matrix without its first rows and columns; return the log determinant.
 
@@ -114,28 +124,29 @@ def invert(gram: Floats, first: int, ridge: float, work: Floats) -> float:
     """
     size = len(gram)
     log_det = 0.0
+    unit = np.empty(size)
     for i in range(first, size):
-        log_det += np.log(max(gram[i, i] + ridge, _TINY))
+        unit[i] = 1 / np.sqrt(max(gram[i, i] + ridge, _TINY))
+    for i in range(first, size):
         for j in range(first, size):
-            unit = np.sqrt(max(gram[i, i] + ridge, _TINY)) * np.sqrt(max(gram[j, j] + ridge, _TINY))
-            work[i, j] = (gram[i, j] + (ridge if i == j else 0.0)) / unit
+            work[i, j] = (gram[i, j] + (ridge if i == j else 0.0)) * (unit[i] * unit[j])
     for k in range(first, size):
         pivot = max(work[k, k], _LEAST_PIVOT)
-        log_det += np.log(pivot)
+        log_det += np.log(pivot / (unit[k] * unit[k]))
+        share = 1 / pivot
         for i in range(first, size):
             if i != k:
-                factor = work[i, k] / pivot
+                factor = work[i, k] * share
                 for j in range(first, size):
                     if j != k:
                         work[i, j] -= factor * work[k, j]
                 work[i, k] = -factor
         for j in range(first, size):
-            work[k, j] = work[k, j] / pivot
-        work[k, k] = 1 / pivot
+            work[k, j] *= share
+        work[k, k] = share
     for i in range(first, size):
         for j in range(first, size):
-            unit = np.sqrt(max(gram[i, i] + ridge, _TINY)) * np.sqrt(max(gram[j, j] + ridge, _TINY))
-            work[i, j] /= unit
+            work[i, j] *= unit[i] * unit[j]
     return log_det
 
 
@@ -193,24 +204,25 @@ def coefficients(
     guess = np.empty(size)
     for h in range(count):
         r = row[h]
+        weight, covariance = weights[r], root[r]
         _evaluate(terms[h], begin, table, z)
         for t in range(size):
             total = 0.0
             for n in range(points):
                 total += z[t, n] * share[r, n]
             scale[t, h] = total / points
+            unit = points / total
             for n in range(points):
-                z[t, n] *= points / total
+                z[t, n] *= unit
                 columns[t, n] = z[t, n] * share[r, n]
-        _normal(columns, ones, weights[r], features, root[r], gram, right, along)
+        _normal(columns, ones, weight, features, covariance, gram, right, along)
         invert(gram, 0, 0.0, work)
         whole[:, :, h] = work
-        for t in range(size):
-            guess[t] = np.dot(work[t], right)
+        _multiply(work, right, 0, guess)
         _combine(guess, columns, value)
         for n in range(points):
             vector[n] = 1 - value[n]
-        rss = _square(vector, weights[r], features, root[r], along[0])
+        rss = _square(vector, weight, features, covariance, along[0])
         left = max(points - size, 0)
         known = freedom[r] if left == 0 or freedom[r] > GUESS_WEIGHT else 0.0
         noise[h] = (expected[r] * known + rss) / max(known + left, 1.0)
@@ -222,8 +234,7 @@ def coefficients(
         if first:
             invert(gram, 1, 0.0, work)
             guess[0] = 0.0
-            for t in range(1, size):
-                guess[t] = np.dot(work[t, 1:], right[1:])
+            _multiply(work, right, 1, guess)
         _combine(guess, z, value)
         for n in range(points):
             value[n] = max(value[n], _TINY)
@@ -232,7 +243,7 @@ def coefficients(
         for t in range(size):
             for n in range(points):
                 columns[t, n] = z[t, n] * value[n]
-        _normal(columns, vector, weights[r], features, root[r], gram, right, along)
+        _normal(columns, vector, weight, features, covariance, gram, right, along)
         invert(gram, first, 0.0, work)
         for t in range(first, size):
             change = 0.0
@@ -265,12 +276,13 @@ def residuals(
     vector, value = np.empty(points), np.empty(points)
     for h in range(count):
         r = row[h]
+        weight, covariance = weights[r], root[r]
         _evaluate(terms[h], begin, table, z)
         _combine(c[:, h], z, value)
         least = np.inf
         for n in range(points):
             least = min(least, value[n])
             vector[n] = target[r, n] - np.log(max(value[n], _TINY))
-        rss[h] = _square(vector, weights[r], features, root[r], along)
+        rss[h] = _square(vector, weight, features, covariance, along)
         positive[h] = least > 0
     return rss, positive
