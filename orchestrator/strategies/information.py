@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,12 +29,13 @@ from orchestrator.strategies.candidates import (
 )
 from orchestrator.strategies.gpr import Rating, best_rated
 from orchestrator.strategies.relevance import relevant
-from orchestrator.strategies.start import first_round
+from orchestrator.strategies.start import first_round, spread_lines
 from orchestrator.types import Point
 
 _POOL = 256  # candidates that compete for a batch: those that are best by themselves
 _CHUNK = 1024  # candidates rated at once: each has thousands of covariances
 _SAFETY = 1.65  # standard deviations of its expected cost that a run must leave in the budget
+_LINES = 0.8  # share of the budget that is left, up to which whole lines are worth it
 _ROUND = 0.1  # share of the budget beyond which a round has one run: what it shows must still be of use
 _SMALLEST_COST = 1e-12  # core-seconds; a run expected to cost nothing must not divide all others away
 
@@ -48,9 +49,10 @@ def strategy(
 ) -> Strategy:
     """Return the strategy that seeks the largest expected reduction of uncertainty per cost.
 
-    A candidate is one more run at any point, measured or not. A round of n_b runs is chosen jointly: after
-    each pick the posterior is updated as if it had been measured, so that near-copies are not picked twice. A
-    round of several runs takes at most a tenth of the budget, so that it can be acted on.
+    First come the lines of the papers' starting set, up to the largest values, where the budget holds all of
+    them. After that, a candidate is one more run at any point, measured or not. A round of n_b runs is chosen
+    jointly: after each pick the posterior is updated as if it had been measured, so that near-copies are not
+    picked twice. A round of several runs takes at most a tenth of the budget, so that it can be acted on.
     Without a model that has a posterior, it chooses as `gpr` does. One pass over the space per round, memory
     for one chunk of it.
 
@@ -74,7 +76,9 @@ def strategy(
             for model in entry.models
             if isinstance(model, PmnfModel)
         ]
-        choices = most_informative(view, beliefs, overhead) if beliefs else []
+        choices = lines_first(view, beliefs, overhead) if beliefs else []
+        if beliefs and not choices:
+            choices = most_informative(view, beliefs, overhead)
         return choices or best_rated(view, Rating.of(view, True, 1.0, 1.0))
 
     return propose
@@ -108,6 +112,30 @@ class Pick:
     after: float
 
 
+def lines_first(view: View, beliefs: Sequence[Belief], overhead: float) -> list[Choice]:
+    """Return the next runs along the lines, cheapest first, if the budget holds all that the lines lack.
+
+    Information per cost is short-sighted: it spends on small runs what a large one, that tells hypotheses
+    apart far better, would have needed. Where not all fit, the far ends would take too much of the budget.
+    """
+    lacking = [point for point in spread_lines(view) if not view.done.get(point)]
+    if view.cost_is_relative or not lacking:
+        return []
+    runs = [run for _, run in _rate(view, beliefs, targets(view), overhead, lacking)]
+    if len(runs) < len(lacking) or sum(run.seconds for run in runs) > _LINES * view.budget_left:
+        return []
+    runs.sort(key=lambda run: run.seconds)
+    choices: list[Choice] = []
+    spent = 0.0
+    for run in runs[: view.batch_size]:
+        spent += run.seconds
+        if choices and spent > _ROUND * view.budget_left:
+            break
+        reason = f"next point of a line, the {len(lacking)} that are missing fit the budget"
+        choices.append(Choice(run.point, 1, f"{reason} ({price_text(view, run)})"))
+    return choices
+
+
 def most_informative(view: View, beliefs: Sequence[Belief], overhead: float) -> list[Choice]:
     """Return n_b affordable runs, chosen jointly; runs at the same point are one choice.
 
@@ -115,7 +143,9 @@ def most_informative(view: View, beliefs: Sequence[Belief], overhead: float) -> 
     """
     aims = targets(view)
     pool_size = 1 if view.batch_size == 1 else _POOL  # nothing to be chosen jointly
-    rated = heapq.nlargest(pool_size, _rate(view, beliefs, aims, overhead), key=lambda entry: entry[0])
+    rated = heapq.nlargest(
+        pool_size, _rate(view, beliefs, aims, overhead, open_points(view)), key=lambda entry: entry[0]
+    )
     pool = [run for _, run in rated]
     picks = _pick(view, beliefs, aims, pool, overhead) if pool else []
     choices = []
@@ -138,10 +168,10 @@ def _reason(view: View, aims: Sequence[Point], run: Candidate, picks: Sequence[P
 
 
 def _rate(
-    view: View, beliefs: Sequence[Belief], aims: Sequence[Point], overhead: float
+    view: View, beliefs: Sequence[Belief], aims: Sequence[Point], overhead: float, points: Iterable[Point]
 ) -> Iterator[tuple[float, Candidate]]:
     goals = [known(belief.model, aims, view.done).factor for belief in beliefs]
-    for chunk in chunks(open_points(view), _CHUNK):
+    for chunk in chunks(points, _CHUNK):
         runs = single_runs(view, chunk)
         if not runs:
             continue

@@ -107,6 +107,25 @@ def first_round(view: View, per_line: int = POINTS_PER_LINE, extra: int | None =
     return within_budget(view, runs, lambda run: f"{roles[run.point]}; {price_text(view, run)}")
 
 
+def spread_lines(view: View, per_line: int = POINTS_PER_LINE) -> list[Point]:
+    """Return points spread evenly over all values of each parameter, the others at their lowest ones.
+
+    Unlike those of the starting set they reach the largest values, whatever these cost. In the category of
+    the evaluation point, or in every one; points that must not be measured are left out without a substitute.
+    """
+    chosen: dict[Point, None] = {}
+    categories = _categories(view)
+    for category in categories if view.evaluation_point is None else categories[:1]:
+        part = _Slice(view, category)
+        lowest = {p.name: category[p.name] if p.categorical else _lowest(p) for p in view.space.parameters}
+        for varied in part.varying:
+            values = sorted(varied.values, key=float)
+            places = {round(k * (len(values) - 1) / (per_line - 1)) for k in range(per_line)}
+            line = (Point.of({**lowest, varied.name: values[place]}) for place in sorted(places))
+            chosen.update(dict.fromkeys(p for p in line if p in view.space and part.usable(p)))
+    return list(chosen)
+
+
 def _categories(view: View) -> list[dict[str, Value]]:
     """Return every combination of categorical values, that of the evaluation point first."""
     categorical = [parameter for parameter in view.space.parameters if parameter.categorical]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.strategies.start import first_round, starting_points
+from orchestrator.strategies.start import first_round, spread_lines, starting_points
 from orchestrator.types import Parameter, Point
 from tests.strategies.views import Box, make_view
 
@@ -122,3 +122,19 @@ def test_a_tight_budget_keeps_the_cheap_part_and_a_relative_cost_keeps_all() -> 
     assert 0 < len(kept) < 11
     assert sum(tight.cost(choice.point) for choice in kept) <= 100.0
     assert len(first_round(relative)) == 11
+
+
+def test_spread_lines_reach_the_largest_values_of_long_lines() -> None:
+    long = Parameter("p", tuple(range(1, 102)))
+    assert set(spread_lines(make_view(Box((long, S))))) == points(
+        (1, 10), (26, 10), (51, 10), (76, 10), (101, 10), (1, 15), (1, 20), (1, 25), (1, 30)
+    )
+
+
+def test_spread_lines_leave_out_what_must_not_be_measured() -> None:
+    layout = Parameter("layout", ("a", "b"), categorical=True)
+    space = Box((Parameter("p", (1, 2, 4)), layout), lambda point: point["p"] != 2)
+    everywhere = make_view(space, infeasible=frozenset({Point.of(p=4, layout="a")}))
+    assert spread_lines(everywhere) == [Point.of(p=p, layout=x) for p, x in ((1, "a"), (1, "b"), (4, "b"))]
+    aimed = make_view(space, evaluation_point=Point.of(p=4, layout="b"))
+    assert spread_lines(aimed) == [Point.of(p=1, layout="b")]
