@@ -24,7 +24,10 @@ ALL = ("full", "cpf", "cpf-2", "gpr", "gpr-without-gp", "hybrid", "bayesian", "r
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Parameters; noise, budget and slowed runs in percent; strategies beside ours; runs per round."""
+    """Parameters; noise, budget and slowed runs in percent; strategies beside ours; runs per round.
+
+    Rounds grow with the number of runs that fit the budget: one with two parameters, thousands with four.
+    """
 
     parameters: int
     noise: float
@@ -41,9 +44,9 @@ FIGURES = (
     Line(2, 10.0, 10.0, ("cpf-2", "oracle")),
     Line(2, 10.0, 3.0),
     Line(3, 5.0, 2.0, batch=5),
-    Line(3, 5.0, 0.5, batch=5),
-    Line(4, 5.0, 1.0, batch=5),
-    Line(4, 5.0, 0.1, batch=5),
+    Line(3, 5.0, 0.5, ("cpf-2", "oracle-information"), batch=5),
+    Line(4, 5.0, 1.0, batch=50),
+    Line(4, 5.0, 0.1, ("cpf-2", "oracle-information"), batch=50),
 )
 PARTS = {
     "papers": FIGURES,
