@@ -154,3 +154,20 @@ def state_of(observations: list[Observation]) -> str:
     """Return the state of the only observation."""
     [observation] = observations
     return observation.state.value
+
+
+def submitted(slurm: FakeSlurm, script: str = "true\n") -> tuple[SlurmExecutor, AttemptRequest]:
+    request = slurm.request(script)
+    executor = slurm.executor()
+    executor.submit([request])
+    return executor, request
+
+
+def states(slurm: FakeSlurm, executor: SlurmExecutor, request: AttemptRequest, seconds: float) -> set[str]:
+    """Poll for a while; return every state that was reported."""
+    seen = set()
+    deadline = slurm.now + seconds
+    while slurm.now < deadline:
+        seen.add(state_of(executor.poll([request])))
+        executor.wait(5.0)
+    return seen

@@ -1,0 +1,178 @@
+"""What attempts are charged when books, queue and records disagree, and what else Slurm must be told."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from orchestrator import events, settle
+from orchestrator.executors import attempt
+from orchestrator.executors.slurm_submit import JobOptions
+from orchestrator.state import InFlight
+from orchestrator.types import AttemptState, FailureClass
+from tests.slurm.fake_slurm import FakeSlurm, state_of, submitted
+
+
+def test_the_reservation_covers_what_slurm_may_charge(fake: FakeSlurm) -> None:
+    executor = fake.executor()
+    assert executor.reserved_seconds(1.0) == 60 + 30 + 30
+    assert executor.reserved_seconds(18.0) == 60 + 30 + 30
+    assert executor.reserved_seconds(19.0) == 120 + 30 + 30
+    fake.answer("scontrol", "KillWait = 5 sec\nOverTimeLimit = 2 min\n")
+    assert fake.executor().reserved_seconds(1.0) == 60 + 120 + 5 + 30
+
+
+def test_a_failing_node_is_named(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.begin(request)
+    fake.ledger("100_0 90 NODE_FAIL")
+    executor.poll([request])
+    fake.turn(40)
+    assert executor.poll([request])[0].blamed == ("n1",)
+
+
+def test_signs_of_life_outweigh_what_slurm_says(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.begin(request)
+    fake.ledger("100_0 9 NODE_FAIL")
+    for _ in range(20):
+        assert state_of(executor.poll([request])) == "unknown"
+        os.utime(request.directory / attempt.CLAIM, (fake.now, fake.now))
+        fake.turn(10)
+    fake.turn(40)
+    assert state_of(executor.poll([request])) == "unknown"  # the last sign was new to us
+    fake.turn(40)
+    assert state_of(executor.poll([request])) == "lost"
+
+
+def test_a_charge_that_nobody_confirmed_is_asked_for_again(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.answer("squeue", code=1)
+    fake.answer("sacct", code=1)
+    fake.execute(request)
+    executor.poll([request])
+    fake.turn(70)
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.estimated) == (AttemptState.FINISHED, True)
+    assert executor.charged([request]) == [None]
+    fake.queue()
+    fake.ledger("100_0 12 COMPLETED")
+    fake.turn(700)
+    [known] = executor.charged([request])
+    assert known is not None and (known.elapsed, known.cores) == (12, 1)
+
+
+def test_books_that_say_less_than_the_attempt_took_are_asked_again(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake, "sleep 1.1\n")
+    fake.execute(request)
+    fake.queue()
+    fake.ledger("100_0 0 COMPLETED")
+    [observation] = executor.poll([request])
+    assert observation.state is AttemptState.FINISHED and observation.estimated
+    assert observation.elapsed is not None and 1 < observation.elapsed < 10
+    assert executor.charged([request]) == [None]
+    fake.ledger("100_0 3 COMPLETED")
+    fake.turn(700)
+    [known] = executor.charged([request])
+    assert known is not None and known.elapsed == 3
+
+
+def test_books_that_insist_are_believed(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake, "sleep 1.1\n")
+    fake.execute(request)
+    fake.ledger("100_0 0 COMPLETED")
+    executor.poll([request])
+    assert executor.charged([request]) == [None]
+    fake.turn(700)
+    [known] = executor.charged([request])
+    assert known is not None and known.elapsed == 0
+
+
+def test_a_queue_that_says_less_is_not_believed_while_accounting_is_silent(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake, "sleep 2.1\n")
+    fake.execute(request)
+    fake.queue("100_0 COMPLETED")
+    [observation] = executor.poll([request])
+    assert observation.state is AttemptState.FINISHED and observation.estimated
+    for _ in range(2):
+        assert executor.charged([request]) == [None]
+        fake.turn(700)
+
+
+def test_excluded_nodes_are_told_to_sbatch(fake: FakeSlurm) -> None:
+    executor = fake.executor()
+    executor.submit([replace(fake.request(), exclude=("n7", "n9"))])
+    assert "#SBATCH --exclude=n7,n9\n" in Path(fake.calls("sbatch")[0]).read_text()
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_attempt_without_memory_is_told_from_a_lost_one(fake: FakeSlurm, begun: bool) -> None:
+    executor, request = submitted(fake, "exit 137\n")
+    if begun:
+        fake.begin(request)
+    else:
+        fake.execute(request)
+    fake.ledger("100_0 9 OUT_OF_MEMORY")
+    executor.poll([request])
+    fake.turn(40)
+    assert executor.poll([request])[0].out_of_memory
+
+
+def test_a_run_that_lacked_memory_is_no_measurement_whatever_its_exit_code(
+    fake: FakeSlurm,
+) -> None:
+    executor, request = submitted(fake)
+    fake.execute(request)
+    fake.ledger("100_0 9 OUT_OF_MEMORY")
+    [observation] = executor.poll([request])
+    flight = InFlight("x", 1, 60.0, 60.0)
+    [event] = settle.events_of(
+        observation, flight, request, lambda *_: {"time": {"main": 1.0}}, flight.reserved
+    )
+    assert isinstance(event, events.AttemptFinished)
+    assert event.failure is FailureClass.MEMORY
+
+
+def test_a_node_has_the_name_that_slurm_gives_it(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.execute(request)
+    record = request.directory / attempt.RECORD
+    record.write_text(json.dumps({**json.loads(record.read_text()), "host": "c17.example", "nodes": "n17"}))
+    fake.ledger("100_0 9 COMPLETED")
+    [observation] = executor.poll([request])
+    [event] = settle.events_of(observation, InFlight("x", 1, 60.0, 60.0), request, lambda *_: {}, 60.0)
+    assert isinstance(event, events.AttemptFinished)
+    assert (event.host, event.nodes) == ("n17", 1)
+
+
+def test_a_job_whose_end_slurm_forgot_is_cancelled(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.execute(request)
+    fake.queue("100_0 RUNNING")
+    assert state_of(executor.poll([request])) == "running"
+    assert not fake.calls("scancel")  # its node may still be tidying up
+    fake.turn(120)
+    assert state_of(executor.poll([request])) == "finished"
+    assert fake.calls("scancel") == ["100_0"]
+
+
+def test_more_memory_is_asked_for(fake: FakeSlurm) -> None:
+    executor = fake.executor(job=JobOptions(sbatch={"mem-per-cpu": "3800M", "mem": "0"}))
+    executor.submit([replace(fake.request(), memory=1.5)])
+    script = Path(fake.calls("sbatch")[0]).read_text()
+    assert "#SBATCH --mem-per-cpu=5700M\n" in script and "#SBATCH --mem=0\n" in script
+
+
+def test_what_was_told_to_end_is_no_measurement_whatever_its_exit_code(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.execute(request)
+    record = request.directory / attempt.RECORD
+    record.write_text(record.read_text().replace('"cancelled": false', '"cancelled": true'))
+    fake.ledger("100_0 5 COMPLETED")
+    [observation] = executor.poll([request])
+    assert observation.record is not None and observation.record.exit_code == 0
+    assert "ended from outside" in observation.reason

@@ -1,0 +1,177 @@
+"""Attempts that ended, or are gone from a Slurm that forgets and lies."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.executors import attempt
+from orchestrator.types import AttemptState
+from tests.slurm.fake_slurm import FakeSlurm, state_of, states, submitted
+
+# --- finished -----------------------------------------------------------------------------------------
+
+
+def test_only_the_record_makes_an_attempt_finished(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.queue()
+    fake.ledger("100_0 12 COMPLETED")
+    assert states(fake, executor, request, 20) == {"unknown"}
+    fake.execute(request)
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.elapsed) == (AttemptState.FINISHED, 12)
+
+
+def test_a_finished_attempt_is_charged_what_the_queue_says_without_accounting(
+    fake_without_accounting: FakeSlurm,
+) -> None:
+    slurm = fake_without_accounting
+    executor, request = submitted(slurm)
+    slurm.execute(request)
+    slurm.turn(25)
+    slurm.queue("100_0 COMPLETED")
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.elapsed) == (AttemptState.FINISHED, 25)
+    assert not slurm.calls("sacct")
+
+
+def test_every_start_of_a_requeued_job_is_charged(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.execute(request)
+    fake.ledger("100_0 40 REQUEUED", "100_0 2 FAILED")
+    assert executor.poll([request])[0].elapsed == 42
+
+
+def test_accounting_that_stays_down_does_not_hold_up_a_finished_attempt(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.answer("sacct", err="Unable to contact slurmdbd", code=1)
+    fake.execute(request)
+    assert states(fake, executor, request, 55) == {"running"}
+    fake.turn(10)
+    [observation] = executor.poll([request])
+    assert observation.state is AttemptState.FINISHED
+    assert observation.elapsed is not None and 0 < observation.elapsed < 60
+
+
+def test_a_silent_queue_does_not_hold_up_a_finished_attempt(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.answer("squeue", code=1)
+    fake.execute(request)
+    assert states(fake, executor, request, 55) == {"running"}
+    fake.turn(10)
+    assert state_of(executor.poll([request])) == "finished"
+
+
+def test_a_failure_by_a_dying_node_is_not_the_applications(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake, "exit 1\n")
+    fake.execute(request)
+    fake.ledger("100_0 5 NODE_FAIL")
+    [observation] = executor.poll([request])
+    assert observation.state is AttemptState.FINISHED
+    assert "NODE_FAIL" in observation.reason
+
+
+def test_a_failure_of_the_application_is_its_own(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake, "exit 1\n")
+    fake.execute(request)
+    fake.ledger("100_0 5 COMPLETED")
+    assert executor.poll([request])[0].reason == ""
+
+
+# --- gone ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", ["TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "CANCELLED by 7", "COMPLETED"])
+def test_what_ended_without_a_record_is_lost_after_a_grace(fake: FakeSlurm, state: str) -> None:
+    executor, request = submitted(fake)
+    fake.begin(request)
+    fake.ledger(f"100_0 90 {state}")
+    assert states(fake, executor, request, 29) == {"unknown"}
+    fake.turn(10)
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.elapsed) == (AttemptState.LOST, 90)
+    assert state in observation.reason
+
+
+def test_what_never_began_is_barred_before_it_is_called_lost(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.ledger("100_0 3 BOOT_FAIL")
+    executor.poll([request])
+    fake.turn(40)
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.elapsed) == (AttemptState.LOST, 3)
+    assert fake.execute(request) == attempt.CLAIMED
+
+
+def test_a_job_that_the_queue_drops_for_a_while_is_not_lost(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.begin(request)
+    fake.queue("100_0 RUNNING")
+    assert states(fake, executor, request, 20) == {"running"}
+    fake.answer("squeue", "")
+    fake.ledger("100_0 0 RUNNING")
+    assert "lost" not in states(fake, executor, request, 120)
+    fake.queue("100_0 RUNNING")
+    assert states(fake, executor, request, 20) >= {"running"}
+    fake.answer("squeue", "")
+    assert "lost" not in states(fake, executor, request, 120)
+
+
+def test_a_job_whose_end_got_lost_is_given_up_when_it_must_have_ended(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.begin(request)
+    fake.ledger("100_0 0 RUNNING")
+    assert states(fake, executor, request, 100) == {"unknown"}
+    fake.turn(200)
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.elapsed) == (AttemptState.LOST, None)
+
+
+def test_hours_without_accounting_lose_nothing(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.begin(request)
+    fake.answer("sacct", err="Unable to contact slurmdbd", code=1)
+    assert states(fake, executor, request, 3 * 3600) == {"unknown"}
+    fake.ledger("100_0 80 TIMEOUT")
+    fake.turn(700)
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.elapsed) == (AttemptState.LOST, 80)
+
+
+def test_without_accounting_absence_counts_only_after_a_grace(fake_without_accounting: FakeSlurm) -> None:
+    slurm = fake_without_accounting
+    executor, request = submitted(slurm)
+    slurm.begin(request)
+    slurm.queue("100_0 RUNNING")
+    executor.poll([request])
+    slurm.answer("squeue", "")
+    slurm.turn(15)
+    assert states(slurm, executor, request, 55) == {"unknown"}
+    slurm.turn(15)
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.elapsed) == (AttemptState.LOST, None)
+
+
+def test_without_accounting_a_job_cancelled_while_it_waited_costs_nothing(
+    fake_without_accounting: FakeSlurm,
+) -> None:
+    slurm = fake_without_accounting
+    executor, request = submitted(slurm)
+    slurm.queue("100_0 PENDING Resources")
+    executor.poll([request])
+    slurm.answer("squeue", "")
+    states(slurm, executor, request, 65)
+    slurm.turn(15)
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.elapsed) == (AttemptState.LOST, 0)
+
+
+def test_a_damaged_record_of_a_dead_job_is_lost(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.begin(request)
+    (request.directory / attempt.RECORD).write_text("{")
+    fake.ledger("100_0 9 FAILED")
+    executor.poll([request])
+    fake.turn(40)
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.elapsed) == (AttemptState.LOST, 9)
+    assert attempt.RECORD in observation.reason
