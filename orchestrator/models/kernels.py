@@ -201,7 +201,7 @@ def coefficients(
     along = np.empty((size + 1, len(features)))
     share, ones, vector = np.exp(-target), np.ones(points), np.empty(points)
     value = np.empty(points)
-    guess = np.empty(size)
+    guess, change = np.empty(size), np.empty(size)
     for h in range(count):
         r = row[h]
         weight, covariance = weights[r], root[r]
@@ -245,12 +245,10 @@ def coefficients(
                 columns[t, n] = z[t, n] * value[n]
         _normal(columns, vector, weight, features, covariance, gram, right, along)
         invert(gram, first, 0.0, work)
+        inverse[first:, first:, h] = work[first:, first:]
+        _multiply(work, right, first, change)
         for t in range(first, size):
-            change = 0.0
-            for s in range(first, size):
-                inverse[t, s, h] = work[t, s]
-                change += work[t, s] * right[s]
-            c[t, h] = guess[t] + change if free else max(guess[t] + change, 0.1 * guess[t])
+            c[t, h] = guess[t] + change[t] if free else max(guess[t] + change[t], 0.1 * guess[t])
     return scale, c, inverse, whole, noise, deviation, log_det
 
 
@@ -276,13 +274,12 @@ def residuals(
     vector, value = np.empty(points), np.empty(points)
     for h in range(count):
         r = row[h]
-        weight, covariance = weights[r], root[r]
         _evaluate(terms[h], begin, table, z)
         _combine(c[:, h], z, value)
         least = np.inf
         for n in range(points):
             least = min(least, value[n])
             vector[n] = target[r, n] - np.log(max(value[n], _TINY))
-        rss[h] = _square(vector, weight, features, covariance, along)
+        rss[h] = _square(vector, weights[r], features, root[r], along)
         positive[h] = least > 0
     return rss, positive

@@ -76,9 +76,9 @@ def strategy(
             for model in entry.models
             if isinstance(model, PmnfModel)
         ]
-        choices = lines_first(view, beliefs, overhead) if beliefs else []
-        if beliefs and not choices:
-            choices = most_informative(view, beliefs, overhead)
+        choices: list[Choice] = []
+        if beliefs:
+            choices = lines_first(view, beliefs, overhead) or most_informative(view, beliefs, overhead)
         return choices or best_rated(view, Rating.of(view, True, 1.0, 1.0))
 
     return propose

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -45,11 +45,21 @@ class _Slice:
             if all(point[name] == value for name, value in self.category.items()) and self.usable(point):
                 yield point
 
-    def line(self, varied: Parameter, others: Mapping[str, Value]) -> Iterator[Point]:
-        """Walk one line; only its own points are looked at, however large the space is."""
-        for value in varied.values:
-            values = {p.name: value if p == varied else others[p.name] for p in self.view.space.parameters}
-            point = Point.of(values)
+    @property
+    def lowest(self) -> dict[str, Value]:
+        """The lowest value of every numeric parameter, in this category."""
+        numeric = (p for p in self.view.space.parameters if not p.categorical)
+        return {p.name: _lowest(p) for p in numeric} | dict(self.category)
+
+    def line(
+        self, varied: Parameter, others: Mapping[str, Value], values: Sequence[Value] | None = None
+    ) -> Iterator[Point]:
+        """Walk one line, or some of its values; nothing else is looked at, however large the space is."""
+        for value in varied.values if values is None else values:
+            coordinates = {
+                p.name: value if p == varied else others[p.name] for p in self.view.space.parameters
+            }
+            point = Point.of(coordinates)
             if point in self.view.space and self.usable(point):
                 yield point
 
@@ -117,12 +127,11 @@ def spread_lines(view: View, per_line: int = POINTS_PER_LINE) -> list[Point]:
     categories = _categories(view)
     for category in categories if view.evaluation_point is None else categories[:1]:
         part = _Slice(view, category)
-        lowest = {p.name: category[p.name] if p.categorical else _lowest(p) for p in view.space.parameters}
         for varied in part.varying:
             values = sorted(varied.values, key=float)
-            places = {round(k * (len(values) - 1) / (per_line - 1)) for k in range(per_line)}
-            line = (Point.of({**lowest, varied.name: values[place]}) for place in sorted(places))
-            chosen.update(dict.fromkeys(p for p in line if p in view.space and part.usable(p)))
+            places = sorted({round(k * (len(values) - 1) / (per_line - 1)) for k in range(per_line)})
+            line = part.line(varied, part.lowest, [values[place] for place in places])
+            chosen.update(dict.fromkeys(line))
     return list(chosen)
 
 
@@ -140,9 +149,7 @@ def _categories(view: View) -> list[dict[str, Value]]:
 
 
 def _best_line(part: _Slice, varied: Parameter, per_line: int) -> list[Point]:
-    numeric = (p for p in part.view.space.parameters if not p.categorical)
-    lowest = {p.name: _lowest(p) for p in numeric} | dict(part.category)
-    points = heapq.nsmallest(per_line, part.line(varied, lowest), key=part.cost)
+    points = heapq.nsmallest(per_line, part.line(varied, part.lowest), key=part.cost)
     if len(points) == min(per_line, len(varied.values)):
         return points
     lines: dict[_Constants, list[float]] = {}  # the costs of its cheapest points, ascending

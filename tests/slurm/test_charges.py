@@ -11,9 +11,10 @@ import pytest
 
 from orchestrator import events, settle
 from orchestrator.executors import attempt
+from orchestrator.executors.slurm import SlurmExecutor
 from orchestrator.executors.slurm_submit import JobOptions
 from orchestrator.state import InFlight
-from orchestrator.types import AttemptState, FailureClass
+from orchestrator.types import AttemptRequest, AttemptState, FailureClass, Observation
 from tests.slurm.fake_slurm import FakeSlurm, state_of, submitted
 
 
@@ -49,6 +50,19 @@ def test_signs_of_life_outweigh_what_slurm_says(fake: FakeSlurm) -> None:
     assert state_of(executor.poll([request])) == "lost"
 
 
+def asked_again(
+    fake: FakeSlurm, executor: SlurmExecutor, request: AttemptRequest, *books: str
+) -> Observation:
+    """Return the charge that is known later, if the books have these rows by then; it is not known yet."""
+    assert executor.charged([request]) == [None]
+    if books:
+        fake.ledger(*books)
+    fake.turn(700)
+    [known] = executor.charged([request])
+    assert known is not None
+    return known
+
+
 def test_a_charge_that_nobody_confirmed_is_asked_for_again(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.answer("squeue", code=1)
@@ -58,12 +72,9 @@ def test_a_charge_that_nobody_confirmed_is_asked_for_again(fake: FakeSlurm) -> N
     fake.turn(70)
     [observation] = executor.poll([request])
     assert (observation.state, observation.estimated) == (AttemptState.FINISHED, True)
-    assert executor.charged([request]) == [None]
     fake.queue()
-    fake.ledger("100_0 12 COMPLETED")
-    fake.turn(700)
-    [known] = executor.charged([request])
-    assert known is not None and (known.elapsed, known.cores) == (12, 1)
+    known = asked_again(fake, executor, request, "100_0 12 COMPLETED")
+    assert (known.elapsed, known.cores) == (12, 1)
 
 
 def test_books_that_say_less_than_the_attempt_took_are_asked_again(fake: FakeSlurm) -> None:
@@ -74,11 +85,7 @@ def test_books_that_say_less_than_the_attempt_took_are_asked_again(fake: FakeSlu
     [observation] = executor.poll([request])
     assert observation.state is AttemptState.FINISHED and observation.estimated
     assert observation.elapsed is not None and 1 < observation.elapsed < 10
-    assert executor.charged([request]) == [None]
-    fake.ledger("100_0 3 COMPLETED")
-    fake.turn(700)
-    [known] = executor.charged([request])
-    assert known is not None and known.elapsed == 3
+    assert asked_again(fake, executor, request, "100_0 3 COMPLETED").elapsed == 3
 
 
 def test_books_that_insist_are_believed(fake: FakeSlurm) -> None:
@@ -86,10 +93,7 @@ def test_books_that_insist_are_believed(fake: FakeSlurm) -> None:
     fake.execute(request)
     fake.ledger("100_0 0 COMPLETED")
     executor.poll([request])
-    assert executor.charged([request]) == [None]
-    fake.turn(700)
-    [known] = executor.charged([request])
-    assert known is not None and known.elapsed == 0
+    assert asked_again(fake, executor, request).elapsed == 0
 
 
 def test_a_queue_that_says_less_is_not_believed_while_accounting_is_silent(fake: FakeSlurm) -> None:
