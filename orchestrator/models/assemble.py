@@ -68,32 +68,26 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
     remarks
         Notes from the data, per row of the group.
     """
-    begins = np.searchsorted(case.solution.candidates.row, np.arange(len(case.rows) + 1))
     residuals = best_residuals(case.task, case.solution)
     smape = _smape(residuals)
-    all_ = _All.of(case)
-    used = np.count_nonzero(case.solution.candidates.terms.any(axis=2), axis=1)
+    possible = _Possible.of(case)
     outlying, edges = _outlying(case), _edges(case)
-    few = [
+    few = tuple(
         f"{name} has {count} values: its exponents are uncertain"
         for name, column in zip(case.group.parameters, case.group.points.T, strict=True)
         if (count := len(np.unique(column))) < 4
-    ]
+    )
+    remarkable = _remarkable(case, possible) | outlying.any(axis=1) | edges.any(axis=1)
     result = {}
-    for k in chosen:
+    for k in map(int, chosen):
         row = int(case.rows[k])
-        score = case.solution.fits.score[begins[k] : begins[k + 1]]
-        possible = slice(begins[k], begins[k] + np.searchsorted(-score, _NEGLIGIBLE - score[0]))
-        odds = np.exp(case.solution.fits.score[possible] - score[0])
-        forecast = _forecast(case, possible) if len(odds) > case.members else odds
-        places, weights = representatives(odds, forecast, case.members)
-        members = begins[k] + places
-        width = max(int(used[members].max()), 1)
-        posterior = _posterior(case, all_, int(k), members, weights, width)
+        posterior = _posterior(case, possible, k)
         if posterior.correction is not None:
             smape[k] = _smape(residuals[k] - case.task.features @ posterior.correction.coefficients[0])
+        notes = (*case.group.notes[row], *remarks[row], *few)
+        if remarkable[k]:
+            notes += tuple(_notes(case, k, posterior, outlying[k], edges[k]))
         callpath, metric = case.group.labels[row]
-        notes = _notes(case, int(k), posterior, outlying[k], edges[k])
         result[row] = PmnfModel(
             callpath=callpath,
             metric=metric,
@@ -101,7 +95,7 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
             category=case.group.category,
             smape=float(smape[k]),
             noise=float(case.solution.located.sigma[k]),
-            notes=(*case.group.notes[row], *remarks[row], *few, *notes),
+            notes=notes,
             posterior=posterior,
         )
     return result
@@ -147,7 +141,7 @@ def _outlying(case: Case) -> NDArray[np.bool_]:
     return np.asarray(located.count < _OUTLIER * available)
 
 
-def _forecast(case: Case, members: slice) -> Floats:
+def _forecast(case: Case, members: Integers) -> Floats:
     """Predictions of hypotheses at twice the largest value of every parameter, shape (members,)."""
     corner = 2 * case.group.points.max(axis=0)
     far = tuple(block_values(corner[k : k + 1], blocks) for k, blocks in enumerate(case.blocks))
@@ -157,37 +151,77 @@ def _forecast(case: Case, members: slice) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class _All:
-    """Parts of posteriors, of all hypotheses at once: exponents, covariances, variance beyond the noise."""
+class _Possible:
+    """Hypotheses that are not negligible, of all call paths at once, and what posteriors need of them.
 
+    Attributes
+    ----------
+    index
+        Which hypotheses of the solution, shape (possible,).
+    begin
+        Where those of a call path begin, shape (call paths + 1,).
+    used
+        Their numbers of terms, shape (possible,), and the largest of each call path.
+    weights
+        Their probabilities, which sum to 1 for each call path.
+    exponents, coefficients, covariance, misfit
+        As in `Posterior`; ``lack`` is the variance of a value beyond its noise.
+    """
+
+    index: Integers
+    begin: Integers
+    used: Integers
+    most: Integers
+    weights: Floats
     exponents: Floats
+    coefficients: Floats
     covariance: Floats
     lack: Floats
+    misfit: Floats
 
     @classmethod
     def of(cls, case: Case) -> Self:
-        fits, candidates = case.solution.fits, case.solution.candidates
-        terms = candidates.terms.astype(np.intp)
+        solution = case.solution
+        behind = solution.fits.score - solution.fits.score[solution.first()][solution.candidates.row]
+        index = np.flatnonzero(behind >= -_NEGLIGIBLE)
+        row, fits = solution.candidates.row[index], solution.fits.take(index)
+        terms = solution.candidates.terms[index].astype(np.intp)
+        begin = np.searchsorted(row, np.arange(len(case.rows) + 1))
+        odds, used = np.exp(behind[index]), np.count_nonzero(terms.any(axis=2), axis=1)
         exponents = [b.take(terms[:, :, k], axis=0) for k, b in enumerate(case.blocks)]
-        noise = case.solution.weighting.variance[candidates.row]
+        lack = np.maximum(fits.variance - solution.weighting.variance[row], 0)
         return cls(
+            index,
+            begin,
+            used,
+            np.maximum(np.maximum.reduceat(used, begin[:-1]), 1),
+            odds / np.add.reduceat(odds, begin[:-1])[row],
             np.stack(exponents, axis=2)[:, :, : len(case.group.parameters)],
+            fits.coefficients,
             fits.covariance * fits.variance[:, None, None],
-            np.maximum(fits.variance - noise, 0),
+            lack,
+            np.sqrt(lack + (_AMBIGUITY * solution.located.sigma[row]) ** 2),
         )
 
 
-def _posterior(case: Case, all_: _All, row: int, members: Integers, weights: Floats, width: int) -> Posterior:
-    correction, lack = None, all_.lack[members]
+def _posterior(case: Case, possible: _Possible, row: int) -> Posterior:
+    members: slice | Integers = slice(possible.begin[row], possible.begin[row + 1])
+    weights, width = possible.weights[members], possible.most[row]
+    if len(weights) > case.members:
+        places, weights = representatives(weights, _forecast(case, possible.index[members]), case.members)
+        members = possible.begin[row] + places
+        width = max(possible.used[members].max(), 1)
+    correction, misfit = None, possible.misfit[members]
     if case.solution.weighting.smooth[row] > 0:
-        correction = _correction(case, row, members, width)
+        correction = _correction(case, row, possible.index[members], width)
         lack = ROUGH * correction.smooth**2
+        misfit = np.sqrt(lack + (_AMBIGUITY * case.solution.located.sigma[row]) ** 2)
     return Posterior(
         weights=weights,
-        exponents=all_.exponents[members, :width],
-        coefficients=case.solution.fits.coefficients[members, : width + 1],
-        covariance=all_.covariance[members, : width + 1, : width + 1],
-        misfit=np.sqrt(lack + (_AMBIGUITY * case.solution.located.sigma[row]) ** 2),
+        exponents=possible.exponents[members, :width],
+        coefficients=possible.coefficients[members, : width + 1],
+        covariance=possible.covariance[members, : width + 1, : width + 1],
+        misfit=misfit,
         correction=correction,
     )
 
@@ -209,6 +243,20 @@ def _correction(case: Case, row: int, members: Integers, used: int) -> Correctio
         covariance=weighting.spread[row] * variance[:, None, None],
         smooth=np.sqrt(weighting.smooth[row] * variance),
     )
+
+
+def _remarkable(case: Case, possible: _Possible) -> NDArray[np.bool_]:
+    """Tell for which call paths `_notes` may say something about noise, lack of fit or few points."""
+    solution, first = case.solution, possible.begin[:-1]
+    scattered = possible.misfit[first] > _scatter(solution.weighting.noise)
+    few = len(case.group.points) < possible.most + 3
+    guessed = solution.located.freedom <= GUESS_WEIGHT
+    return np.asarray(scattered | (solution.weighting.smooth > 0) | few | guessed)
+
+
+def _scatter(noise: Floats) -> Floats:
+    """Lack of fit that is worth a note."""
+    return np.asarray(np.maximum(2 * np.sqrt(noise), 0.01))
 
 
 def _notes(
@@ -245,7 +293,7 @@ def _misfit_notes(case: Case, row: int, posterior: Posterior) -> list[str]:
             f"no form fits within the noise ({100 * noise:.2g} %): "
             f"a smooth correction of up to {size:.2g} % is part of the expression"
         ]
-    if posterior.misfit[0] > 2 * noise and posterior.misfit[0] > 0.01:
+    if posterior.misfit[0] > _scatter(case.solution.weighting.noise[row]):
         return [f"points scatter by {100 * posterior.misfit[0]:.2g} % around the model, beyond the noise"]
     return []
 

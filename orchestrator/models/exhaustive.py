@@ -61,7 +61,7 @@ def nearly_best(
     step = 0.05 * noise
     done, limit, best, place = -np.inf, lower, np.inf, 0
     while best > done:
-        some = _between(free, 0, len(free), 1, done, limit)
+        some = _between(free, 0, len(free), 1, 0, done, limit)
         rss = _exact(some, s1, szz, syz, totals, width, two)
         for which in range(len(some)):
             if rss[which] < best:
@@ -73,8 +73,8 @@ def nearly_best(
     # The least energy is at most that of the constant, and that of the hypothesis with the smallest residual.
     bound = min(rss0 / scale, best / scale + penalty * _blocks(place, singles, width, two)) + reach
     near, energy = [np.zeros(1, dtype=np.intp)], [np.full(1, rss0 / scale)]
-    for begin, end, stride, count in _kinds(singles, len(free), width, two):
-        some = _between(free, begin, end, stride, -np.inf, (bound - penalty * count) * scale)
+    for begin, end, stride, without, count in _kinds(singles, len(free), width, two):
+        some = _between(free, begin, end, stride, without, -np.inf, (bound - penalty * count) * scale)
         if len(some):
             near.append(some)
             energy.append(_exact(some, s1, szz, syz, totals, width, two) / scale + penalty * count)
@@ -106,15 +106,13 @@ def _blocks(h: int, singles: int, width: int, two: bool) -> int:
 
 
 @compiled
-def _kinds(singles: int, count: int, width: int, two: bool) -> list[tuple[int, int, int, int]]:
-    """Return ranges (begin, end, step) of hypotheses with as many blocks (but none), and how many."""
-    kinds = [(singles, count, 1, 2)]
-    if not two:
-        kinds.append((1, singles, 1, 1))
-        return kinds
-    kinds += [(1, width, 1, 1), (width, singles, width, 1)]
-    for begin in range(width, singles, width):
-        kinds.append((begin + 1, begin + width, 1, 2))
+def _kinds(singles: int, count: int, width: int, two: bool) -> list[tuple[int, int, int, int, int]]:
+    """Return ranges of hypotheses with as many blocks (but none), as in `_between`, and how many."""
+    kinds = [(singles, count, 1, 0, 2)]
+    if two:
+        kinds += [(1, width, 1, 0, 1), (width, singles, width, 0, 1), (width + 1, singles, 1, width, 2)]
+    else:
+        kinds.append((1, singles, 1, 0, 1))
     return kinds
 
 
@@ -131,12 +129,17 @@ def _least(values: Floats) -> float:
 
 
 @compiled
-def _between(values: Floats, begin: int, end: int, step: int, above: float, limit: float) -> Integers:
-    """Return where values of a range are above one limit and not above another, which is rare."""
+def _between(
+    values: Floats, begin: int, end: int, step: int, without: int, above: float, limit: float
+) -> Integers:
+    """Return where values of a range are above one limit and not above another, which is rare.
+
+    Multiples of ``without`` are left out, none if that is 0.
+    """
     found = np.empty((end - begin + step - 1) // step, dtype=np.intp)
     count = 0
     for h in range(begin, end, step):
-        if above < values[h] <= limit:
+        if above < values[h] <= limit and (without == 0 or h % without):
             found[count] = h
             count += 1
     return found[:count].copy()

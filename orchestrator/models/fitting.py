@@ -207,7 +207,7 @@ def _truncated(
     c, inverse
         Coefficients and inverse normal matrix, with zeros for the constant where it was dropped.
     whole
-        Inverse normal matrix with the constant.
+        Row of the constant in the inverse normal matrix with the constant.
     dropped
         Where the constant would be negative.
     deviation
@@ -217,11 +217,11 @@ def _truncated(
     """
     z = np.clip(deviation, -30, 30)
     ratio = np.exp(-(z**2) / 2 - np.log(2 * np.pi) / 2 - log_ndtr(z))
-    width = np.sqrt(whole[0, 0] * noise)
-    direction = whole[:, 0] / whole[0, 0]
+    width = np.sqrt(whole[0] * noise)
+    direction = whole / whole[0]
     change = width * np.where(dropped, z + ratio, ratio)
-    left = whole[0, 0] * np.clip(1 - z * ratio - ratio**2, 1e-6, 1.0)
-    known = np.where(dropped, left, left - whole[0, 0])
+    left = whole[0] * np.clip(1 - z * ratio - ratio**2, 1e-6, 1.0)
+    known = np.where(dropped, left, left - whole[0])
     return c + direction * change, inverse + direction[:, None] * direction[None] * known
 
 

@@ -117,13 +117,12 @@ def _multiply(matrix: Floats, vector: Floats, first: int, result: Floats) -> Non
 
 
 @compiled
-def invert(gram: Floats, first: int, ridge: float, work: Floats) -> float:
-    """Write the inverse of a matrix without its first rows and columns; return the log determinant.
+def invert(gram: Floats, first: int, ridge: float, work: Floats, pivots: Floats) -> None:
+    """Write the inverse of a matrix without its first rows and columns, and the factors of its determinant.
 
     Gauss-Jordan elimination after scaling to a unit diagonal; pivots below 1e-13 count as that.
     """
     size = len(gram)
-    log_det = 0.0
     unit = np.empty(size)
     for i in range(first, size):
         unit[i] = 1 / np.sqrt(max(gram[i, i] + ridge, _TINY))
@@ -132,7 +131,7 @@ def invert(gram: Floats, first: int, ridge: float, work: Floats) -> float:
             work[i, j] = (gram[i, j] + (ridge if i == j else 0.0)) * (unit[i] * unit[j])
     for k in range(first, size):
         pivot = max(work[k, k], _LEAST_PIVOT)
-        log_det += np.log(pivot / (unit[k] * unit[k]))
+        pivots[k] = pivot / (unit[k] * unit[k])
         share = 1 / pivot
         for i in range(first, size):
             if i != k:
@@ -147,7 +146,6 @@ def invert(gram: Floats, first: int, ridge: float, work: Floats) -> float:
     for i in range(first, size):
         for j in range(first, size):
             work[i, j] *= unit[i] * unit[j]
-    return log_det
 
 
 @compiled
@@ -188,20 +186,21 @@ def coefficients(
     Returns
     -------
     Means of the terms over the values, by which coefficients are multiplied here (t, l); coefficients
-    (t, l); their inverse normal matrix after the step and, with the constant, before it (t, t, l); residual
-    variance (l,); coefficients before the step in units of their standard deviations (t, l); log
-    determinant of the normal matrix with the prior of uniform shares (l,).
+    (t, l); their inverse normal matrix after the step (t, t, l), and the row of the constant in that before
+    the step, from which it is never left out (t, l); residual variance (l,); coefficients before the step in
+    units of their standard deviations (t, l); log determinant of the normal matrix with the prior of uniform
+    shares (l,).
     """
     count, size, points = len(row), terms.shape[1] + 1, target.shape[1]
     scale, c, deviation = np.empty((size, count)), np.zeros((size, count)), np.empty((size, count))
-    inverse, whole = np.zeros((size, size, count)), np.empty((size, size, count))
+    inverse, whole = np.zeros((size, size, count)), np.empty((size, count))
     noise, log_det = np.empty(count), np.empty(count)
     z, columns = np.empty((size, points)), np.empty((size, points))
     gram, right, work = np.empty((size, size)), np.empty(size), np.empty((size, size))
     along = np.empty((size + 1, len(features)))
     share, ones, vector = np.exp(-target), np.ones(points), np.empty(points)
     value = np.empty(points)
-    guess, change = np.empty(size), np.empty(size)
+    guess, change, pivots = np.empty(size), np.empty(size), np.empty(size)
     for h in range(count):
         r = row[h]
         weight, covariance = weights[r], root[r]
@@ -216,8 +215,8 @@ def coefficients(
                 z[t, n] *= unit
                 columns[t, n] = z[t, n] * share[r, n]
         _normal(columns, ones, weight, features, covariance, gram, right, along)
-        invert(gram, 0, 0.0, work)
-        whole[:, :, h] = work
+        invert(gram, 0, 0.0, work, pivots)
+        whole[:, h] = work[0]
         _multiply(work, right, 0, guess)
         _combine(guess, columns, value)
         for n in range(points):
@@ -229,10 +228,13 @@ def coefficients(
         for t in range(size):
             deviation[t, h] = guess[t] / np.sqrt(max(work[t, t], _TINY) * noise[h])
         # No direction of the coefficients is known worse than the prior says (uniform shares: variance 1/12).
-        log_det[h] = invert(gram, 0, 12 * noise[h], work)
+        invert(gram, 0, 12 * noise[h], work, pivots)
+        log_det[h] = 0.0
+        for t in range(size):
+            log_det[h] += np.log(pivots[t])
         first = 1 if guess[0] < 0 and size > 1 and not free else 0
         if first:
-            invert(gram, 1, 0.0, work)
+            invert(gram, 1, 0.0, work, pivots)
             guess[0] = 0.0
             _multiply(work, right, 1, guess)
         _combine(guess, z, value)
@@ -244,7 +246,7 @@ def coefficients(
             for n in range(points):
                 columns[t, n] = z[t, n] * value[n]
         _normal(columns, vector, weight, features, covariance, gram, right, along)
-        invert(gram, first, 0.0, work)
+        invert(gram, first, 0.0, work, pivots)
         inverse[first:, first:, h] = work[first:, first:]
         _multiply(work, right, first, change)
         for t in range(first, size):
