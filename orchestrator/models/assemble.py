@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from orchestrator.models.correction import ROUGH, Correction, Features
 from orchestrator.models.data import Group
+from orchestrator.models.distinct import terms_used
 from orchestrator.models.fitting import columns
 from orchestrator.models.hypotheses import Floats, Integers, block_values
 from orchestrator.models.members import representatives
@@ -185,9 +186,9 @@ class _Possible:
         behind = solution.fits.score - solution.fits.score[solution.first()][solution.candidates.row]
         index = np.flatnonzero(behind >= -_NEGLIGIBLE)
         row, fits = solution.candidates.row[index], solution.fits.take(index)
-        terms = solution.candidates.terms[index].astype(np.intp)
+        terms = solution.candidates.terms[index]
         begin = np.searchsorted(row, np.arange(len(case.rows) + 1))
-        odds, used = np.exp(behind[index]), np.count_nonzero(terms.any(axis=2), axis=1)
+        odds, used = np.exp(behind[index]), terms_used(terms)
         exponents = [b.take(terms[:, :, k], axis=0) for k, b in enumerate(case.blocks)]
         lack = np.maximum(fits.variance - solution.weighting.variance[row], 0)
         return cls(

@@ -1,4 +1,4 @@
-"""Hypotheses in one form each, and each of them once: ``a + b`` and ``b + a`` are the same."""
+"""Hypotheses in one form each, and each of them once: ``a + b`` and ``b + a`` are the same; their sizes."""
 
 from __future__ import annotations
 
@@ -39,6 +39,31 @@ def canonical(terms: NDArray[np.int16]) -> tuple[NDArray[np.int16], Integers]:
             code[h, place] = number
             result[h, place] = terms[h, t]
     return result, code
+
+
+@compiled
+def terms_used(terms: NDArray[np.int16]) -> Integers:
+    """Count the terms of each hypothesis that have a block, of shape (hypotheses, terms, parameters)."""
+    result = np.zeros(len(terms), dtype=np.intp)
+    for h in range(len(terms)):
+        for t in range(terms.shape[1]):
+            for k in range(terms.shape[2]):
+                if terms[h, t, k]:
+                    result[h] += 1
+                    break
+    return result
+
+
+@compiled
+def blocks_used(terms: NDArray[np.int16]) -> Integers:
+    """Count the blocks of each parameter in each hypothesis, shape (hypotheses, parameters)."""
+    result = np.zeros((len(terms), terms.shape[2]), dtype=np.intp)
+    for h in range(len(terms)):
+        for t in range(terms.shape[1]):
+            for k in range(terms.shape[2]):
+                if terms[h, t, k]:
+                    result[h, k] += 1
+    return result
 
 
 @compiled

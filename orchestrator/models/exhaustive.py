@@ -57,7 +57,7 @@ def nearly_best(
     rss0 = syy - s1y**2 / total
     # Without regard to signs: lower bounds of the true residuals, which are computed where they matter.
     free = _free(s1, vzz, vzy, total, rss0, width, two)
-    lower = _least(free)
+    lower = least(free)
     step = 0.05 * noise
     done, limit, best, place = -np.inf, lower, np.inf, 0
     while best > done:
@@ -117,7 +117,7 @@ def _kinds(singles: int, count: int, width: int, two: bool) -> list[tuple[int, i
 
 
 @compiled
-def _least(values: Floats) -> float:
+def least(values: Floats) -> float:
     """Return the least of many values, four at a time: each comparison waits for the one before."""
     a = b = c = d = np.inf
     for h in range(0, len(values) - 3, 4):

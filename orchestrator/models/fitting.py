@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainc, gammaln, log_ndtr
 
+from orchestrator.models.distinct import terms_used
 from orchestrator.models.hypotheses import Floats, Integers, stacked
 from orchestrator.models.kernels import coefficients, residuals
 from orchestrator.models.noise import GUESS_WEIGHT, LEAST_NOISE
@@ -103,7 +104,7 @@ def fit(
         np.ones(count),
         np.full(count, np.inf),
     )
-    used = np.count_nonzero(candidates.terms.any(axis=2), axis=1)
+    used = terms_used(candidates.terms)
     data = _Data.of(tables, log_value, weighting)
     for size in range(terms + 1):
         some = np.flatnonzero(used == size)

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.models.distinct import canonical, first_of_each
+from orchestrator.models.distinct import blocks_used, canonical, first_of_each, terms_used
 from orchestrator.models.hypotheses import Floats, Integers, stacked
 from orchestrator.models.screening import PENALTY, REACH, Candidates
 from orchestrator.models.sweep import Problem, factors, sweep
+from orchestrator.models.sweeping import lower
 
 # Hypotheses further behind the best one (natural logarithm) are kept, but not expanded.
 _NEARBY = 3.0
@@ -133,7 +134,7 @@ def search(
                 break
             pool = _expand(problem, pool, front, effort, keep)
             before = best, mass
-            best, mass = _best([pool], len(growing)), _mass(problem, pool)
+            best, mass = _best(pool, len(growing)), _mass(problem, pool)
             growing = (best < (1 - _GROWTH) * before[0]) | (mass > before[1] + _GROWTH)
         pool = _trim(problem, pool, keep, REACH)
         parts.append(Candidates(pool.row + begin, pool.terms))
@@ -156,12 +157,13 @@ def _expand(problem: Problem, pool: Pool, front: NDArray[np.intp], effort: Effor
     """Add the neighbours of the states in front to the pool."""
     pool.expanded[front] = True
     states = pool.take(front)
-    parts = [pool]
+    parts, best = [pool], _best(pool, len(problem.variance))
     for slot, swept, near, moved in _moves(problem, states, effort):
         if not len(moved.row):
             continue
         rss = sweep(problem, moved.row, moved.terms, slot, swept, near)
-        parts.append(_near(problem, moved, slot, swept, near, rss, _best(parts, len(problem.variance))))
+        lower(best, moved.row, rss.reshape(len(rss), -1))
+        parts.append(_near(problem, moved, slot, swept, near, rss, best))
     return _trim(problem, _join(parts), keep, 1.5 * REACH)
 
 
@@ -171,7 +173,7 @@ Move = tuple[int, tuple[int, ...], tuple[bool, ...], Pool]
 def _moves(problem: Problem, states: Pool, effort: Effort) -> Iterator[Move]:
     """Yield (term, swept parameters, whether each only among near blocks, the states it applies to)."""
     slots, parameters = states.terms.shape[1:]
-    used = np.count_nonzero(states.terms.any(axis=2), axis=1)
+    used = terms_used(states.terms)
     leading = _position(states.row)
     for slot in range(slots):
         for k in range(parameters):
@@ -205,9 +207,8 @@ def _near(
     best: Floats,
 ) -> Pool:
     """Keep the neighbours whose residual is within reach of the best one known."""
-    np.minimum.at(best, pool.row, rss.reshape(len(rss), -1).min(axis=1))
     scale = 2 * problem.noise(best, pool.terms.shape[1])[pool.row]
-    fewer = pool.terms.shape[2] - np.count_nonzero(pool.terms, axis=(1, 2))
+    fewer = pool.terms.shape[2] - blocks_used(pool.terms).sum(axis=1)
     limit = best[pool.row] + scale * (REACH + PENALTY * np.maximum(fewer, 0))
     if len(swept) == 1:
         chosen = rss <= limit[:, None]
@@ -227,25 +228,25 @@ def _near(
     return found
 
 
-def _best(parts: list[Pool], rows: int) -> Floats:
+def _best(pool: Pool, rows: int) -> Floats:
     best = np.full(rows, np.inf)
-    for part in parts:
-        np.minimum.at(best, part.row, part.rss)
+    np.minimum.at(best, pool.row, pool.rss)
     return best
 
 
 def _energy(problem: Problem, pool: Pool) -> Floats:
     """Negative log posterior up to a constant: misfit in units of the noise, and a price per block."""
-    best = _best([pool], len(problem.variance))
+    best = _best(pool, len(problem.variance))
     scale = problem.noise(best, pool.terms.shape[1])
-    energy: Floats = pool.rss / (2 * scale[pool.row]) + PENALTY * np.count_nonzero(pool.terms, axis=(1, 2))
+    energy: Floats = pool.rss / (2 * scale[pool.row]) + PENALTY * blocks_used(pool.terms).sum(axis=1)
     return energy
 
 
 def _mass(problem: Problem, pool: Pool) -> Floats:
-    """Logarithm of the posterior mass found so far, per call path, up to a constant."""
+    """Logarithm of the posterior mass found so far, per call path of a trimmed pool, up to a constant."""
     mass = np.full(len(problem.variance), -np.inf)
-    np.logaddexp.at(mass, pool.row, -_energy(problem, pool))
+    begin = np.flatnonzero(np.diff(pool.row, prepend=-1))
+    mass[pool.row[begin]] = np.logaddexp.reduceat(-_energy(problem, pool), begin)
     return mass
 
 

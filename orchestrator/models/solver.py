@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import f as fisher
 
 from orchestrator.models.coarse import start
+from orchestrator.models.distinct import blocks_used, terms_used
 from orchestrator.models.fitting import Fits, columns, fit
 from orchestrator.models.hypotheses import Floats, Integers
 from orchestrator.models.noise import GUESS_WEIGHT, Located, relocate
@@ -131,7 +132,7 @@ def _plain(task: Task, located: Located) -> Solution:
 def _with_constant(candidates: Candidates, rows: int) -> Candidates:
     """Add the constant where it is missing: it is always possible."""
     missing = np.ones(rows, dtype=bool)
-    missing[candidates.row[~candidates.terms.any(axis=(1, 2))]] = False
+    missing[candidates.row[terms_used(candidates.terms) == 0]] = False
     constant = np.zeros((np.count_nonzero(missing), *candidates.terms.shape[1:]), dtype=np.int16)
     return Candidates(
         np.concatenate([candidates.row, np.flatnonzero(missing)]),
@@ -162,10 +163,9 @@ def log_prior(candidates: Candidates, tables: tuple[Floats, ...]) -> Floats:
     Every set of parameters and way to combine them is equally probable, and so is each choice of blocks
     for it; a parameter that appears in a second term pays for its block once more.
     """
-    present = candidates.terms.astype(bool)
+    blocks = blocks_used(candidates.terms)
     sizes = np.log([max(len(table) - 1, 1) for table in tables])
-    again = np.maximum(present.sum(axis=1) - 1, 0).sum(axis=1)
-    prior: Floats = -(present * sizes).sum(axis=(1, 2)) - REPEATED * again
+    prior: Floats = -blocks @ sizes - REPEATED * np.maximum(blocks - 1, 0).sum(axis=1)
     return prior
 
 

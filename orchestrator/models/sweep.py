@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from orchestrator.models.hypotheses import Floats, Integers
 from orchestrator.models.screening import NEGATIVE
-from orchestrator.models.sweeping import swept_residuals
+from orchestrator.models.sweeping import lower, swept_residuals
 
 _NEAR = 16
 
@@ -122,7 +122,7 @@ def sweep(
     if problem.wide:
         others = np.delete(terms, slot, axis=1).any(axis=2)
         best = np.full(len(problem.variance), np.inf)
-        np.minimum.at(best, row, np.minimum(result, negative).min(axis=1))
+        lower(best, row, np.minimum(result, negative))
         columns = int(np.count_nonzero(others.any(axis=0))) + 1
         price = 2 * NEGATIVE * problem.noise(best, columns)[row][:, None]
         result = np.minimum(result, negative + price)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.compiled import compiled
+from orchestrator.models.exhaustive import least
 from orchestrator.models.hypotheses import Floats, Integers
 from orchestrator.models.kernels import invert
 
@@ -99,6 +100,13 @@ def swept_residuals(
             result[state, 0] = _without_term(inverse[:m, :m], c[:m], total)
             negative[state, 0] = np.inf
     return result, negative
+
+
+@compiled
+def lower(best: Floats, row: Integers, residuals: Floats) -> None:
+    """Lower the best residual of every call path to the least of its states, shape (states, blocks)."""
+    for state in range(len(row)):
+        best[row[state]] = min(least(residuals[state]), best[row[state]])
 
 
 @compiled
