@@ -88,7 +88,7 @@ def locate(values: Floats, aggregate: str = "auto") -> Located:
         shifts it to the scale of the median.
     """
     logs = np.log(values)
-    counts = _sum(np.isfinite(logs)).astype(np.intp)
+    counts = _count(logs)
     ordered = np.sort(logs, axis=2)
     centre = _middle(ordered, counts)
     sigma, freedom = _pooled(logs, ordered, centre, counts)
@@ -210,10 +210,11 @@ def _choose(logs: Floats, centre: Floats, counts: Integers, sigma: Floats) -> tu
     if np.count_nonzero(enough) < _JUDGED:
         return "none", *nothing
     scaled = ((logs - centre[:, :, None]) / sigma[:, None, None])[enough]
-    halves = scaled[:, 0::2], scaled[:, 1::2]
-    mean = _difference(*(_weigh(h[None], median(h)[None], np.ones(1))[0][0] for h in halves))
-    low = _difference(*(np.fmin.reduce(h, axis=1) for h in halves))
-    middle = _difference(*(median(h) for h in halves))
+    halves = [np.sort(scaled[:, begin::2], axis=1) for begin in (0, 1)]
+    centres = [_middle(h, _count(h)) for h in halves]
+    means = (_weigh(h[None], c[None], np.ones(1))[0][0] for h, c in zip(halves, centres, strict=True))
+    mean, middle = _difference(*means), _difference(*centres)
+    low = _difference(*(h[:, 0] for h in halves))
     if min(low, middle) >= _SAVING * mean:
         return "none", *nothing
     if middle <= low:
@@ -231,7 +232,7 @@ def _choose(logs: Floats, centre: Floats, counts: Integers, sigma: Floats) -> tu
 
 def median(values: Floats) -> Floats:
     """Medians along the last axis of what is not NaN, NaN where nothing is; much faster than numpy's."""
-    return _middle(np.sort(values, axis=-1), _sum(~np.isnan(values)).astype(np.intp))
+    return _middle(np.sort(values, axis=-1), _count(values))
 
 
 def _middle(ordered: Floats, counts: Integers) -> Floats:
@@ -243,6 +244,11 @@ def _middle(ordered: Floats, counts: Integers) -> Floats:
 def _taken(ordered: Floats, place: Integers) -> Floats:
     """Return one value along the last axis."""
     return np.take_along_axis(ordered, np.maximum(place, 0)[..., None], axis=-1)[..., 0]
+
+
+def _count(values: Floats) -> Integers:
+    """Count what is not NaN along the last axis."""
+    return _sum(~np.isnan(values)).astype(np.intp)
 
 
 def _sum(values: NDArray[Any]) -> Floats:

@@ -17,7 +17,7 @@ from orchestrator.models.exhaustive import nearly_best
 from orchestrator.models.hypotheses import Floats, Integers
 
 # Largest number of (call path, hypothesis) pairs in flight: keeps the arrays within the cache.
-_CHUNK = 150_000
+_CHUNK = 75_000
 # Relative variance below which sums of squares differ by rounding.
 _ROUNDING = 1e-12
 # Most parameters with which every hypothesis is tried.

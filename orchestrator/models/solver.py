@@ -184,12 +184,13 @@ def lacking(solution: Solution, parameters: int) -> NDArray[np.bool_]:
     first, expected = solution.first(), solution.weighting.variance
     freedom = max(solution.located.log_value.shape[1] - parameters - 1, 1)
     chance = freedom + _CHANCE * np.sqrt(2 * freedom)
-    known = np.maximum(solution.located.freedom, 1.0)
+    rss = solution.fits.rss[first]
+    lacks = (solution.fits.variance[first] > _EXCESS * expected) & (rss > chance * expected)
     # Noise estimated from few repetitions may be far too small: the quotient has Fisher's distribution.
-    sure = freedom * fisher.isf(_ERROR, freedom, known)
-    chance = np.where(solution.located.freedom > GUESS_WEIGHT, np.maximum(chance, sure), chance)
-    much = solution.fits.variance[first] > _EXCESS * expected
-    return np.asarray(much & (solution.fits.rss[first] > chance * expected))
+    some = np.flatnonzero(lacks & (solution.located.freedom > GUESS_WEIGHT))
+    sure = freedom * fisher.isf(_ERROR, freedom, np.maximum(solution.located.freedom[some], 1.0))
+    lacks[some] = rss[some] > sure * expected[some]
+    return np.asarray(lacks)
 
 
 def _robust_scale(residuals: Floats, parameters: int) -> Floats:
