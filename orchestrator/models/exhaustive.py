@@ -14,6 +14,8 @@ from orchestrator.models.hypotheses import Floats, Integers
 
 # A predictor whose part independent of the others is below this fraction counts as collinear.
 _COLLINEAR = 1e-12
+# Values of which the least is known.
+_PASSED = 32
 # Two predictors of whose squares less than this share is independent explain nothing together.
 _PARALLEL = 1e-11
 
@@ -57,11 +59,12 @@ def nearly_best(
     rss0 = syy - s1y**2 / total
     # Without regard to signs: lower bounds of the true residuals, which are computed where they matter.
     free = _free(s1, vzz, vzy, total, rss0, width, two)
-    lower = least(free)
+    lows = _lows(free)
+    lower = least(lows)
     step = 0.05 * noise
     done, limit, best, place = -np.inf, lower, np.inf, 0
     while best > done:
-        some = _between(free, 0, len(free), 1, 0, done, limit)
+        some = _between(free, lows, 0, len(free), 0, done, limit)
         rss = _exact(some, s1, szz, syz, totals, width, two)
         for which in range(len(some)):
             if rss[which] < best:
@@ -74,7 +77,11 @@ def nearly_best(
     bound = min(rss0 / scale, best / scale + penalty * _blocks(place, singles, width, two)) + reach
     near, energy = [np.zeros(1, dtype=np.intp)], [np.full(1, rss0 / scale)]
     for begin, end, stride, without, count in _kinds(singles, len(free), width, two):
-        some = _between(free, begin, end, stride, without, -np.inf, (bound - penalty * count) * scale)
+        limit = (bound - penalty * count) * scale
+        if stride > 1:
+            some = begin + stride * np.flatnonzero(free[begin:end:stride] <= limit)
+        else:
+            some = _between(free, lows, begin, end, without, -np.inf, limit)
         if len(some):
             near.append(some)
             energy.append(_exact(some, s1, szz, syz, totals, width, two) / scale + penalty * count)
@@ -107,7 +114,10 @@ def _blocks(h: int, singles: int, width: int, two: bool) -> int:
 
 @compiled
 def _kinds(singles: int, count: int, width: int, two: bool) -> list[tuple[int, int, int, int, int]]:
-    """Return ranges of hypotheses with as many blocks (but none), as in `_between`, and how many."""
+    """Return ranges (begin, end, step, without: see `_between`) of hypotheses with as many blocks; how many.
+
+    The one without blocks is left out.
+    """
     kinds = [(singles, count, 1, 0, 2)]
     if two:
         kinds += [(1, width, 1, 0, 1), (width, singles, width, 0, 1), (width + 1, singles, 1, width, 2)]
@@ -121,27 +131,39 @@ def least(values: Floats) -> float:
     """Return the least of many values, four at a time: each comparison waits for the one before."""
     a = b = c = d = np.inf
     for h in range(0, len(values) - 3, 4):
-        a, b = min(values[h], a), min(values[h + 1], b)
-        c, d = min(values[h + 2], c), min(values[h + 3], d)
+        a, b = min(a, values[h]), min(b, values[h + 1])
+        c, d = min(c, values[h + 2]), min(d, values[h + 3])
     for h in range(len(values) - len(values) % 4, len(values)):
-        a = min(values[h], a)
+        a = min(a, values[h])
     return min(min(a, b), min(c, d))
 
 
 @compiled
+def _lows(values: Floats) -> Floats:
+    """Return the least of every so many values, by which most can be passed over."""
+    result = np.empty((len(values) + _PASSED - 1) // _PASSED)
+    for part in range(len(result)):
+        result[part] = least(values[part * _PASSED : (part + 1) * _PASSED])
+    return result
+
+
+@compiled
 def _between(
-    values: Floats, begin: int, end: int, step: int, without: int, above: float, limit: float
+    values: Floats, lows: Floats, begin: int, end: int, without: int, above: float, limit: float
 ) -> Integers:
     """Return where values of a range are above one limit and not above another, which is rare.
 
-    Multiples of ``without`` are left out, none if that is 0.
+    Multiples of ``without`` are left out, none if that is 0; ``lows`` are those of all values.
     """
-    found = np.empty((end - begin + step - 1) // step, dtype=np.intp)
+    found = np.empty(end - begin, dtype=np.intp)
     count = 0
-    for h in range(begin, end, step):
-        if above < values[h] <= limit and (without == 0 or h % without):
-            found[count] = h
-            count += 1
+    for part in range(begin // _PASSED, (end + _PASSED - 1) // _PASSED):
+        if lows[part] > limit:
+            continue
+        for h in range(max(part * _PASSED, begin), min((part + 1) * _PASSED, end)):
+            if above < values[h] <= limit and (without == 0 or h % without):
+                found[count] = h
+                count += 1
     return found[:count].copy()
 
 

@@ -23,6 +23,8 @@ from orchestrator.models.weighting import Weighting
 # Prior probability that the truth is not among the hypotheses, and the largest lack of fit considered.
 _MISFIT = 0.5
 _LARGEST_MISFIT = 0.5
+# Hypotheses fitted at a time: what they need stays in the cache.
+_TOGETHER = 4096
 # Share of the measured values below which a term is rounding.
 _INVISIBLE = 1e-6
 
@@ -107,19 +109,19 @@ def fit(
     used = terms_used(candidates.terms)
     data = _Data.of(tables, log_value, weighting)
     for size in range(terms + 1):
-        some = np.flatnonzero(used == size)
-        if not len(some):
-            continue
-        row = candidates.row[some]
-        # Hypotheses that cannot be fitted overflow somewhere; they end with an infinite score.
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            part = _fit_same_size(data, row, np.ascontiguousarray(candidates.terms[some, :size]), free)
-            score, variance = _evidence(part, weighting, row, log_value.shape[1])
-        result.score[some] = np.where(np.isfinite(score), score + log_prior[some], -np.inf)
-        result.variance[some] = variance
-        result.rss[some] = part.rss
-        result.coefficients[some, : size + 1] = part.c.T
-        result.covariance[some, : size + 1, : size + 1] = part.inverse.transpose(2, 0, 1)
+        alike = np.flatnonzero(used == size)
+        for begin in range(0, len(alike), _TOGETHER):
+            some = alike[begin : begin + _TOGETHER]
+            row = candidates.row[some]
+            # Hypotheses that cannot be fitted overflow somewhere; they end with an infinite score.
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                part = _fit_same_size(data, row, np.ascontiguousarray(candidates.terms[some, :size]), free)
+                score, variance = _evidence(part, weighting, row, log_value.shape[1])
+            result.score[some] = np.where(np.isfinite(score), score + log_prior[some], -np.inf)
+            result.variance[some] = variance
+            result.rss[some] = part.rss
+            result.coefficients[some, : size + 1] = part.c.T
+            result.covariance[some, : size + 1, : size + 1] = part.inverse.transpose(2, 0, 1)
     return result
 
 
@@ -134,20 +136,23 @@ class _Data:
     weights: Floats
     features: Floats
     root: Floats
+    share: Floats
     variance: Floats
     freedom: Floats
 
     @classmethod
     def of(cls, tables: tuple[Floats, ...], log_value: Floats, weighting: Weighting) -> Self:
         shift = log_value.mean(axis=1)
+        target = log_value - shift[:, None]
         features, root = weighting.correction()
         return cls(
             *stacked(tables),
             shift,
-            log_value - shift[:, None],
+            target,
             np.ascontiguousarray(weighting.weights),
             np.ascontiguousarray(features.T),
             root,
+            np.exp(-target),
             weighting.variance,
             weighting.freedom,
         )
@@ -173,7 +178,7 @@ def _fit_same_size(data: _Data, row: Integers, terms: NDArray[np.int16], free: b
     """
     size = terms.shape[1] + 1
     values = (data.begin, data.table, data.target, data.weights, data.features, data.root)
-    found = coefficients(row, terms, *values, data.variance, data.freedom, free)
+    found = coefficients(row, terms, *values, data.share, data.variance, data.freedom, free)
     scale, c, inverse, whole, noise, deviation, log_det = found
     dropped = (deviation[0] < 0) & (size > 1) & (not free)
     if size > 1 and not free:
@@ -232,28 +237,30 @@ def _evidence(part: _Part, weighting: Weighting, row: Integers, points: int) -> 
     The variance is either about what was expected (scaled inverse chi², conjugate), or larger for lack
     of fit: log-uniform up to the largest misfit considered. Both integrals are closed forms.
     """
-    expected, freedom = weighting.variance[row], weighting.freedom[row]
-    left = max(points - len(part.c), 0)
-    half = left / 2
-    scale = freedom * expected
-    noise = (
-        gammaln(freedom / 2 + half)
-        - gammaln(freedom / 2)
-        + freedom / 2 * np.log(scale / 2)
-        - (freedom / 2 + half) * np.log((scale + part.rss) / 2)
+    # What is the same for all hypotheses of a call path is evaluated once for each; `of` gives it to them.
+    span, of = slice(row.min(), row.max() + 1), row - row.min()
+    expected, freedom, log_scale = (
+        weighting.variance[span],
+        weighting.freedom[span],
+        weighting.log_scale[span],
     )
-    mean_noise = (scale + part.rss) / np.maximum(freedom + left - 2, 1)
-    common = weighting.log_scale[row] - half * np.log(2 * np.pi) - part.log_det / 2 + part.log_prior
+    left = max(points - len(part.c), 0)
+    half, scale = left / 2, freedom * expected
+    known = gammaln(freedom / 2 + half) - gammaln(freedom / 2) + freedom / 2 * np.log(scale / 2)
+    sum_of_squares = scale[of] + part.rss
+    noise = known[of] - (freedom / 2 + half)[of] * np.log(sum_of_squares / 2)
+    mean_noise = sum_of_squares / np.maximum(freedom + left - 2, 1)[of]
+    common = (log_scale - half * np.log(2 * np.pi))[of] - part.log_det / 2 + part.log_prior
     if left == 0:
         return np.where(part.valid, common + noise, -np.inf), mean_noise
     # Where nothing was repeated, the noise may be anything, also much smaller than guessed.
     least = np.where(freedom <= GUESS_WEIGHT, LEAST_NOISE**2, expected)
     width = np.log(np.maximum(_LARGEST_MISFIT**2 / least, 2.0))
-    misfit = _log_lower_gamma(half, part.rss / (2 * least)) - half * np.log(part.rss / 2) - np.log(width)
+    misfit = _log_lower_gamma(half, part.rss / (2 * least)[of]) - half * np.log(part.rss / 2)
     noise += np.log(1 - _MISFIT)
-    misfit += np.log(_MISFIT)
+    misfit += np.log(_MISFIT) - np.log(width)[of]
     share = 1 / (1 + np.exp(np.clip(noise - misfit, -700, 700)))
-    mean_misfit = np.maximum(part.rss / max(left - 2, 1), least)
+    mean_misfit = np.maximum(part.rss / max(left - 2, 1), least[of])
     score = common + np.logaddexp(noise, misfit)
     return np.where(part.valid, score, -np.inf), mean_noise * (1 - share) + mean_misfit * share
 

@@ -158,6 +158,7 @@ def coefficients(
     weights: Floats,
     features: Floats,
     root: Floats,
+    share: Floats,
     expected: Floats,
     freedom: Floats,
     free: bool,
@@ -178,6 +179,8 @@ def coefficients(
         Monomials of the smooth correction, shape (features, points), none where there is no correction.
     root
         Square root of the covariance of its coefficients, shape (call paths, features, features).
+    share
+        Reciprocals of the values, ``exp(-target)``.
     expected, freedom
         Variance that is expected of a value of weight 1, and how sure that is, shape (call paths,).
     free
@@ -198,8 +201,7 @@ def coefficients(
     z, columns = np.empty((size, points)), np.empty((size, points))
     gram, right, work = np.empty((size, size)), np.empty(size), np.empty((size, size))
     along = np.empty((size + 1, len(features)))
-    share, ones, vector = np.exp(-target), np.ones(points), np.empty(points)
-    value = np.empty(points)
+    ones, vector, value = np.ones(points), np.empty(points), np.empty(points)
     guess, change, pivots = np.empty(size), np.empty(size), np.empty(size)
     for h in range(count):
         r = row[h]
