@@ -21,6 +21,9 @@ from orchestrator.state import RunStatus, State
 from orchestrator.types import Measurements, Point, RunKind
 
 _WIDTH = 120
+# Rows of which a table shows all, and the share of the largest value below which longer ones leave rows out.
+_ROWS = 30
+_SMALL = 0.01
 _REPRODUCIBLE = 0.01  # counts that differ by more between runs at one point are not
 
 
@@ -196,11 +199,43 @@ def render(status: dict[str, Any]) -> RenderableType:
     ]
     lines += [f"given up: {item['run']}: {item['reason']}" for item in status["given_up"][:10]]
     parts: list[RenderableType] = [Text("\n".join(lines))]
-    if rows := [model for model in status["models"] if model["metric"] not in EFFORT] or status["models"]:
-        parts.append(models_table(rows))
-    if status["validation"]:
-        parts.append(validation_table(status["validation"]))
+    rows = [model for model in status["models"] if model["metric"] not in EFFORT] or status["models"]
+    large = [_large(rows, [_predicted(row) for row in rows])]
+    large.append(_large(status["validation"], [row["measured"] for row in status["validation"]]))
+    if large[0]:
+        parts.append(models_table(large[0]))
+    if large[1]:
+        parts.append(validation_table(large[1]))
+    if hidden := max(len(rows) - len(large[0]), len(status["validation"]) - len(large[1])):
+        parts.append(
+            Text(
+                f"not shown: {hidden} call paths below {100 * _SMALL:.0f} % of the largest value; "
+                "all are in 'report' and 'status --json'"
+            )
+        )
     return Group(*parts)
+
+
+def _predicted(model: dict[str, Any]) -> float | None:
+    value: float | None = model["predictions"][0]["value"] if model["predictions"] else None
+    return value
+
+
+def _large(rows: Sequence[dict[str, Any]], values: Sequence[float | None]) -> list[dict[str, Any]]:
+    """Return the rows a screen has place for: all, or those whose value is not small for their metric.
+
+    A program may have hundreds of call paths (C++ under Score-P), few of which matter.
+    """
+    if len(rows) <= _ROWS or not any(values):
+        return list(rows)
+    largest: dict[str, float] = {}
+    for row, value in zip(rows, values, strict=True):
+        largest[row["metric"]] = max(largest.get(row["metric"], 0.0), value or 0.0)
+    return [
+        row
+        for row, value in zip(rows, values, strict=True)
+        if value is not None and value >= _SMALL * largest[row["metric"]]
+    ]
 
 
 def models_table(models: Sequence[dict[str, Any]]) -> Table:

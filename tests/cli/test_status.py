@@ -1,7 +1,11 @@
+import io
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 
+from orchestrator.report.status import render
 from tests.cli.running import SIMULATED, run, write_campaign
 
 KEYS = {"campaign", "state", "stop_reason", "runs", "cost", "points", "models"}
@@ -43,6 +47,37 @@ def test_text_for_humans_tells_the_same() -> None:
     assert f"{status['runs']['measured']} measured" in result.out
     assert f"stop rule: {status['stop_reason']['rule']}" in result.out
     assert "main" in result.out
+
+
+def _text(status: dict[str, Any]) -> str:
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(render(status))
+    return console.export_text()
+
+
+def test_of_hundreds_of_call_paths_the_text_shows_those_that_matter_and_counts_the_others() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    status = run("run", "campaign.yaml", "--json").document
+    model = next(m for m in status["models"] if m["callpath"] == "main")
+    value = model["predictions"][0]["value"]
+    for k in range(300):
+        prediction = {
+            **model["predictions"][0],
+            "value": None if k == 0 else value * (0.005 if k > 2 else 0.02),
+        }
+        status["models"].append({**model, "callpath": f"std::_{k}", "predictions": [prediction]})
+    shown = _text(status)
+    assert "std::_1 " in shown
+    assert "std::_2 " in shown
+    assert "std::_0 " not in shown
+    assert "std::_3 " not in shown
+    assert "main" in shown
+    small = sum(
+        m["predictions"][0]["value"] < 0.01 * value for m in status["models"] if m["callpath"][:3] != "std"
+    )
+    assert f"not shown: {298 + small} call paths below 1 % of the largest" in shown
+    status["models"] = status["models"][:25]
+    assert "not shown" not in _text(status)
 
 
 def test_status_writes_nothing() -> None:
