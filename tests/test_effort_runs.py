@@ -19,6 +19,7 @@ from orchestrator import (
     session,
     settle,
 )
+from orchestrator.errors import CampaignError
 from orchestrator.measured import WHOLE_RUN, counting_is_in_vain, measurements, repetitions
 from orchestrator.report import status
 from orchestrator.state import RunStatus, State, apply
@@ -207,5 +208,5 @@ def test_interrupted_anywhere_it_goes_on_without_counting_twice(
 def test_effort_cannot_be_switched_on_or_off_on_the_way(chosen: campaign.Campaign, tmp_path: Path) -> None:
     session.run(chosen, tmp_path / "c", session.Hooks())
     other = campaign.loads(CAMPAIGN, "test.yaml", tmp_path, ["measure.effort=false", "model=swc"])
-    with pytest.raises(campaign.CampaignError, match="other measure"):
+    with pytest.raises(CampaignError, match="other measure"):
         session.run(other, tmp_path / "c", session.Hooks())

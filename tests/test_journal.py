@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ any_event = st.one_of(
 )
 
 
-def write(directory: Path, *batches: list[events.Event]) -> bytes:
+def write(directory: Path, *batches: Sequence[events.Event]) -> bytes:
     with Journal(directory) as opened:
         for batch in batches:
             opened.append(batch, 1.5)
@@ -125,7 +126,7 @@ def test_what_a_newer_version_added_asks_for_an_update_not_for_a_repair(
     tmp_path: Path, old: bytes, new: bytes, words: str
 ) -> None:
     run = Run(Point.of(p=1))
-    some = [
+    some: list[events.Event] = [
         events.RunGivenUp(run, "why"),
         events.AttemptFinished(Attempt(run), 1.0, 1.0, failure=FailureClass.TIMEOUT),
     ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,9 @@ from orchestrator.state import RunState, State
 from orchestrator.types import Attempt, FailureClass, Measurements, Point, Run
 
 POINT = Point.of(p=1)
+
+# Seconds that an attempt took, its host, and what else is known of its end.
+Outcome = tuple[float, str, Mapping[str, Any]]
 
 
 @given(
@@ -45,7 +49,7 @@ def test_a_limit_follows_the_model_and_rises_after_a_timeout() -> None:
     assert limit_for(150, 2.0, 50.0, ended) == 150
 
 
-def after(outcomes: Sequence[tuple[float, str, dict[str, object]]], apart: float = 0.0) -> State:
+def after(outcomes: Sequence[Outcome], apart: float = 0.0) -> State:
     """Return the state after attempts that took so long on that host, and ended so many seconds apart."""
     now = State(id="x")
     runs = tuple(Run(POINT, "time", k) for k in range(1, len(outcomes) + 1))
@@ -55,12 +59,12 @@ def after(outcomes: Sequence[tuple[float, str, dict[str, object]]], apart: float
         begun = number * apart
         now = state.apply(now, events.AttemptIntended(one, one.id, 1, 100.0, 100.0), begun)
         done = events.AttemptFinished(one, elapsed, elapsed, host=host)
-        now = state.apply(now, replace(done, **more), begun)  # type: ignore[arg-type]
+        now = state.apply(now, replace(done, **more), begun)
     return now
 
 
 def test_a_node_that_is_slow_twice_is_excluded() -> None:
-    good = [(10.0, "n1", {}), (10.2, "n2", {})]
+    good: list[Outcome] = [(10.0, "n1", {}), (10.2, "n2", {})]
     once = after([*good, (30.0, "bad", {})])
     assert list(once.marks) == ["bad"] and "30 s, elsewhere 10.1 s" in once.marks["bad"][0]
     assert nodes.excluded(once.marks) == ()

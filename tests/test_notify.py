@@ -228,7 +228,7 @@ def test_mistakes_are_refused_before_anything_is_spent(section: str, message: st
 
 
 def example(name: str) -> str:
-    blocks = re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL)
+    blocks: list[str] = re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL)
     return next(block for block in blocks if f"# {name} " in block)
 
 

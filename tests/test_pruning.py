@@ -46,11 +46,11 @@ def entries(*what: events.Event) -> list[Entry]:
     return [Entry(number, float(number), event) for number, event in enumerate(what, start=1)]
 
 
-def intended(one: Attempt) -> events.Event:
+def intended(one: Attempt) -> events.AttemptIntended:
     return events.AttemptIntended(one, f"name-{one.id}", 1, 60.0, 60.0)
 
 
-def finished(one: Attempt) -> events.Event:
+def finished(one: Attempt) -> events.AttemptFinished:
     return events.AttemptFinished(one, 1.0, 1.0)
 
 
@@ -91,7 +91,7 @@ def test_further_patterns_are_kept_by_name_or_path(tmp_path: Path) -> None:
 def test_what_is_not_settled_is_never_touched(tmp_path: Path) -> None:
     flying, unknown, running, again = (attempted(tmp_path, one, one is not RUNS[2]) for one in RUNS)
     before = [names(folder) for folder in (flying, unknown, running, again)]
-    story = [
+    story: list[events.Event] = [
         *(intended(RUNS[0]), events.AttemptStarted(RUNS[0], "1")),  # in flight, whatever its record says
         *(intended(RUNS[2]), finished(RUNS[2])),  # settled as lost, but its record says that it still runs
         *(intended(RUNS[3]), events.AttemptWithdrawn(RUNS[3], "never began"), intended(RUNS[3])),
@@ -157,7 +157,7 @@ def test_a_batch_of_runs_that_shared_a_job_stays_until_its_books_are_final(tmp_p
     first, second = RUNS[:2]
     batch = Batches(tmp_path).begin([[request(tmp_path, one) for one in (first, second)]], 1.0)
     estimate = replace(finished(first), estimated=True)
-    story = [
+    story: list[events.Event] = [
         intended(first),
         intended(second),
         estimate,
@@ -171,6 +171,10 @@ def test_a_batch_of_runs_that_shared_a_job_stays_until_its_books_are_final(tmp_p
 
 def test_a_batch_whose_attempt_is_submitted_again_under_its_name_stays(tmp_path: Path) -> None:
     batch = Batches(tmp_path).begin([[replace(request(tmp_path, RUNS[0]))]], 1.0)
-    story = [intended(RUNS[0]), events.AttemptWithdrawn(RUNS[0], "never began"), intended(RUNS[0])]
+    story: list[events.Event] = [
+        intended(RUNS[0]),
+        events.AttemptWithdrawn(RUNS[0], "never began"),
+        intended(RUNS[0]),
+    ]
     prune(tmp_path, story)
     assert names(tmp_path / "batches") == {f"{batch.name}.json"}

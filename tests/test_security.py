@@ -155,17 +155,18 @@ KEYS = st.sampled_from(["partition", "account", "qos", "constraint", "reservatio
 @given(KEYS, words)
 def test_no_option_of_a_job_is_executed(key: str, text: str) -> None:
     try:
-        options = [JobOptions(**{key: text}), JobOptions(sbatch={"comment": text})]
-        item = {"partition": "a", "qos": None, "constraint": None, "up_to": None}
-        if key in item:
-            options.append(JobOptions(by_size=[{**item, key: text}]))
+        chosen: dict[str, Any] = {key: text}
+        options = [JobOptions(**chosen), JobOptions(sbatch={"comment": text})]
+        size: dict[str, Any] = {"partition": "a", "qos": None, "constraint": None, "up_to": None}
+        if key in size:
+            options.append(JobOptions(by_size=[{**size, key: text}]))
     except CampaignError as error:
         assert "line break" in str(error)
         assert not text.isprintable()
         return
     assert text.isprintable()
-    for chosen in options:
-        assert executed(chosen.fitting(Resources(1))) == PLAIN
+    for item in options:
+        assert executed(item.fitting(Resources(1))) == PLAIN
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_lammps_brings_its_own_input() -> None:
 
 
 def test_lammps_runs_another_input_that_has_an_absolute_path() -> None:
-    settings = {"p": 2, "input": "/home/me/in.crack"}
+    settings: Settings = {"p": 2, "input": "/home/me/in.crack"}
     assert line(LAMMPS, **settings).startswith("-in /home/me/in.crack -log none")
     assert LAMMPS.files(settings) == {}
     assert "absolute" in (LAMMPS.check({"p": 2, "input": "in.crack"}) or "")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from adapters import common
 
 
-def surface(grid: tuple[int, int, int]) -> int:
+def surface(grid: tuple[int, ...]) -> int:
     a, b, c = grid
     return a * b + b * c + a * c
 

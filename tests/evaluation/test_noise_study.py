@@ -13,7 +13,7 @@ from orchestrator.evaluation.noise_patterns import PATTERNS, factors
 from orchestrator.evaluation.noise_rows import Row, rows, table
 from orchestrator.evaluation.noise_study import Judged, Setting
 from orchestrator.generate.manifest import Manifest
-from orchestrator.generate.population import Range
+from orchestrator.generate.population import DEFAULT, Range, draw
 from orchestrator.types import Measurements
 
 SMALL = Range({"p": 128, "n": 8000}, {"p": 1024, "n": 40000})
@@ -103,7 +103,7 @@ def test_figures_are_written(judged: list[Judged], tmp_path: Path) -> None:
 def test_measured_programs_need_their_counts_and_test_point() -> None:
     study = noise_cases.synthetic(1, 0.0, seed=0, range_=SMALL)
     rng = np.random.default_rng(0)
-    function = noise_cases.draw(0, SMALL, noise_cases.DEFAULT, rng)
+    function = draw(0, SMALL, DEFAULT, rng)
     manifest = Manifest(0, SMALL, {"benchmark": (function,)})
     with pytest.raises(CampaignError, match="largest values"):
         noise_cases.measured(manifest, Measurements(("p", "n"), study.effort))

@@ -12,6 +12,7 @@ import pytest
 from orchestrator import campaign
 from orchestrator.errors import CampaignError, ReadError
 from orchestrator.evaluation import noise_runs
+from orchestrator.evaluation.noise_cases import REPETITIONS
 from orchestrator.generate import counts, directory, manifest, program
 from orchestrator.generate.complexity import OPERATIONS, Communication, Computation, Element, Function
 from orchestrator.generate.manifest import Manifest, callpaths
@@ -96,12 +97,12 @@ def test_programs_count_what_the_manifest_promises(ran: tuple[Manifest, Measurem
     for function in content.programs["benchmark"]:
         compute, communicate = callpaths(function)
         blocks = sum(counts.loop_counts(function, RANGE, x))
-        assert found[compute, "basic_blocks"][point] == (pytest.approx(blocks, abs=1),)
+        assert found[compute, "basic_blocks"][point] == pytest.approx((blocks,), abs=1)
         expected = counts.bytes_per_rank(function, RANGE, x)
         calls = counts.calls(function, RANGE, x)
         assert found[communicate, "visits"][point] == (calls,)
         for metric, size in expected.items():
-            assert found[communicate, metric][point] == (pytest.approx(calls * size),)
+            assert found[communicate, metric][point] == pytest.approx((calls * size,))
 
 
 def test_programs_measure_every_repetition_and_the_point_beyond(ran: tuple[Manifest, Measurements]) -> None:
@@ -110,7 +111,7 @@ def test_programs_measure_every_repetition_and_the_point_beyond(ran: tuple[Manif
     for path in content.truths():
         times = found[path, "time"]
         assert Point.of(p=4, n=2250) in times
-        assert all(len(values) == noise_runs.REPETITIONS and min(values) > 0 for values in times.values())
+        assert all(len(values) == REPETITIONS and min(values) > 0 for values in times.values())
 
 
 def test_what_is_not_built_is_said_with_the_remedy(tmp_path: Path) -> None:

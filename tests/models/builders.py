@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -44,12 +44,12 @@ def uniform(rng: np.random.Generator, level: float) -> Callable[[int], Sequence[
     return lambda size: list(1 + rng.uniform(-level, level, size))
 
 
-def measurements(parameters: int, *values: dict[Point, tuple[float, ...]]) -> Measurements:
+def measurements(parameters: int, *values: Mapping[Point, tuple[float, ...]]) -> Measurements:
     items = tuple(Measurement(f"f{k}", "time", v) for k, v in enumerate(values))
     return Measurements(tuple(NAMES[:parameters]), items)
 
 
-def fit(parameters: int, *values: dict[Point, tuple[float, ...]], **options: Any) -> list[PmnfModel]:
+def fit(parameters: int, *values: Mapping[Point, tuple[float, ...]], **options: Any) -> list[PmnfModel]:
     models = modeler(**options)(measurements(parameters, *values))
     assert all(isinstance(m, PmnfModel) for m in models)
     return [m for m in models if isinstance(m, PmnfModel)]
@@ -57,3 +57,8 @@ def fit(parameters: int, *values: dict[Point, tuple[float, ...]], **options: Any
 
 def value(model: PmnfModel, *coordinates: float) -> float:
     return float(model.predict([point(coordinates)]).value[0])
+
+
+def terms(model: PmnfModel) -> list[dict[str, Any]]:
+    """Return the terms of a model, to be used as the untyped JSON that they are."""
+    return model.terms

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from tests.models.builders import fit, measurements, point, value
 NAN, INFINITE = float("nan"), float("inf")
 
 
-def one(values: dict[Point, tuple[float, ...]], names: tuple[str, ...] = ("p",)) -> Measurements:
+def one(values: Mapping[Point, tuple[float, ...]], names: tuple[str, ...] = ("p",)) -> Measurements:
     return Measurements(names, (Measurement("main", "time", values),))
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.models.builders import Truth, fit, grid, point, series, uniform, value
+from orchestrator.models.model import PmnfModel
+from orchestrator.types import Point
+from tests.models.builders import Truth, fit, grid, point, series, terms, uniform, value
 
 BEYOND = (1024, 12)
 
 
 def exact(p: float, q: float) -> float:
-    return 3 + 0.05 * p**0.5 * q**1.5
+    return float(3 + 0.05 * p**0.5 * q**1.5)
 
 
 def bent(p: float, q: float) -> float:
@@ -19,7 +21,9 @@ def bent(p: float, q: float) -> float:
     return float(exact(p, q) * np.exp(-0.06 * np.log2(p / 128) ** 2))
 
 
-def measured(truth: Truth, noise: float = 0.01, repetitions: int = 3, seed: int = 0, size: int = 2) -> dict:
+def measured(
+    truth: Truth, noise: float = 0.01, repetitions: int = 3, seed: int = 0, size: int = 2
+) -> dict[Point, tuple[float, ...]]:
     return series(truth, grid(size), uniform(np.random.default_rng(seed), noise), repetitions)
 
 
@@ -54,7 +58,7 @@ def test_smooth_lack_of_fit_is_corrected_noted_and_widens_the_interval() -> None
     assert any("smooth correction" in note for note in model.notes)
     assert value(model, *BEYOND) == pytest.approx(bent(*BEYOND), rel=0.1)
 
-    def width(m: object) -> float:
+    def width(m: PmnfModel) -> float:
         prediction = m.predict([point(BEYOND)])
         return float(prediction.high[0] / prediction.low[0])
 
@@ -74,7 +78,7 @@ def test_the_expression_with_a_correction_is_what_is_predicted() -> None:
 
 def test_growth_stays_in_the_normal_form() -> None:
     (model,) = fit(2, measured(bent))
-    grown = {f["parameter"] for t in model.terms for f in t["factors"]}
+    grown = {f["parameter"] for t in terms(model) for f in t["factors"]}
     assert grown == {"p", "q"}
 
 
@@ -107,14 +111,14 @@ def test_strong_scaling_with_growing_communication() -> None:
 def test_negative_exponents_can_be_forbidden() -> None:
     known = series(lambda p: 1 + 100 / p, grid(1), repetitions=2)
     (model,) = fit(1, known, negative_exponents=False)
-    assert all(f["exponent"] >= 0 for t in model.terms for f in t["factors"])
+    assert all(f["exponent"] >= 0 for t in terms(model) for f in t["factors"])
     (model,) = fit(1, known)
     assert model.expression == "1 + 100 * p**(-1)"
 
 
 def test_exponents_beyond_the_set_are_found_where_nothing_else_fits() -> None:
     (model,) = fit(2, measured(lambda p, q: 0.5 + 1e-4 * p * q**4, 0.01))
-    exponents = {f["parameter"]: f["exponent"] for t in model.terms for f in t["factors"]}
+    exponents = {f["parameter"]: f["exponent"] for t in terms(model) for f in t["factors"]}
     assert exponents["q"] == 4
     assert value(model, *BEYOND) == pytest.approx(0.5 + 1e-4 * 1024 * 12**4, rel=0.02)
 
@@ -138,7 +142,7 @@ def test_ordinary_functions_have_nothing_to_note(truth: Truth) -> None:
 @pytest.mark.parametrize("noise", [0.0, 0.02, 0.1])
 def test_constant_code_is_constant(noise: float) -> None:
     models = fit(2, *(measured(lambda p, q: 7.0, noise, 3, seed) for seed in range(20)))
-    constant = [not any(t["factors"] for t in m.terms) for m in models]
+    constant = [not any(t["factors"] for t in terms(m)) for m in models]
     assert np.mean(constant) >= 0.9
 
 

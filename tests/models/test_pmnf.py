@@ -92,7 +92,7 @@ def test_ninety_percent_intervals_hold_the_truth_about_as_often() -> None:
         a, b = rng.choice([0.5, 1.0, 1.5, 2.0], 2)
 
         def truth(p: float, n: float, c: tuple[float, ...] = (c0, c1, a, b)) -> float:
-            return c[0] + c[1] * (p / 32) ** c[2] * (n / 2) ** c[3]
+            return float(c[0] + c[1] * (p / 32) ** c[2] * (n / 2) ** c[3])
 
         known = measured(truth, ("p", P), ("n", N), noise=0.05, repetitions=2, seed=seed)
         prediction = fitted(known).predict([BEYOND])

@@ -13,7 +13,7 @@ from orchestrator.errors import ModelError
 from orchestrator.models.hypotheses import PAPER
 from orchestrator.models.pmnf import modeler
 from orchestrator.types import Measurement, Measurements, Point
-from tests.models.builders import GRIDS, NAMES, Truth, fit, grid, point, series, uniform, value
+from tests.models.builders import GRIDS, NAMES, Truth, fit, grid, point, series, terms, uniform, value
 
 blocks = st.sampled_from(PAPER)
 shares = st.floats(0.1, 1.0)
@@ -122,7 +122,7 @@ def test_ranges_of_any_size_and_width(size: float, span: float) -> None:
     xs = np.geomspace(size, size * span, 6)
     (model,) = fit(1, series(lambda x: 2 + (x / xs[0]), [(x,) for x in xs], repetitions=2))
     assert value(model, xs[-1]) == pytest.approx(2 + span, rel=0.02)
-    logarithms = [f["log_exponent"] for t in model.terms for f in t["factors"]]
+    logarithms = [f["log_exponent"] for t in terms(model) for f in t["factors"]]
     assert size >= 1 or not any(logarithms)
 
 
@@ -149,7 +149,7 @@ def test_options_without_sense_are_refused(options: dict[str, Any]) -> None:
 
 def test_listed_exponents_are_the_only_ones() -> None:
     (model,) = fit(1, series(lambda p: 1 + p**1.5, grid(1), repetitions=2), exponents=[[1, 0], [2, 0]])
-    exponents = {f["exponent"] for t in model.terms for f in t["factors"]}
+    exponents = {f["exponent"] for t in terms(model) for f in t["factors"]}
     assert exponents <= {1.0, 2.0}
 
 

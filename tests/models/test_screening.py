@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations, product
 
 import numpy as np
@@ -23,7 +24,9 @@ def tables(parameters: int, fraction: float = 1.0) -> tuple[np.ndarray, ...]:
     return tuple(block_values(points[chosen, k], BLOCKS) for k in range(parameters))
 
 
-def relative_rss(terms: list[tuple[int, ...]], blocks: tuple[np.ndarray, ...], values: np.ndarray) -> float:
+def relative_rss(
+    terms: Sequence[tuple[int, ...]], blocks: tuple[np.ndarray, ...], values: np.ndarray
+) -> float:
     columns = [np.ones(len(values))]
     columns += [np.prod([t[b] for t, b in zip(blocks, term, strict=True)], axis=0) for term in terms]
     design = np.stack(columns, axis=1) / values[:, None]

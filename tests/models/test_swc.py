@@ -12,6 +12,7 @@ from orchestrator.models import pmnf, swc
 from orchestrator.models.asymptotics import growth
 from orchestrator.models.model import PmnfModel
 from orchestrator.types import Measurement, Measurements, Point
+from tests.models.builders import terms
 from tests.models.effort_data import FAR, FORM, POINTS, exact, slowed, together
 
 
@@ -88,11 +89,7 @@ def test_table_1_is_found_again_with_its_coefficients(operation: str) -> None:
     known = together(slowed(path, seconds, 0.0), exact(path, "visits", lambda p, n: 1), *items)
     fitted = model(known, path, posterior="prior")
     assert far(fitted) == pytest.approx(seconds(256, 100), rel=1e-3)
-    latency = [
-        t["coefficient"]
-        for t in fitted.terms
-        if not any(f["exponent"] for f in t["factors"])  # type: ignore[attr-defined]
-    ]
+    latency = [t["coefficient"] for t in terms(fitted) if not any(f["exponent"] for f in t["factors"])]
     assert sum(map(float, map(str, latency))) == pytest.approx(A, rel=0.02)
     assert growth(fitted.terms, "n") == (2.0, 0.0)
 
@@ -115,8 +112,8 @@ def test_calls_multiply_the_latency_where_bytes_are_counted() -> None:
     )
     assert (1.0, 1.0) in [
         (f["n"], f["p"])
-        for t in fitted.terms
-        for f in [{g["parameter"]: g["exponent"] or g["log_exponent"] for g in t["factors"]}]  # type: ignore[attr-defined]
+        for t in terms(fitted)
+        for f in [{g["parameter"]: g["exponent"] or g["log_exponent"] for g in t["factors"]}]
         if {"n", "p"} <= f.keys()
     ]
 
@@ -294,8 +291,8 @@ def test_rounded_counts_do_not_bend_the_prior() -> None:
     )
     found = [
         (factor["exponent"], factor["log_exponent"])
-        for term in model(known, path, posterior="prior").terms
-        for factor in term["factors"]  # type: ignore[attr-defined]
+        for term in terms(model(known, path, posterior="prior"))
+        for factor in term["factors"]
         if factor["parameter"] == "n"
     ]
     assert set(found) == {(2 / 3, 0.0)}

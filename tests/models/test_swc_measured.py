@@ -46,7 +46,9 @@ def small(known: Measurements) -> Measurements:
     """What is measured up to 8 ranks and size 12."""
     items = (
         Measurement(
-            item.callpath, item.metric, {q: v for q, v in item.values.items() if q["p"] <= 8 and q["s"] <= 12}
+            item.callpath,
+            item.metric,
+            {q: v for q, v in item.values.items() if q.number("p") <= 8 and q.number("s") <= 12},
         )
         for item in known.items
     )

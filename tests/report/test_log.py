@@ -20,7 +20,8 @@ ROUND = events.RoundProposed(1, RUNS, ("starting set",) * len(RUNS))
 
 def story(*what: events.Event | float) -> dict[str, Any]:
     """Return the document of events; a number is the seconds that pass before the next."""
-    now, entries = 1_700_000_000.0, []
+    now = 1_700_000_000.0
+    entries: list[Entry] = []
     for item in what:
         if isinstance(item, float):
             now += item
@@ -47,7 +48,7 @@ def texts(found: dict[str, Any]) -> list[str]:
 
 def test_what_was_spent_is_told_by_outcome() -> None:
     a, b, c, d = RUNS[:4]
-    lost = {"failure": FailureClass.INFRASTRUCTURE, "reason": "gone", "estimated": True}
+    lost: dict[str, Any] = {"failure": FailureClass.INFRASTRUCTURE, "reason": "gone", "estimated": True}
     found = story(
         *BEGUN,
         ROUND,

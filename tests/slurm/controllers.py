@@ -11,6 +11,7 @@ from pathlib import Path
 
 from orchestrator import campaign, decide, nodes, registry, session
 from orchestrator.executors import slurm
+from orchestrator.executors.slurm_judge import SlurmSettings
 
 # Loaded once, instead of in each child.
 for _kind, _name in (("strategy", "full"), ("model", "pmnf"), ("reader", "stdout")):
@@ -42,8 +43,8 @@ def begin(
 
 
 def _shorten(submission_grace: float) -> None:
-    slurm.SlurmSettings = functools.partial(  # type: ignore[misc,assignment]
-        slurm.SlurmSettings, submission_grace=submission_grace, file_grace=0.5, accounting_grace=5.0
+    slurm.SlurmSettings = functools.partial(  # type: ignore[assignment,attr-defined]
+        SlurmSettings, submission_grace=submission_grace, file_grace=0.5, accounting_grace=5.0
     )
     nodes.SAME = 1.0
     decide.CONFIRMATION = 10.0

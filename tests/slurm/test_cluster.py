@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.executors import attempt
+from orchestrator.executors.base import Executor
 from orchestrator.executors.slurm import SlurmExecutor
 from orchestrator.executors.slurm_submit import JobOptions
 from orchestrator.types import AttemptRequest, AttemptState, Observation, Resources
@@ -37,7 +38,8 @@ class Overdue:
 @pytest.fixture(scope="module", autouse=True)
 def overdue(cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Overdue]:
     """Begun first and looked at last: Slurm takes half a minute to notice."""
-    tested = ExecutorUnderTest(lambda: executor(tested.directory), tmp_path_factory.mktemp("overdue") / "c")
+    directory = tmp_path_factory.mktemp("overdue") / "c"
+    tested = ExecutorUnderTest(lambda: executor(directory), directory)
     request = tested.request("echo begun\nsleep 600\n", limit=600)
     ours = executor(tested.directory, job=JobOptions(partition="debug", sbatch={"nodelist": "n4"}))
     [observation] = ours.submit([request])
@@ -56,11 +58,11 @@ def tested(cluster: SlurmCluster, tmp_path: Path) -> Iterator[ExecutorUnderTest]
     assert_nothing_lives(directory)
 
 
-def last(ours: SlurmExecutor, request: AttemptRequest) -> Observation:
+def last(ours: Executor, request: AttemptRequest) -> Observation:
     return watch(ours, [request])[request.attempt]
 
 
-def running(ours: SlurmExecutor, request: AttemptRequest) -> Observation:
+def running(ours: Executor, request: AttemptRequest) -> Observation:
     """Submit an attempt that says when it has begun."""
     ours.submit([request])
     wait_for_file(request.directory / "stdout")

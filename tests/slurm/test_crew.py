@@ -104,10 +104,10 @@ def test_the_parts_add_up_and_none_is_negative(crew: list[Member], elapsed: floa
 
 def never_began(sight: Sight, gone_for: float) -> Observation:
     """Judge the second attempt of a job that is gone: barred by a cancellation, the first having finished."""
-    attempt = Attempt(Run(Point.of({"p": 1}), 2), 1)
+    attempt = Attempt(Run(Point.of(p=1), repetition=2), 1)
     request = AttemptRequest(attempt, "c-r2-1", Path("/nowhere"), Resources(1), 60.0, "")
     owner = "controller: cancelled before it began"
-    crew = Crew((member(102, 110), member(None, owner)), 1)
+    crew = Crew((member(102, 110), member(None, owner=owner)), 1)
     evidence = Evidence(
         request, owner=owner, submitted=500.0, handle="7", sight=sight, gone_for=gone_for, crew=crew
     )

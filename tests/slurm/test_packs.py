@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.executors.slurm import SlurmExecutor
+from orchestrator.executors.base import Executor
 from orchestrator.executors.slurm_submit import JobOptions
 from orchestrator.types import AttemptRequest, AttemptState, Observation
 from tests.executors.under_test import PATIENCE, ExecutorUnderTest, assert_nothing_lives, wait_for_file, watch
@@ -34,7 +34,7 @@ def pack(tested: ExecutorUnderTest, *scripts: str, limit: float = 60.0) -> list[
     return [replace(tested.request(script, limit=limit), pack="one") for script in scripts]
 
 
-def settle(ours: SlurmExecutor, requests: Sequence[AttemptRequest]) -> list[Observation]:
+def settle(ours: Executor, requests: Sequence[AttemptRequest]) -> list[Observation]:
     """Watch attempts to their end, and charges that were estimated to their correction."""
     last = watch(ours, requests)
     open_ = [item for item in requests if last[item.attempt].estimated]

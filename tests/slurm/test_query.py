@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,7 +55,7 @@ def test_the_ledger_is_read() -> None:
 
 @pytest.mark.parametrize("parse", [parse_queue, parse_ledger])
 @given(text=st.text())
-def test_any_text_is_read_or_refused(parse, text: str) -> None:
+def test_any_text_is_read_or_refused(parse: Callable[[str], list[Job]], text: str) -> None:
     try:
         jobs = parse(text)
     except CommandFailed as error:

@@ -54,7 +54,7 @@ class ProcessRunner:
     def start(self, world: World, job: Job, fault: Fault | None) -> None:
         """Execute the script of a job."""
         options = dict(line.lstrip("-").partition("=")[::2] for line in job.request.options)
-        place = {
+        place: dict[str, object] = {
             "SLURM_ARRAY_JOB_ID": job.number,
             "SLURM_ARRAY_TASK_ID": job.index,
             "SLURM_JOB_ID": job.number,

@@ -7,7 +7,9 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 from submitit.core.utils import DelayedSubmission
 
@@ -54,7 +56,7 @@ class VirtualRunner:
     def directories(self, job: Job) -> list[Path]:
         """Return the directories of the attempts that a job executes, one after another."""
         work = DelayedSubmission.load(job.request.folder / f"{job.index}.pkl")
-        return [Path(directory) for directory in work.function.args]
+        return [Path(directory) for directory in cast(partial[object], work.function).args]
 
     def start(self, world: World, job: Job, fault: Fault | None) -> None:
         """Claim after the start-up; fail as the fault says."""
