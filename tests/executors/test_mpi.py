@@ -14,8 +14,8 @@ import pytest
 
 from orchestrator.executors import files
 from orchestrator.types import AttemptRequest
+from tests.executors.attempts import FAST, owners, start
 from tests.executors.conftest import Prepared
-from tests.executors.test_attempt import FAST, owners, start
 from tests.requirements import need
 
 pytestmark = pytest.mark.mpi

@@ -9,8 +9,9 @@ from pathlib import Path
 import submitit
 
 from orchestrator import events
-from tests.slurm.cluster import SlurmCluster, wait_for
+from tests.slurm.cluster import SlurmCluster
 from tests.slurm.controllers import begin
+from tests.slurm.daemons import wait_for
 from tests.slurm.hostile import Hostile, booked
 from tests.slurm.kills import BOOKS, FIELDS, settled
 

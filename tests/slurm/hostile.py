@@ -14,8 +14,8 @@ from orchestrator import campaign, events, journal, session, state
 from orchestrator.executors.attempt import HEARTBEAT
 from orchestrator.state import RunStatus, State
 from orchestrator.types import FailureClass
-from tests.slurm.cluster import wait_for
 from tests.slurm.controllers import begin
+from tests.slurm.daemons import wait_for
 from tests.slurm.faulty.campaigns import charges
 
 Books = Mapping[tuple[str, ...], Sequence[tuple[float, int]]]

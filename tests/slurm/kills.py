@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from tests import test_kill_local, test_kill_simulated
-from tests.slurm.cluster import SlurmCluster, wait_for
+from tests.slurm.cluster import SlurmCluster
 from tests.slurm.controllers import begin
+from tests.slurm.daemons import wait_for
 from tests.slurm.hostile import Hostile, booked, broken
 
 BOOKS = ("sacct", "--starttime=2020-01-01", "--duplicates", "-X", "-n", "-P")

@@ -20,7 +20,8 @@ from orchestrator.executors.slurm_submit import JobOptions
 from orchestrator.types import AttemptRequest, AttemptState, Observation, Resources
 from tests.executors.under_test import ExecutorUnderTest, assert_nothing_lives, run, wait_for_file, watch
 from tests.requirements import need
-from tests.slurm.cluster import SlurmCluster, wait_for
+from tests.slurm.cluster import SlurmCluster
+from tests.slurm.daemons import wait_for
 from tests.slurm.fixtures import executor
 
 pytestmark = pytest.mark.slurm

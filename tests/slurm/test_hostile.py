@@ -16,7 +16,8 @@ from orchestrator import events
 from orchestrator.events import AttemptFinished
 from orchestrator.types import FailureClass
 from tests.requirements import need
-from tests.slurm.cluster import SlurmCluster, wait_for
+from tests.slurm.cluster import SlurmCluster
+from tests.slurm.daemons import wait_for
 from tests.slurm.hostile import Hostile, booked, broken, environment, executions
 from tests.slurm.kills import BOOKS, FIELDS, settled
 

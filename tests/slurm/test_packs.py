@@ -16,7 +16,8 @@ from orchestrator.executors.base import Executor
 from orchestrator.executors.slurm_submit import JobOptions
 from orchestrator.types import AttemptRequest, AttemptState, Observation
 from tests.executors.under_test import PATIENCE, ExecutorUnderTest, assert_nothing_lives, wait_for_file, watch
-from tests.slurm.cluster import SlurmCluster, wait_for
+from tests.slurm.cluster import SlurmCluster
+from tests.slurm.daemons import wait_for
 from tests.slurm.fixtures import executor
 from tests.slurm.test_cluster import booked
 

@@ -1,0 +1,68 @@
+"""Launch scripts of a program that need not exist, and of one that shows what reached it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator import templates
+from orchestrator.types import Application, Resources
+
+PLAIN = "{{prologue}}\n{{environment}}\nexec {{launcher}} {{command}}\n"
+ONE = Resources(1)
+# Prints its arguments and environment as JSON.
+SHOW = f"""#!{sys.executable}
+import json, os, sys
+print(json.dumps({{"arguments": sys.argv[1:], "environment": dict(os.environ)}}))
+"""
+
+
+def program(arguments: list[str], environment: Mapping[str, str] | None = None) -> Application:
+    return Application(
+        "demo",
+        "",
+        {},
+        ranks=lambda s: 1,
+        arguments=lambda s: arguments,
+        output=lambda texts: [],
+        environment=environment or {},
+    )
+
+
+def script(arguments: list[str] | None = None, executable: str = "./app", **changes: Any) -> str:
+    chosen: dict[str, Any] = {
+        "application": program(arguments or []),
+        "executable": executable,
+        "settings": {},
+        "resources": ONE,
+        "launcher": None,
+        "template": PLAIN,
+        "prologue": (),
+        "environment": {},
+        "profiler": "stdout",
+    }
+    return templates.launch_script(**{**chosen, **changes})
+
+
+def execute(text: str, directory: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    (directory / "run.sh").write_text(text)
+    return subprocess.run(
+        ["bash", "run.sh"],
+        cwd=directory,
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def shown(text: str, directory: Path, **environment: str) -> Any:
+    process = execute(text, directory, **environment)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
