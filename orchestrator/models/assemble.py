@@ -72,13 +72,13 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
     residuals = best_residuals(case.task, case.solution)
     smape = _smape(residuals)
     possible = _Possible.of(case)
-    outlying, edges = _outlying(case), _edges(case)
+    signs = _Signs.of(case, possible)
     few = tuple(
         f"{name} has {count} values: its exponents are uncertain"
         for name, column in zip(case.group.parameters, case.group.points.T, strict=True)
         if (count := len(np.unique(column))) < 4
     )
-    remarkable = _remarkable(case, possible) | outlying.any(axis=1) | edges.any(axis=1)
+    remarkable = signs.any()
     result = {}
     for k in map(int, chosen):
         row = int(case.rows[k])
@@ -87,7 +87,7 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
             smape[k] = _smape(residuals[k] - case.task.features @ posterior.correction.coefficients[0])
         notes = (*case.group.notes[row], *remarks[row], *few)
         if remarkable[k]:
-            notes += tuple(_notes(case, k, posterior, outlying[k], edges[k]))
+            notes += tuple(_notes(case, k, posterior, signs))
         callpath, metric = case.group.labels[row]
         result[row] = PmnfModel(
             callpath=callpath,
@@ -161,12 +161,12 @@ class _Possible:
         Which hypotheses of the solution, shape (possible,).
     begin
         Where those of a call path begin, shape (call paths + 1,).
-    used
-        Their numbers of terms, shape (possible,), and the largest of each call path.
+    used, most
+        Their numbers of terms, shape (possible,), and the largest of each call path, at least 1.
     weights
         Their probabilities, which sum to 1 for each call path.
     exponents, coefficients, covariance, misfit
-        As in `Posterior`; ``lack`` is the variance of a value beyond its noise.
+        As in `Posterior`, with all terms; misfit without correction.
     """
 
     index: Integers
@@ -177,7 +177,6 @@ class _Possible:
     exponents: Floats
     coefficients: Floats
     covariance: Floats
-    lack: Floats
     misfit: Floats
 
     @classmethod
@@ -200,9 +199,13 @@ class _Possible:
             np.stack(exponents, axis=2)[:, :, : len(case.group.parameters)],
             fits.coefficients,
             fits.covariance * fits.variance[:, None, None],
-            lack,
-            np.sqrt(lack + (_AMBIGUITY * solution.located.sigma[row]) ** 2),
+            _misfit(lack, solution.located.sigma[row]),
         )
+
+
+def _misfit(lack: Floats, sigma: Floats) -> Floats:
+    """Standard deviation of the truth around a hypothesis, from the variance beyond the noise."""
+    return np.asarray(np.sqrt(lack + (_AMBIGUITY * sigma) ** 2))
 
 
 def _posterior(case: Case, possible: _Possible, row: int) -> Posterior:
@@ -215,8 +218,7 @@ def _posterior(case: Case, possible: _Possible, row: int) -> Posterior:
     correction, misfit = None, possible.misfit[members]
     if case.solution.weighting.smooth[row] > 0:
         correction = _correction(case, row, possible.index[members], width)
-        lack = ROUGH * correction.smooth**2
-        misfit = np.sqrt(lack + (_AMBIGUITY * case.solution.located.sigma[row]) ** 2)
+        misfit = _misfit(ROUGH * correction.smooth**2, case.solution.located.sigma[row])
     return Posterior(
         weights=weights,
         exponents=possible.exponents[members, :width],
@@ -246,38 +248,62 @@ def _correction(case: Case, row: int, members: Integers, used: int) -> Correctio
     )
 
 
-def _remarkable(case: Case, possible: _Possible) -> NDArray[np.bool_]:
-    """Tell for which call paths `_notes` may say something about noise, lack of fit or few points."""
-    solution, first = case.solution, possible.begin[:-1]
-    scattered = possible.misfit[first] > _scatter(solution.weighting.noise)
-    few = len(case.group.points) < possible.most + 3
-    guessed = solution.located.freedom <= GUESS_WEIGHT
-    return np.asarray(scattered | (solution.weighting.smooth > 0) | few | guessed)
+@dataclass(frozen=True, slots=True)
+class _Signs:
+    """What there is to note, of all call paths at once: most have nothing.
+
+    Attributes
+    ----------
+    guessed, corrected, scattered
+        Whether the noise is a guess, whether there is a correction, or without one lack of fit worth a note.
+    coefficients
+        How many the best hypothesis has, where the points are too few for them, else 0.
+    outlying, edges
+        As from `_outlying` and `_edges`.
+    """
+
+    guessed: NDArray[np.bool_]
+    corrected: NDArray[np.bool_]
+    scattered: NDArray[np.bool_]
+    coefficients: Integers
+    outlying: NDArray[np.bool_]
+    edges: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, case: Case, possible: _Possible) -> Self:
+        first, weighting = possible.begin[:-1], case.solution.weighting
+        corrected = weighting.smooth > 0
+        misfit = possible.misfit[first]
+        coefficients = np.count_nonzero(possible.coefficients[first], axis=1)
+        return cls(
+            case.solution.located.freedom <= GUESS_WEIGHT,
+            corrected,
+            ~corrected & (misfit > 2 * np.sqrt(weighting.noise)) & (misfit > 0.01),
+            np.where(len(case.group.points) < coefficients + 2, coefficients, 0),
+            _outlying(case),
+            _edges(case),
+        )
+
+    def any(self) -> NDArray[np.bool_]:
+        """Tell which call paths have anything to note."""
+        alone = self.guessed | self.corrected | self.scattered | (self.coefficients > 0)
+        return np.asarray(alone | self.outlying.any(axis=1) | self.edges.any(axis=1))
 
 
-def _scatter(noise: Floats) -> Floats:
-    """Lack of fit that is worth a note."""
-    return np.asarray(np.maximum(2 * np.sqrt(noise), 0.01))
-
-
-def _notes(
-    case: Case, row: int, posterior: Posterior, outlying: NDArray[np.bool_], edges: NDArray[np.bool_]
-) -> list[str]:
-    solution, points = case.solution, case.group.points
-    notes = []
-    if solution.located.freedom[row] <= GUESS_WEIGHT:
+def _notes(case: Case, row: int, posterior: Posterior, signs: _Signs) -> list[str]:
+    points, notes = case.group.points, []
+    if signs.guessed[row]:
         notes.append("no point was repeated: the noise is a guess")
-    coefficients = int(np.count_nonzero(posterior.coefficients[0]))
-    if len(points) < coefficients + 2:
+    if coefficients := signs.coefficients[row]:
         notes.append(f"{len(points)} points for {coefficients} coefficients: too few to judge the form")
-    notes += _misfit_notes(case, row, posterior)
+    notes += _misfit_notes(case, row, posterior, signs)
     # The truth may be beyond what was tried.
     notes += [
         f"the exponent of {name} is the largest tried; see the option exponents"
-        for name, edge in zip(case.group.parameters, edges, strict=False)
+        for name, edge in zip(case.group.parameters, signs.edges[row], strict=False)
         if edge
     ]
-    which = np.flatnonzero(outlying)
+    which = np.flatnonzero(signs.outlying[row])
     if len(which):
         where = ", ".join(str(_point(case.group, k)) for k in which[:3])
         more = f" and {len(which) - 3} more" if len(which) > 3 else ""
@@ -285,16 +311,16 @@ def _notes(
     return notes
 
 
-def _misfit_notes(case: Case, row: int, posterior: Posterior) -> list[str]:
-    noise = math.sqrt(case.solution.weighting.noise[row])
+def _misfit_notes(case: Case, row: int, posterior: Posterior, signs: _Signs) -> list[str]:
     if posterior.correction is not None:
+        noise = math.sqrt(case.solution.weighting.noise[row])
         change = posterior.correction.features(case.group.points) @ posterior.correction.coefficients[0]
         size = 100 * (float(np.exp(np.abs(change).max())) - 1)
         return [
             f"no form fits within the noise ({100 * noise:.2g} %): "
             f"a smooth correction of up to {size:.2g} % is part of the expression"
         ]
-    if posterior.misfit[0] > _scatter(case.solution.weighting.noise[row]):
+    if signs.scattered[row]:
         return [f"points scatter by {100 * posterior.misfit[0]:.2g} % around the model, beyond the noise"]
     return []
 

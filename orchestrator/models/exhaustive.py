@@ -64,7 +64,7 @@ def nearly_best(
     step = 0.05 * noise
     done, limit, best, place = -np.inf, lower, np.inf, 0
     while best > done:
-        some = _between(free, lows, 0, len(free), 0, done, limit)
+        some = _between(free, lows, done, limit)
         rss = _exact(some, s1, szz, syz, totals, width, two)
         for which in range(len(some)):
             if rss[which] < best:
@@ -75,32 +75,17 @@ def nearly_best(
     scale = 2 * max(noise, best / freedom)
     # The least energy is at most that of the constant, and that of the hypothesis with the smallest residual.
     bound = min(rss0 / scale, best / scale + penalty * _blocks(place, singles, width, two)) + reach
-    near, energy = [np.zeros(1, dtype=np.intp)], [np.full(1, rss0 / scale)]
-    for begin, end, stride, without, count in _kinds(singles, len(free), width, two):
-        limit = (bound - penalty * count) * scale
-        if stride > 1:
-            some = begin + stride * np.flatnonzero(free[begin:end:stride] <= limit)
-        else:
-            some = _between(free, lows, begin, end, without, -np.inf, limit)
-        if len(some):
-            near.append(some)
-            energy.append(_exact(some, s1, szz, syz, totals, width, two) / scale + penalty * count)
-    return _best(near, energy, reach, keep)
-
-
-@compiled
-def _best(hypotheses: list[Integers], energies: list[Floats], reach: float, keep: int) -> Integers:
-    """Return the hypotheses within reach of the one of least energy, that first."""
-    size = 0
-    for part in hypotheses:
-        size += len(part)
-    numbers, energy = np.empty(size, dtype=np.intp), np.empty(size)
-    begin = 0
-    for part, value in zip(hypotheses, energies):  # noqa: B905
-        numbers[begin : begin + len(part)], energy[begin : begin + len(part)] = part, value
-        begin += len(part)
+    near = _between(free, lows, -np.inf, bound * scale)
+    price, count = np.empty(len(near)), 0
+    for h in near:
+        blocks = penalty * _blocks(h, singles, width, two)
+        if free[h] <= (bound - blocks) * scale:
+            near[count], price[count] = h, blocks
+            count += 1
+    near, price = near[:count], price[:count]
+    energy = _exact(near, s1, szz, syz, totals, width, two) / scale + price
     within = np.flatnonzero(energy <= energy.min() + reach)
-    result: Integers = numbers[within[np.argsort(energy[within], kind="mergesort")[:keep]]]
+    result: Integers = near[within[np.argsort(energy[within], kind="mergesort")[:keep]]]
     return result
 
 
@@ -110,20 +95,6 @@ def _blocks(h: int, singles: int, width: int, two: bool) -> int:
     if h >= singles or (two and h >= width and h % width):
         return 2
     return 1 if h else 0
-
-
-@compiled
-def _kinds(singles: int, count: int, width: int, two: bool) -> list[tuple[int, int, int, int, int]]:
-    """Return ranges (begin, end, step, without: see `_between`) of hypotheses with as many blocks; how many.
-
-    The one without blocks is left out.
-    """
-    kinds = [(singles, count, 1, 0, 2)]
-    if two:
-        kinds += [(1, width, 1, 0, 1), (width, singles, width, 0, 1), (width + 1, singles, 1, width, 2)]
-    else:
-        kinds.append((1, singles, 1, 0, 1))
-    return kinds
 
 
 @compiled
@@ -148,20 +119,15 @@ def _lows(values: Floats) -> Floats:
 
 
 @compiled
-def _between(
-    values: Floats, lows: Floats, begin: int, end: int, without: int, above: float, limit: float
-) -> Integers:
-    """Return where values of a range are above one limit and not above another, which is rare.
-
-    Multiples of ``without`` are left out, none if that is 0; ``lows`` are those of all values.
-    """
-    found = np.empty(end - begin, dtype=np.intp)
+def _between(values: Floats, lows: Floats, above: float, limit: float) -> Integers:
+    """Return where values are above one limit and not above another, which is rare; see `_lows`."""
+    found = np.empty(len(values), dtype=np.intp)
     count = 0
-    for part in range(begin // _PASSED, (end + _PASSED - 1) // _PASSED):
+    for part in range(len(lows)):
         if lows[part] > limit:
             continue
-        for h in range(max(part * _PASSED, begin), min((part + 1) * _PASSED, end)):
-            if above < values[h] <= limit and (without == 0 or h % without):
+        for h in range(part * _PASSED, min((part + 1) * _PASSED, len(values))):
+            if above < values[h] <= limit:
                 found[count] = h
                 count += 1
     return found[:count].copy()

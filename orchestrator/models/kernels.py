@@ -197,7 +197,7 @@ def coefficients(
     count, size, points = len(row), terms.shape[1] + 1, target.shape[1]
     scale, c, deviation = np.empty((size, count)), np.zeros((size, count)), np.empty((size, count))
     inverse, whole = np.zeros((size, size, count)), np.empty((size, count))
-    noise, log_det = np.empty(count), np.empty(count)
+    noise, log_det = np.empty(count), np.zeros(count)
     z, columns = np.empty((size, points)), np.empty((size, points))
     gram, right, work = np.empty((size, size)), np.empty(size), np.empty((size, size))
     along = np.empty((size + 1, len(features)))
@@ -231,7 +231,6 @@ def coefficients(
             deviation[t, h] = guess[t] / np.sqrt(max(work[t, t], _TINY) * noise[h])
         # No direction of the coefficients is known worse than the prior says (uniform shares: variance 1/12).
         invert(gram, 0, 12 * noise[h], work, pivots)
-        log_det[h] = 0.0
         for t in range(size):
             log_det[h] += np.log(pivots[t])
         first = 1 if guess[0] < 0 and size > 1 and not free else 0

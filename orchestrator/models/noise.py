@@ -237,12 +237,12 @@ def median(values: Floats) -> Floats:
 
 def _middle(ordered: Floats, counts: Integers) -> Floats:
     """Medians along the last axis of what is sorted, with so many values each, NaN after them."""
-    last = np.maximum(counts - 1, 0)
+    last = counts - 1
     return (_taken(ordered, last // 2) + _taken(ordered, (last + 1) // 2)) / 2
 
 
 def _taken(ordered: Floats, place: Integers) -> Floats:
-    """Return one value along the last axis."""
+    """Return one value along the last axis, the first for a negative place."""
     return np.take_along_axis(ordered, np.maximum(place, 0)[..., None], axis=-1)[..., 0]
 
 

@@ -134,7 +134,7 @@ def search(
                 break
             pool = _expand(problem, pool, front, effort, keep)
             before = best, mass
-            best, mass = _best(pool, len(growing)), _mass(problem, pool)
+            best, mass = _best(pool, pool.rss, len(growing)), _mass(problem, pool)
             growing = (best < (1 - _GROWTH) * before[0]) | (mass > before[1] + _GROWTH)
         pool = _trim(problem, pool, keep, REACH)
         parts.append(Candidates(pool.row + begin, pool.terms))
@@ -146,8 +146,7 @@ def search(
 
 def _front(problem: Problem, pool: Pool, beam: int, reach: float) -> NDArray[np.intp]:
     energy = _energy(problem, pool)
-    best = np.full(len(problem.variance), np.inf)
-    np.minimum.at(best, pool.row, energy)
+    best = _best(pool, energy, len(problem.variance))
     near = np.flatnonzero(~pool.expanded & (energy <= best[pool.row] + reach))
     front = near[np.lexsort((energy[near], pool.row[near]))]
     return front[_position(pool.row[front]) < beam]
@@ -157,7 +156,7 @@ def _expand(problem: Problem, pool: Pool, front: NDArray[np.intp], effort: Effor
     """Add the neighbours of the states in front to the pool."""
     pool.expanded[front] = True
     states = pool.take(front)
-    parts, best = [pool], _best(pool, len(problem.variance))
+    parts, best = [pool], _best(pool, pool.rss, len(problem.variance))
     for slot, swept, near, moved in _moves(problem, states, effort):
         if not len(moved.row):
             continue
@@ -228,15 +227,16 @@ def _near(
     return found
 
 
-def _best(pool: Pool, rows: int) -> Floats:
+def _best(pool: Pool, values: Floats, rows: int) -> Floats:
+    """Return the least value of the states of every call path."""
     best = np.full(rows, np.inf)
-    np.minimum.at(best, pool.row, pool.rss)
+    np.minimum.at(best, pool.row, values)
     return best
 
 
 def _energy(problem: Problem, pool: Pool) -> Floats:
     """Negative log posterior up to a constant: misfit in units of the noise, and a price per block."""
-    best = _best(pool, len(problem.variance))
+    best = _best(pool, pool.rss, len(problem.variance))
     scale = problem.noise(best, pool.terms.shape[1])
     energy: Floats = pool.rss / (2 * scale[pool.row]) + PENALTY * blocks_used(pool.terms).sum(axis=1)
     return energy
@@ -245,17 +245,19 @@ def _energy(problem: Problem, pool: Pool) -> Floats:
 def _mass(problem: Problem, pool: Pool) -> Floats:
     """Logarithm of the posterior mass found so far, per call path of a trimmed pool, up to a constant."""
     mass = np.full(len(problem.variance), -np.inf)
-    begin = np.flatnonzero(np.diff(pool.row, prepend=-1))
+    begin = np.flatnonzero(_begins(pool.row))
     mass[pool.row[begin]] = np.logaddexp.reduceat(-_energy(problem, pool), begin)
     return mass
 
 
 def _position(row: Integers) -> Integers:
     """Position of every entry within its run of equal rows."""
-    if not len(row):
-        return row
-    begin = np.r_[True, row[1:] != row[:-1]]
-    return np.arange(len(row)) - np.maximum.accumulate(np.where(begin, np.arange(len(row)), 0))
+    return np.arange(len(row)) - np.maximum.accumulate(np.where(_begins(row), np.arange(len(row)), 0))
+
+
+def _begins(row: Integers) -> NDArray[np.bool_]:
+    """Tell where runs of equal rows begin."""
+    return np.asarray(np.diff(row, prepend=-1) != 0)
 
 
 def _join(parts: list[Pool]) -> Pool:
@@ -273,8 +275,7 @@ def _join(parts: list[Pool]) -> Pool:
 
 def _trim(problem: Problem, pool: Pool, keep: int, reach: float) -> Pool:
     energy = _energy(problem, pool)
-    best = np.full(len(problem.variance), np.inf)
-    np.minimum.at(best, pool.row, energy)
+    best = _best(pool, energy, len(problem.variance))
     near = np.flatnonzero(energy <= best[pool.row] + reach)
     order = near[np.lexsort((energy[near], pool.row[near]))]
     return pool.take(order[_position(pool.row[order]) < keep])

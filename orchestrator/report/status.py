@@ -200,13 +200,14 @@ def render(status: dict[str, Any]) -> RenderableType:
     lines += [f"given up: {item['run']}: {item['reason']}" for item in status["given_up"][:10]]
     parts: list[RenderableType] = [Text("\n".join(lines))]
     rows = [model for model in status["models"] if model["metric"] not in EFFORT] or status["models"]
-    large = [_large(rows, [_predicted(row) for row in rows])]
-    large.append(_large(status["validation"], [row["measured"] for row in status["validation"]]))
-    if large[0]:
-        parts.append(models_table(large[0]))
-    if large[1]:
-        parts.append(validation_table(large[1]))
-    if hidden := max(len(rows) - len(large[0]), len(status["validation"]) - len(large[1])):
+    checks = status["validation"]
+    large_rows = _large(rows, [_predicted(row) for row in rows])
+    large_checks = _large(checks, [check["measured"] for check in checks])
+    if large_rows:
+        parts.append(models_table(large_rows))
+    if large_checks:
+        parts.append(validation_table(large_checks))
+    if hidden := max(len(rows) - len(large_rows), len(checks) - len(large_checks)):
         parts.append(
             Text(
                 f"not shown: {hidden} call paths below {100 * _SMALL:.0f} % of the largest value; "
