@@ -75,11 +75,12 @@ def nearly_best(
     scale = 2 * max(noise, best / freedom)
     # The least energy is at most that of the constant, and that of the hypothesis with the smallest residual.
     bound = min(rss0 / scale, best / scale + penalty * _blocks(place, singles, width, two)) + reach
-    near = _between(free, lows, -np.inf, bound * scale)
-    price, count = np.empty(len(near)), 0
-    for h in near:
+    found = _between(free, lows, -np.inf, (bound - penalty) * scale)
+    # The constant comes first, whatever rounding makes of its residual: it is always possible.
+    near, price, count = np.zeros(len(found) + 1, dtype=np.intp), np.zeros(len(found) + 1), 1
+    for h in found:
         blocks = penalty * _blocks(h, singles, width, two)
-        if free[h] <= (bound - blocks) * scale:
+        if h and free[h] <= (bound - blocks) * scale:
             near[count], price[count] = h, blocks
             count += 1
     near, price = near[:count], price[:count]
