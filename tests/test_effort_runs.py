@@ -21,7 +21,7 @@ from orchestrator import (
 )
 from orchestrator.errors import CampaignError
 from orchestrator.measured import WHOLE_RUN, counting_is_in_vain, measurements, repetitions
-from orchestrator.report import status
+from orchestrator.report import status_text
 from orchestrator.state import RunStatus, State, apply
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, FailureClass, Point, Run
@@ -150,9 +150,9 @@ def test_a_campaign_counts_every_point_once_and_is_charged_for_it(
 
 def test_the_status_says_how_far_the_counting_is(chosen: campaign.Campaign, tmp_path: Path) -> None:
     state = session.run(chosen, tmp_path / "c", session.Hooks())
-    console = status.console()
+    console = status_text.console()
     with console.capture() as captured:
-        console.print(status.render(overview.status_of(chosen, state)))
+        console.print(status_text.render(overview.status_of(chosen, state)))
     shown = captured.get()
     assert "of these count effort: 9 measured" in shown
     assert "effort: 2 call paths counted, 0 of them irreproducible; 0 % of the basic blocks" in shown

@@ -18,7 +18,7 @@ from rich.text import Text
 from orchestrator.cli.common import print_json
 from orchestrator.effort import build
 from orchestrator.readers import effort
-from orchestrator.report.status import console
+from orchestrator.report.status_text import console
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,9 +10,8 @@ from orchestrator.errors import CampaignError
 from orchestrator.models.base import Model
 from orchestrator.models.swc_effort import EFFORT
 from orchestrator.models.swc_names import names
-from orchestrator.report import status
 from orchestrator.report.models_document import describe, label
-from orchestrator.report.status import interval, models_table
+from orchestrator.report.status_text import console, interval, models_table
 from orchestrator.types import Measurements
 
 
@@ -43,16 +42,16 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         common.print_json({"models": described})
         return 0
-    console = status.console()
-    console.print(models_table(described))
+    screen = console()
+    screen.print(models_table(described))
     for item in described:
         for prediction in item["predictions"][1:]:
             where = ", ".join(f"{name}={value}" for name, value in prediction["point"].items())
             text = f"{label(item)} {item['metric']} at {where}: {interval(prediction)}"
-            console.print(text, markup=False)
+            screen.print(text, markup=False)
     for item in described:
         for note in item["notes"]:
-            console.print(f"note: {label(item)} {item['metric']}: {note}", markup=False, style="dim")
+            screen.print(f"note: {label(item)} {item['metric']}: {note}", markup=False, style="dim")
     return 0
 
 

@@ -9,7 +9,7 @@ from orchestrator import overview, session
 from orchestrator.campaign import Campaign
 from orchestrator.cli import common
 from orchestrator.cli.display import Display
-from orchestrator.report import status
+from orchestrator.report import status_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def drive(chosen: Campaign, directory: Path, as_json: bool, cancel: bool = False
     if as_json:
         common.print_json(document)
     else:
-        status.print_status(document)
+        status_text.print_status(document)
     if state.stopped is not None:
         return 0
     display.note(f"interrupted; continue with: orchestrator resume {directory}")

@@ -14,7 +14,7 @@ from rich.live import Live
 
 from orchestrator import journal, overview, session
 from orchestrator.cli import common
-from orchestrator.report import dossier, status
+from orchestrator.report import dossier, status_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,13 +42,13 @@ def run(arguments: argparse.Namespace) -> int:
         common.print_json(document)
         return 0
     if not arguments.watch:
-        status.print_status(document)
+        status_text.print_status(document)
         return 0
-    with Live(status.render(document), console=Console(), auto_refresh=False) as live:
+    with Live(status_text.render(document), console=Console(), auto_refresh=False) as live:
         while document["state"] != "stopped":
             time.sleep(arguments.interval)
             document = overview.status_of(chosen, session.replayed(arguments.directory))
-            live.update(status.render(document), refresh=True)
+            live.update(status_text.render(document), refresh=True)
     return 0
 
 
@@ -59,5 +59,5 @@ def _one_run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         common.print_json(found)
     else:
-        status.console().print(dossier.render(found), soft_wrap=True)
+        status_text.console().print(dossier.render(found), soft_wrap=True)
     return 0

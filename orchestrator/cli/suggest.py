@@ -11,7 +11,7 @@ from orchestrator import registry, suggesting, units
 from orchestrator.cli import common, inputs
 from orchestrator.cost import core_hours
 from orchestrator.errors import CampaignError
-from orchestrator.report import status
+from orchestrator.report import status_text
 from orchestrator.suggesting import Question, Suggestion
 from orchestrator.types import Value
 
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         common.print_json({"suggestions": [describe(item) for item in found]})
     elif found:
-        status.console().print(_table(found))
+        status_text.console().print(_table(found))
     else:
         print("nothing left to measure within the budget")
     return 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from orchestrator.errors import SubmitRejected, SubmitUncertain
 from orchestrator.executors import attempt, slurm_submit
-from orchestrator.executors.slurm_batch import Batches, Pack, groups
+from orchestrator.executors.slurm_batch import Batch, Batches, Pack, groups
 from orchestrator.executors.slurm_judge import SlurmSettings, lost
 from orchestrator.executors.slurm_site import Site
 from orchestrator.executors.slurm_submit import SubmitLater
@@ -105,29 +105,35 @@ class Outbox:
                 group = group[len(group) // 2 :]
             self._postpone(group, str(error), done)
         except SubmitRejected as error:
-            if len(group) > 1 and "array" in str(error):  # the site's limit could not be asked for
-                self._batches.drop(batch)
-                for half in (group[: len(group) // 2], group[len(group) // 2 :]):
-                    self._submit_group(half, done)
-                return
-            if group[0][0].exclude:  # perhaps there are no other nodes
-                self._submit_group([[replace(item, exclude=()) for item in pack] for pack in group], done)
-                return
-            if any(len(pack) > 1 for pack in group):
-                self._batches.drop(batch)
-                self.pack_no_more(group[0][0].resources)
-                kept = self._first_of_each([item for pack in group for item in pack], done)
-                self._submit_group([[item] for item in kept], done)
-                return
-            rejected = {item.name: _rejected(item, str(error)) for pack in group for item in pack}
-            done.update(rejected)
-            if all(item.state is AttemptState.LOST for item in rejected.values()):
-                self._batches.drop(batch)
+            self._refused(group, batch, str(error), done)
         else:
             self._unclear = 0
             for pack, handle in zip(group, handles, strict=True):
                 for item in pack:
                     done[item.name] = Observation(item.attempt, AttemptState.QUEUED, handle)
+
+    def _refused(
+        self, group: Sequence[Pack], batch: Batch, reason: str, done: dict[str, Observation]
+    ) -> None:
+        """Submit otherwise what Slurm will not take as it is; declare lost what it takes in no form."""
+        if len(group) > 1 and "array" in reason:  # the site's limit could not be asked for
+            self._batches.drop(batch)
+            for half in (group[: len(group) // 2], group[len(group) // 2 :]):
+                self._submit_group(half, done)
+            return
+        if group[0][0].exclude:  # perhaps there are no other nodes; the batch keeps its name
+            self._submit_group([[replace(item, exclude=()) for item in pack] for pack in group], done)
+            return
+        if any(len(pack) > 1 for pack in group):
+            self._batches.drop(batch)
+            self.pack_no_more(group[0][0].resources)
+            kept = self._first_of_each([item for pack in group for item in pack], done)
+            self._submit_group([[item] for item in kept], done)
+            return
+        rejected = {item.name: _rejected(item, reason) for pack in group for item in pack}
+        done.update(rejected)
+        if all(item.state is AttemptState.LOST for item in rejected.values()):
+            self._batches.drop(batch)
 
     def _postpone(self, group: Sequence[Pack], reason: str, done: dict[str, Observation]) -> None:
         self._reason = reason

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from orchestrator.report.status import render
+from orchestrator.report.status_text import render
 from tests.cli.running import SIMULATED, run, write_campaign
 
 KEYS = {"campaign", "state", "stop_reason", "runs", "cost", "points", "models"}
