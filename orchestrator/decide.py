@@ -25,7 +25,7 @@ class Policy:
 
     ``retries`` are further attempts per class of failure; ``failures`` consecutive runs given up stop
     the campaign, as does a share ``failure_rate`` of failures among the last attempts; ``width`` (relative)
-    is the interval at P₊ that is narrow enough.
+    is that of intervals at P₊ that are narrow enough.
     """
 
     budget: float
@@ -267,10 +267,10 @@ def _after_round(state: State, policy: Policy) -> Action:
         return Propose(1)
     if state.queue and all(state.runs[run].status is RunStatus.SKIPPED for run in state.queue):
         return BeginStop("budget", _budget_left(state, policy) + "; no run of the last round fits it")
-    if policy.width is not None and state.width is not None and state.width <= policy.width:
+    if policy.width is not None and state.widest is not None and state.widest <= policy.width:
         return BeginStop(
             "precision",
-            f"the intervals at the evaluation point are {100 * state.width:.3g} % wide on average",
+            f"no relevant interval at the evaluation point is wider than {100 * state.widest:.3g} %",
         )
     if state.rounds_without_improvement >= policy.patience:
         return BeginStop(

@@ -166,8 +166,9 @@ class RunSkipped:
 class RoundCompleted:
     """The models after a round.
 
-    ``smape`` in %, mean over call paths; ``width`` is the mean relative width of the intervals at P₊.
-    ``improved`` is what the patience rule counts, unless nothing was ``measured`` in the round.
+    ``smape`` in %, mean over call paths; ``width`` and ``widest`` are the mean and the largest relative width
+    of the intervals at P₊. ``improved`` is what the patience rule counts, unless nothing was ``measured`` in
+    the round; ``gain`` says why: see `orchestrator.progress.gain`.
     """
 
     round: int
@@ -175,6 +176,8 @@ class RoundCompleted:
     width: float | None
     improved: bool
     measured: bool = True
+    widest: float | None = None
+    gain: str = ""
 
 
 @dataclass(frozen=True, slots=True)

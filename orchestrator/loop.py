@@ -23,7 +23,7 @@ from orchestrator.executors.base import Executor
 from orchestrator.journal import Entry, Journal
 from orchestrator.models.base import Model
 from orchestrator.packing import Packer
-from orchestrator.progress import Quality
+from orchestrator.progress import Quality, gain
 from orchestrator.state import InFlight, RunStatus, State, apply
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, Observation, Run
@@ -244,9 +244,12 @@ class Controller:
     def _fit(self, number: int) -> None:
         self._models = self._parts.fit(self.state)
         quality = self._parts.assess(self._models)
-        improved = quality.improves_on(Quality(self.state.smape, self.state.width))
+        gained = gain(quality, Quality(self.state.smape, self.state.width))
         measured = any(self.state.runs[run].status is RunStatus.MEASURED for run in self.state.queue)
-        self.commit([events.RoundCompleted(number, quality.smape, quality.width, improved, measured)])
+        fit = events.RoundCompleted(
+            number, quality.smape, quality.width, bool(gained), measured, quality.widest, gained
+        )
+        self.commit([fit])
         self._parts.publish(self.state, self._models)
 
     def _propose(self, number: int) -> None:

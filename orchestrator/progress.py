@@ -11,30 +11,37 @@ from orchestrator.models.base import Model
 from orchestrator.types import Point
 
 RELEVANT_SHARE = 0.01  # call paths below 1 % of the predicted time at P₊ do not steer a campaign
-_NARROWER = 0.95
+_CLEARLY = 1.05  # intervals that change by a smaller factor are as they were
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """``smape`` in %, mean over relevant call paths; ``width``: mean (high - low) / value at P₊."""
+    """How well the relevant models fit, and how sure they are.
+
+    ``smape`` in %, their mean. (high - low) / value at P₊: ``width`` is the mean, weighted by value;
+    ``widest`` the largest.
+    """
 
     smape: float | None = None
     width: float | None = None
+    widest: float | None = None
 
-    def improves_on(self, previous: Quality) -> bool:
-        """Tell whether a round was worth it: a better fit, or clearly narrower intervals at P₊.
 
-        The SMAPE comparison is the papers' rule (Ritter et al., Cost-Effective Empirical Performance
-        Modeling, figures 2 and 3). It alone would call a round useless that made extrapolation safer
-        without fitting the data any closer.
-        """
-        if self.smape is None:
-            return False
-        if previous.smape is None or self.smape < previous.smape:
-            return True
-        return (
-            self.width is not None and previous.width is not None and self.width < _NARROWER * previous.width
-        )
+def gain(now: Quality, before: Quality) -> str:
+    """Tell what a round was worth: ``fit``, ``intervals``, ``surprise``, or nothing where it taught nothing.
+
+    The SMAPE comparison is the papers' rule (Ritter et al., Cost-Effective Empirical Performance Modeling,
+    figures 2 and 3). Alone it would call a round useless that made extrapolation safer without fitting the
+    data any closer; and one that showed the models to be wrong, after which they are anything but final.
+    """
+    if now.smape is None:
+        return ""
+    if before.smape is None or now.smape < before.smape:
+        return "fit"
+    old, new = (np.inf if item.width is None else item.width for item in (before, now))
+    if new * _CLEARLY < old:
+        return "intervals"
+    return "surprise" if old * _CLEARLY < new else ""
 
 
 def relevant(models: Sequence[Model], point: Point | None, metric: str = "time") -> tuple[Model, ...]:
@@ -55,13 +62,12 @@ def assess(models: Sequence[Model], point: Point | None) -> Quality:
     smape = _finite(float(np.mean([model.smape for model in chosen])))
     if point is None:
         return Quality(smape)
-    widths = []
-    for model in chosen:
-        prediction = model.predict([point])
-        value = abs(float(prediction.value[0]))
-        if value > 0:
-            widths.append(float(prediction.high[0] - prediction.low[0]) / value)
-    return Quality(smape, _finite(float(np.mean(widths))) if widths else None)
+    predicted = [model.predict([point]) for model in chosen]
+    values = np.array([abs(float(item.value[0])) for item in predicted])
+    spans = np.array([float(item.high[0] - item.low[0]) for item in predicted])
+    if not values.all():
+        return Quality(smape)
+    return Quality(smape, _finite(float(spans.sum() / values.sum())), _finite(float((spans / values).max())))
 
 
 def _finite(value: float) -> float | None:

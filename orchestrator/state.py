@@ -46,6 +46,7 @@ class State(NamedTuple):
     rounds_without_improvement: int = 0
     smape: float | None = None
     width: float | None = None
+    widest: float | None = None
     queue: tuple[Run, ...] = ()
     next: int = 0  # position in the queue
     failed: tuple[Run, ...] = ()
@@ -284,6 +285,7 @@ def _(event: events.RoundCompleted, state: State) -> State:
         rounds_completed=event.round,
         smape=event.smape,
         width=event.width,
+        widest=event.widest,
         rounds_without_improvement=0 if event.improved else state.rounds_without_improvement + 1,
     )
 

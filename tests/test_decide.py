@@ -154,9 +154,14 @@ def test_patience_counts_rounds_without_improvement() -> None:
 
 
 def test_narrow_intervals_at_the_evaluation_point_stop_the_campaign() -> None:
-    state = after(*ONE_MEASURED, events.RoundCompleted(1, 5.0, 0.04, True))
+    state = after(*ONE_MEASURED, events.RoundCompleted(1, 5.0, 0.02, True, widest=0.04))
     (stop,) = actions(state, replace(POLICY, width=0.05))
     assert isinstance(stop, decide.BeginStop) and stop.rule == "precision"
+
+
+def test_one_wide_interval_is_enough_to_go_on() -> None:
+    state = after(*ONE_MEASURED, events.RoundCompleted(1, 5.0, 0.02, True, widest=0.06))
+    assert actions(state, replace(POLICY, width=0.05)) == [decide.Propose(2)]
 
 
 def test_wall_time_stops_proposing_but_lets_runs_in_flight_finish() -> None:

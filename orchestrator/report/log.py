@@ -57,7 +57,10 @@ def describe(event: events.Event) -> str:
         case events.RoundCompleted(number, smape, width, improved):
             fit = "no models yet" if smape is None else f"models fit to {smape:.2f} % SMAPE"
             spread = "" if width is None else f", intervals at the evaluation point {100 * width:.0f} % wide"
-            judged = "" if improved or not event.measured else " (no improvement)"
+            judged = " (no improvement)" if not improved and event.measured else ""
+            judged = (
+                " (wider than before: the models had been too sure)" if event.gain == "surprise" else judged
+            )
             return f"round {number} done: {fit}{spread}{judged}"
         case events.StopRuleReached(rule, detail):
             return f"stop rule: {rule} ({detail})"

@@ -130,9 +130,13 @@ def effort(known: Measurements) -> dict[str, float | int] | None:
 
 def nearest_rule(state: State, budget: float) -> str:
     """Say how far the stop rules are, in one line."""
-    patience = state.campaign["stop"]["patience"]
+    stop = state.campaign["stop"]
     used = 100 * (state.spent + state.reserved) / budget
-    return (
-        f"budget: {used:.0f} % spent or reserved; "
-        f"patience: {state.rounds_without_improvement} of {patience} rounds without improvement"
-    )
+    rules = [
+        f"budget: {used:.0f} % spent or reserved",
+        f"patience: {state.rounds_without_improvement} of {stop['patience']} rounds without improvement",
+    ]
+    if stop.get("width") is not None and state.widest is not None:
+        wanted, widest = 100 * stop["width"], 100 * state.widest
+        rules.append(f"precision: the widest interval has {widest:.3g} %, {wanted:g} % are enough")
+    return "; ".join(rules)
