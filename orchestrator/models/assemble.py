@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Self
 
 import numpy as np
@@ -317,12 +318,18 @@ def _misfit_notes(case: Case, row: int, posterior: Posterior, signs: _Signs) -> 
         change = posterior.correction.features(case.group.points) @ posterior.correction.coefficients[0]
         size = 100 * (float(np.exp(np.abs(change).max())) - 1)
         return [
-            f"no form fits within the noise ({100 * noise:.2g} %): "
-            f"a smooth correction of up to {size:.2g} % is part of the expression"
+            f"no form fits within the noise ({_figure(100 * noise)} %): "
+            f"a smooth correction of up to {_figure(size)} % is part of the expression"
         ]
     if signs.scattered[row]:
-        return [f"points scatter by {100 * posterior.misfit[0]:.2g} % around the model, beyond the noise"]
+        scatter = _figure(100 * posterior.misfit[0])
+        return [f"points scatter by {scatter} % around the model, beyond the noise"]
     return []
+
+
+def _figure(percent: float) -> str:
+    """Return two digits of a percentage, never with an exponent: ``160``."""
+    return format(Decimal(f"{percent:.2g}"), "f")
 
 
 def _point(group: Group, k: int) -> Point:

@@ -10,6 +10,7 @@ from orchestrator import events
 from orchestrator.cost import core_hours
 from orchestrator.executors.attempt import iso
 from orchestrator.journal import Entry
+from orchestrator.report.wording import count, smape, width
 from orchestrator.types import Attempt
 from orchestrator.units import format_cost, format_duration
 
@@ -33,19 +34,14 @@ def document(entries: Iterable[Entry]) -> dict[str, Any]:
     return story.document()
 
 
-def count(number: int, word: str) -> str:
-    """Return ``1 run``, ``2 runs``."""
-    return f"{number} {word}{'' if number == 1 else 's'}"
-
-
 def describe(event: events.Event) -> str:
     """Return one line for the events that a human wants to follow, else an empty text."""
     match event:
         case events.RoundProposed(number, runs, reasons):
-            points = len({run.point for run in runs})
+            where = count(len({run.point for run in runs}), "point")
             note = f"; {event.note}" if event.note else ""
             first = f"first: {runs[0]} ({reasons[0]})"
-            return f"round {number}: {len(runs)} runs at {points} points; {first}{note}"
+            return f"round {number}: {count(len(runs), 'run')} at {where}; {first}{note}"
         case events.AttemptFinished(failure=None):
             return ""
         case events.AttemptFinished():
@@ -54,19 +50,22 @@ def describe(event: events.Event) -> str:
             return f"given up: {run}: {reason}"
         case events.RunSkipped(run, reason):
             return f"skipped: {run}: {reason}"
-        case events.RoundCompleted(number, smape, width, improved):
-            fit = "no models yet" if smape is None else f"models fit to {smape:.2f} % SMAPE"
-            spread = "" if width is None else f", intervals at the evaluation point {100 * width:.0f} % wide"
-            judged = " (no improvement)" if not improved and event.measured else ""
-            judged = (
-                " (wider than before: the models had been too sure)" if event.gain == "surprise" else judged
-            )
-            return f"round {number} done: {fit}{spread}{judged}"
+        case events.RoundCompleted():
+            return _round_done(event)
         case events.StopRuleReached(rule, detail):
             return f"stop rule: {rule} ({detail})"
         case events.ValidationProposed(run):
             return f"validation: {run}"
     return ""
+
+
+def _round_done(event: events.RoundCompleted) -> str:
+    fit = "no models yet" if event.smape is None else f"models fit to {smape(event.smape)} % SMAPE"
+    spread = "" if event.width is None else f", intervals at the evaluation point {width(event.width)}"
+    judged = " (no improvement)" if not event.improved and event.measured else ""
+    if event.gain == "surprise":
+        judged = " (wider than before: the models had been too sure)"
+    return f"round {event.round} done: {fit}{spread}{judged}"
 
 
 _KINDS: Mapping[type, str] = {
@@ -89,6 +88,7 @@ class _Story:
         self.id = ""
         self.started: float | None = None
         self.last = 0.0
+        self.alive = 0.0  # the last entry that a controller at work wrote
         self.state = "not started"
         self.accepted = self.estimated = 0.0
         self.failed: dict[str, float] = {}
@@ -149,6 +149,8 @@ class _Story:
         if text:
             self._add(entry.time, _KINDS[type(event)], text)
         self.last = entry.time
+        if not isinstance(event, events.CampaignChanged):  # the next one writes it, before it begins its work
+            self.alive = entry.time
 
     def _add(self, time: float, kind: str, text: str) -> None:
         self.lines.append({"time": iso(time), "kind": kind, "text": text})
@@ -171,7 +173,7 @@ class _Story:
             self._add(time, "controller", f"controller stopped: {event.reason}{waits}")
             return
         if self.at_work is not None:
-            gap = format_duration(round(time - self.last))
+            gap = format_duration(round(time - self.alive))
             lost = f"{self.at_work} was killed or its machine failed; nobody was at work for {gap}"
             self._add(time, "controller", f"controller {lost} at most")
         self.at_work = f"on {event.host}, pid {event.pid}"

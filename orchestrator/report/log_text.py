@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from orchestrator.report.log import count
+from orchestrator.report.wording import count
 
 _KEPT = 3  # lines of one kind of trouble in a row; the rest is only counted
 _MANY = {"failure": "failed attempts", "given up": "runs given up", "skipped": "runs skipped"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -92,6 +94,18 @@ def test_scatter_beyond_the_noise_is_noted() -> None:
     assert any("beyond the noise" in note or "smooth correction" in note for note in model.notes)
     prediction = model.predict([point(BEYOND)])
     assert prediction.low[0] <= exact(*BEYOND) <= prediction.high[0]
+
+
+@pytest.mark.parametrize("spread", [1.0, 1.5, 2.0])
+def test_notes_give_percentages_without_exponents(spread: float) -> None:
+    rng = np.random.default_rng(8)
+    wild = np.exp(rng.normal(0, spread, 25))
+    known = {p: tuple(v * f for v in r) for (p, r), f in zip(measured(exact).items(), wild, strict=True)}
+    (model,) = fit(2, known)
+    (note,) = [note for note in model.notes if "scatter" in note or "correction" in note]
+    figures = re.findall(r"(\S+) %", note)
+    assert figures and all(re.fullmatch(r"\(?\d+(\.\d+)?", figure) for figure in figures), note
+    assert float(figures[-1]) > 100, note
 
 
 def test_terms_of_one_parameter_with_both_signs_are_found() -> None:

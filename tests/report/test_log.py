@@ -112,6 +112,36 @@ def test_a_controller_that_vanished_is_missed() -> None:
     assert "at work, unless it was killed" in log_text.render(found)
 
 
+def test_rules_that_a_resume_changes_are_no_sign_of_life_of_the_killed_controller() -> None:
+    again = events.ControllerStarted("login1", 8, "1.0")
+    found = texts(story(*BEGUN, ROUND, 23.0, events.CampaignChanged(CAMPAIGN), 1.0, again))
+    assert found[-2].endswith("was killed or its machine failed; nobody was at work for 24 s at most")
+
+
+@pytest.mark.parametrize(
+    ("width", "text"),
+    [
+        (0.0027, "0.27 % wide"),
+        (0.0, "0 % wide"),
+        (0.2345, "23.4 % wide"),
+        (2.14, "214 % wide"),
+        (35.04, "35 times as wide as the value"),
+        (142_596.0, "more than 1000 times as wide as the value"),
+        (float("inf"), "more than 1000 times as wide as the value"),
+    ],
+)
+def test_widths_are_told_in_figures_that_can_be_read(width: float, text: str) -> None:
+    told = log.describe(events.RoundCompleted(2, 0.16351, width, True))
+    assert told == f"round 2 done: models fit to 0.16 % SMAPE, intervals at the evaluation point {text}"
+
+
+def test_one_run_at_one_point_is_singular() -> None:
+    alone = log.describe(events.RoundProposed(4, RUNS[:1], ("best",)))
+    assert alone.startswith("round 4: 1 run at 1 point; first: ")
+    repeated = (RUNS[0], Run(RUNS[0].point, "time", 2))
+    assert log.describe(events.RoundProposed(4, repeated, ("", ""))).startswith("round 4: 2 runs at 1 point;")
+
+
 def test_another_executable_is_a_warning() -> None:
     first, same, other = (
         events.ControllerStarted("h", 1, "1.0", {"executable": {"sha256": digest}})

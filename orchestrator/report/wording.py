@@ -1,0 +1,30 @@
+"""How figures are worded for humans."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+_TIMES = 10.0  # from this ratio on it is clearer than percent
+_MOST = 1000.0
+
+
+def count(number: int, word: str) -> str:
+    """Return ``1 run``, ``2 runs``."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def plain(value: float, digits: int = 3) -> str:
+    """Return a figure with so many significant digits, never with an exponent: ``160``, ``0.0027``."""
+    return format(Decimal(f"{value:.{digits}g}"), "f")
+
+
+def width(share: float) -> str:
+    """Return how wide an interval is, given its width as a share of the value: ``0.27 % wide``."""
+    if share > _MOST:
+        return f"more than {_MOST:.0f} times as wide as the value"
+    return f"{plain(share)} times as wide as the value" if share > _TIMES else f"{plain(100 * share)} % wide"
+
+
+def smape(value: float | None) -> str:
+    """Return a SMAPE in percent; a dash where there is none."""
+    return "-" if value is None else f"{value:.2f}"
