@@ -11,7 +11,11 @@ from orchestrator.models.base import Model
 from orchestrator.types import Point
 
 RELEVANT_SHARE = 0.01  # call paths below 1 % of the predicted time at P₊ do not steer a campaign
-_CLEARLY = 1.05  # intervals that change by a smaller factor are as they were
+# Factors by which a SMAPE falls, intervals narrow or widen when it is not by chance: on a noisy machine a
+# round that taught nothing changes SMAPE by 1 % and widths by 20 %.
+_FITS, _NARROWS, _WIDENS = 1.02, 1.05, 1.5
+_EXACT = 0.1  # %; what fits as closely can fit no better
+_SURE = 0.01  # intervals as narrow are as good as a point
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +32,33 @@ class Quality:
 
 
 def gain(now: Quality, before: Quality) -> str:
-    """Tell what a round was worth: ``fit``, ``intervals``, ``surprise``, or nothing where it taught nothing.
+    """Tell what a round was worth: ``first``, ``surprise``, ``intervals``, ``fit``, or nothing.
 
-    The SMAPE comparison is the papers' rule (Ritter et al., Cost-Effective Empirical Performance Modeling,
-    figures 2 and 3). Alone it would call a round useless that made extrapolation safer without fitting the
-    data any closer; and one that showed the models to be wrong, after which they are anything but final.
+    A closer fit than in the round before is the papers' rule (Ritter et al., Cost-Effective Empirical
+    Performance Modeling, figures 2 and 3). Alone it would call a round useless that made extrapolation safer
+    without fitting the data any closer; and one that showed the models to be wrong (``surprise``: much wider
+    intervals), after which they are anything but final.
+
+    Parameters
+    ----------
+    now
+        The models after the round.
+    before
+        The SMAPE of the round before; the width of the last round that was a ``first``, a ``surprise`` or
+        worth it for its ``intervals``, so that many small steps count as what they are together.
     """
     if now.smape is None:
         return ""
-    if before.smape is None or now.smape < before.smape:
-        return "fit"
+    if before.smape is None:
+        return "first"
     old, new = (np.inf if item.width is None else item.width for item in (before, now))
-    if new * _CLEARLY < old:
+    if new > _WIDENS * old:
+        return "surprise"
+    if new < _SURE:
+        return ""
+    if new * _NARROWS < old:
         return "intervals"
-    return "surprise" if old * _CLEARLY < new else ""
+    return "fit" if before.smape > _EXACT and now.smape * _FITS < before.smape else ""
 
 
 def relevant(models: Sequence[Model], point: Point | None, metric: str = "time") -> tuple[Model, ...]:

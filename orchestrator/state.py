@@ -45,7 +45,7 @@ class State(NamedTuple):
     rounds_completed: int = 0
     rounds_without_improvement: int = 0
     smape: float | None = None
-    width: float | None = None
+    width: float | None = None  # of the last round that changed it clearly: see `progress.gain`
     widest: float | None = None
     queue: tuple[Run, ...] = ()
     next: int = 0  # position in the queue
@@ -284,7 +284,7 @@ def _(event: events.RoundCompleted, state: State) -> State:
     return state._replace(
         rounds_completed=event.round,
         smape=event.smape,
-        width=event.width,
+        width=event.width if event.improved and event.gain != "fit" else state.width,
         widest=event.widest,
         rounds_without_improvement=0 if event.improved else state.rounds_without_improvement + 1,
     )

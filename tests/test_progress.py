@@ -8,8 +8,10 @@ from typing import cast
 import numpy as np
 import pytest
 
+from orchestrator import events
 from orchestrator.models.base import Model, Prediction
 from orchestrator.progress import Quality, assess, gain
+from orchestrator.state import State, apply
 from orchestrator.types import Point
 
 HERE = Point.of(p=64)
@@ -38,15 +40,20 @@ def quality(*models: Known) -> Quality:
 @pytest.mark.parametrize(
     ("before", "now", "worth"),
     [
-        (Quality(), Quality(5.0, 0.5), "fit"),
-        (Quality(5.0, 0.5), Quality(4.9, 0.6), "fit"),
-        (Quality(5.0, 0.5), Quality(5.0, 0.4), "intervals"),
+        (Quality(), Quality(5.0, 0.5), "first"),
+        (Quality(), Quality(5.0, None), "first"),
+        (Quality(5.0, 0.5), Quality(4.8, 0.6), "fit"),
+        (Quality(5.0, None), Quality(4.8, None), "fit"),
+        (Quality(5.0, 0.5), Quality(4.95, 0.5), ""),
+        (Quality(5.0, 0.5), Quality(5.1, 0.4), "intervals"),
         (Quality(5.0, 0.5), Quality(5.1, 0.49), ""),
-        (Quality(5.0, 0.5), Quality(5.1, 0.51), ""),
+        (Quality(5.0, 0.5), Quality(5.1, 0.6), ""),
         (Quality(11.28, 0.40), Quality(12.26, 1.02), "surprise"),
         (Quality(5.0, None), Quality(5.0, 3.0), "intervals"),
         (Quality(5.0, 3.0), Quality(5.0, None), "surprise"),
         (Quality(5.0, None), Quality(5.0, None), ""),
+        (Quality(0.3, 0.009), Quality(0.2, 0.004), ""),
+        (Quality(1e-12, 0.5), Quality(1e-13, 0.5), ""),
         (Quality(5.0, 0.5), Quality(), ""),
     ],
 )
@@ -63,3 +70,30 @@ def test_the_mean_width_is_weighted_by_time_and_the_widest_is_that_of_any_releva
 def test_an_interval_without_end_is_not_narrow() -> None:
     found = quality(Known(97.0, 9.7), Known(3.0, np.inf))
     assert found.smape == 5.0 and found.width is None and found.widest is None
+
+
+def judged(*rounds: Quality) -> list[str]:
+    """Return what each round of a campaign was worth."""
+    state, found = State(), []
+    for number, now in enumerate(rounds, 1):
+        worth = gain(now, Quality(state.smape, state.width))
+        done = events.RoundCompleted(number, now.smape, now.width, bool(worth), True, now.widest, worth)
+        state = apply(state, done, 0.0)
+        found.append(worth)
+    return found
+
+
+def test_small_steps_count_together() -> None:
+    widths = [0.50, 0.49, 0.48, 0.47, 0.46, 0.45, 0.44]
+    worth = judged(*(Quality(5.0, width) for width in widths))
+    assert worth == ["first", "", "", "intervals", "", "", "intervals"]
+
+
+def test_widths_that_only_swing_are_worth_nothing() -> None:
+    worth = judged(*(Quality(5.0, width) for width in [0.5, 0.6, 0.5, 0.65, 0.49, 0.55, 0.5]))
+    assert worth == ["first", "", "", "", "", "", ""]
+
+
+def test_after_a_surprise_intervals_may_narrow_again() -> None:
+    worth = judged(*(Quality(5.0, width) for width in [0.4, 1.0, 1.1, 0.7, 0.5]))
+    assert worth == ["first", "surprise", "", "intervals", "intervals"]
