@@ -207,7 +207,7 @@ def loads(
     known = {problem.path for problem in tree.problems}
     tree.problems += [problem for problem in problems if problem.path not in known]
     campaign = replace(_resolve(document, broken, base if starts else None, tree), site=site)
-    not_checked = broken | tree.blocked() | (frozenset() if starts else {"executor"})
+    not_checked = broken | tree.blocked() | (frozenset() if starts else {"executor", campaign_checks.START})
     tree.problems += campaign_checks.check(campaign, not_checked)
     if tree.problems:
         problems = sorted(dict.fromkeys(tree.problems), key=tree.line)

@@ -18,7 +18,7 @@ from pydantic import (
     ValidationError,
 )
 
-from orchestrator import campaign_effort, cost, generic, registry, space, templates
+from orchestrator import campaign_effort, campaign_wishes, cost, generic, registry, space, templates
 from orchestrator.campaign_schema import ModelChoice, Strategy
 from orchestrator.campaign_yaml import Path, Problem
 from orchestrator.errors import CampaignError, ExpressionError
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from orchestrator.campaign import Campaign
 
 Problems = Iterator[Problem]
+
+START = "(start)"
+"""Blocks what is only asked of a campaign that is to be run; no key of a file has this name."""
 
 
 def check(campaign: Campaign, blocked: frozenset[str]) -> list[Problem]:
@@ -142,13 +145,7 @@ def _measure(campaign: Campaign) -> Problems:
         yield Problem(
             ("measure", "repetitions"), f"initial {initial} exceeds maximum {maximum}; raise maximum"
         )
-    if measure.profiler == "stdout" and campaign.program is not None and not campaign.program.output:
-        others = [name for name in registry.names("reader") if name not in ("stdout", "effort")]
-        yield Problem(
-            ("program",),
-            "has no output, so profiler stdout finds nothing; add program.output, "
-            f"or set measure.profiler to {' or '.join(others)}",
-        )
+    yield from campaign_wishes.no_output(campaign)
 
 
 def _simulated(campaign: Campaign) -> Problems:
@@ -272,7 +269,7 @@ def _times(campaign: Campaign) -> Problems:
             for point in everywhere:
                 seconds(point)
         except CampaignError as error:
-            yield Problem(("measure", key), str(error))
+            yield Problem(("measure", key), str(error).removeprefix(f"measure.{key}: "))
 
 
 def _evaluation_point(campaign: Campaign, points: space.SearchSpace, spec: Application) -> Problems:
@@ -320,5 +317,8 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
     (_SPACE, _space),
     (_SPACE | {"measure"}, _times),
     (_SPACE | {"measure", "executor"}, _script),
+    (frozenset({"program", START}), campaign_wishes.outputs),
+    (frozenset({"program", "measure", "executor", START}), campaign_wishes.metrics),
+    (frozenset({"stop", "evaluation_point", "parameters", START}), campaign_wishes.width),
 )
 """The top-level keys that a check needs to be right, and the check."""

@@ -92,7 +92,8 @@ def _seconds_expression(value: Any) -> str:
     try:
         return repr(units.parse_duration(value))
     except ValueError:
-        if isinstance(value, str) and not re.fullmatch(r"[\d.:\s]*", value):
+        # `5 minuts` is a duration with a mistake, not an expression.
+        if isinstance(value, str) and not re.fullmatch(r"[\d.:\s]*", value) and not units.is_quantity(value):
             return value
         raise
 

@@ -116,7 +116,9 @@ def _sample(rule: Output, texts: Mapping[str, str]) -> Sample:
         raise ValueError(f"{rule.callpath}: no file {rule.file!r} among {', '.join(sorted(texts))}")
     found = [match for name in names for match in re.finditer(rule.pattern, texts[name], re.MULTILINE)]
     if not found:
-        raise ValueError(f"{rule.callpath}: nothing in {', '.join(names)} matches {rule.pattern!r}")
+        empty = [name for name in names if not texts[name].strip()]
+        told = f" ({', '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty)" if empty else ""
+        raise ValueError(f"{rule.callpath}: nothing in {', '.join(names)} matches '{rule.pattern}'{told}")
     value = _COMBINE[rule.aggregate]([_number(rule, match) for match in found]) * rule.scale
     return Sample(rule.callpath, rule.metric, value)
 
@@ -126,7 +128,7 @@ def _number(rule: Output, match: re.Match[str]) -> float:
     try:
         number = float(re.sub("[dD]", "e", text or ""))  # Fortran writes 1.0D+03
     except ValueError:
-        raise ValueError(f"{rule.callpath}: {text!r}, matched by {rule.pattern!r}, is not a number") from None
+        raise ValueError(f"{rule.callpath}: {text!r}, matched by '{rule.pattern}', is not a number") from None
     if not math.isfinite(number):
-        raise ValueError(f"{rule.callpath}: {text!r}, matched by {rule.pattern!r}, is not finite")
+        raise ValueError(f"{rule.callpath}: {text!r}, matched by '{rule.pattern}', is not finite")
     return number

@@ -100,11 +100,16 @@ def _check_budget(assembly: Assembly, executor: Executor, plan: FirstRound) -> N
     single = max(c * executor.reserved_seconds(t) for c, t in zip(plan.cores, plan.limits, strict=True))
     need, what = (plan.worst, "may cost") if plan.expected is None else (plan.expected, "is expected to cost")
     if need > budget:
+        expected = (
+            "state measure.expected_time if runs are much shorter than their limit"
+            if plan.expected is None
+            else "correct measure.expected_time if runs are shorter than that"
+        )
+        limit = "lower measure.time_limit or" if plan.expected is None else "lower"
         raise CampaignError(
             f"the first round ({len(plan.runs)} runs on up to {max(plan.cores)} cores) {what} "
             f"{cost.core_hours(need):.4g} core-hours, stop.budget is {cost.core_hours(budget):.4g}: raise "
-            "stop.budget, lower measure.time_limit or measure.repetitions.initial, or state "
-            "measure.expected_time if runs are much shorter than their limit"
+            f"stop.budget, {limit} measure.repetitions.initial, or {expected}"
         )
     if single > budget:
         raise CampaignError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import signal
 from collections.abc import Callable, Sequence
 
 from orchestrator import events, packs
@@ -210,8 +211,17 @@ def _failure(observation: Observation, request: AttemptRequest) -> tuple[Failure
     if record.exit_code != 0:
         words = _last_words(request)
         failure = FailureClass.INFRASTRUCTURE if _LAUNCHER.search(words) else FailureClass.APPLICATION
-        return failure, f"exit code {record.exit_code}{words}"
+        return failure, f"exit code {record.exit_code}{_signal(record.exit_code)}{words}"
     return None, ""
+
+
+def _signal(exit_code: int | None) -> str:
+    """Name the signal that an exit code above 128 stands for, as shells have it."""
+    try:
+        number = signal.Signals((exit_code or 0) - 128)
+    except ValueError:
+        return ""
+    return f" (signal {int(number)}, {number.name})"
 
 
 def _last_words(request: AttemptRequest) -> str:

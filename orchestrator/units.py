@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Literal
 
 _SECONDS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
@@ -12,6 +13,7 @@ _SECONDS = {
     **dict.fromkeys(("d", "day", "days"), 86400.0),
     "ms": 0.001,
 }
+_KNOWN = {"": ("s", "min", "h", "d"), "core-": ("seconds", "minutes", "hours", "days")}
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]+)\s*")
 _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]?\d):([0-5]?\d(?:\.\d+)?)")
@@ -39,11 +41,18 @@ def parse_duration(value: float | str) -> float:
     quantities = _QUANTITY.findall(text)
     if not quantities or _QUANTITY.sub("", text):
         raise ValueError(f"{value!r} is not a duration; write for example 90 s, 10 min, 12 h or 1:30:00")
-    return _finite(sum(float(number) * _seconds(unit, value) for number, unit in quantities), value)
+    return _finite(sum(float(number) * _seconds(unit, value, "") for number, unit in quantities), value)
+
+
+def is_quantity(text: str) -> bool:
+    """Tell whether a text is made of numbers with a word behind each, whether or not it names units."""
+    return _QUANTITY.match(text) is not None and not _QUANTITY.sub("", text)
 
 
 def parse_cost(value: float | str) -> float:
     """Return core-seconds from ``50`` (core-hours), ``"50 core-hours"`` or ``"30 core-minutes"``.
+
+    The units are those of durations, behind ``core-``: seconds, minutes, hours, days, or ``s, min, h, d``.
 
     Raises
     ------
@@ -55,7 +64,7 @@ def parse_cost(value: float | str) -> float:
     match = _COST.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         raise ValueError(f"{value!r} is not a budget; write for example 50 core-hours or 30 core-minutes")
-    return _finite(float(match[1]) * _seconds(match[2], value), value)
+    return _finite(float(match[1]) * _seconds(match[2], value, "core-"), value)
 
 
 def format_duration(seconds: float) -> str:
@@ -77,11 +86,16 @@ def format_cost(core_seconds: float) -> str:
     return f"{digits} core-hours"
 
 
-def _seconds(unit: str, value: object) -> float:
+def _seconds(unit: str, value: object, prefix: Literal["", "core-"]) -> float:
+    """Return the seconds of a unit, which stands behind ``prefix`` in ``value``."""
     try:
         return _SECONDS[unit if unit in _SECONDS else unit.lower()]
     except KeyError:
-        raise ValueError(f"unknown unit {unit!r} in {value!r}; known: s, min, h, d") from None
+        known = ", ".join(f"{prefix}{name}" for name in _KNOWN[prefix])
+        example = "50 core-hours" if prefix else "10 min"
+        raise ValueError(
+            f"unknown unit {prefix + unit!r} in {value!r}; known: {known}; write for example {example}"
+        ) from None
 
 
 def _finite(number: float, value: object) -> float:

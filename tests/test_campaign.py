@@ -204,7 +204,7 @@ def raw_campaigns(draw: st.DrawFn) -> dict[str, Any]:
         "settings": draw(settings),
         "program": {"arguments": ["{p}"], "files": {"in": text}},
         "parameters": {"p": {"values": values}, "q": sizes},
-        "measure": {"profiler": "time", "time_limit": seconds, "metrics": metrics},
+        "measure": {"profiler": "scorep", "time_limit": seconds, "metrics": metrics},
         "stop": {"budget": draw(st.floats(1e-3, 1e9)), "wall_time": seconds},
         "executor": {
             "name": "slurm",

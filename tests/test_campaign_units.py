@@ -56,6 +56,16 @@ def test_what_is_no_duration(text: str) -> None:
         units.parse_duration(text)
 
 
+def test_an_unknown_unit_is_told_from_those_that_are_known() -> None:
+    with pytest.raises(ValueError, match=r"unknown unit 'minuts' in '5 minuts'; known: s, min, h, d; write"):
+        units.parse_duration("5 minuts")
+    known = "core-seconds, core-minutes, core-hours, core-days; write for example 50 core-hours"
+    with pytest.raises(ValueError, match=f"unknown unit 'core-weeks' in '1 core-weeks'; known: {known}"):
+        units.parse_cost("1 core-weeks")
+    for unit in ("seconds", "minutes", "hours", "days", "s", "min", "h", "d"):
+        assert units.parse_cost(f"2 core-{unit}") == units.parse_duration(f"2 {unit}")
+
+
 def test_ambiguous_clock_times_are_explained() -> None:
     with pytest.raises(ValueError, match="may mean minutes or hours; write 12:30:00"):
         units.parse_duration("12:30")

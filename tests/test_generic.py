@@ -78,6 +78,8 @@ def test_reads_values_from_all_outputs(stencil: Application) -> None:
         ({"stdout": "total: 1\nsolve: nan ms"}, "main->solve: 'nan'.*is not finite"),
         ({"stdout": "total: 1\nsolve: fast ms"}, "main->solve: 'fast'.*is not a number"),
         ({"stdout": "total: 1\nsolve: 1 ms"}, r"main: no file '\*.log' among stdout"),
+        ({"stdout": "done"}, re.escape(r"main: nothing in stdout matches 'total: ([\d.eEdD+-]+)'") + "$"),
+        ({"stdout": " \n"}, r"\+\)' \(stdout is empty\)$"),
     ],
 )
 def test_says_what_is_missing_in_the_output(

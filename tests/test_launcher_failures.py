@@ -21,6 +21,17 @@ from orchestrator.types import (
 )
 
 
+def finished(exit_code: int, directory: Path) -> events.AttemptFinished:
+    attempt = Attempt(Run(Point.of(p=1)))
+    request = AttemptRequest(attempt, "name", directory, Resources(1), 60.0, "")
+    record = AttemptRecord(attempt.run.id, 1, "n1", 7, 0.0, 5.0, exit_code)
+    observation = Observation(attempt, AttemptState.FINISHED, record=record)
+    flight = InFlight("name", 1, 60.0, 60.0)
+    [event] = settle.events_of(observation, flight, request, lambda item, seen: {}, flight.reserved)
+    assert isinstance(event, events.AttemptFinished)
+    return event
+
+
 @pytest.mark.parametrize(
     ("words", "failure"),
     [
@@ -33,11 +44,18 @@ from orchestrator.types import (
 )
 def test_who_failed_is_told_by_the_last_words(words: str, failure: FailureClass, tmp_path: Path) -> None:
     (tmp_path / "stderr").write_text(f"starting\n{words}\n")
-    attempt = Attempt(Run(Point.of(p=1)))
-    request = AttemptRequest(attempt, "name", tmp_path, Resources(1), 60.0, "")
-    record = AttemptRecord(attempt.run.id, 1, "n1", 7, 0.0, 5.0, 1)
-    observation = Observation(attempt, AttemptState.FINISHED, record=record)
-    flight = InFlight("name", 1, 60.0, 60.0)
-    [event] = settle.events_of(observation, flight, request, lambda item, seen: {}, flight.reserved)
-    assert isinstance(event, events.AttemptFinished)
+    event = finished(1, tmp_path)
     assert event.failure is failure and words in event.reason
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (1, "exit code 1"),
+        (139, "exit code 139 (signal 11, SIGSEGV)"),
+        (134, "exit code 134 (signal 6, SIGABRT)"),
+        (255, "exit code 255"),
+    ],
+)
+def test_a_signal_is_told_by_its_name(code: int, reason: str, tmp_path: Path) -> None:
+    assert finished(code, tmp_path).reason == reason

@@ -1,0 +1,68 @@
+"""What runs of a campaign could never yield, and rules that could never hold, are refused with the file."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator import campaign
+from orchestrator.errors import CampaignError
+
+TEXT = """\
+name: tiny
+application: generic
+executable: 'true'
+program:
+  output:
+    - {callpath: main, pattern: '(.*)'}
+parameters: {n: [1, 2, 4]}
+measure: {time_limit: 5 s}
+stop: {budget: 1, width: 0.1}
+evaluation_point: {n: 8}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "mistake"),
+    [
+        ("'(.*)'}", "'(.*)', scale: 0}", "6: program.output.0.scale: must be greater than 0.*write 1, or"),
+        ("'(.*)'}", "'(.*)', scale: -1}", r"6: program.output.0.scale: must be greater .*\(value: -1\)"),
+        ("main", "''", "6: program.output.0.callpath: is empty; name what the value belongs to"),
+        ("'(.*)'}", "'(.*)', metric: ' '}", "6: program.output.0.metric: is empty; name what"),
+        ("evaluation_point: {n: 8}\n", "", "9: stop.width: .* not given.*; add evaluation_point"),
+        (
+            "5 s}",
+            "5 s, metrics: [visits]}",
+            "8: measure.metrics: visits is .* nothing: runs yield only time;",
+        ),
+        (
+            "5 s}",
+            "5 s, metrics: [a], profiler: time}",
+            "8: measure.metrics: a is .* another measure.profiler",
+        ),
+        ("5 s}", "5 minuts}", "8: measure.time_limit: unknown unit 'minuts' .*write for example 10 min"),
+        ("5 s}", "0 s}", r"8: measure.time_limit: 0.0 gives 0.0 s at P\(n=1\); it must be positive"),
+        ("budget: 1", "budget: 1 core-weeks", "9: stop.budget: unknown unit 'core-weeks' .*core-hours"),
+    ],
+)
+def test_what_can_never_work_is_refused(old: str, new: str, mistake: str) -> None:
+    assert TEXT.count(old) == 1
+    with pytest.raises(CampaignError, match=f"^f.yaml:{mistake}.*$"):
+        campaign.loads(TEXT.replace(old, new), "f.yaml")
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["program.output.0.metric=visits", "measure.metrics=[visits]"],
+        ["measure.profiler=scorep", "measure.metrics=[visits]"],
+        ["stop.width=null", "evaluation_point=null"],
+        ["measure.time_limit='5 * n'"],
+    ],
+)
+def test_what_may_work_is_not_refused(overrides: list[str]) -> None:
+    assert campaign.loads(TEXT, overrides=overrides).name == "tiny"
+
+
+def test_what_earlier_versions_accepted_can_still_be_read() -> None:
+    text = TEXT.replace("'(.*)'}", "'(.*)', scale: 0}").replace("evaluation_point: {n: 8}\n", "")
+    assert campaign.loads(text, starts=False).stop.width == 0.1
