@@ -19,6 +19,8 @@ from orchestrator.errors import CampaignError
 from orchestrator.templates import data_directory
 from orchestrator.types import Measurements, Parameter, Point, Value
 
+_LARGEST = sys.float_info.max
+
 
 def add_campaign(parser: argparse.ArgumentParser, optional: bool = False) -> None:
     """Add the campaign file and ``--set``."""
@@ -46,6 +48,36 @@ def add_overrides(parser: argparse.ArgumentParser) -> None:
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add ``--json``."""
     parser.add_argument("--json", action="store_true", help="print one JSON document on standard output")
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """Return the type of an argument that is a whole number from ``least``."""
+
+    def read(text: str) -> int:
+        try:
+            found = int(text)
+        except ValueError:
+            found = least - 1
+        if found < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least}")
+        return found
+
+    return read
+
+
+def number(allowed: str, fits: Callable[[float], bool]) -> Callable[[str], float]:
+    """Return the type of an argument that is a finite number which ``fits``, as the words ``allowed`` say."""
+
+    def read(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = math.nan
+        if not (math.isfinite(found) and fits(found)):
+            raise argparse.ArgumentTypeError(f"{text!r} is not {allowed}")
+        return found
+
+    return read
 
 
 def campaign_path(text: str) -> Path:
@@ -122,14 +154,34 @@ def parse_point(text: str, known: Measurements) -> Point:
 
 
 def _coordinate(text: str, name: str, known: Measurements) -> Value:
-    categories = list(dict.fromkeys(v for point in known.points if isinstance(v := point[name], str)))
+    categories = categories_of(name, known)
     if categories:
         if text not in categories:
             raise CampaignError(f"{name}={text}: models exist only for {', '.join(categories)}")
         return text
+    return parse_coordinate(text, name, known)
+
+
+def categories_of(name: str, known: Measurements) -> tuple[str, ...]:
+    """Return the measured categories of a parameter; none of a number."""
+    return tuple(dict.fromkeys(v for point in known.points if isinstance(v := point[name], str)))
+
+
+def parse_coordinate(text: str, name: str, known: Measurements) -> int | float:
+    """Read a value of a parameter that was measured as numbers.
+
+    Raises
+    ------
+    CampaignError
+        Unless models can say something there: a finite positive number; zero only if it was measured.
+    """
     value = parse_value(text)
-    if isinstance(value, str) or not math.isfinite(value):
+    if isinstance(value, str) or not -_LARGEST <= value <= _LARGEST:
         raise CampaignError(f"{name}={text}: {name} is a number, so write one")
+    if value < 0 or (value == 0 and all(point.number(name) > 0 for point in known.points)):
+        raise CampaignError(
+            f"{name}={text}: models have powers and logarithms of {name}, so it must be greater than 0"
+        )
     return value
 
 

@@ -31,26 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands ``synthetic``, ``replay`` and ``noise``."""
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="synthetic|replay|noise")
     synthetic = kinds.add_parser("synthetic", help="draw functions and noise (the papers' section IV)")
-    synthetic.add_argument("--parameters", type=int, default=2, metavar="N", help="1 to 4 (default 2)")
-    synthetic.add_argument(
-        "--noise", type=float, default=5.0, metavar="PERCENT", help="bound of the mixed noise (default 5)"
-    )
-    synthetic.add_argument(
-        "--outliers",
-        type=float,
-        default=0.0,
-        metavar="PERCENT",
-        help="runs slowed down 2 to 5 times",
-    )
-    synthetic.add_argument("--functions", type=int, default=100, metavar="N", help="how many (default 100)")
-    synthetic.add_argument("--functions-file", type=Path, metavar="FILE", help="expressions in a, b, c, d")
+    _add_synthetic(synthetic.add_argument)
     replay = kinds.add_parser("replay", help="choose among measured repetitions (the paper's section V)")
     inputs.add_inputs(replay)
-    replay.add_argument("--processes", required=True, metavar="EXPRESSION", help="cores of a run")
-    replay.add_argument("--holdout", required=True, metavar="POINT", help="P+: x1=256,x2=70; never offered")
-    replay.add_argument("--repetitions", type=int, metavar="N", help="most repetitions of a point")
-    replay.add_argument("--together", action="store_true", help="one campaign for all call paths")
-    replay.add_argument("--inside", action="store_true", help="offer only points below the holdout")
+    _add_replay(replay.add_argument)
     evaluate_noise.add_arguments(
         kinds.add_parser("noise", help="models of noisy times, with and without priors")
     )
@@ -58,18 +42,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         _add_common(kind, labels)
 
 
+def _add_synthetic(add: Callable[..., object]) -> None:
+    noise = common.number("a percentage from 0 to below 100", lambda x: 0 <= x < 100)
+    share = common.number("a percentage from 0 to 100", lambda x: 0 <= x <= 100)
+    add("--parameters", type=int, default=2, metavar="N", help="1 to 4 (default 2)")
+    add("--noise", type=noise, default=5.0, metavar="PERCENT", help="bound of the mixed noise (default 5)")
+    add("--outliers", type=share, default=0.0, metavar="PERCENT", help="runs slowed down 2 to 5 times")
+    add("--functions", type=common.whole(1), default=100, metavar="N", help="how many (default 100)")
+    add("--functions-file", type=Path, metavar="FILE", help="expressions in a, b, c, d")
+
+
+def _add_replay(add: Callable[..., object]) -> None:
+    add("--processes", required=True, metavar="EXPRESSION", help="cores of a run")
+    add("--holdout", required=True, metavar="POINT", help="P+: x1=256,x2=70; never offered")
+    add(
+        "--repetitions",
+        type=common.whole(1),
+        metavar="N",
+        help="most repetitions of a point; at every point never more than the point with the fewest has, "
+        "which is the default",
+    )
+    add("--together", action="store_true", help="one campaign for all call paths")
+    add("--inside", action="store_true", help="offer only points below the holdout")
+
+
 def _add_common(parser: argparse.ArgumentParser, labels: tuple[str, ...]) -> None:
-    parser.add_argument(
-        "--strategy", action="append", metavar="NAME", help=f"repeatable; default: {', '.join(labels)}"
-    )
-    parser.add_argument(
-        "--budget", action="append", type=float, metavar="PERCENT", help="repeatable; default 10"
-    )
-    parser.add_argument("--tolerance", type=float, default=5.0, metavar="PERCENT", help="of accurate (5)")
-    parser.add_argument("--batch-size", type=int, default=1, metavar="N", help="points per round (default 1)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: all cores)")
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="write figures as PNG")
+    add, positive = parser.add_argument, common.whole(1)
+    budget = common.number("a percentage greater than 0", lambda x: x > 0)
+    tolerance = common.number("a percentage from 0", lambda x: x >= 0)
+    add("--strategy", action="append", metavar="NAME", help=f"repeatable; default: {', '.join(labels)}")
+    add("--budget", action="append", type=budget, metavar="PERCENT", help="repeatable; default 10")
+    add("--tolerance", type=tolerance, default=5.0, metavar="PERCENT", help="of accurate (5)")
+    add("--batch-size", type=positive, default=1, metavar="N", help="points per round (default 1)")
+    add("--seed", type=common.whole(0), default=0)
+    add("--workers", type=positive, metavar="N", help="processes (default: all cores)")
+    add("--figures", type=Path, metavar="DIR", help="write figures as PNG")
     common.add_json(parser)
     parser.set_defaults(labels=labels)
 

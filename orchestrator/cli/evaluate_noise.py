@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from orchestrator.cli import common
-from orchestrator.errors import CampaignError
 from orchestrator.evaluation import noise_cases, noise_figures, noise_runs, noise_study
 from orchestrator.evaluation.noise_cases import REPETITIONS, Study
 from orchestrator.evaluation.noise_patterns import PATTERNS
@@ -19,17 +18,42 @@ Advance = Callable[[int, int], None]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the sub-command's arguments."""
-    add = parser.add_argument
+    add, positive = parser.add_argument, common.whole(1)
+    _add_times(add)
+    add(
+        "--repetitions",
+        action="append",
+        type=int,
+        choices=range(1, REPETITIONS + 1),
+        help="runs per point that modelers get, repeatable; default 1 and 5",
+    )
+    add(
+        "--injections",
+        type=positive,
+        default=5,
+        metavar="N",
+        help="of each noise (default 5; the paper has 100)",
+    )
+    add("--seed", type=common.whole(0), default=0)
+    add("--workers", type=positive, metavar="N", help="processes (default: all cores)")
+    add("--figures", type=Path, metavar="DIR", help="write figures as PNG")
+    common.add_json(parser)
+
+
+def _add_times(add: Callable[..., object]) -> None:
+    """Add what says which times are disturbed, and how."""
+    natural = common.number("a percentage from 0 to below 100", lambda x: 0 <= x < 100)
+    level = common.number("a percentage from 0 to 1000", lambda x: 0 <= x <= 1000)
     add(
         "--functions",
-        type=int,
+        type=common.whole(1),
         default=50,
         metavar="N",
         help="simulated ones (default 50; the paper has 200)",
     )
     add(
         "--natural",
-        type=float,
+        type=natural,
         default=2.0,
         metavar="PERCENT",
         help="noise that they have anyway (default 2)",
@@ -44,28 +68,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--level",
         action="append",
-        type=float,
+        type=level,
         metavar="PERCENT",
         help=f"artificial noise, repeatable; default {', '.join(f'{x:g}' for x in noise_study.LEVELS)}",
     )
     add("--pattern", action="append", choices=PATTERNS, help="repeatable; default: all")
-    add(
-        "--repetitions",
-        action="append",
-        type=int,
-        choices=range(1, REPETITIONS + 1),
-        help="runs per point that modelers get, repeatable; default 1 and 5",
-    )
-    add("--injections", type=int, default=5, metavar="N", help="of each noise (default 5; the paper has 100)")
-    add("--seed", type=int, default=0)
-    add("--workers", type=int, metavar="N", help="processes (default: all cores)")
-    add("--figures", type=Path, metavar="DIR", help="write figures as PNG")
-    common.add_json(parser)
 
 
 def run(arguments: argparse.Namespace, advance: Advance) -> int:
     """Run the sub-command."""
-    _check(arguments)
     study = _study(arguments, advance)
     chosen = noise_study.settings(
         arguments.level or noise_study.LEVELS,
@@ -82,13 +93,6 @@ def run(arguments: argparse.Namespace, advance: Advance) -> int:
     else:
         print(table(results))
     return 0
-
-
-def _check(arguments: argparse.Namespace) -> None:
-    if arguments.functions < 1 or arguments.injections < 1:
-        raise CampaignError("--functions and --injections: at least 1")
-    if not 0 <= arguments.natural < 100 or any(not 0 <= level <= 1000 for level in arguments.level or ()):
-        raise CampaignError("--natural is a percentage below 100, --level one from 0 to 1000")
 
 
 def _study(arguments: argparse.Namespace, advance: Advance) -> Study:

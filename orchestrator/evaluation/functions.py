@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from orchestrator import expressions
-from orchestrator.errors import CampaignError
+from orchestrator.errors import CampaignError, ExpressionError
 from orchestrator.models.hypotheses import PAPER
 from orchestrator.types import Parameter, Point, format_value
 
@@ -21,28 +21,56 @@ Factors = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the parameters, in seconds, as an expression that Python and we can evaluate."""
+    """A function of the parameters, in seconds, as an expression that Python and we can evaluate.
+
+    Attributes
+    ----------
+    text
+        The expression.
+    source
+        File and line that errors name; empty if it was drawn.
+    """
 
     text: str
+    source: str = field(default="", compare=False)
 
     @cached_property
     def _expression(self) -> expressions.Expression:
         return expressions.parse(self.text)
 
     def __call__(self, point: Point) -> float:
-        """Return the time at a point; raise `ExpressionError` where it cannot be evaluated."""
-        return self._expression.number(point.as_dict())
+        """Return the time at a point; raise `ExpressionError` where it cannot be evaluated or is no time."""
+        try:
+            seconds = self._expression.number(point.as_dict())
+        except ExpressionError as error:
+            raise ExpressionError(f"{self._origin}{error}") from None
+        if seconds <= 0:
+            raise ExpressionError(
+                f"{self._origin}expression {self.text!r} gives {seconds:g} at {point}, but a time is greater "
+                "than 0"
+            )
+        return seconds
 
     def terms(self) -> list[Factors]:
         """Return the exponents of every term of the normal form, without the constant one.
 
         Raises
         ------
-        ValueError
+        CampaignError
             When the expression is not a sum of products of powers and logarithms.
         """
-        terms = [_factors(term) for term in _operands(ast.parse(self.text, mode="eval").body, ast.Add)]
+        try:
+            terms = [_factors(term) for term in _operands(ast.parse(self.text, mode="eval").body, ast.Add)]
+        except ValueError as error:
+            raise CampaignError(
+                f"{self._origin}expression {self.text!r}: {error}, so it has no exponents that a strategy of "
+                "the kind 'oracle' could know; choose others (--strategy), or write a sum of such products"
+            ) from None
         return [term for term in terms if term]
+
+    @property
+    def _origin(self) -> str:
+        return f"{self.source}: " if self.source else ""
 
 
 def draw(parameters: Sequence[Parameter], rng: np.random.Generator) -> Function:
@@ -70,29 +98,51 @@ def draw(parameters: Sequence[Parameter], rng: np.random.Generator) -> Function:
     return Function("+".join(texts))
 
 
-def read(path: Path) -> list[Function]:
+def read(path: Path, names: Collection[str] | None = None) -> list[Function]:
     """Read functions: JSON with a list ``functions``, or text with one expression per line (# comments).
+
+    Parameters
+    ----------
+    path
+        The file.
+    names
+        Parameters that the functions may have; None allows any.
 
     Raises
     ------
     CampaignError
-        When the file cannot be read, holds no functions, or an expression is malformed.
+        When the file cannot be read, holds no functions, or an expression is malformed: naming its line.
     """
     try:
         text = path.read_text(encoding="utf-8")
-        entries = json.loads(text)["functions"] if path.suffix == ".json" else text.splitlines()
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        entries = _listed(text) if path.suffix == ".json" else text.splitlines()
+    except OSError as error:
+        raise CampaignError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
         raise CampaignError(
-            f'{path}: {error!r}; a functions file is JSON with a list "functions", or text with one '
+            f'{path}: {error}; a functions file is JSON with a list "functions", or text with one '
             "expression per line"
         ) from None
-    lines = [str(entry).split("#")[0].strip() for entry in entries]
-    functions = [Function(line) for line in lines if line]
+    what = "function" if path.suffix == ".json" else "line"
+    lines = [(entry.split("#")[0].strip(), f"{path}, {what} {k}") for k, entry in enumerate(entries, start=1)]
+    functions = [Function(line, source) for line, source in lines if line]
     if not functions:
         raise CampaignError(f"{path}: no functions in it")
     for function in functions:
-        expressions.parse(function.text)
+        try:
+            expressions.parse(function.text, names)
+        except ExpressionError as error:
+            raise ExpressionError(f"{function.source}: {error}") from None
     return functions
+
+
+def _listed(text: str) -> list[str]:
+    """Return the list ``functions`` of a JSON document; raise ``ValueError`` if there is none."""
+    document = json.loads(text)
+    entries = document.get("functions") if isinstance(document, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+        raise ValueError('no list "functions" of text in it')
+    return entries
 
 
 def _operands(node: ast.expr, operator: type[ast.operator]) -> Iterator[ast.expr]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from orchestrator import expressions
+from orchestrator import cores
 from orchestrator.errors import CampaignError
 from orchestrator.evaluation.bench import Bench, Listed
 from orchestrator.evaluation.parallel import Advance, in_parallel
@@ -45,7 +45,7 @@ def replay_outcomes(
     holdout
         P₊: the mean of its repetitions is the truth, and it is never offered.
     repetitions
-        Most repetitions of a point; as many as every point has unless given.
+        Most repetitions of a point; never more than the point with the fewest has, which is the default.
     together
         One campaign measures all call paths in every run and pays the whole run, as real ones do. Otherwise
         each call path has a campaign of its own and pays its own time only, as in the paper.
@@ -65,7 +65,8 @@ def replay_outcomes(
     Raises
     ------
     CampaignError
-        When the holdout was not measured, nothing remains to be offered, or an expression is malformed.
+        When the holdout was not measured, nothing remains to be offered, or an expression is malformed or
+        gives less than one core.
     """
     whole = replay_bench(measurements, processes, holdout, inside=inside, metric=metric)
     most = min(len(runs) for runs in whole.seconds.values())
@@ -92,7 +93,7 @@ def replay_bench(
     seconds = _durations(items, points)
     if len(seconds) < 2:
         raise CampaignError(f"nothing to measure remains beside the holdout {beyond}: {len(seconds)} points")
-    cores = expressions.parse(processes, measurements.parameters)
+    occupied = cores.of_expression(processes, measurements.parameters)
     truth = {item.callpath: float(np.mean(item.values[beyond])) for item in items if item.values.get(beyond)}
     total = max((truth[root] for root in ROOTS if root in truth), default=sum(truth.values()))
     return Bench(
@@ -100,7 +101,7 @@ def replay_bench(
         beyond,
         {item.callpath: item.values for item in items},
         seconds,
-        {point: cores.number(point.as_dict()) for point in seconds},
+        {point: occupied(point) for point in seconds},
         {callpath: time for callpath, time in truth.items() if time > RELEVANT_SHARE * total},
     )
 

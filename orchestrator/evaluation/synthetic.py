@@ -12,7 +12,7 @@ import numpy as np
 from orchestrator.errors import CampaignError
 from orchestrator.evaluation import oracle
 from orchestrator.evaluation.bench import Bench, Listed
-from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS
+from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, contenders
 from orchestrator.evaluation.functions import Function, draw, read
 from orchestrator.evaluation.noise import mixed, slowed
 from orchestrator.evaluation.parallel import Advance, in_parallel
@@ -82,13 +82,37 @@ def synthetic_outcomes(
     Raises
     ------
     CampaignError
-        For a file of functions that cannot be used.
+        For a file of functions that cannot be used, before any campaign begins.
     """
     known: Sequence[Function | None] = [None] * setting.functions
     if setting.functions_file is not None:
-        known = read(setting.functions_file)[: setting.functions]
+        known = _given(setting.functions_file, setting, rules)
     tasks = [(setting, rules, index, function) for index, function in enumerate(known)]
     return [outcome for part in in_parallel(_try_function, tasks, workers, advance) for outcome in part]
+
+
+def _given(path: Path, setting: Setting, rules: Rules) -> list[Function]:
+    """Return the functions of a file: of known parameters, and with what the contenders need."""
+    names = [parameter.name for parameter, _ in SERIES[: setting.parameters]]
+    functions = read(path, names)[: setting.functions]
+    points, beyond = _grid(setting.parameters)
+    for function in functions:
+        for point in (*points, beyond):
+            function(point)
+        if any(contender.oracle for contender in contenders(rules.strategies)):
+            function.terms()
+    return functions
+
+
+def _grid(parameters: int) -> tuple[tuple[Point, ...], Point]:
+    """Return the points that can be measured, and P₊ one step beyond."""
+    series = SERIES[:parameters]
+    names = [parameter.name for parameter, _ in series]
+    points = tuple(
+        Point(tuple(zip(names, values, strict=True)))
+        for values in product(*(parameter.values for parameter, _ in series))
+    )
+    return points, Point(tuple((parameter.name, value) for parameter, value in series))
 
 
 def synthetic_bench(
@@ -99,11 +123,7 @@ def synthetic_bench(
     Noise is in percent, and so is the share of runs that are slowed down.
     """
     names = tuple(parameter for parameter, _ in SERIES[:parameters])
-    points = tuple(
-        Point(tuple(zip((p.name for p in names), values, strict=True)))
-        for values in product(*(p.values for p in names))
-    )
-    beyond = Point(tuple((parameter.name, value) for parameter, value in SERIES[:parameters]))
+    points, beyond = _grid(parameters)
     shape = (len(points), MAXIMUM_REPETITIONS)
     factors = mixed(noise, shape, rng) * slowed(outliers, shape, rng)
     times = {

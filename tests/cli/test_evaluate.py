@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.main import main
+from tests.cli.running import run
 
 KEYS = {
     "strategy",
@@ -98,3 +99,71 @@ def test_wrong_usage_is_refused(
     data = str(measured(tmp_path / "data.jsonl"))
     assert main(["evaluate", *[data if word == "FILE" else word for word in argv]]) == 2
     assert words in capsys.readouterr().err
+
+
+PERCENT = ("-5", "nan", "inf", "much")
+COUNT = ("0", "-3", "1.5", "many")
+
+
+@pytest.mark.parametrize(
+    ("kind", "option", "values", "allowed"),
+    [
+        ("synthetic", "--functions", COUNT, "a whole number from 1"),
+        ("synthetic", "--noise", ("100", *PERCENT), "a percentage from 0 to below 100"),
+        ("synthetic", "--outliers", ("500", *PERCENT), "a percentage from 0 to 100"),
+        ("synthetic", "--budget", ("0", *PERCENT), "a percentage greater than 0"),
+        ("synthetic", "--tolerance", PERCENT, "a percentage from 0"),
+        ("synthetic", "--batch-size", COUNT, "a whole number from 1"),
+        ("synthetic", "--workers", COUNT, "a whole number from 1"),
+        ("synthetic", "--seed", ("-1", "0.5"), "a whole number from 0"),
+        ("replay", "--repetitions", COUNT, "a whole number from 1"),
+        ("replay", "--budget", ("0", *PERCENT), "a percentage greater than 0"),
+        ("replay", "--seed", ("-1",), "a whole number from 0"),
+        ("noise", "--functions", COUNT, "a whole number from 1"),
+        ("noise", "--injections", COUNT, "a whole number from 1"),
+        ("noise", "--natural", ("100", *PERCENT), "a percentage from 0 to below 100"),
+        ("noise", "--level", ("1001", *PERCENT), "a percentage from 0 to 1000"),
+        ("noise", "--workers", COUNT, "a whole number from 1"),
+        ("noise", "--seed", ("-1",), "a whole number from 0"),
+    ],
+)
+def test_an_impossible_number_is_refused_with_what_is_allowed(
+    kind: str, option: str, values: tuple[str, ...], allowed: str
+) -> None:
+    needed = {"replay": ["file.csv", "--processes", "p", "--holdout", "p=2"]}.get(kind, [])
+    for value in values:
+        result = run("evaluate", kind, *needed, option, value)
+        assert result.code == 2
+        assert f"argument {option}: {value!r} is not {allowed}\n" in result.err
+
+
+def test_the_least_numbers_are_accepted() -> None:
+    least = ["--functions", "1", "--noise", "0", "--outliers", "0", "--tolerance", "0", "--batch-size", "1"]
+    chosen = ["--strategy", "cpf-2", "--seed", "0", "--workers", "1", "--budget", "0.5"]
+    assert run("evaluate", "synthetic", *least, *chosen).code == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "strategy", "message"),
+    [
+        ("a*b\nb +\n", "cpf", "functions.txt, line 2: expression 'b +': invalid syntax"),
+        ("a*b\nc*2\n", "cpf", "functions.txt, line 2: expression 'c*2': unknown name 'c'"),
+        ("a*0\n", "cpf", "functions.txt, line 1: expression 'a*0' gives 0 at P(a=4, b=10)"),
+        ("a*b\nsqrt(a)\n", "oracle", "functions.txt, line 2: expression 'sqrt(a)': 'sqrt(a)' is not a power"),
+        (None, "cpf", "error: functions.txt: No such file or directory\n"),
+    ],
+)
+def test_functions_that_cannot_be_used(content: str | None, strategy: str, message: str) -> None:
+    if content is not None:
+        Path("functions.txt").write_text(content)
+    result = run("evaluate", "synthetic", "--functions-file", "functions.txt", "--strategy", strategy)
+    assert result.code == 2
+    assert message in result.err
+
+
+@pytest.mark.parametrize("processes", ["0", "p - 2"])
+def test_a_replayed_run_occupies_at_least_one_core(processes: str, tmp_path: Path) -> None:
+    data = measured(tmp_path / "data.jsonl")
+    result = run("evaluate", "replay", data, "--processes", processes, "--holdout", "p=64,n=60")
+    assert result.code == 2
+    assert result.err.startswith(f"error: --processes {processes!r} gives 0 at P(p=2, n=10): ")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orchestrator.errors import CampaignError
+from orchestrator.errors import CampaignError, ExpressionError
 from orchestrator.evaluation.functions import Function, draw, read
 from orchestrator.evaluation.synthetic import SERIES
 from orchestrator.models.hypotheses import PAPER
@@ -40,7 +40,7 @@ def test_terms_of_the_normal_form(text: str, terms: list[dict[str, tuple[float, 
 
 @pytest.mark.parametrize("text", ["exp(a)", "a/b", "(a+1)*b", "2-a"])
 def test_other_expressions_have_no_terms(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a power"):
+    with pytest.raises(CampaignError, match="is not a power"):
         Function(text).terms()
 
 
@@ -83,20 +83,40 @@ def test_files_are_json_or_one_expression_per_line(tmp_path: Path) -> None:
     [
         ("f.json", "[", "a functions file is JSON with a list"),
         ("f.json", '{"other": []}', "a functions file is JSON with a list"),
+        ("f.json", '{"functions": "1+a"}', "a functions file is JSON with a list"),
+        ("f.json", '["1+a"]', "a functions file is JSON with a list"),
+        (
+            "f.json",
+            '{"functions": ["1+a", "b +"]}',
+            r"f\.json, function 2: expression 'b \+': invalid syntax",
+        ),
         ("f.txt", "# nothing\n", "no functions in it"),
-        ("f.txt", "1+a\n__import__('os')\n", "__import__"),
+        ("f.txt", "1+a\n__import__('os')\n", r"f\.txt, line 2: .*__import__"),
+        ("f.txt", "# two\n\n1+a\nb +\n", r"f\.txt, line 4: expression 'b \+': invalid syntax"),
+        ("f.txt", "1+a\nq*2\n", r"f\.txt, line 2: .*unknown name 'q'; known: a, b"),
     ],
 )
 def test_unusable_files_are_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(CampaignError, match=message):
-        read(path)
+        read(path, ("a", "b"))
 
 
-def test_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CampaignError, match="No such file"):
-        read(tmp_path / "none.json")
+def test_a_file_that_cannot_be_read_is_refused_in_words(tmp_path: Path) -> None:
+    missing = tmp_path / "none.json"
+    with pytest.raises(CampaignError) as refusal:
+        read(missing)
+    assert str(refusal.value) == f"{missing}: No such file or directory"
+    with pytest.raises(CampaignError) as refusal:
+        read(tmp_path)
+    assert str(refusal.value) == f"{tmp_path}: Is a directory"
+
+
+@pytest.mark.parametrize("text", ["a-8", "0*a", "log2(a-8)"])
+def test_what_is_no_time_names_its_line(text: str) -> None:
+    with pytest.raises(ExpressionError, match=r"^f\.txt, line 3: expression '"):
+        Function(text, "f.txt, line 3")(Point.of(a=8))
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])

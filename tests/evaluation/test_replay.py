@@ -133,8 +133,16 @@ def test_mistakes_name_what_was_measured() -> None:
         replay_bench(data(), "p", {"p": 7, "s": 50})
     with pytest.raises(CampaignError, match="nothing to measure remains"):
         replay_bench(data(), "p", {"p": 8, "s": 10}, inside=True)
-    with pytest.raises(ExpressionError, match="unknown name 'ranks'"):
+    with pytest.raises(ExpressionError, match=r"^--processes: .*unknown name 'ranks'"):
         replay_bench(data(), "ranks", BEYOND)
+    with pytest.raises(ExpressionError, match=r"^--processes: .*cannot be evaluated at p=8"):
+        replay_bench(data(), "log2(p - 8)", BEYOND)
+
+
+@pytest.mark.parametrize("processes", ["0", "8 - p", "p / 16"])
+def test_a_run_occupies_at_least_one_core(processes: str) -> None:
+    with pytest.raises(CampaignError, match=r"^--processes '.*' gives .* at P\(p=8, s=10\): .* one core"):
+        replay_bench(data(), processes, BEYOND)
 
 
 def test_the_published_measurements_of_a_simulation_are_replayed() -> None:
