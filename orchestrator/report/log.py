@@ -163,8 +163,8 @@ class _Story:
             self._add(time, "campaign", f"campaign {event.campaign['name']} begins with {cost}")
         else:
             self.state = "running"
-            changes = "; ".join(_changes(old, event.campaign)) or "nothing that matters"
-            self._add(time, "campaign", f"rules changed: {changes}")
+            told = "; ".join(changes(old, event.campaign)) or "nothing that matters"
+            self._add(time, "campaign", f"rules changed: {told}")
 
     def _controller(self, event: events.ControllerStarted | events.ControllerStopped, time: float) -> None:
         if isinstance(event, events.ControllerStopped):
@@ -256,10 +256,10 @@ class _Story:
         }
 
 
-def _changes(old: Any, new: Any, prefix: str = "") -> list[str]:
+def changes(old: Any, new: Any, prefix: str = "") -> list[str]:
     """Return ``key: before -> after`` for every value that differs."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
-        found = [_changes(old.get(key), new.get(key), f"{prefix}.{key}" if prefix else key) for key in keys]
+        found = [changes(old.get(key), new.get(key), f"{prefix}.{key}" if prefix else key) for key in keys]
         return [text for texts in found for text in texts]
     return [f"{prefix}: {str(old)[:_SHOWN]} -> {str(new)[:_SHOWN]}"]
