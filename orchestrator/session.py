@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import socket
 import time
@@ -14,6 +15,8 @@ from orchestrator import (
     __version__,
     assembly,
     campaign,
+    campaign_changes,
+    campaign_launcher,
     events,
     journal,
     loop,
@@ -32,17 +35,16 @@ from orchestrator.state import State
 
 CAMPAIGN_FILE = "campaign.yaml"
 
-# Sections that may change between a stop and a resume: how far to go and where, not what is measured.
-_CHANGEABLE = frozenset(
-    {"stop", "executor", "retries", "strategy", "model", "validate", "version_arguments", "notify", "site"}
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Who listens to entries, who may interrupt; ``boundary`` (see `Journal`) is for tests of crashes."""
+    """Who listens to entries and to changes of rules, who may interrupt.
+
+    ``boundary`` (see `Journal`) is for tests of crashes.
+    """
 
     listen: loop.Listener = lambda entry, state: None
+    changed: Callable[[Sequence[str]], None] = lambda changes: None
     interrupted: Callable[[], bool] = lambda: False
     boundary: Boundary | None = None
     cancel_on_interrupt: bool = False
@@ -82,10 +84,12 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         plan = planning.first_round(built, starter)
         if (why := starter.ready()) is not None:
             raise ExecutorError(f"{why}. Nothing was begun; see: orchestrator doctor")
+        _refuse_launcher(built)
     _create(directory)
     with Journal(directory, hooks.boundary) as opened, Notifier(chosen, directory) as notifier:
         known = state.replay(notifier.seen(opened.entries()))
         executor = plugins.executor(chosen, directory, known.time)
+        changes = campaign_changes.told(chosen, known) if known.id else []
         if known.id:
             first = _changed(built, known)
         else:
@@ -93,6 +97,8 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         if first:
             (directory / CAMPAIGN_FILE).write_text(campaign.dump(chosen))
             known = state.replay(opened.append(first, executor.now()), known)
+        if changes:
+            hooks.changed(changes)
         parts = assembly.parts(built, directory, executor)
         parts = replace(
             parts, cancel_on_interrupt=hooks.cancel_on_interrupt, provenance=provenance.gather(chosen)
@@ -141,6 +147,17 @@ def require_campaign(directory: Path) -> None:
         raise JournalError(f"{directory} holds no campaign: {journal.FILE_NAME} is missing or empty")
 
 
+def _refuse_launcher(built: Assembly) -> None:
+    """Raise `CampaignError` where the launcher certainly cannot start the campaign's programs."""
+    chosen, points = built.campaign, iter(built.space)
+    if chosen.validate and chosen.evaluation_point is not None:
+        points = itertools.chain([chosen.evaluation_point], points)
+    ranks = campaign_launcher.most_ranks(map(built.resources, points))
+    fault = campaign_launcher.fault(chosen, ranks)
+    if fault is not None:
+        raise CampaignError(f"launcher: {fault.detail}; {fault.remedy}. Nothing was begun")
+
+
 def _create(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o755)
@@ -167,20 +184,12 @@ def _changed(built: Assembly, known: State) -> list[events.Event]:
     Raises
     ------
     CampaignError
-        If what is measured differs: such measurements cannot be mixed.
+        If what is measured differs, as such measurements cannot be mixed; if the budget is less than what is
+        spent and reserved; or if the new launcher cannot work.
     """
-    new, old = built.campaign.raw, campaign.normalised(known.campaign)
-    forbidden = forbidden_changes(built.campaign, known)
-    if forbidden:
-        raise CampaignError(
-            f"the directory holds a campaign with other {', '.join(forbidden)}: measurements cannot be "
-            f"mixed. Use another --directory; only {', '.join(sorted(_CHANGEABLE))} may change on the way"
-        )
-    changed = any(new.get(key) != old.get(key) for key in {*new, *old})
-    return [events.CampaignChanged(dict(new))] if changed else []
-
-
-def forbidden_changes(chosen: Campaign, known: State) -> list[str]:
-    """Return the sections in which ``chosen`` differs from a begun campaign, and must not."""
-    new, old = chosen.raw, campaign.normalised(known.campaign)
-    return sorted(key for key in {*new, *old} - _CHANGEABLE if new.get(key) != old.get(key))
+    if (why := campaign_changes.refusal(built.campaign, known)) is not None:
+        raise CampaignError(why)
+    if not campaign_changes.told(built.campaign, known):
+        return []
+    _refuse_launcher(built)
+    return [events.CampaignChanged(dict(built.campaign.raw))]

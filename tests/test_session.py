@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator import assembly, campaign, events, journal, planning, plugins, session
+from orchestrator import assembly, campaign, campaign_changes, events, journal, planning, plugins, session
 from orchestrator.errors import CampaignError, ExecutorError, JournalWriteError
 from orchestrator.state import State, apply
 
@@ -155,6 +155,65 @@ def test_measurements_of_different_campaigns_are_not_mixed(tmp_path: Path) -> No
     session.run(load(), tmp_path, session.Hooks())
     with pytest.raises(CampaignError, match="other measure, parameters"):
         session.run(load("parameters.p=[1, 2, 4]", "measure.aggregate=max"), tmp_path, session.Hooks())
+
+
+def test_what_differs_is_told_with_both_values_and_what_may_change(tmp_path: Path) -> None:
+    session.run(load(), tmp_path, session.Hooks())
+    text = r"measure.time_limit: 60.0 -> 30.0\). Only stop, executor, .*notify, site may change on the way"
+    with pytest.raises(CampaignError, match=text):
+        session.run(load("measure.time_limit=30 s"), tmp_path, session.Hooks())
+
+
+def test_the_documentation_lists_what_may_change() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "commands.md").read_text()
+    *most, last = (f"`{key}`" for key in campaign_changes.CHANGEABLE)
+    assert f"The sections {', '.join(most)} and {last} may change on the way" in " ".join(page.split())
+
+
+def test_who_listens_is_told_of_changed_rules(tmp_path: Path) -> None:
+    heard: list[Sequence[str]] = []
+    hooks = session.Hooks(changed=heard.append)
+    session.run(load(), tmp_path, hooks)
+    session.run(load(), tmp_path, hooks)
+    assert heard == []
+    session.run(load("stop.budget=9"), tmp_path, hooks)
+    session.run(load(), tmp_path, hooks)
+    before, after = "7200.0 core-seconds", "32400.0 core-seconds"
+    assert heard == [[f"stop.budget: {before} -> {after}"], [f"stop.budget: {after} -> {before}"]]
+
+
+def test_the_budget_never_becomes_less_than_what_is_spent_and_reserved(tmp_path: Path) -> None:
+    polls = iter(range(1000))
+    hooks = session.Hooks(interrupted=lambda: next(polls) >= 5)
+    state = session.run(load("executor.queue_delay=5"), tmp_path, hooks)
+    assert state.spent > 0 and state.reserved > 0
+    journaled = (tmp_path / journal.FILE_NAME).read_bytes()
+    for budget in (state.spent / 2, state.spent + state.reserved / 2):
+        with pytest.raises(CampaignError, match=r"stop.budget: .* are spent and .* are reserved .*more than"):
+            session.run(load(f"stop.budget={budget} core-seconds"), tmp_path, session.Hooks())
+    assert (tmp_path / journal.FILE_NAME).read_bytes() == journaled
+    enough = f"stop.budget={state.spent + state.reserved} core-seconds"
+    assert session.run(load(enough), tmp_path, session.Hooks()).stopped is not None
+
+
+@pytest.mark.parametrize("real", [True, False])
+def test_a_rehearsal_and_real_runs_do_not_share_a_directory(real: bool, tmp_path: Path) -> None:
+    local = ("executor.name=local", "executor.slots=8", "executor.launcher=env", "executable=/bin/true")
+    begun, other = (local, ["executable=/bin/true"]) if real else (["executable=/bin/true"], local)
+    hooks = session.Hooks(interrupted=lambda: True)
+    session.run(load(*begun), tmp_path, hooks)
+    with pytest.raises(CampaignError, match=f"holds {'real runs' if real else 'a rehearsal'} of a campaign"):
+        session.run(load(*other), tmp_path, hooks)
+
+
+def test_a_launcher_that_is_nowhere_is_refused_before_anything_is_begun(tmp_path: Path) -> None:
+    local = (
+        "executor={name: local, slots: 8, launcher: 'no-such-launcher -n {ranks}'}",
+        "executable=/bin/true",
+    )
+    with pytest.raises(CampaignError, match=r"no-such-launcher .*not on PATH.* Nothing was begun"):
+        session.run(load(*local), tmp_path / "c", session.Hooks())
+    assert not (tmp_path / "c").exists()
 
 
 def test_a_disk_that_fills_up_stops_the_campaign_cleanly_and_resume_completes_it(

@@ -50,7 +50,12 @@ def run(arguments: argparse.Namespace) -> int:
 def drive(chosen: Campaign, directory: Path, as_json: bool, cancel: bool = False) -> int:
     """Run or continue a campaign with a progress display; print its status at the end."""
     with common.interruptible() as interrupted, Display(chosen) as display:
-        hooks = session.Hooks(display.update, interrupted, cancel_on_interrupt=cancel)
+        hooks = session.Hooks(
+            display.update,
+            lambda changes: display.note(f"rules changed: {'; '.join(changes)}"),
+            interrupted,
+            cancel_on_interrupt=cancel,
+        )
         state = session.run(chosen, directory, hooks)
     document = overview.status_of(chosen, state)
     if as_json:

@@ -13,13 +13,23 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from orchestrator import assembly, campaign_effort, journal, planning, plugins, session, templates
+from orchestrator import (
+    assembly,
+    campaign_changes,
+    campaign_effort,
+    campaign_launcher,
+    journal,
+    planning,
+    plugins,
+    session,
+    templates,
+)
 from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
 from orchestrator.cost import core_hours
 from orchestrator.doctor.check import Check, Probe, failed, missing, ok, warning
 from orchestrator.errors import CampaignError, JournalError, OrchestratorError
-from orchestrator.launchers import Launcher, detect, linked_mpi
+from orchestrator.launchers import Launcher, detect
 from orchestrator.types import Point, Resources
 from orchestrator.units import format_duration
 
@@ -131,11 +141,15 @@ def launcher(chosen: Campaign, largest: tuple[Point, Resources], probe: Probe) -
     """Check the launcher: that there is one, and that it is of the MPI the executable is linked with."""
     point, resources = largest
     configured = chosen.executor.launcher
+    fault = campaign_launcher.fault(chosen, resources.ranks, probe.which)
+    if fault is not None:
+        yield failed("launcher", fault.detail, fault.remedy)
+        return
     if configured is not None:
         yield _configured(configured, resources, point, chosen.executor.modules, probe)
         return
     found = detect(chosen.executable, chosen.executor.name)
-    yield _detected(found, linked_mpi(chosen.executable), resources, point)
+    yield _detected(found, resources, point)
 
 
 def _configured(
@@ -155,16 +169,12 @@ def _configured(
     return ok("launcher", pattern)
 
 
-def _detected(found: Launcher, linked: str, resources: Resources, point: Point) -> Check:
+def _detected(found: Launcher, resources: Resources, point: Point) -> Check:
     if found.kind == "none":
         if resources.ranks > 1:
             remedy = "install the MPI that the executable was built with, or set executor.launcher"
             return missing("launcher", f"none to start the {resources.ranks} ranks of {point}", remedy)
         return ok("launcher", "none found, none needed: every run is a single process")
-    if found.kind in ("openmpi", "mpich") and linked not in ("unknown", found.kind):
-        detail = f"{found.path} is of {found.kind}, the executable of {linked}: every rank would run alone"
-        remedy = f"put the mpiexec of {linked} on PATH, or set executor.launcher"
-        return failed("launcher", detail, remedy)
     return ok("launcher", found.pattern(resources))
 
 
@@ -232,10 +242,8 @@ def _held(chosen: Campaign, directory: Path) -> Check:
         known = session.replayed(directory)
     except JournalError as error:
         return failed("directory", str(error), "give another --directory")
-    other = session.forbidden_changes(chosen, known)
-    if other:
-        detail = f"{directory} holds a campaign with other {', '.join(other)}"
-        return failed("directory", detail, "give another --directory")
+    if (why := campaign_changes.refusal(chosen, known)) is not None:
+        return failed("directory", f"{directory}: {why}", "correct the file, or give another --directory")
     return ok("directory", f"{directory}: holds this campaign, which would be continued")
 
 

@@ -122,8 +122,10 @@ def test_several_ranks_without_a_launcher() -> None:
 
 def test_a_launcher_that_is_not_here() -> None:
     check = examined(parallel("'no-such-launcher -n {ranks}'"))["launcher"]
-    assert check.status is Status.WARNING
+    assert check.status is Status.FAILED
     assert "no-such-launcher" in check.detail
+    loaded = parallel("'no-such-launcher -n {ranks}', prologue: [module load it]")
+    assert examined(loaded)["launcher"].status is Status.WARNING
 
 
 def test_a_launcher_of_another_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,6 +140,9 @@ def test_a_launcher_of_another_mpi(monkeypatch: pytest.MonkeyPatch) -> None:
     check = examined(text)["launcher"]
     assert check.status is Status.FAILED
     assert "every rank would run alone" in check.detail
+    configured = examined(parallel(f"'{mpiexec.absolute()} -n {{ranks}}'"))["launcher"]
+    assert configured.status is Status.FAILED
+    assert "is of MPICH (or derived)" in configured.detail and "with Open MPI" in configured.detail
 
 
 def test_no_launcher_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

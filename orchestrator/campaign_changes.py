@@ -1,0 +1,74 @@
+"""What may change in a campaign that was begun: how far to go and where, not what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator import campaign
+from orchestrator.campaign import Campaign
+from orchestrator.report import log
+from orchestrator.state import State
+from orchestrator.units import format_cost
+
+CHANGEABLE = (
+    "stop",
+    "executor",
+    "retries",
+    "strategy",
+    "model",
+    "validate",
+    "version_arguments",
+    "notify",
+    "site",
+)
+"""Sections that may change between a stop and a resume."""
+
+
+def told(chosen: Campaign, known: State) -> list[str]:
+    """Return ``key: before -> after`` for every rule in which a campaign differs from the one begun."""
+    return log.changes(campaign.normalised(known.campaign), chosen.raw)
+
+
+def refusal(chosen: Campaign, known: State) -> str | None:
+    """Return why a campaign that was begun, and came to a state, cannot continue as ``chosen``, or None."""
+    new, old = chosen.raw, campaign.normalised(known.campaign)
+    return _rehearsal(new, old) or _other(new, old) or _overspent(chosen, known)
+
+
+def _rehearsal(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
+    before, after = (raw["executor"]["name"] == "simulated" for raw in (old, new))
+    if before == after:
+        return None
+    kinds = ("a rehearsal", "real runs") if before else ("real runs", "a rehearsal")
+    return (
+        f"the directory holds {kinds[0]} of a campaign (executor {old['executor']['name']}), which "
+        f"{kinds[1]} (executor {new['executor']['name']}) cannot continue: simulated and measured times are "
+        "not mixed. Give another --directory"
+    )
+
+
+def _other(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
+    keys = sorted(key for key in {*new, *old} - {*CHANGEABLE} if new.get(key) != old.get(key))
+    if not keys:
+        return None
+    differs = log.changes({key: old.get(key) for key in keys}, {key: new.get(key) for key in keys})
+    return (
+        f"the directory holds a campaign with other {', '.join(keys)}: measurements cannot be mixed "
+        f"({'; '.join(differs)}). Only {', '.join(CHANGEABLE)} may change on the way; for anything else "
+        "begin another campaign: orchestrator run CAMPAIGN.yaml --directory DIR"
+    )
+
+
+def _overspent(chosen: Campaign, known: State) -> str | None:
+    budget = chosen.stop.budget
+    if (
+        chosen.raw["stop"]["budget"] == known.campaign["stop"]["budget"]
+        or known.spent + known.reserved <= budget
+    ):
+        return None
+    return (
+        f"stop.budget: {format_cost(budget)} is less than the {format_cost(known.spent)} that are spent and "
+        f"the {format_cost(known.reserved)} that are reserved for what is in flight, so the budget would be "
+        f"exceeded: give more than {format_cost(known.spent + known.reserved)}. Nothing was changed"
+    )

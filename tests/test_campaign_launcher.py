@@ -1,0 +1,94 @@
+"""Launchers that certainly cannot start a campaign's programs; no other ones are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator import campaign, campaign_launcher, launchers
+from orchestrator.campaign import Campaign
+
+TEXT = """\
+name: tiny
+application: generic
+executable: ./app
+program: {{ranks: n, output: [{{callpath: main, pattern: '(.*)'}}]}}
+parameters: {{n: [1, 2]}}
+stop: {{budget: 1}}
+executor: {{name: local, slots: 2, {0}}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A program linked with Open MPI, the launchers of both, and nothing else on PATH."""
+    for name, words in (
+        ("app", ""),
+        ("ldd", "libmpi.so.40 => /lib/libmpi.so.40"),
+        ("mpiexec", "HYDRA build details:"),
+        ("mpiexec.openmpi", "mpiexec (OpenRTE) 4.1.4"),
+        ("wrapper", "usage: wrapper COMMAND"),
+        ("env", ""),
+    ):
+        path = tmp_path / name
+        path.write_text(f"#!/bin/sh\necho '{words}'\n")
+        path.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for function in (launchers.detect, launchers.flavour_of, launchers.linked_mpi):
+        function.cache_clear()
+    yield
+    for function in (launchers.detect, launchers.flavour_of, launchers.linked_mpi):
+        function.cache_clear()
+
+
+def load(options: str, *overrides: str) -> Campaign:
+    return campaign.loads(TEXT.format(options), base_directory=Path.cwd(), overrides=overrides)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("launcher: 'mpiexec -n {ranks}'", "is of MPICH"),
+        ("launcher: mpiexec", "is of MPICH"),
+        ("launcher: 'env A=1 B=2 mpiexec -n {ranks}'", "is of MPICH"),
+        ("launcher: 'mpirunx -n {ranks}'", "mpirunx of executor.launcher is not on PATH"),
+        ("launcher: /no/such/mpiexec", "/no/such/mpiexec of executor.launcher is not on PATH"),
+    ],
+)
+def test_what_cannot_work(options: str, words: str) -> None:
+    fault = campaign_launcher.fault(load(options), 2)
+    assert fault is not None and words in fault.detail and fault.remedy
+
+
+def test_an_absolute_path_is_the_same_with_modules() -> None:
+    path = Path.cwd() / "mpiexec"
+    fault = campaign_launcher.fault(load(f"launcher: {path}, modules: [mpi]"), 2)
+    assert fault is not None and f"{path} is of MPICH" in fault.detail
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "oversubscribe: false",  # the launcher that fits is found
+        "launcher: 'mpiexec.openmpi -n {ranks}'",
+        "launcher: 'wrapper mpiexec -n {ranks}'",
+        "launcher: 'mpiexec -n {ranks}', modules: [openmpi]",
+        "launcher: 'mpirunx -n {ranks}', modules: [openmpi]",
+        "launcher: 'mpirunx -n {ranks}', prologue: ['PATH=/opt/bin:$PATH']",
+        "launcher: 'mpirunx -n {ranks}', environment: {PATH: /opt/bin}",
+        "launcher: './mpirunx -n {ranks}'",
+    ],
+)
+def test_what_may_work(options: str) -> None:
+    assert campaign_launcher.fault(load(options), 2) is None
+
+
+def test_one_rank_runs_under_any_mpi_and_a_rehearsal_under_none() -> None:
+    assert campaign_launcher.fault(load("launcher: 'mpiexec -n {ranks}'"), 1) is None
+    rehearsal = load("launcher: mpirunx", "executor.name=simulated", "executor.truth={main: '1'}")
+    assert campaign_launcher.fault(rehearsal, 2) is None
+    other = load("launcher: 'mpirunx -n {ranks}'", "executor.name=slurm")
+    assert campaign_launcher.fault(other, 2) is None
