@@ -11,7 +11,8 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum, auto
 from pathlib import Path
 
 from orchestrator import events
@@ -41,12 +42,15 @@ class Plan:
         Settled attempts that were looked at.
     untouched
         Directories of attempts that are in flight, or whose record says that they still run.
+    unreadable
+        Directories of attempts that this user may not read.
     """
 
     doomed: tuple[tuple[Path, int], ...]
     folders: tuple[Path, ...]
     attempts: int
     untouched: tuple[Path, ...]
+    unreadable: tuple[Path, ...] = ()
 
     @property
     def size(self) -> int:
@@ -74,43 +78,64 @@ def plan(directory: Path, entries: Iterable[Entry], keep: Sequence[str] = ()) ->
     keep
         Glob patterns of further files to keep, matched with their names and their paths in the attempt.
     """
-    settled: dict[str, str] = {}  # id of attempts -> name
-    names: dict[str, str] = {}
-    unconfirmed: set[str] = set()
+    books = _books(entries)
+    doomed: list[tuple[Path, int]] = []
+    folders: list[Path] = []
+    found: dict[_Standing, list[Path]] = {standing: [] for standing in _Standing}
+    for name in (*books.in_flight, *books.settled):
+        folder = directory / RUNS / name
+        standing = _standing(folder)
+        if name in books.in_flight and standing is not _Standing.ABSENT:
+            standing = _Standing.OPEN
+        found[standing].append(folder)
+    for folder in found[_Standing.OVER]:
+        doomed += _bulky(folder, keep, folders)
+    # Whose charge is still an estimate is looked up by its batch.
+    final = {name for attempt, name in books.settled.items() if attempt not in books.unconfirmed}
+    doomed += _batches(directory / slurm_batch.FOLDER, final, folders)
+    return Plan(
+        tuple(doomed),
+        tuple(folders),
+        len(found[_Standing.OVER]),
+        tuple(found[_Standing.OPEN]),
+        tuple(found[_Standing.UNREADABLE]),
+    )
+
+
+@dataclass(slots=True)
+class _Books:
+    """What the journal says of attempts: names of those settled and in flight by id, and unconfirmed ids."""
+
+    settled: dict[str, str] = field(default_factory=dict)
+    in_flight: dict[str, str] = field(default_factory=dict)
+    unconfirmed: set[str] = field(default_factory=set)
+
+
+def _books(entries: Iterable[Entry]) -> _Books:
+    books = _Books()
     for entry in entries:
         match entry.event:
             case events.AttemptIntended(attempt, name):
-                names[attempt.id] = name
-                settled.pop(attempt.id, None)
+                books.in_flight[attempt.id] = name
+                books.settled.pop(attempt.id, None)
             case events.AttemptFinished(attempt):
-                settled[attempt.id] = names.pop(attempt.id, "")
+                books.settled[attempt.id] = books.in_flight.pop(attempt.id, "")
                 if entry.event.estimated:
-                    unconfirmed.add(attempt.id)
+                    books.unconfirmed.add(attempt.id)
             case events.AttemptCharged(attempt):
-                unconfirmed.discard(attempt.id)
+                books.unconfirmed.discard(attempt.id)
             case events.AttemptWithdrawn(attempt) if entry.event.barred:
-                settled[attempt.id] = names.pop(attempt.id, "")
-    doomed: list[tuple[Path, int]] = []
-    folders: list[Path] = []
-    untouched = [directory / RUNS / name for name in names]
-    looked_at = 0
-    for name in settled:
-        folder = directory / RUNS / name
-        if not folder.is_dir():
-            continue
-        if not _is_over(folder):
-            untouched.append(folder)
-            continue
-        looked_at += 1
-        inputs = _inputs(folder)
-        for path, size in _below(folder, folders):
-            name_within = path.relative_to(folder).as_posix()
-            if name_within not in inputs and not _is_kept(name_within, (*KEPT, *keep)):
-                doomed.append((path, size))
-    # Whose charge is still an estimate is looked up by its batch.
-    final = {name for attempt, name in settled.items() if attempt not in unconfirmed}
-    doomed += _batches(directory / slurm_batch.FOLDER, final, folders)
-    return Plan(tuple(doomed), tuple(folders), looked_at, tuple(path for path in untouched if path.exists()))
+                books.settled[attempt.id] = books.in_flight.pop(attempt.id, "")
+    return books
+
+
+def _bulky(folder: Path, keep: Sequence[str], folders: list[Path]) -> Iterator[tuple[Path, int]]:
+    """Yield the files of an attempt that nothing needs, and note its folders, deepest first."""
+    inputs = _inputs(folder)
+    for path, size in _below(folder, folders):
+        name_within = path.relative_to(folder).as_posix()
+        if name_within not in inputs and not _is_kept(name_within, (*KEPT, *keep)):
+            yield path, size
 
 
 def apply(chosen: Plan) -> list[str]:
@@ -129,13 +154,27 @@ def apply(chosen: Plan) -> list[str]:
     return complaints
 
 
-def _is_over(folder: Path) -> bool:
-    """Whether an attempt's own record, if it has one, says that it finished."""
+class _Standing(Enum):
+    """How an attempt's directory stands."""
+
+    ABSENT = auto()
+    OPEN = auto()
+    OVER = auto()
+    UNREADABLE = auto()
+
+
+def _standing(folder: Path) -> _Standing:
+    """Return how an attempt's directory stands; over is what has no record, or one that says it finished."""
     try:
+        next(folder.iterdir(), None)
         record = files.read_record(folder)
-    except ReadError:  # damaged: what it was is not known
-        return False
-    return record is None or record.finished is not None
+    except (FileNotFoundError, NotADirectoryError):
+        return _Standing.ABSENT
+    except OSError:
+        return _Standing.UNREADABLE
+    except ReadError as error:  # where it is damaged, what it was is not known
+        return _Standing.UNREADABLE if isinstance(error.__cause__, OSError) else _Standing.OPEN
+    return _Standing.OVER if record is None or record.finished is not None else _Standing.OPEN
 
 
 def _inputs(folder: Path) -> set[str]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from orchestrator import events, pruning
+from orchestrator.cli.prune import render
 from orchestrator.executors import attempt, files
 from orchestrator.executors.slurm_batch import Batches
 from orchestrator.journal import Entry
@@ -100,6 +105,36 @@ def test_what_is_not_settled_is_never_touched(tmp_path: Path) -> None:
     assert chosen.doomed == ()
     assert set(chosen.untouched) == {flying, running, again}
     assert [names(folder) for folder in (flying, unknown, running, again)] == before
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """Give a folder that everybody can enter, unlike pytest's."""
+    with tempfile.TemporaryDirectory() as text:
+        folder = Path(text)
+        folder.chmod(0o755)
+        yield folder
+
+
+def test_what_this_user_cannot_read_is_told_apart(shared: Path) -> None:
+    closed = attempted(shared, RUNS[0])
+    unrecorded = attempted(shared, RUNS[1])
+    for folder in shared.rglob("*"):
+        folder.chmod(0o755 if folder.is_dir() else 0o644)
+    closed.chmod(0)
+    (unrecorded / "attempt.json").chmod(0)
+    what: list[events.Event] = [event for one in RUNS[:2] for event in (intended(one), finished(one))]
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)
+    try:
+        chosen = pruning.plan(shared, entries(*what))
+    finally:
+        os.seteuid(user)
+        closed.chmod(0o755)
+    assert (chosen.doomed, chosen.untouched, chosen.attempts) == ((), (), 0)
+    assert set(chosen.unreadable) == {closed, unrecorded}
+    assert "2 attempts not touched: this user cannot read them" in render(chosen, deleted=True)
 
 
 def test_a_damaged_record_protects_its_attempt(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from orchestrator.campaign import Campaign
 from orchestrator.cli import common
 from orchestrator.cost import core_hours
 from orchestrator.planning import FirstRound
+from orchestrator.report.wording import count
 from orchestrator.units import format_duration
 
 _EFFORT = " (effort)"
@@ -54,12 +55,14 @@ def run(arguments: argparse.Namespace) -> int:
 def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
     """Return the plan, JSON-ready; costs in core-hours, limits in seconds."""
     space = built.space.describe()
+    categories = _categories(built.campaign)
+    ends = {name: space.values[name] if name in categories else ends for name, ends in space.bounds.items()}
     return {
         "campaign": built.campaign.name,
         "space": {
             "combinations": space.combinations,
             "points": space.feasible,
-            "bounds": {name: list(bounds) for name, bounds in space.bounds.items()},
+            "bounds": {name: list(values) for name, values in ends.items()},
             "infeasible": dict(space.infeasible),
         },
         "runs": [
@@ -82,6 +85,11 @@ def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
         },
         "packs": _packs(built.campaign),
     }
+
+
+def _categories(campaign: Campaign) -> set[str]:
+    """Return the names of the parameters whose values are no range."""
+    return {item.name for item in campaign.parameters if item.categorical}
 
 
 def _packs(campaign: Campaign) -> str | None:
@@ -108,14 +116,17 @@ def show(chosen: Campaign, document: dict[str, Any], scripts: int) -> None:
     """Print the plan for a human, with the scripts of the first ``scripts`` points."""
     console = Console(highlight=False)
     space, cost = document["space"], document["cost"]
-    console.print(f"search space: {space['points']} points of {space['combinations']} combinations")
-    for name, (low, high) in space["bounds"].items():
-        console.print(f"  {name}: {low} .. {high}", markup=False)
+    console.print(
+        f"search space: {count(space['points'], 'point')} of {count(space['combinations'], 'combination')}"
+    )
+    for name, values in space["bounds"].items():
+        text = (", " if name in _categories(chosen) else " .. ").join(map(str, values))
+        console.print(f"  {name}: {text}", markup=False)
     for reason, number in space["infeasible"].items():
         console.print(f"  excluded {number}: {reason}", markup=False)
     runs = document["runs"]
     table = Table(
-        title=f"first batch: {len(runs)} runs", title_justify="left", show_edge=False, pad_edge=False
+        title=f"first batch: {count(len(runs), 'run')}", title_justify="left", show_edge=False, pad_edge=False
     )
     for column in ("point", "repetitions", "cores", "limit s", "why"):
         table.add_column(column, overflow="fold")

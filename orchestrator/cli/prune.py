@@ -13,6 +13,7 @@ from typing import Any
 
 from orchestrator import journal, pruning, session
 from orchestrator.cli import common
+from orchestrator.report.wording import count
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; 1 if something could not be deleted."""
+    """Run the command; 1 if something could not be deleted, or not be read before."""
     chosen = session.load(arguments.directory)
     entries = journal.read(arguments.directory / journal.FILE_NAME)
     keep = (*chosen.application_spec().output_files, *arguments.keep)
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(render(found, arguments.delete))
     for complaint in complaints:
         print(f"not deleted: {complaint}", file=sys.stderr)
-    return 1 if complaints else 0
+    return 1 if complaints or (arguments.delete and found.unreadable) else 0
 
 
 def document(found: pruning.Plan, deleted: bool, complaints: list[str]) -> dict[str, Any]:
@@ -54,6 +55,7 @@ def document(found: pruning.Plan, deleted: bool, complaints: list[str]) -> dict[
         "kinds": [{"kind": kind, "files": number, "bytes": size} for kind, number, size in found.kinds()],
         "attempts": found.attempts,
         "untouched": [str(path) for path in found.untouched],
+        "unreadable": [str(path) for path in found.unreadable],
         "complaints": complaints,
     }
 
@@ -61,10 +63,13 @@ def document(found: pruning.Plan, deleted: bool, complaints: list[str]) -> dict[
 def render(found: pruning.Plan, deleted: bool) -> str:
     """Return the result as text."""
     word = "deleted" if deleted else "would delete"
-    lines = [f"{word} {len(found.doomed)} files, {_size(found.size)}, of {found.attempts} settled attempts"]
+    number, settled = count(len(found.doomed), "file"), count(found.attempts, "settled attempt")
+    lines = [f"{word} {number}, {_size(found.size)}, of {settled}"]
     lines += [f"  {number:>8} {kind:<20} {_size(size):>10}" for kind, number, size in found.kinds()]
-    if found.untouched:
-        lines.append(f"{len(found.untouched)} attempts are in flight or say that they still run: not touched")
+    if open_ := len(found.untouched):
+        lines.append(f"{count(open_, 'attempt')} not touched: in flight, or still running by their own word")
+    if found.unreadable:
+        lines.append(f"{count(len(found.unreadable), 'attempt')} not touched: this user cannot read them")
     if not deleted and found.doomed:
         lines.append("nothing was changed; to delete them: --delete")
     return "\n".join(lines)

@@ -33,6 +33,14 @@ def test_the_plan_names_points_reasons_and_costs() -> None:
     assert 0 < plan["cost"]["worst"] <= plan["cost"]["budget"] == 1
 
 
+def test_categories_are_listed_instead_of_a_range() -> None:
+    text = LOCAL.replace("{n: [1, 2, 3, 4, 5]}", "{n: [1, 2, 3, 4, 5], k: {values: [cg, mg, fft]}}")
+    text = text.replace("{n: 8}", "{n: 8, k: mg}")
+    result = planned(text)
+    assert "  n: 1 .. 5\n" in result.out and "  k: cg, mg, fft\n" in result.out
+    assert planned(text, "--json").document["space"]["bounds"] == {"n": [1, 5], "k": ["cg", "mg", "fft"]}
+
+
 def test_infeasible_combinations_are_counted_by_reason() -> None:
     text = LOCAL.replace("{n: [1, 2, 3, 4, 5]}", "{n: [1, 2, 3, 4, 5], m: [1, 2, 3, 4, 5]}")
     text = text.replace("{n: 8}", "{n: 8, m: 8}").replace(
