@@ -36,7 +36,7 @@ from orchestrator.launchers import launcher_for
 from orchestrator.limits import limit_for, memory_for
 from orchestrator.loop import Parts
 from orchestrator.measured import ELAPSED, Collector, repetitions
-from orchestrator.models.base import Model, Modeler, expected_costs
+from orchestrator.models.base import Model, Modeler, expected_costs, holds_at
 from orchestrator.packing import Packer
 from orchestrator.readers.base import Reader
 from orchestrator.readers.select import select
@@ -155,7 +155,7 @@ def parts(assembly: Assembly, directory: Path, built: Executor) -> Parts:
     """Return what the loop needs."""
     campaign = assembly.campaign
     strategy, modeler = plugins.strategy(campaign), plugins.modeler(campaign)
-    collector = Collector(tuple(item.name for item in campaign.parameters))
+    collector = Collector(campaign.parameters)
 
     latest: list[tuple[Model, ...]] = []
     judged: dict[int, Verdicts] = {}
@@ -241,7 +241,7 @@ def count(
 def _longest(models: Sequence[Model], point: Point, slowdown: float) -> float | None:
     """Return the upper end of the interval of a run's duration in seconds; None without a model of it."""
     for model in models:
-        if model.metric == ELAPSED:
+        if model.metric == ELAPSED and holds_at(model, point):
             return slowdown * float(model.predict([point]).high[0])
     return None
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.state import RunState, RunStatus, State
-from orchestrator.types import Measurement, Measurements, Point, Run, RunKind
+from orchestrator.types import Measurement, Measurements, Parameter, Point, Run, RunKind
 
 WHOLE_RUN = "(run)"
 ELAPSED = "elapsed"
 _SETTLED = {RunStatus.MEASURED, RunStatus.GIVEN_UP, RunStatus.SKIPPED}
 
 
-def measurements(state: State, parameters: tuple[str, ...]) -> Measurements:
+def measurements(state: State, parameters: Sequence[Parameter]) -> Measurements:
     """Return what was measured, without the validation run, in an order that does not depend on timing.
 
     The duration of whole attempts is a measurement, too (`WHOLE_RUN`, `ELAPSED`): it predicts costs.
@@ -28,8 +28,9 @@ class Collector:
     Only runs of the current round change; where more than one may have passed, all are looked at again.
     """
 
-    def __init__(self, parameters: tuple[str, ...]):
-        self._parameters = parameters
+    def __init__(self, parameters: Sequence[Parameter]):
+        self._parameters = tuple(item.name for item in parameters)
+        self._categorical = frozenset(item.name for item in parameters if item.categorical)
         self._round = 0
         self._queue: tuple[Run, ...] | None = None  # of the state that was seen last
         self._settled = False  # whether nothing of it was open
@@ -46,7 +47,7 @@ class Collector:
             Measurement(callpath, metric, {point: values[point] for point in order if point in values})
             for (callpath, metric), values in sorted(self._values.items())
         )
-        return Measurements(self._parameters, items)
+        return Measurements(self._parameters, items, self._categorical)
 
     def _changed(self, state: State) -> set[Point]:
         return {

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orchestrator import cost, expressions, registry
-from orchestrator.errors import CampaignError, ModelError
+from orchestrator import cost, expressions, registry, space
+from orchestrator.campaign import Campaign
+from orchestrator.errors import CampaignError, ExpressionError, ModelError
+from orchestrator.measured import ELAPSED, WHOLE_RUN
 from orchestrator.models.base import Model, expected_costs
 from orchestrator.space import SearchSpace
 from orchestrator.strategies.base import Choice, Costs, View
@@ -23,23 +25,26 @@ class Question:
     ----------
     evaluation_point
         P₊, where the models must hold.
-    processes
-        Expression in the parameters: cores that a run occupies.
+    cores
+        Cores that a run at a point occupies; raises ``CampaignError`` or ``ValueError`` where it cannot tell.
     budget
         Core-seconds that may be spent.
     values
         Further values per parameter, beside the measured ones.
     constraints
         Expressions that every point must satisfy.
+    campaign
+        Whose constraints, application and machine decide what can be measured, if not all can.
     strategy, batch_size, repetitions, seed
         Who chooses; points per proposal; repetitions of a new point and most repetitions; the seed.
     """
 
     evaluation_point: Point
-    processes: str
+    cores: Callable[[Point], float]
     budget: float
     values: Mapping[str, Sequence[Value]]
     constraints: Sequence[str] = ()
+    campaign: Campaign | None = None
     strategy: str = "information"
     batch_size: int = 4
     repetitions: tuple[int, int] = (2, 10)
@@ -60,15 +65,16 @@ def suggest(known: Measurements, question: Question) -> list[Suggestion]:
     Raises
     ------
     CampaignError
-        For malformed expressions, an empty space or an evaluation point within it.
+        For malformed expressions, an empty space, an evaluation point within it, or points without cores.
     """
-    cores = expressions.parse(question.processes, known.parameters)
-    space = _space(known, question)
+    points = _space(known, question)
+    for point in points:  # before anything is fitted: whether each has cores
+        question.cores(point)
     models = _fit(known)
-    costs, relative = _costs(models, lambda point: cores.number(point.as_dict()))
+    costs, relative = _costs(models, question.cores)
     done = {point: max(len(item.values.get(point, ())) for item in known.items) for point in known.points}
     view = View(
-        space,
+        points,
         question.evaluation_point,
         known,
         models,
@@ -93,19 +99,47 @@ def _space(known: Measurements, question: Question) -> SearchSpace:
     parameters = []
     for name in known.parameters:
         values = {*(point[name] for point in known.points), *question.values.get(name, ())}
-        categorical = any(isinstance(value, str) for value in values)
+        categorical = name in known.categorical or any(isinstance(value, str) for value in values)
         ordered = sorted(values, key=str if categorical else float)
         parameters.append(Parameter(name, tuple(ordered), categorical))
-    constraints = [expressions.parse(text, known.parameters) for text in question.constraints]
-    space = SearchSpace(parameters, constraints)
-    if question.evaluation_point in space:
+    points = _constrained(parameters, question)
+    if not points.size():
+        raise CampaignError("no point satisfies the constraints: relax them or give more --values")
+    if question.evaluation_point in points:
         raise CampaignError(
             f"the evaluation point {question.evaluation_point} is among the points that can be measured: "
             "models would be judged on what they were fitted to; move it beyond them"
         )
-    if next(iter(space), None) is None:
-        raise CampaignError("no point satisfies the constraints: relax them or give more --values")
-    return space
+    return points
+
+
+def _constrained(parameters: Sequence[Parameter], question: Question) -> SearchSpace:
+    """Return the space of what satisfies the constraints, and the campaign's."""
+    texts = [parameter.name for parameter in parameters if parameter.categorical]
+    names = [parameter.name for parameter in parameters]
+    try:
+        constraints = [expressions.parse(text, names, texts) for text in question.constraints]
+        SearchSpace(parameters, constraints).size()  # evaluates them everywhere
+    except ExpressionError as error:
+        raise ExpressionError(f"--constraint: {error}") from None
+    if question.campaign is None:
+        return SearchSpace(parameters, constraints)
+    of_campaign = replace(question.campaign, parameters=tuple(parameters))
+    _check_values(space.build(of_campaign), question.values)
+    return space.build(replace(of_campaign, constraints=(*of_campaign.constraints, *question.constraints)))
+
+
+def _check_values(possible: SearchSpace, values: Mapping[str, Sequence[Value]]) -> None:
+    """Refuse further values that the campaign excludes at every point."""
+    found = possible.describe()
+    for name, wanted in values.items():
+        for value in wanted:
+            if value not in found.values[name]:
+                raise CampaignError(
+                    f"--values {name}={value}: the campaign cannot measure there: "
+                    f"{'; '.join(found.infeasible)}; for runs elsewhere say with --processes how many cores "
+                    "they occupy"
+                )
 
 
 def _fit(known: Measurements) -> tuple[Model, ...]:
@@ -117,9 +151,13 @@ def _fit(known: Measurements) -> tuple[Model, ...]:
 
 
 def _costs(models: Sequence[Model], cores: Callable[[Point], float]) -> tuple[Costs, bool]:
-    """Return expected core-seconds from the time models; without any, ratios only (the cores)."""
+    """Return expected core-seconds from the models of whole runs; without any, ratios only (the cores).
+
+    The duration of whole runs says most; else the time of the call path that is the whole run, or of all.
+    """
+    whole = [model for model in models if (model.callpath, model.metric) == (WHOLE_RUN, ELAPSED)]
     times = [model for model in models if model.metric == "time"] or list(models)
-    counted = [model for model in times if model.callpath in ROOTS][:1] or times
+    counted = whole or [model for model in times if model.callpath in ROOTS][:1] or times
     if not counted:
         return cost.each(cores), True
     return expected_costs(counted, cores), False

@@ -240,10 +240,15 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """All measurements of a campaign or of files. ``parameters`` gives the order of coordinates."""
+    """All measurements of a campaign or of files.
+
+    ``parameters`` gives the order of coordinates. Those with texts as values are categorical, and those that
+    are named in ``categorical`` although they have numbers.
+    """
 
     parameters: tuple[str, ...]
     items: tuple[Measurement, ...]
+    categorical: frozenset[str] = frozenset()
 
     @property
     def points(self) -> tuple[Point, ...]:

@@ -24,7 +24,7 @@ from orchestrator.measured import WHOLE_RUN, counting_is_in_vain, measurements, 
 from orchestrator.report import status_text
 from orchestrator.state import RunStatus, State, apply
 from orchestrator.strategies.base import Choice
-from orchestrator.types import Attempt, FailureClass, Point, Run
+from orchestrator.types import Attempt, FailureClass, Parameter, Point, Run
 
 PARAMETERS = "{p: [1, 2, 4], n: [10, 20, 30]}"
 CAMPAIGN = f"""
@@ -103,7 +103,7 @@ def test_times_and_counts_share_no_metric() -> None:
     state = propose(State(), [Choice(A, 1, "")], 1)
     state = settled(state, Run(A, "time", 1), time=2.0)
     state = settled(state, Run(A, "effort", 1), basic_blocks=70.0)
-    found = {(item.callpath, item.metric): item.values for item in measurements(state, ("p", "n")).items}
+    found = {(item.callpath, item.metric): item.values for item in measurements(state, (Parameter("p", ()), Parameter("n", ()))).items}
     assert found == {
         (WHOLE_RUN, "elapsed"): {A: (1.0,)},  # that of the time run alone: counting takes longer
         ("main", "time"): {A: (2.0,)},

@@ -15,7 +15,7 @@ from orchestrator.cost import core_hours
 from orchestrator.measured import measurements
 from orchestrator.report import dossier, log, status
 from orchestrator.state import StopReason, replay
-from orchestrator.types import FailureClass, Point
+from orchestrator.types import FailureClass, Parameter, Point
 
 GOLDEN = Path(__file__).parent / "golden" / "journals"
 
@@ -65,7 +65,7 @@ def test_schema_1_has_every_event_and_replays_to_the_same_campaign() -> None:
     assert (state.round, state.rounds_completed, state.attempts_settled) == (3, 3, 28)
     assert state.stopped == StopReason("exhausted", "the strategy has nothing left to measure")
     assert state.validation is not None and state.validation.point == Point.of(p=16, n=40)
-    known = measurements(state, ("p", "n"))
+    known = measurements(state, (Parameter("p", ()), Parameter("n", ())))
     assert [(item.callpath, item.metric) for item in known.items] == [
         ("(run)", "elapsed"),
         ("exchange", "time"),
@@ -83,7 +83,7 @@ def test_reports_tell_which_runs_shared_a_job() -> None:
     assert any("8 runs in 6 jobs measured, 2 attempts failed" in line for line in lines), lines
     assert any(line.endswith("did not finish (job 100_0)") for line in lines), lines
     assert told["spent"]["total"] == pytest.approx(core_hours(replay(entries).spent))
-    shown = status.document(replay(entries), (), measurements(replay(entries), ("p",)), None)
+    shown = status.document(replay(entries), (), measurements(replay(entries), (Parameter("p", ()),)), None)
     assert shown["jobs"]["in_flight"] == 0 and shown["jobs"]["runs_that_shared_one"] == 6
     [first, *_] = dossier.document(Path("nowhere"), entries, "p=1/time-1")["attempts"]
     assert first["shares_job_with"] == [f"p=1/time-{k}/attempt-1" for k in (1, 2, 3)]

@@ -9,7 +9,7 @@ import pytest
 from orchestrator import campaign, events, measured, session
 from orchestrator.journal import Entry
 from orchestrator.state import RunStatus, State
-from orchestrator.types import Measurements, Point
+from orchestrator.types import Measurements, Parameter, Point
 
 CAMPAIGN = """
 name: demo
@@ -30,6 +30,7 @@ retries: {{application: 0, timeout: 0, infrastructure: 1}}
 validate: true
 seed: 4
 """
+PARAMETERS = (Parameter("p", ()), Parameter("n", ()))
 
 
 def counted(state: State) -> dict[Point, int]:
@@ -44,16 +45,16 @@ def counted(state: State) -> dict[Point, int]:
 @pytest.mark.parametrize("strategy", ["cpf", "gpr"])
 def test_asked_again_and_again_it_says_what_it_says_at_once(tmp_path: Path, strategy: str) -> None:
     chosen = campaign.loads(CAMPAIGN.format(strategy=strategy, budget=20))
-    collector, rarely = measured.Collector(("p", "n")), measured.Collector(("p", "n"))
+    collector, rarely = measured.Collector(PARAMETERS), measured.Collector(PARAMETERS)
     seen: list[Measurements] = []
 
     def listen(entry: Entry, state: State) -> None:
         if not isinstance(entry.event, events.AttemptIntended | events.AttemptSubmitted):
             seen.append(collector.measurements(state))
-            assert seen[-1] == measured.measurements(state, ("p", "n"))
+            assert seen[-1] == measured.measurements(state, PARAMETERS)
             assert len(seen) % 17 or seen[-1] == rarely.measurements(state)
             for one, other in zip(
-                seen[-1].items, measured.measurements(state, ("p", "n")).items, strict=True
+                seen[-1].items, measured.measurements(state, PARAMETERS).items, strict=True
             ):
                 assert list(one.values.items()) == list(other.values.items()), "in the same order"
 
@@ -84,7 +85,7 @@ def test_repetitions_that_were_skipped_do_not_count(tmp_path: Path) -> None:
 
 
 def test_what_was_given_out_does_not_change_later(tmp_path: Path) -> None:
-    collector = measured.Collector(("p", "n"))
+    collector = measured.Collector(PARAMETERS)
     given: list[tuple[Measurements, str]] = []
 
     def listen(entry: Entry, state: State) -> None:

@@ -7,7 +7,7 @@ from orchestrator import events
 from orchestrator.journal import Entry
 from orchestrator.measured import ELAPSED, WHOLE_RUN, measurements, repetitions
 from orchestrator.state import State, apply, replay
-from orchestrator.types import Attempt, Point, Run
+from orchestrator.types import Attempt, Parameter, Point, Run
 
 RUNS = tuple(Run(Point.of(p=p, n=n), "time", k) for p in (2, 16) for n in (5, 10) for k in (1, 2))
 
@@ -29,9 +29,10 @@ def history(order: list[Run]) -> list[events.Event]:
 @given(st.permutations(RUNS))
 def test_measurements_do_not_depend_on_the_order_in_which_runs_finished(order: list[Run]) -> None:
     entries = [Entry(i, float(i), event) for i, event in enumerate(history(order), start=1)]
-    found = measurements(replay(entries), ("p", "n"))
+    parameters = (Parameter("p", ()), Parameter("n", ()))
+    found = measurements(replay(entries), parameters)
     assert found == measurements(
-        replay([Entry(i, float(i), e) for i, e in enumerate(history(list(RUNS)), start=1)]), ("p", "n")
+        replay([Entry(i, float(i), e) for i, e in enumerate(history(list(RUNS)), start=1)]), parameters
     )
     elapsed, main = found.items
     assert (elapsed.callpath, elapsed.metric) == (WHOLE_RUN, ELAPSED)
@@ -57,7 +58,7 @@ def test_the_validation_run_is_never_among_the_measurements() -> None:
     state = replay([Entry(i, float(i), e) for i, e in enumerate(history(list(RUNS)), start=1)])
     for event in (events.ValidationProposed(run), *measured(run, 7.0)):
         state = apply(state, event, 99.0)
-    assert run.point not in measurements(state, ("p", "n")).points
+    assert run.point not in measurements(state, (Parameter("p", ()), Parameter("n", ()))).points
     assert run.point not in repetitions(state)
 
 

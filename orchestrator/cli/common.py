@@ -17,7 +17,7 @@ from orchestrator import campaign
 from orchestrator.campaign import Campaign
 from orchestrator.errors import CampaignError
 from orchestrator.templates import data_directory
-from orchestrator.types import Measurements, Parameter, Point, Value
+from orchestrator.types import Measurements, Point, Value, format_value
 
 _LARGEST = sys.float_info.max
 
@@ -154,17 +154,30 @@ def parse_point(text: str, known: Measurements) -> Point:
 
 
 def _coordinate(text: str, name: str, known: Measurements) -> Value:
-    categories = categories_of(name, known)
-    if categories:
-        if text not in categories:
-            raise CampaignError(f"{name}={text}: models exist only for {', '.join(categories)}")
-        return text
-    return parse_coordinate(text, name, known)
+    if not is_categorical(name, known):
+        return parse_coordinate(text, name, known)
+    categories = {format_value(point[name]): point[name] for point in known.points}
+    if text not in categories:
+        raise CampaignError(f"{name}={text}: models exist only for {', '.join(categories)}")
+    return categories[text]
 
 
-def categories_of(name: str, known: Measurements) -> tuple[str, ...]:
-    """Return the measured categories of a parameter; none of a number."""
-    return tuple(dict.fromkeys(v for point in known.points if isinstance(v := point[name], str)))
+def parse_category(text: str, name: str, known: Measurements) -> Value:
+    """Read a category, measured or not, as the measured ones are: text or a number that stands for one.
+
+    Raises
+    ------
+    CampaignError
+        If there is nothing to read.
+    """
+    if not text:
+        raise CampaignError(f"{name}=: a category has a name")
+    return text if any(isinstance(point[name], str) for point in known.points) else parse_value(text)
+
+
+def is_categorical(name: str, known: Measurements) -> bool:
+    """Tell whether the values of a parameter are categories: texts, or numbers that stand for some."""
+    return name in known.categorical or any(isinstance(point[name], str) for point in known.points)
 
 
 def parse_coordinate(text: str, name: str, known: Measurements) -> int | float:
@@ -193,8 +206,3 @@ def parse_value(text: str) -> Value:
         except ValueError:
             continue
     return text
-
-
-def names_of(parameters: tuple[Parameter, ...]) -> tuple[str, ...]:
-    """Return the parameters' names, in order."""
-    return tuple(item.name for item in parameters)

@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 
 from orchestrator import session
-from orchestrator.cli.common import names_of
-from orchestrator.errors import CampaignError
+from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.measured import measurements
 from orchestrator.readers.load import load
 from orchestrator.types import Measurements
@@ -46,20 +45,36 @@ def read(arguments: argparse.Namespace) -> Measurements:
         For several campaign directories, or one together with files.
     ReadError, JournalError
         For inputs that cannot be read.
+    OrchestratorError
+        For a campaign that has not measured anything yet.
     """
-    paths: list[Path] = arguments.inputs
-    campaigns = [path for path in paths if path.is_dir() and session.holds_campaign(path)]
-    if not campaigns:
+    directory = campaign_directory(arguments)
+    if directory is None:
         return load(
-            paths,
+            arguments.inputs,
             parameters=arguments.parameters,
             aggregate=arguments.aggregate,
             inclusive=arguments.inclusive,
         )
-    if len(paths) > 1:
+    known = measurements(session.replayed(directory), session.load(directory).parameters)
+    if not known.items:
+        raise OrchestratorError(f"{directory}: the campaign has no measurements yet")
+    return known
+
+
+def campaign_directory(arguments: argparse.Namespace) -> Path | None:
+    """Return the campaign directory that the arguments name; None where they name files.
+
+    Raises
+    ------
+    CampaignError
+        For several campaign directories, or one together with files.
+    """
+    paths: list[Path] = arguments.inputs
+    campaigns = [path for path in paths if path.is_dir() and session.holds_campaign(path)]
+    if campaigns and len(paths) > 1:
         raise CampaignError(
             f"{campaigns[0]} is a campaign directory: give it alone, or export campaigns to files "
             "(orchestrator export DIR --format extrap-jsonl) and give those together"
         )
-    chosen = session.load(campaigns[0])
-    return measurements(session.replayed(campaigns[0]), names_of(chosen.parameters))
+    return campaigns[0] if campaigns else None

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from orchestrator import registry
 from orchestrator.cli import common, inputs
-from orchestrator.errors import CampaignError
+from orchestrator.errors import CampaignError, ModelError
 from orchestrator.models.base import Model
 from orchestrator.models.swc_effort import EFFORT
 from orchestrator.models.swc_names import names
 from orchestrator.report.models_document import describe, label
 from orchestrator.report.status_text import console, interval, models_table
-from orchestrator.types import Measurements
+from orchestrator.types import Measurements, format_value
+
+_EXAMPLES = 5  # call paths that an error names
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,33 +31,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="predict there, with a 90 %% interval, e.g. --predict p=1024,s=35 (repeatable)",
     )
     parser.add_argument("--metric", action="append", help="model only this metric (repeatable)")
-    parser.add_argument("--callpath", action="append", help="only call paths with this text (repeatable)")
+    parser.add_argument(
+        "--callpath", action="append", help="show only call paths with this text (repeatable)"
+    )
     parser.add_argument("--modeler", default="pmnf", choices=registry.names("model"))
     common.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command. All call paths are fitted together, whichever of them are shown."""
     known = inputs.read(arguments)
     points = [common.parse_point(text, known) for text in arguments.predict]
-    chosen = _select(known, arguments.metric, arguments.callpath)
+    chosen = _of_metrics(known, arguments.metric)
+    wanted = _shown(chosen, arguments.callpath)
     models: tuple[Model, ...] = registry.load("model", arguments.modeler)()(_with_effort(chosen, known))
-    wanted = {(item.callpath, item.metric) for item in chosen.items}
     described = [describe(model, points) for model in models if (model.callpath, model.metric) in wanted]
+    if not described:
+        paths = ", ".join(sorted({callpath for callpath, _ in wanted}))
+        raise ModelError(f"no usable measurement: every value of {paths} is missing, negative or not finite")
     if arguments.json:
         common.print_json({"models": described})
-        return 0
+    else:
+        _print(described)
+    return 0
+
+
+def _print(described: Sequence[dict[str, Any]]) -> None:
     screen = console()
     screen.print(models_table(described))
     for item in described:
         for prediction in item["predictions"][1:]:
-            where = ", ".join(f"{name}={value}" for name, value in prediction["point"].items())
-            text = f"{label(item)} {item['metric']} at {where}: {interval(prediction)}"
+            text = f"{label(item)} {item['metric']} at {_place(prediction)}: {interval(prediction)}"
             screen.print(text, markup=False)
     for item in described:
-        for note in item["notes"]:
+        for note in [*item["notes"], *_silences(item)]:
             screen.print(f"note: {label(item)} {item['metric']}: {note}", markup=False, style="dim")
-    return 0
+
+
+def _silences(item: dict[str, Any]) -> Iterator[str]:
+    """Say where a model, though it is for the category, gives no number."""
+    for prediction in item["predictions"]:
+        there = {name: format_value(value) for name, value in prediction["point"].items()}
+        if None in prediction.values() and item["category"].items() <= there.items():
+            yield f"at {_place(prediction)} the prediction is not a finite number"
+
+
+def _place(prediction: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in prediction["point"].items())
 
 
 def _with_effort(chosen: Measurements, known: Measurements) -> Measurements:
@@ -63,19 +88,28 @@ def _with_effort(chosen: Measurements, known: Measurements) -> Measurements:
     more = tuple(
         item for item in effort if (item.callpath, item.metric) not in there and paths.callers(item.callpath)
     )
-    return Measurements(known.parameters, (*chosen.items, *more))
+    return replace(known, items=(*chosen.items, *more))
 
 
-def _select(known: Measurements, metrics: list[str] | None, callpaths: list[str] | None) -> Measurements:
-    items = tuple(
-        item
-        for item in known.items
-        if (metrics is None or item.metric in metrics)
-        and (callpaths is None or any(text in item.callpath for text in callpaths))
-    )
+def _of_metrics(known: Measurements, metrics: list[str] | None) -> Measurements:
+    if metrics is None:
+        return known
+    items = tuple(item for item in known.items if item.metric in metrics)
     if not items:
-        raise CampaignError(
-            f"nothing to model: the inputs have the metrics {', '.join(known.metrics())} at "
-            f"{len({item.callpath for item in known.items})} call paths"
-        )
-    return Measurements(known.parameters, items)
+        wanted, there = ", ".join(metrics), ", ".join(known.metrics())
+        raise CampaignError(f"--metric {wanted}: nothing to model; the inputs have the metrics {there}")
+    return replace(known, items=items)
+
+
+def _shown(chosen: Measurements, texts: list[str] | None) -> set[tuple[str, str]]:
+    """Return call paths and metrics that contain one of the texts; every text must be found."""
+    paths = list(dict.fromkeys(item.callpath for item in chosen.items))
+    for text in texts or ():
+        if not any(text in path for path in paths):
+            some = ", ".join(paths[:_EXAMPLES]) + ", ..." * (len(paths) > _EXAMPLES)
+            raise CampaignError(f"--callpath {text!r} is in none of the {len(paths)} call paths: {some}")
+    return {
+        (item.callpath, item.metric)
+        for item in chosen.items
+        if texts is None or any(text in item.callpath for text in texts)
+    }

@@ -27,10 +27,10 @@ def run(arguments: argparse.Namespace) -> int:
     directory: Path = arguments.directory
     chosen = session.load(directory)
     times, spent, reserved, state = _history(directory)
-    known = measurements(state, common.names_of(chosen.parameters))
+    known = measurements(state, chosen.parameters)
     models = assembly.fit(plugins.modeler(chosen), known)
     spending = figures.ledger(times, spent, reserved, chosen.stop.budget)
-    text = html.page(overview.status_of(chosen, state), models, known, chosen.evaluation_point, spending)
+    text = html.page(overview.status_in(chosen, directory), models, known, chosen.evaluation_point, spending)
     output = arguments.output or directory / FILE_NAME
     try:
         output.write_text(text, encoding="utf-8")

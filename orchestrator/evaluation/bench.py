@@ -85,4 +85,5 @@ class Bench:
                 )
                 for (callpath, metric), values in series.items()
             ),
+            frozenset(parameter.name for parameter in self.space.parameters if parameter.categorical),
         )

@@ -97,7 +97,7 @@ def replay_bench(
     truth = {item.callpath: float(np.mean(item.values[beyond])) for item in items if item.values.get(beyond)}
     total = max((truth[root] for root in ROOTS if root in truth), default=sum(truth.values()))
     return Bench(
-        _space(measurements.parameters, list(seconds)),
+        _space(measurements, list(seconds)),
         beyond,
         {item.callpath: item.values for item in items},
         seconds,
@@ -136,11 +136,11 @@ def _durations(items: Sequence[Measurement], points: Sequence[Point]) -> dict[Po
     return durations
 
 
-def _space(names: tuple[str, ...], points: Sequence[Point]) -> Listed:
-    parameters = []
+def _space(measurements: Measurements, points: Sequence[Point]) -> Listed:
+    parameters, names = [], measurements.parameters
     for name in names:
         values = dict.fromkeys(point[name] for point in points)
-        categorical = any(isinstance(value, str) for value in values)
+        categorical = name in measurements.categorical or any(isinstance(value, str) for value in values)
         ordered = tuple(values) if categorical else tuple(sorted(values, key=float))
         parameters.append(Parameter(name, ordered, categorical))
     place = {p.name: {value: index for index, value in enumerate(p.values)} for p in parameters}

@@ -12,7 +12,7 @@ from orchestrator.errors import ModelError
 from orchestrator.evaluation.bench import Bench
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, Contender
 from orchestrator.measured import ELAPSED
-from orchestrator.models.base import Model, Modeler, expected_costs
+from orchestrator.models.base import Model, Modeler, expected_costs, holds_at
 from orchestrator.strategies.base import Choice, Costs, View
 from orchestrator.types import Point
 
@@ -146,8 +146,12 @@ def _cores(bench: Bench) -> Callable[[Point], int]:
 
 
 def _expected_costs(bench: Bench, models: tuple[Model, ...]) -> Costs | None:
-    durations = [model for model in models if model.metric == ELAPSED] or (models if len(models) == 1 else ())
+    durations = [model for model in models if model.metric == ELAPSED] or _only_callpath(models)
     return expected_costs(durations, bench.cores.__getitem__) if durations else None
+
+
+def _only_callpath(models: tuple[Model, ...]) -> tuple[Model, ...]:
+    return models if len({model.callpath for model in models}) == 1 else ()
 
 
 def _bill(bench: Bench, progress: _Progress, choices: Sequence[Choice]) -> float:
@@ -176,7 +180,11 @@ def _measure(bench: Bench, progress: _Progress, choices: Sequence[Choice], budge
 def _outcomes(
     bench: Bench, contender: Contender, budget_percent: float, full_cost: float, progress: _Progress
 ) -> list[Outcome]:
-    models = {model.callpath: model for model in progress.models if model.metric != ELAPSED}
+    models = {
+        model.callpath: model
+        for model in progress.models
+        if model.metric != ELAPSED and holds_at(model, bench.evaluation_point)
+    }
     outcomes = []
     for callpath, truth in bench.truth.items():
         model = models.get(callpath)

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.types import Measurements, Point
+from orchestrator.types import Measurements, Point, format_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +74,36 @@ class Model(Protocol):
 
 
 def expected_total(models: Sequence[Model], points: Sequence[Point]) -> NDArray[np.float64]:
-    """Return the expected sum over call paths at points, never negative; NaN where one has no model."""
-    paths: dict[tuple[str, str], NDArray[np.float64]] = {}
+    """Return the expected sum over call paths at points, never negative; NaN where one cannot be evaluated.
+
+    A category of which nothing is known yet is taken to be as dear as the dearest one that is known.
+    """
+    paths: dict[tuple[str, str], list[Model]] = {}
     for model in models:
-        here = model.expected(points)
-        label = model.callpath, model.metric
-        paths[label] = np.where(np.isfinite(here), here, paths[label]) if label in paths else here
-    total: NDArray[np.float64] = np.sum([np.maximum(values, 0.0) for values in paths.values()], axis=0)
+        paths.setdefault((model.callpath, model.metric), []).append(model)
+    total: NDArray[np.float64] = np.sum(
+        [np.maximum(_expected(alternatives, points), 0.0) for alternatives in paths.values()], axis=0
+    )
     return total
+
+
+def _expected(alternatives: Sequence[Model], points: Sequence[Point]) -> NDArray[np.float64]:
+    """Return the expected values of one call path, of which there are models for some categories."""
+    values = np.full(len(points), np.nan)
+    for model in alternatives:
+        here = model.expected(points)
+        values = np.where(np.isfinite(here), here, values)
+    known = [any(holds_at(model, point) for model in alternatives) for point in points]
+    unknown = [point for point, here in zip(points, known, strict=True) if not here]
+    if unknown:
+        elsewhere = [model.expected([_moved(point, model) for point in unknown]) for model in alternatives]
+        values[~np.array(known)] = np.max(elsewhere, axis=0)
+    return values
+
+
+def _moved(point: Point, model: Model) -> Point:
+    """Return a point in the category for which a model holds."""
+    return Point.of({**dict(point.items), **dict(model.category)})
 
 
 def expected_costs(
@@ -89,6 +111,11 @@ def expected_costs(
 ) -> Callable[[Sequence[Point]], NDArray[np.float64]]:
     """Return what runs at points are expected to cost in core-seconds: `expected_total` times cores."""
     return lambda points: expected_total(models, points) * [cores(point) for point in points]
+
+
+def holds_at(model: Model, point: Point) -> bool:
+    """Tell whether a point is of the category for which a model holds."""
+    return all(format_value(point[name]) == value for name, value in model.category)
 
 
 class Modeler(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
@@ -99,9 +99,10 @@ def groups(measurements: Measurements) -> tuple[list[Group], list[tuple[str, str
     return [_group(measurements, parts) for parts in shared.values()], zeros
 
 
-def numeric_parameters(names: Sequence[str], points: Sequence[Point]) -> tuple[str, ...]:
-    """Names of the parameters whose values are all numbers."""
-    return tuple(name for name in names if not any(isinstance(p[name], str) for p in points))
+def _numeric(measurements: Measurements, points: Iterable[Point]) -> tuple[str, ...]:
+    """Return the names of the parameters whose values are all numbers, and not numbers of categories."""
+    texts = {name for point in points for name, value in point.items if isinstance(value, str)}
+    return tuple(name for name in measurements.parameters if name not in texts | measurements.categorical)
 
 
 def _rows(measurements: Measurements) -> Iterator[tuple[Measurement, list[_Layout], Floats]]:
@@ -113,7 +114,7 @@ def _rows(measurements: Measurements) -> Iterator[tuple[Measurement, list[_Layou
         if keys != last:
             points.update(dict.fromkeys(keys))
             last = keys
-    numeric = numeric_parameters(measurements.parameters, tuple(points))
+    numeric = _numeric(measurements, points)
     categorical = tuple(name for name in measurements.parameters if name not in numeric)
     _check_coordinates(points, numeric)
     known: list[_Layout] = []

@@ -101,13 +101,13 @@ class PmnfModel:
 
     def quantiles(self, x: Floats, level: float = 0.9) -> tuple[Floats, Floats, Floats]:
         """Value of the expression and ends of the central interval at coordinates (n, parameters)."""
-        mean, spread = self.posterior.log_moments(x)
-        tail = (1 - level) / 2
-        low, high = (self.posterior.mixture_quantile(mean, spread, q) for q in (tail, 1 - tail))
-        if not np.any(self.posterior.coefficients):
-            return (zero := np.zeros(len(x))), zero, zero
-        value = np.exp(mean[0])
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):  # far out, and at zero, there may be no number
+            mean, spread = self.posterior.log_moments(x)
+            tail = (1 - level) / 2
+            low, high = (self.posterior.mixture_quantile(mean, spread, q) for q in (tail, 1 - tail))
+            if not np.any(self.posterior.coefficients):
+                return (zero := np.zeros(len(x))), zero, zero
+            value = np.exp(mean[0])
             return value, np.minimum(np.exp(low), value), np.maximum(np.exp(high), value)
 
     def log_moments(self, x: Floats) -> tuple[Floats, Floats]:

@@ -84,7 +84,7 @@ def modeler(
 def _split(known: Measurements, times: Sequence[str]) -> tuple[Measurements, Measurements]:
     timed = tuple(item for item in known.items if item.metric in times)
     rest = tuple(item for item in known.items if item.metric not in times)
-    return Measurements(known.parameters, timed), Measurements(known.parameters, rest)
+    return replace(known, items=timed), replace(known, items=rest)
 
 
 def _wild(known: Measurements, tolerance: float) -> dict[tuple[str, str], float]:

@@ -7,7 +7,7 @@ effort is modelled per call path by the modeler of the normal form, and the mode
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 
 from orchestrator.errors import ModelError
@@ -91,7 +91,7 @@ def skeletons(
     models: dict[str, dict[Category, dict[str, Model]]] = {}
     if items:
         try:
-            fitted = modeler(Measurements(known.parameters, items))
+            fitted = modeler(replace(known, items=items))
         except ModelError:
             fitted = ()
         for model in fitted:

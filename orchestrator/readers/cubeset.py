@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator.errors import ReadError
@@ -118,4 +118,4 @@ def _without_zeros(measurements: Measurements) -> Measurements:
 
     used = {item.metric for item in measurements.items if not is_zero(item)}
     items = tuple(item for item in measurements.items if item.metric in used)
-    return Measurements(measurements.parameters, items)
+    return replace(measurements, items=items)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.errors import ReadError
@@ -118,7 +119,8 @@ def _merged(parts: Sequence[Measurements], source: str) -> Measurements:
         for item in part.items
         for point, values in item.values.items()
     )
-    return assemble(names, entries, source)
+    categorical = frozenset().union(*(part.categorical for part in parts))
+    return replace(assemble(names, entries, source), categorical=categorical)
 
 
 def _wanted(measurements: Measurements, metrics: Collection[str] | None, source: str) -> Measurements:
@@ -129,4 +131,4 @@ def _wanted(measurements: Measurements, metrics: Collection[str] | None, source:
     if missing:
         raise ReadError(f"{source}: no measurements of {', '.join(missing)}; there are {', '.join(there)}")
     items = tuple(item for item in measurements.items if item.metric in metrics)
-    return Measurements(measurements.parameters, items)
+    return replace(measurements, items=items)

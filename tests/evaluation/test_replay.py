@@ -156,3 +156,23 @@ def test_the_published_measurements_of_a_simulation_are_replayed() -> None:
     outcomes = replay_outcomes(measurements, rules, processes="p", holdout={"p": 512, "n": 9000}, workers=1)
     (row,) = rows(outcomes, tolerance=10.0)
     assert row["feasible_percent"] == 100.0
+
+
+@pytest.mark.parametrize("held", [1, 2, 3])
+def test_every_category_can_be_held_out_also_of_numbers(held: int) -> None:
+    rng = np.random.default_rng(5)
+    truth: dict[int, Callable[[int], float]] = {
+        1: lambda n: 1e-3 * n,
+        2: lambda n: 5e-5 * n**2,
+        3: lambda n: 0.02,
+    }
+    values = {
+        Point.of(k=k, n=n): tuple(float(time(n) * rng.uniform(0.99, 1.01)) for _ in range(3))
+        for k, time in truth.items()
+        for n in SIZES
+    }
+    known = Measurements(("k", "n"), (Measurement("main", "time", values),), frozenset({"k"}))
+    (outcome,) = replay_outcomes(
+        known, Rules(("full",), (100.0,)), processes="1", holdout={"k": held, "n": 50}, workers=1
+    )
+    assert abs(outcome.error_percent) < 5

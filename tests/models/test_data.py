@@ -96,3 +96,13 @@ def test_a_parameter_that_is_a_number_at_some_points_is_categorical() -> None:
     values = {Point.of(p=2, gset=1): (1.0,), Point.of(p=2, gset="auto"): (2.0,)}
     found, _ = groups(one(values, ("p", "gset")))
     assert [group.category for group in found] == [(("gset", "1"),), (("gset", "auto"),)]
+
+
+def test_numbers_may_be_categories() -> None:
+    values = {Point.of(k=k, n=n): (float(k * n),) for k in (1, 2) for n in (1, 2, 3)}
+    known = Measurements(("k", "n"), (Measurement("main", "time", values),), frozenset({"k"}))
+    found, _ = groups(known)
+    assert [(group.category, group.parameters) for group in found] == [
+        ((("k", "1"),), ("n",)),
+        ((("k", "2"),), ("n",)),
+    ]

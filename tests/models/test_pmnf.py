@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Model
+from orchestrator.models.base import Model, expected_total
 from orchestrator.models.pmnf import modeler
 from orchestrator.types import Measurement, Measurements, Point, Value
 
@@ -175,3 +175,11 @@ def test_values_that_are_no_numbers_never_become_a_model(value: float) -> None:
 def test_wrong_options_are_named() -> None:
     with pytest.raises(ModelError, match="aggregate is 'mode'"):
         modeler(aggregate="mode")
+
+
+def test_a_category_without_a_model_is_taken_to_be_as_dear_as_the_dearest() -> None:
+    known = measured(
+        lambda s, n: (2.0 if s == "cg" else 5.0) * n, ("solver", ("cg", "amg")), ("n", (1, 2, 3, 4, 5))
+    )
+    points = [Point.of(solver=solver, n=4) for solver in ("cg", "amg", "direct")]
+    assert expected_total(modeler()(known), points) == pytest.approx([8, 20, 20], rel=1e-3)
