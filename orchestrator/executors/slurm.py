@@ -366,17 +366,16 @@ class SlurmExecutor:
         return [] if crew is not None and crew.goes_on else active
 
     def _is_ghost(self, request: AttemptRequest) -> bool:
-        """Tell whether an attempt has ended, or began so early that a job queued (again) later is in vain.
+        """Tell whether an attempt began so early that a job queued (again) later is in vain.
 
-        So it is for all that share a job: a second start of it does nothing.
+        So it is for all that share a job: a second start of it does nothing. What began after Slurm was
+        asked, or little before, may be that very job: its answer is older than the records.
         """
         record, _ = slurm_traces.read_record(request.directory)
         crew = self._crews.of(request, record)
         early = self._watch.asked - self._settings.submission_grace
         records = [record] if crew is None else [member.record for member in crew.members]
-        return any(
-            item is not None and (item.finished is not None or item.started < early) for item in records
-        )
+        return any(item is not None and item.started < early for item in records)
 
     def _scancel(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _IDS_PER_CALL):

@@ -135,12 +135,13 @@ class FakeSlurm:
         """Do what a node does; return the exit code of the attempt's process."""
         return subprocess.run(attempt.command(str(request.directory)), check=False).returncode
 
-    def begin(self, request: AttemptRequest) -> None:
-        """Leave behind what an attempt leaves whose node died while it ran."""
+    def begin(self, request: AttemptRequest, lasted: float | None = None) -> None:
+        """Leave behind what an attempt leaves whose node died while it ran, or that ended well."""
+        end = "" if lasted is None else f', "finished": "{attempt.iso(self.now + lasted)}", "exit_code": 0'
         assert attempt.claim(request.directory, attempt.OWNER)
         (request.directory / attempt.RECORD).write_text(
             f'{{"run": "{request.attempt.run.id}", "attempt": 1, "host": "n1", "pid": 1, "boot": "b", '
-            f'"namespace": "n", "processes": [], "started": "{attempt.iso(self.now)}"}}'
+            f'"namespace": "n", "processes": [], "started": "{attempt.iso(self.now)}"{end}}}'
         )
 
 

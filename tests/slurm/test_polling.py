@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from orchestrator.types import AttemptState
@@ -155,3 +157,17 @@ def test_a_job_that_has_just_begun_is_not_taken_for_a_requeued_one(fake: FakeSlu
     fake.begin(request)
     executor.poll([request])
     assert not fake.calls("scancel")
+
+
+def test_a_job_whose_first_run_ended_since_slurm_was_asked_is_not_cancelled(fake: FakeSlurm) -> None:
+    requests = [replace(fake.request(), pack="one") for _ in range(2)]
+    executor = fake.executor()
+    executor.submit(requests)
+    fake.queue("100_0 PENDING Resources")
+    fake.turn(100)
+    fake.begin(requests[0], lasted=1.0)
+    executor.poll(requests)
+    assert not fake.calls("scancel")
+    fake.turn(100)
+    executor.poll(requests)
+    assert fake.calls("scancel") == ["100_0"], "by now it is a second start"
