@@ -37,18 +37,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.run is not None:
         return _one_run(arguments)
     chosen = session.load(arguments.directory)
-    document = overview.status_of(chosen, session.replayed(arguments.directory))
+    document = overview.status_in(chosen, arguments.directory)
     if arguments.json:
         common.print_json(document)
         return 0
     if not arguments.watch:
-        status_text.print_status(document)
+        status_text.print_status(document, arguments.directory)
         return 0
-    with Live(status_text.render(document), console=Console(), auto_refresh=False) as live:
+    with Live(
+        status_text.render(document, arguments.directory), console=Console(), auto_refresh=False
+    ) as live:
         while document["state"] != "stopped":
             time.sleep(arguments.interval)
-            document = overview.status_of(chosen, session.replayed(arguments.directory))
-            live.update(status_text.render(document), refresh=True)
+            document = overview.status_in(chosen, arguments.directory)
+            live.update(status_text.render(document, arguments.directory), refresh=True)
     return 0
 
 

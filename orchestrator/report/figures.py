@@ -5,18 +5,25 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from orchestrator.cost import core_hours
-from orchestrator.models.base import Model
+from orchestrator.models.base import Model, holds_at
 from orchestrator.types import Measurement, Point
 
 _CURVE = 60  # points of a curve
+# Parity plots: the free margin, and the ratios of their ends below which ticks at powers of ten, and at 1, 2
+# and 5 times these, are too few.
+_MARGIN = 1.1
+_DECADES = 300.0
+_NARROW = 8.0
 
 
 def png(figure: Figure) -> bytes:
@@ -58,8 +65,13 @@ def ledger(
 def model_figure(model: Model, measured: Measurement, beyond: Point | None) -> Figure:
     """Draw a model with its intervals along every numeric parameter, up to P₊, and parity of all points.
 
-    Along a parameter the others keep the values at which most points were measured.
+    Along a parameter the others keep the values at which most points were measured. Points of another
+    category than the model's are left out.
     """
+    measured = replace(
+        measured,
+        values={point: values for point, values in measured.values.items() if holds_at(model, point)},
+    )
     points = list(measured.values)
     names = [name for name, value in points[0].items if not isinstance(value, str)]
     figure = Figure(figsize=(3.1 * (len(names) + 1), 2.7), layout="constrained")
@@ -88,7 +100,7 @@ def _draw_along(place: Axes, name: str, model: Model, measured: Measurement, bey
     place.fill_between(xs, predicted.low, predicted.high, color="C1", alpha=0.2, linewidth=0)
     rest = ", ".join(f"{key}={value}" for key, value in line[0].items if key != name)
     place.set_xlabel(f"{name}  ({rest})" if rest else name, fontsize="small")
-    place.set_ylim(bottom=0)
+    place.set_ylim(0, 1.05 * place.get_ylim()[1])  # values that hardly differ have next to no margin
 
 
 def _best_line(name: str, points: Sequence[Point]) -> list[Point]:
@@ -111,9 +123,26 @@ def _draw_parity(place: Axes, model: Model, measured: Measurement) -> None:
         place.set_visible(False)
         return
     place.loglog(means[positive], predicted[positive], "o", markersize=3, color="C0")
-    bounds = [min(means[positive].min(), predicted[positive].min()), max(means.max(), predicted.max())]
-    place.plot(bounds, bounds, color="black", linewidth=0.8)
+    shown = np.concatenate([means[positive], predicted[positive]])
+    low, high = float(shown.min()) / _MARGIN, float(shown.max()) * _MARGIN
+    place.plot([low, high], [low, high], color="black", linewidth=0.8)
+    place.set_xlim(low, high)
+    place.set_ylim(low, high)
     for axis in (place.xaxis, place.yaxis):
-        axis.set_minor_formatter(NullFormatter())  # labels of narrow ranges would overlap
+        _set_ticks(axis, low, high)
     place.set_xlabel("measured (mean)", fontsize="small")
     place.set_ylabel("model", fontsize="small")
+
+
+def _set_ticks(axis: Axis, low: float, high: float) -> None:
+    """Label a logarithmic axis at several places, also where it has less than a decade."""
+    axis.set_minor_formatter(NullFormatter())  # labels of narrow ranges would overlap
+    if high / low >= _DECADES:
+        return
+    if high / low >= _NARROW:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    else:
+        axis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
+        axis.set_minor_locator(NullLocator())
+    axis.set_tick_params(which="major", labelsize="small")
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}"))

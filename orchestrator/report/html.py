@@ -9,9 +9,11 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from orchestrator.models.base import Model
+from orchestrator.models.base import Model, holds_at
 from orchestrator.report import figures
-from orchestrator.report.models_document import CORRECTED, shown
+from orchestrator.report.models_document import CORRECTED, category, label, shown
+from orchestrator.report.status_text import interval, standing
+from orchestrator.report.wording import count, smape
 from orchestrator.types import Measurement, Measurements, Point
 
 _MOST_FIGURES = 24  # call paths with a figure, largest first
@@ -25,6 +27,10 @@ th, td { vertical-align: top }
 td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
 code { font-size: 0.95em } img { max-width: 100%; height: auto } .note { color: #777 }
 """
+
+
+class _Number(str):
+    """A figure that is formatted already."""
 
 
 def page(
@@ -54,10 +60,11 @@ def page(
         "<h2>Models</h2>",
         _models(status["models"]),
         _validation(status["validation"]),
+        "" if status["no_validation"] is None else f"<p>{escape(status['no_validation'])}</p>",
         _given_up(status["given_up"]),
         "<h2>Model and measurement</h2>",
         '<p class="note">Points are single runs; the line is the model, the band its 90 % interval, '
-        "both up to the evaluation point. Right: all points.</p>",
+        "both up to the evaluation point. Right: all points that the model is for.</p>",
         *_pictures(models, known, point),
         "<h2>Last round</h2>",
         _table(
@@ -76,7 +83,7 @@ def page(
 def _summary(status: Mapping[str, Any]) -> str:
     cost, stop = status["cost"], status["stop_reason"]
     lines = [
-        f"{status['state']}, {status['round']} rounds, {status['points']} points measured",
+        f"{standing(status)}, {count(status['round'], 'round')}, {count(status['points'], 'point')} measured",
         f"{cost['spent']:.4g} of {cost['budget']:.4g} core-hours spent, {cost['left']:.4g} left",
         ", ".join(f"{number} {name}" for name, number in status["runs"].items() if number) or "no runs yet",
         f"stop rule: {stop['rule']} ({stop['detail']})" if stop else status["nearest_rule"],
@@ -94,12 +101,12 @@ def _models(described: Sequence[Mapping[str, Any]]) -> str:
     heads += [f"at {Point.of(predicted)}"] if predicted else []
     rows = []
     for item in described:
-        row: list[object] = [item["callpath"], item["metric"], shown(item), item["smape"]]
+        row: list[object] = [label(item), item["metric"], shown(item), _Number(smape(item["smape"]))]
         if predicted:
-            row.append(_interval(item["predictions"][0]) if item["predictions"] else "")
+            row.append(interval(item["predictions"][0]) if item["predictions"] else "")
         rows.append(row)
     notes = "".join(
-        f'<p class="note">{escape(item["callpath"])} {escape(item["metric"])}: {escape(note)}</p>'
+        f'<p class="note">{escape(label(item))} {escape(item["metric"])}: {escape(note)}</p>'
         for item in described
         for note in item["notes"]
     )
@@ -116,8 +123,8 @@ def _validation(rows: Sequence[Mapping[str, Any]]) -> str:
             row["callpath"],
             row["metric"],
             row["measured"],
-            _interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
-            row["error_percent"],
+            interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
+            None if row["error_percent"] is None else _Number(f"{row['error_percent']:+.1f}"),
         )
         for row in rows
     ]
@@ -138,19 +145,22 @@ def _pictures(models: Sequence[Model], known: Measurements, point: Point | None)
         for model in models
         if (model.callpath, model.metric) in measured
     ]
-    pairs.sort(key=lambda pair: -_largest(pair[1]))
+    pairs.sort(key=lambda pair: -_largest(*pair))
     blocks = []
     for model, item in pairs[:_MOST_FIGURES]:
-        heading = f"<h3>{escape(model.callpath)} <small>{escape(model.metric)}</small></h3>"
-        picture = _image(figures.model_figure(model, item, point), f"{model.callpath} {model.metric}")
+        name = label({"callpath": model.callpath, "category": category(model)})
+        heading = f"<h3>{escape(name)} <small>{escape(model.metric)}</small></h3>"
+        picture = _image(figures.model_figure(model, item, point), f"{name} {model.metric}")
         blocks.append(f"{heading}<p><code>{escape(model.expression)}</code></p>{picture}")
-    if len(pairs) > _MOST_FIGURES:
-        blocks.append(f'<p class="note">{len(pairs) - _MOST_FIGURES} smaller call paths are not drawn.</p>')
+    if (left := len(pairs) - _MOST_FIGURES) > 0:
+        verb = "is" if left == 1 else "are"
+        blocks.append(f'<p class="note">{count(left, "smaller call path")} {verb} not drawn.</p>')
     return blocks
 
 
-def _largest(item: Measurement) -> float:
-    return max((max(values) for values in item.values.values()), default=0.0)
+def _largest(model: Model, item: Measurement) -> float:
+    """Return the largest value at the points for which the model holds."""
+    return max((max(values) for point, values in item.values.items() if holds_at(model, point)), default=0.0)
 
 
 def _image(figure: Figure, alt: str) -> str:
@@ -165,13 +175,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, int | float):
-        return f'<td class="number">{value:.4g}</td>'
+    if isinstance(value, int | float | _Number):
+        text = value if isinstance(value, _Number) else f"{value:.4g}"
+        return f'<td class="number">{text}</td>'
     return f"<td>{escape(str('-' if value is None else value))}</td>"
-
-
-def _interval(prediction: Mapping[str, Any]) -> str:
-    value, low, high = (
-        "-" if prediction[key] is None else f"{prediction[key]:.4g}" for key in ("value", "low", "high")
-    )
-    return f"{value} [{low}, {high}]"

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from orchestrator.report.wording import count
+from orchestrator.report.wording import count, moment
 
 _KEPT = 3  # lines of one kind of trouble in a row; the rest is only counted
 _MANY = {"failure": "failed attempts", "given up": "runs given up", "skipped": "runs skipped"}
@@ -30,7 +30,7 @@ def render(story: Mapping[str, Any], everything: bool = False) -> str:
     )
     lines = [
         f"campaign {story['campaign']} ({story['id']}): {story['state']}{at_work}",
-        f"from {_time(story['started'])} to {_time(story['last'])} ({zone})",
+        f"from {moment(story['started'])} to {moment(story['last'])} ({zone})",
         "",
         *_spent(story),
         *_given_up(story["given_up"], everything),
@@ -40,10 +40,6 @@ def render(story: Mapping[str, Any], everything: bool = False) -> str:
     ]
     # What a program printed as its last words may hold what a terminal would obey.
     return "\n".join("".join(c if c.isprintable() else "?" for c in line) for line in lines)
-
-
-def _time(text: str) -> str:
-    return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _spent(story: Mapping[str, Any]) -> Iterator[str]:
@@ -81,8 +77,8 @@ def _events(items: Sequence[Mapping[str, str]], everything: bool) -> Iterator[st
             seen[item["kind"]] += 1
             last = item["time"]
             if everything or not trouble or seen[item["kind"]] <= _KEPT:
-                yield f"  {_time(item['time'])}  {item['text']}"
+                yield f"  {moment(item['time'])}  {item['text']}"
         more = {kind: number - _KEPT for kind, number in seen.items() if number > _KEPT}
         if trouble and more and not everything:
             counted = ", ".join(f"{number} more {_MANY[kind]}" for kind, number in more.items())
-            yield f"  {'':<19}  ... until {_time(last)[11:]}: {counted}; all of them: --all"
+            yield f"  {'':<19}  ... until {moment(last)[11:]}: {counted}; all of them: --all"

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.models.base import Model
+from orchestrator.models.base import Model, holds_at
 from orchestrator.state import RunStatus, State
 from orchestrator.types import Point
 
@@ -47,7 +47,7 @@ def category(model: Model) -> dict[str, str]:
     return dict(model.category)
 
 
-def label(described: dict[str, Any]) -> str:
+def label(described: Mapping[str, Any]) -> str:
     """Return what names a described model among others: ``main->solve [solver=cg]``."""
     chosen = ", ".join(f"{name}={value}" for name, value in described.get("category", {}).items())
     return f"{described['callpath']} [{chosen}]" if chosen else str(described["callpath"])
@@ -74,7 +74,7 @@ def validation(state: State, models: Sequence[Model]) -> list[dict[str, Any]]:
     rows = []
     for model in models:
         measured = state.runs[run].samples.get(model.metric, {}).get(model.callpath)
-        if measured is None or any(str(run.point[name]) != text for name, text in category(model).items()):
+        if measured is None or not holds_at(model, run.point):
             continue
         predicted = model.predict([run.point])
         value = float(predicted.value[0])

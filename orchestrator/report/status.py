@@ -12,15 +12,21 @@ from orchestrator import nodes
 from orchestrator.cost import core_hours
 from orchestrator.models.base import Model
 from orchestrator.models.swc_effort import EFFORT, unmatched, variation
+from orchestrator.report import controller
 from orchestrator.report.models_document import describe, validation
+from orchestrator.report.wording import count, width
 from orchestrator.state import RunStatus, State
-from orchestrator.types import Measurements, Point, RunKind
+from orchestrator.types import Measurements, Point, Run, RunKind
 
 _REPRODUCIBLE = 0.01  # counts that differ by more between runs at one point are not
 
 
 def document(
-    state: State, models: Sequence[Model], known: Measurements, point: Point | None
+    state: State,
+    models: Sequence[Model],
+    known: Measurements,
+    point: Point | None,
+    at_work: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the status of a campaign; costs in core-hours.
 
@@ -32,6 +38,8 @@ def document(
         What was measured.
     point
         The evaluation point, for predictions.
+    at_work
+        Who is at work, from `report.controller`; None where the controller has just stopped in good order.
     """
     stop = state.stopped or state.stopping
     budget = float(state.campaign["stop"]["budget"].split()[0])
@@ -39,6 +47,7 @@ def document(
         "campaign": state.campaign["name"],
         "id": state.id,
         "state": phase(state),
+        "controller": at_work or controller.nobody(None if state.stopped else state.time),
         "stop_reason": None if stop is None else {"rule": stop.rule, "detail": stop.detail},
         "nearest_rule": nearest_rule(state, budget),
         "round": state.round,
@@ -67,7 +76,7 @@ def document(
         "points": len(known.points),
         "noise_percent": noise(known),
         "last_round": [
-            {"run": run.id, "status": state.runs[run].status, "reason": state.reasons.get(run, "")}
+            {"run": run.id, "status": state.runs[run].status, "reason": _reason(state, run)}
             for run in state.queue
         ],
         "given_up": [
@@ -77,7 +86,25 @@ def document(
         ],
         "models": [describe(model, [point] if point else []) for model in models],
         "validation": validation(state, models),
+        "no_validation": no_validation(state),
     }
+
+
+def no_validation(state: State) -> str | None:
+    """Say why a campaign that is over and asks for a validation has none; None if nothing lacks."""
+    if state.stopped is None or not state.campaign.get("validate"):
+        return None
+    if state.validation is None:
+        return "validation not made: the budget left did not hold its reservation"
+    item = state.runs[state.validation]
+    if item.status is RunStatus.MEASURED:
+        return None
+    return f"validation not made: {state.validation.id} was {item.status}: {item.reason}"
+
+
+def _reason(state: State, run: Run) -> str:
+    """Return why a run was chosen."""
+    return "validation at the evaluation point" if run == state.validation else state.reasons.get(run, "")
 
 
 def phase(state: State) -> str:
@@ -132,11 +159,12 @@ def nearest_rule(state: State, budget: float) -> str:
     """Say how far the stop rules are, in one line."""
     stop = state.campaign["stop"]
     used = 100 * (state.spent + state.reserved) / budget
+    patience = count(stop["patience"], "round")
     rules = [
         f"budget: {used:.0f} % spent or reserved",
-        f"patience: {state.rounds_without_improvement} of {stop['patience']} rounds without improvement",
+        f"patience: {state.rounds_without_improvement} of {patience} without improvement",
     ]
     if stop.get("width") is not None and state.widest is not None:
-        wanted, widest = 100 * stop["width"], 100 * state.widest
-        rules.append(f"precision: the widest interval has {widest:.3g} %, {wanted:g} % are enough")
+        wanted = width(stop["width"])
+        rules.append(f"precision: the widest interval is {width(state.widest)}, {wanted} is enough")
     return "; ".join(rules)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -12,6 +14,7 @@ from rich.text import Text
 
 from orchestrator.models.swc_effort import EFFORT
 from orchestrator.report.models_document import CORRECTED, label, shown
+from orchestrator.report.wording import count, moment, plain, smape
 from orchestrator.types import Point
 
 _WIDTH = 120
@@ -20,11 +23,10 @@ _ROWS = 30
 _SMALL = 0.01
 
 
-def render(status: dict[str, Any]) -> RenderableType:
-    """Return the document as text and tables."""
-    parts: list[RenderableType] = [
-        Text("\n".join([*_progress_lines(status), _stop_line(status), *_loss_lines(status)]))
-    ]
+def render(status: dict[str, Any], directory: Path | None = None) -> RenderableType:
+    """Return the document as text and tables; with the directory it says how to continue."""
+    lines = [*_progress_lines(status), _stop_line(status), *_controller_lines(status, directory)]
+    parts: list[RenderableType] = [Text("\n".join([*lines, *_loss_lines(status)]))]
     rows = [model for model in status["models"] if model["metric"] not in EFFORT] or status["models"]
     checks = status["validation"]
     large_rows = _large(rows, [_predicted(row) for row in rows])
@@ -36,7 +38,7 @@ def render(status: dict[str, Any]) -> RenderableType:
     if hidden := max(len(rows) - len(large_rows), len(checks) - len(large_checks)):
         parts.append(
             Text(
-                f"not shown: {hidden} call paths below {100 * _SMALL:.0f} % of the largest value; "
+                f"not shown: {count(hidden, 'call path')} below {100 * _SMALL:.0f} % of the largest value; "
                 "all are in 'report' and 'status --json'"
             )
         )
@@ -47,10 +49,10 @@ def _progress_lines(status: dict[str, Any]) -> list[str]:
     """Return how far the campaign is, and what was learned beside the models."""
     cost = status["cost"]
     lines = [
-        f"campaign {status['campaign']} ({status['id']}): {status['state']}, round {status['round']}",
+        f"campaign {status['campaign']} ({status['id']}): {standing(status)}, round {status['round']}",
         f"core-hours: {cost['spent']:.4g} spent, {cost['reserved']:.4g} reserved, {cost['left']:.4g} left "
         f"of {cost['budget']:.4g}",
-        f"runs: {_numbers(status['runs'])}; {status['points']} points measured",
+        f"runs: {_numbers(status['runs'])}; {count(status['points'], 'point')} measured",
     ]
     if any(status["effort_runs"].values()):
         lines.append(f"of these count effort: {_numbers(status['effort_runs'])}")
@@ -65,20 +67,44 @@ def _progress_lines(status: dict[str, Any]) -> list[str]:
     return lines
 
 
+def standing(status: Mapping[str, Any]) -> str:
+    """Return the state in a word; ``interrupted`` where nobody is at work in a campaign that is not over."""
+    idle = status["controller"]["state"] == "nobody" and status["state"] in ("running", "stopping")
+    return "interrupted" if idle else str(status["state"])
+
+
+def _controller_lines(status: Mapping[str, Any], directory: Path | None) -> list[str]:
+    """Return who is at work, or how to continue a campaign that is not over."""
+    found = status["controller"]
+    known = f"the controller on {found['host']}, pid {found['pid']}"
+    since = "" if found["since"] is None else f" since {moment(found['since'])}"
+    if found["state"] == "at work":
+        return [f"{known}, is at work{since}"]
+    if status["state"] == "stopped":
+        return []
+    if found["state"] == "unknown":
+        return [
+            f"{known}, wrote last at {moment(found['since'])}; whether it is at work can be seen only there"
+        ]
+    resume = "" if directory is None else f"; to continue: orchestrator resume {shlex.quote(str(directory))}"
+    why = "" if found["host"] is None else f": {known}, was killed or its machine failed"
+    return [f"nobody is at work{since}{why}{resume}"]
+
+
 def _numbers(counted: dict[str, int]) -> str:
     return ", ".join(f"{number} {name}" for name, number in counted.items() if number)
 
 
 def _effort_line(found: dict[str, float | int]) -> str:
-    share = found["unmatched_percent"]
+    counted, share = count(int(found["callpaths"]), "call path"), plain(found["unmatched_percent"], 2)
     return (
-        f"effort: {found['callpaths']} call paths counted, {found['irreproducible']} of them irreproducible; "
-        f"{share:.2g} % of the basic blocks belong to no timed call path; their models: status --json"
+        f"effort: {counted} counted, {found['irreproducible']} of them irreproducible; "
+        f"{share} % of the basic blocks belong to no timed call path; their models: status --json"
     )
 
 
 def _jobs_line(jobs: dict[str, Any]) -> str:
-    line = f"jobs: {jobs['runs_that_shared_one']} measured runs shared one with others"
+    line = f"jobs: {count(jobs['runs_that_shared_one'], 'measured run')} shared one with others"
     if jobs["overhead_seconds"] is None:
         return line
     return (
@@ -109,6 +135,8 @@ def _loss_lines(status: dict[str, Any]) -> list[str]:
             f"{unconfirmed:.4g} of the core-hours spent are upper bounds: the scheduler did not say "
             "yet what those attempts cost",
         )
+    if status["no_validation"] is not None:
+        lines.append(status["no_validation"])
     return lines + [f"given up: {item['run']}: {item['reason']}" for item in status["given_up"][:10]]
 
 
@@ -146,7 +174,7 @@ def models_table(models: Sequence[dict[str, Any]]) -> Table:
     if where is not None:
         table.add_column(f"at {where}", justify="right")
     for model in models:
-        row = [label(model), model["metric"], shown(model), _figure(model["smape"], "{:.2f}")]
+        row = [label(model), model["metric"], shown(model), smape(model["smape"])]
         if where is not None:
             row.append(interval(model["predictions"][0]) if model["predictions"] else "")
         table.add_row(*map(Text, row))
@@ -196,6 +224,6 @@ def console() -> Console:
     return found if found.is_terminal or "COLUMNS" in os.environ else Console(width=_WIDTH)
 
 
-def print_status(status: dict[str, Any]) -> None:
+def print_status(status: dict[str, Any], directory: Path | None = None) -> None:
     """Print the document for a human."""
-    console().print(render(status))
+    console().print(render(status, directory))

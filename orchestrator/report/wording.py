@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 
 _TIMES = 10.0  # from this ratio on it is clearer than percent
@@ -28,3 +29,8 @@ def width(share: float) -> str:
 def smape(value: float | None) -> str:
     """Return a SMAPE in percent; a dash where there is none."""
     return "-" if value is None else f"{value:.2f}"
+
+
+def moment(text: str) -> str:
+    """Return an instant (ISO 8601) in this machine's time zone."""
+    return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")

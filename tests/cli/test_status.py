@@ -1,10 +1,15 @@
 import io
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from orchestrator import journal
+from orchestrator.events import ControllerStopped
+from orchestrator.journal import Journal
 from orchestrator.report.status_text import render
 from tests.cli.running import SIMULATED, run, write_campaign
 
@@ -47,6 +52,78 @@ def test_text_for_humans_tells_the_same() -> None:
     assert f"{status['runs']['measured']} measured" in result.out
     assert f"stop rule: {status['stop_reason']['rule']}" in result.out
     assert "main" in result.out
+
+
+def _cut(lines: int) -> None:
+    """Leave of a campaign's journal what a controller had written that was killed then."""
+    path = Path("rehearsal") / journal.FILE_NAME
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:lines]))
+
+
+def _both() -> tuple[dict[str, Any], str]:
+    return run("status", "rehearsal", "--json").document, run("status", "rehearsal").out
+
+
+def test_whether_a_controller_is_at_work() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    ended = run("run", "campaign.yaml", "--json").document["controller"]
+    assert ended == {"state": "nobody", "host": None, "pid": None, "since": None}
+    assert "at work" not in run("status", "rehearsal").out
+    _cut(30)
+    host = socket.gethostname()
+
+    status, text = _both()
+    assert status["state"] == "running"
+    killed = status["controller"]
+    assert (killed["state"], killed["host"], killed["pid"]) == ("nobody", host, os.getpid())
+    assert "): interrupted, round 1" in text
+    assert "nobody is at work since " in text
+    assert f"the controller on {host}, pid {os.getpid()}, was killed or its machine failed" in " ".join(
+        text.split()
+    )
+    assert "to continue: orchestrator resume rehearsal" in " ".join(text.split())
+
+    with Journal(Path("rehearsal")) as held:
+        status, text = _both()
+        assert status["controller"] == {**killed, "state": "at work", "since": status["controller"]["since"]}
+        assert "): running, round 1" in text
+        assert f"the controller on {host}, pid {os.getpid()}, is at work since " in text
+        held.append([ControllerStopped("interrupted")], 1_700_000_000.0)
+
+    status, text = _both()
+    since = "2023-11-14T22:13:20.000000+00:00"
+    assert status["controller"] == {"state": "nobody", "host": None, "pid": None, "since": since}
+    assert "nobody is at work since 2023-11-1" in text
+    assert "killed" not in text and "to continue: orchestrator resume rehearsal" in text
+    assert run("resume", "rehearsal", "--json").document["controller"] == ended
+
+
+def test_a_validation_that_was_not_made_is_told() -> None:
+    text = SIMULATED.replace("5 core-hours", "0.3 core-hours") + "validate: true\n"
+    write_campaign(Path.cwd(), text, None)
+    status = run("run", "campaign.yaml", "--json").document
+    told = "validation not made: the budget left did not hold its reservation"
+    assert (status["state"], status["validation"], status["no_validation"]) == ("stopped", [], told)
+    assert told in run("status", "rehearsal").out
+    run("report", "rehearsal")
+    assert told in Path("rehearsal/report.html").read_text()
+
+
+def test_a_validation_that_failed_is_told_with_its_reason() -> None:
+    text = SIMULATED.replace("failure_rate: 0.1", "failure_rate: 0.999") + "validate: true\n"
+    write_campaign(Path.cwd(), text, None)
+    status = run("run", "campaign.yaml", "--json").document
+    assert status["state"] == "stopped"
+    assert status["no_validation"].startswith("validation not made: p=216,s=35/time-1 was given up: ")
+    assert status["no_validation"] in " ".join(run("status", "rehearsal").out.split())
+
+
+def test_of_a_validation_that_was_made_or_not_wanted_nothing_is_missed() -> None:
+    write_campaign(Path.cwd(), SIMULATED + "validate: true\n", None)
+    status = run("run", "campaign.yaml", "--json").document
+    assert status["validation"] and status["no_validation"] is None
+    write_campaign(Path.cwd(), SIMULATED.replace("name: rehearsal", "name: other"), None)
+    assert run("run", "campaign.yaml", "--json").document["no_validation"] is None
 
 
 def _text(status: dict[str, Any]) -> str:

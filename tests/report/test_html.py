@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -78,3 +79,50 @@ def test_a_campaign_without_measurements_has_a_report_too(
     assert main(["report", str(tmp_path / "c"), "--output", str(tmp_path / "r.html")]) == 0
     text = " ".join(read(tmp_path / "r.html").text)
     assert "No models yet." in text and "Given up" in text
+
+
+CATEGORIES = """
+name: kinds
+application: generic
+program: {arguments: ["{n}", "{k}"], output: [{callpath: main, pattern: "t=(.*)"}]}
+parameters: {n: [10, 20, 30, 40, 50], k: {values: [a1, a2]}}
+evaluation_point: {n: 60, k: a2}
+measure: {time_limit: 60 s, expected_time: 5 s}
+stop: {budget: 6 core-hours}
+strategy: {name: full}
+executor: {name: simulated, noise: 30, truth: {main: "1 + 0.05*n"}}
+validate: true
+"""
+
+
+def test_models_of_categories_are_told_apart_and_predict_nothing_for_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "campaign.yaml"
+    file.write_text(CATEGORIES)
+    assert main(["run", str(file), "--directory", str(tmp_path / "c")]) == 0
+    assert main(["report", str(tmp_path / "c")]) == 0
+    capsys.readouterr()
+    assert main(["status", str(tmp_path / "c"), "--json"]) == 0
+    models = json.loads(capsys.readouterr().out)["models"]
+    page = read(tmp_path / "c" / "report.html")
+    text = " ".join(page.text)
+    assert "[-, -]" not in text
+    assert {"main [k=a1] ", "main [k=a2] "} <= set(page.text), "the figures' headings"
+    for model in models:
+        name, value = f"{model['callpath']} [k={model['category']['k']}]", f"{model['smape']:.2f}"
+        where = page.text.index(name)
+        assert page.text[where + 3] == value
+        assert (page.text[where + 4] == "-") == (model["category"]["k"] == "a1")
+        assert all(f"{name} {model['metric']}: {note}" in text for note in model["notes"])
+
+
+def test_the_validation_is_a_reason_in_the_last_round(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "campaign.yaml"
+    file.write_text(CATEGORIES)
+    assert main(["run", str(file), "--directory", str(tmp_path / "c")]) == 0
+    assert main(["report", str(tmp_path / "c")]) == 0
+    text = " ".join(read(tmp_path / "c" / "report.html").text)
+    assert re.search(r"n=60,k=a2/time-1\s+measured\s+validation at the evaluation point", text)
