@@ -194,12 +194,14 @@ class SlurmExecutor:
         """Return when a record appears or the next query is due, at the latest after ``seconds``."""
         asked = self._watch.due if self._wanted() else float("inf")
         pause = min(asked, self._outbox.due) - self._clock()
-        deadline = self._clock() + min(seconds, max(pause, _SHORTEST_WAIT))
+        remaining = min(seconds, max(pause, _SHORTEST_WAIT))
         step = self._settings.poll_interval / 50
-        while (remaining := deadline - self._clock()) > 0:
-            self._sleep(min(step, remaining))
+        while remaining > 0:
+            before, step = self._clock(), min(step, remaining)
+            self._sleep(step)
             if any(slurm_traces.sign(directory) != sign for directory, sign in self._signs.items()):
                 return
+            remaining -= max(step, self._clock() - before)  # the clock may be set back meanwhile
             step = min(1.5 * step, self._settings.poll_interval / 5)
 
     def _refusal(self, request: AttemptRequest) -> Observation | None:

@@ -67,6 +67,19 @@ def test_waiting_ends_at_the_next_query(fake: FakeSlurm) -> None:
     assert 9.0 <= fake.now - before <= 11.0
 
 
+def test_waiting_ends_though_the_clock_is_set_back(fake: FakeSlurm) -> None:
+    executor = fake.executor()
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        fake.turn(seconds - 3600 * (len(slept) == 3))
+
+    executor._sleep = sleep
+    executor.wait(5.0)
+    assert sum(slept) == pytest.approx(5.0)
+
+
 # --- nonsense -----------------------------------------------------------------------------------------
 
 
