@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from orchestrator import (
     campaign_checks,
+    campaign_dataset,
     campaign_effort,
     campaign_resolve,
     campaign_schema,
@@ -68,7 +69,8 @@ class Campaign:
     notify
         Whom to tell of stops and failures, or None.
     seed, validate
-        Seed of everything random; whether to measure the evaluation point at the end.
+        Seed of everything random; whether to measure the evaluation point at the end, which is not done where
+        a rehearsal's data set lacks it.
     version_arguments
         With which the executable prints its version; empty where it is not asked.
     raw
@@ -114,13 +116,19 @@ class Campaign:
         return _compiled(text, *self.names)
 
     def application_spec(self) -> Application:
-        """Return the adapter, or the generic application that ``program`` describes."""
+        """Return the adapter, or the generic application that ``program`` describes.
+
+        In a rehearsal with a data set it is impossible where the data set has nothing to replay, unless that
+        is the evaluation point: that is where models must hold, measured or not.
+        """
         if self.program is None:
-            adapter: Application = registry.load("application", self.application)
-            return adapter
-        names, texts = self.names
-        meanings = {name: "setting" if name in self.settings else "parameter" for name in names}
-        return generic.application(self.program, meanings, texts)
+            spec: Application = registry.load("application", self.application)
+        else:
+            names, texts = self.names
+            meanings = {name: "setting" if name in self.settings else "parameter" for name in names}
+            spec = generic.application(self.program, meanings, texts)
+        wanted = None if self.evaluation_point is None else self.values(self.evaluation_point)
+        return campaign_dataset.restricted(spec, _lacks(self.executor, self.parameters, self.measure), wanted)
 
     def machine(self) -> Machine:
         """Return what decides where a run fits and how many cores it is charged for."""
@@ -159,6 +167,10 @@ class Campaign:
 @lru_cache(maxsize=256)
 def _compiled(text: str, names: tuple[str, ...], texts: tuple[str, ...]) -> Expression:
     return expressions.parse(text, names, texts)
+
+
+def _lacks(executor: Executor, parameters: tuple[Parameter, ...], measure: Measure) -> campaign_dataset.Check:
+    return campaign_dataset.check(executor, [item.name for item in parameters], measure.metrics)
 
 
 def load(path: Path, overrides: Sequence[str] = (), *, starts: bool = True) -> Campaign:
@@ -233,6 +245,8 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
         measure = campaign_effort.resolved(measure, executable, base, tree)
     if measure.effort is not None:
         measure, model = campaign_effort.defaults(measure, model, tree.data)
+    point = _evaluation_point(document, parameters, tree)
+    unmeasured = point is not None and _lacks(executor, parameters, measure)(point.as_dict()) is not None
     resolved = document.model_copy(
         update={
             "executable": executable,
@@ -240,6 +254,7 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
             "model": model,
             "executor": executor,
             "notify": notify,
+            "validate_": document.validate_ and not unmeasured,
         }
     )
     return Campaign(
@@ -250,7 +265,7 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
         program=document.program,
         parameters=parameters,
         constraints=document.constraints,
-        evaluation_point=_evaluation_point(document, parameters, tree),
+        evaluation_point=point,
         measure=measure,
         strategy=document.strategy,
         model=model,
@@ -259,7 +274,7 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
         retries=document.retries.by_class(),
         notify=notify,
         seed=document.seed,
-        validate=document.validate_,
+        validate=resolved.validate_,
         version_arguments=document.version_arguments,
         raw=_raw(resolved),
     )

@@ -9,6 +9,7 @@ import numpy as np
 from orchestrator.errors import CampaignError
 from orchestrator.executors.base import SimulatedRun, Truth
 from orchestrator.expressions import Expression
+from orchestrator.measured import ELAPSED, WHOLE_RUN
 from orchestrator.types import ROOTS, Measurements, Point, Run, Sample, Value
 
 
@@ -43,8 +44,9 @@ def stated(
 def replayed(measurements: Measurements) -> Truth:
     """Return runs that yield measured values: repetition k gives the k-th measured one.
 
-    No number is invented: beyond the measured repetitions, earlier ones are drawn again. A run takes the
-    time of the call path ``main`` where there is one, else the sum over call paths.
+    No number is invented: beyond the measured repetitions, earlier ones are drawn again. A run takes as long
+    as the data say of whole runs (see `orchestrator.measured`), else the time of the call path ``main`` where
+    there is one, else the sum over call paths.
 
     Raises
     ------
@@ -54,7 +56,8 @@ def replayed(measurements: Measurements) -> Truth:
     known = frozenset(measurements.points)
 
     def truth(run: Run, rng: np.random.Generator) -> SimulatedRun:
-        point = Point.of({name: run.point[name] for name in measurements.parameters})
+        values_at = run.point.as_dict()
+        point = Point.of({name: values_at[name] for name in measurements.parameters if name in values_at})
         if point not in known:
             raise CampaignError(
                 f"the data set has no measurement at {run.point}: restrict the parameters to measured values"
@@ -72,6 +75,9 @@ def replayed(measurements: Measurements) -> Truth:
 
 
 def _seconds(samples: list[Sample]) -> float:
+    for sample in samples:
+        if (sample.callpath, sample.metric) == (WHOLE_RUN, ELAPSED):
+            return sample.value
     times = {sample.callpath: sample.value for sample in samples if sample.metric == "time"}
     for root in ROOTS:
         if root in times:

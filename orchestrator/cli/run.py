@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 
-from orchestrator import overview, session
+from orchestrator import campaign_dataset, overview, session, space
 from orchestrator.campaign import Campaign
 from orchestrator.cli import common
 from orchestrator.cli.display import Display
@@ -21,14 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     common.add_json(parser)
 
 
-def add_directory(parser: argparse.ArgumentParser) -> None:
-    """Add ``--directory``."""
-    parser.add_argument(
-        "--directory",
-        metavar="DIR",
-        type=Path,
-        help="the campaign directory (default: ./NAME of the campaign)",
-    )
+def add_directory(
+    parser: argparse.ArgumentParser, text: str = "the campaign directory (default: ./NAME of the campaign)"
+) -> None:
+    """Add ``--directory`` with its help."""
+    parser.add_argument("--directory", metavar="DIR", type=Path, help=text)
 
 
 def add_cancel(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +45,21 @@ def run(arguments: argparse.Namespace) -> int:
     return drive(chosen, arguments.directory or Path(chosen.name), arguments.json, arguments.cancel)
 
 
+def left_out(chosen: Campaign) -> Iterator[str]:
+    """Yield a line for what a rehearsal does without, because its data set lacks it."""
+    if chosen.executor.name != "simulated" or chosen.executor.dataset is None:
+        return
+    reason, found = campaign_dataset.lacking(chosen.measure.metrics), space.build(chosen).describe()
+    lacking = found.infeasible.get(reason, 0)
+    if lacking:
+        of = lacking + found.feasible
+        yield f"left out: {lacking} of {of} points of the search space: {reason}"
+    names, point = [item.name for item in chosen.parameters], chosen.evaluation_point
+    lacks = campaign_dataset.check(chosen.executor, names, chosen.measure.metrics)
+    if point is not None and lacks(point.as_dict()) is not None:
+        yield f"no validation at {point}: {reason}"
+
+
 def drive(chosen: Campaign, directory: Path, as_json: bool, cancel: bool = False) -> int:
     """Run or continue a campaign with a progress display; print its status at the end."""
     with common.interruptible() as interrupted, Display(chosen) as display:
@@ -56,6 +69,8 @@ def drive(chosen: Campaign, directory: Path, as_json: bool, cancel: bool = False
             interrupted,
             cancel_on_interrupt=cancel,
         )
+        for line in left_out(chosen):
+            display.note(line)
         state = session.run(chosen, directory, hooks)
     document = overview.status_of(chosen, state)
     if as_json:

@@ -1,7 +1,8 @@
 """Rehearse a campaign: the same loop on a virtual clock, with queue delays, failures and noise.
 
 Runs yield replayed measurements (--dataset) or stated functions of the parameters (--truth). Nothing is
-launched and no time passes.
+launched and no time passes. Points that the data set lacks are left out of the search space. Without
+--directory nothing is kept.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--failure-rate", type=float, metavar="SHARE", help="share of attempts that fail, 0..1"
     )
     parser.add_argument("--queue-delay", metavar="DURATION", help="mean time in the queue")
-    add_directory(parser)
+    add_directory(
+        parser, "keep the rehearsal there, a campaign directory like any other (default: keep nothing)"
+    )
     common.add_json(parser)
 
 

@@ -1,5 +1,6 @@
 """Rehearsals: stated functions and replayed measurements, the same for the same seed."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -150,10 +151,64 @@ def test_a_rehearsal_that_is_impossible(options: tuple[str, ...], mistake: str) 
     assert "Traceback" not in result.err
 
 
-def test_a_data_set_that_lacks_a_point() -> None:
-    result = run(
-        "simulate", "campaign.yaml", "--dataset", "data.txt", "--set", "parameters.n.values=[10, 20, 30]"
-    )
+LACKING = ("--dataset", "data.txt", "--set", "parameters.n.values=[10, 20, 30, 40]", "--set", "validate=true")
+
+
+def test_points_that_a_data_set_lacks_are_left_out() -> None:
+    result = run("simulate", "campaign.yaml", *LACKING, "--directory", "kept", "--json")
+    assert result.code == 0, result.err
+    assert "left out: 4 of 16 points of the search space: the data set has no time there" in result.err
+    assert "no validation at P(p=32, n=80): the data set has no time there" in result.err
+    assert result.document["state"] == "stopped"
+    assert "n=30" not in Path("kept/journal.jsonl").read_text()
+    assert "validate: false" in Path("kept/campaign.yaml").read_text()
+
+
+def test_a_kept_rehearsal_goes_on_without_the_points_that_its_data_set_lacks() -> None:
+    assert run("simulate", "campaign.yaml", *LACKING, "--directory", "kept").code == 0
+    more = ("stop.budget=9", "stop.patience=99", "strategy=full")
+    result = run("resume", "kept", *(word for text in more for word in ("--set", text)), "--json")
+    assert result.code == 0, result.err
+    assert "left out: 4 of 16 points" in result.err
+    assert "stop rule: exhausted" in result.err
+    assert "n=30" not in Path("kept/journal.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "mistake"),
+    [
+        (("parameters.n.values=[11, 21]",), "the search space is empty: .*'the data set has no time there'"),
+        (("measure.metrics=[visits]",), "the search space is empty: .*'the data set has no visits there'"),
+        (
+            ("parameters={p: [2, 4]}", "evaluation_point={p: 8}", "settings={n: 10}"),
+            "has the parameter n, which",
+        ),
+    ],
+)
+def test_a_data_set_of_which_nothing_can_be_replayed(options: tuple[str, ...], mistake: str) -> None:
+    changes = [word for text in options for word in ("--set", text)]
+    result = run("simulate", "campaign.yaml", "--dataset", "data.txt", *changes, "--directory", "kept")
     assert result.code == 2
-    assert "n=30" in result.err
-    assert "restrict the parameters" in result.err
+    assert re.search(mistake, result.err), result.err
+    assert not Path("kept").exists()
+
+
+def test_a_measured_evaluation_point_is_validated_and_never_left_out() -> None:
+    more = ("evaluation_point={p: 16, n: 40}", "parameters.p=[2, 4, 8]", "validate=true", "stop.budget=9")
+    changes = [word for text in more for word in ("--set", text)]
+    result = run("simulate", "campaign.yaml", "--dataset", "data.txt", *changes, "--json")
+    assert result.code == 0, result.err
+    assert "no validation" not in result.err and "left out" not in result.err
+    assert result.document["validation"] is not None
+
+
+def test_the_cost_of_a_replayed_run_is_that_of_the_whole_run() -> None:
+    paths = ("(run),elapsed", "init,time", "solve,time")
+    rows = [f"{p},{n},{path},{p * n}" for p in (2, 4, 8, 16) for n in (10, 20, 40) for path in paths]
+    Path("whole.csv").write_text("\n".join(["p,n,callpath,metric,value", *rows]))
+    result = run("simulate", "campaign.yaml", "--dataset", "whole.csv", "--json", "--directory", "kept",
+                 "--set", "measure.time_limit=1 h", "--set", "stop.budget=99")  # fmt: skip
+    assert result.code == 0, result.err
+    written = run("export", "kept", "--format", "csv").out.splitlines()
+    elapsed = {tuple(row.split(",")[:2]): float(row.split(",")[-1]) for row in written if "elapsed" in row}
+    assert elapsed and all(value == int(p) * int(n) for (p, n), value in elapsed.items())
