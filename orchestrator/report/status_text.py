@@ -52,7 +52,7 @@ def _progress_lines(status: dict[str, Any]) -> list[str]:
         f"campaign {status['campaign']} ({status['id']}): {standing(status)}, round {status['round']}",
         f"core-hours: {cost['spent']:.4g} spent, {cost['reserved']:.4g} reserved, {cost['left']:.4g} left "
         f"of {cost['budget']:.4g}",
-        f"runs: {_numbers(status['runs'])}; {count(status['points'], 'point')} measured",
+        f"runs: {_numbers(status['runs']) or 'none yet'}; {count(status['points'], 'point')} measured",
     ]
     if any(status["effort_runs"].values()):
         lines.append(f"of these count effort: {_numbers(status['effort_runs'])}")
@@ -87,8 +87,10 @@ def _controller_lines(status: Mapping[str, Any], directory: Path | None) -> list
             f"{known}, wrote last at {moment(found['since'])}; whether it is at work can be seen only there"
         ]
     resume = "" if directory is None else f"; to continue: orchestrator resume {shlex.quote(str(directory))}"
-    why = "" if found["host"] is None else f": {known}, was killed or its machine failed"
-    return [f"nobody is at work{since}{why}{resume}"]
+    if found["host"] is None:
+        return [f"nobody is at work{since}{resume}"]
+    killed = f"{known}, was killed or its machine failed after {moment(found['since'])}"
+    return [f"nobody is at work: {killed}{resume}"]
 
 
 def _numbers(counted: dict[str, int]) -> str:
