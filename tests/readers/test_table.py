@@ -88,6 +88,7 @@ def test_categories_are_texts() -> None:
         ("p,value\n1,fast\n", r"in\.csv:2: value: 'fast' is not a number"),
         ("p,value\n1,\n", r"in\.csv:2: value: '' is not a number"),
         ("p,value\n1,inf\n", r"in\.csv:2: value: 'inf' is not a number"),
+        ("p,value\n1,2\n2,nan\n", r"in\.csv:3: value: 'nan' is not a number"),
         ("p,value\n,1\n", r"in\.csv:2: p: the value of the parameter is missing"),
         ("p,value\n1,1\nmany,1\n", r"in\.csv:3: parameter p is 'many' here but 1 before"),
         ('p,value\n1,"2\n', r"in\.csv:2: not CSV: "),
