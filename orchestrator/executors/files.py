@@ -241,7 +241,8 @@ class Owners:
     """The processes that own an attempt, identified over reboots, recycled pids and containers.
 
     ``processes`` holds pid and start time (clock ticks since boot); ``who`` is `OWNER`
-    for ``attempt.py``, else what a controller said when it barred the attempt.
+    for ``attempt.py``, else what a controller said when it barred the attempt. In a copy of a campaign
+    directory these are the processes of the original, which ``directory`` tells apart.
     """
 
     host: str
@@ -249,6 +250,7 @@ class Owners:
     namespace: str
     processes: tuple[tuple[int, int], ...]
     who: str = OWNER
+    directory: Path | None = None
 
     def alive(self) -> tuple[int, ...] | None:
         """Return the pids of those that still run; None where that cannot be told from here."""
@@ -259,7 +261,10 @@ class Owners:
             return ()  # the machine was restarted since
         if self.namespace != here["namespace"]:
             return None
-        return tuple(pid for pid, ticks in self.processes if processes.is_running(pid, ticks))
+        running = (pid for pid, ticks in self.processes if processes.is_running(pid, ticks))
+        return tuple(
+            pid for pid in running if self.directory is None or processes.belongs(pid, self.directory)
+        )
 
 
 def owners(directory: Path) -> Owners | None:
@@ -289,6 +294,7 @@ def owners(directory: Path) -> Owners | None:
             namespace=_field(document, "namespace", str),
             processes=tuple((int(pid), int(ticks)) for pid, ticks in document["processes"]),
             who=_field({"who": OWNER, **document}, "who", str),
+            directory=directory,
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ReadError(f"{path}: it does not say who owns the attempt ({error!r})") from error

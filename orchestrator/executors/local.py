@@ -259,4 +259,5 @@ def _bury(request: AttemptRequest, record: AttemptRecord | None, most: float) ->
     seen = now if survivors else files.last_sign_of_life(request.directory) + attempt.HEARTBEAT
     elapsed = min(max(0.0, min(seen, now) - record.started), most)
     what = f"it left {survivors} processes, ended now" if survivors else "from its last sign of life"
-    return _lost(request, elapsed, f"its owner was killed; charged at most {elapsed:.0f} s ({what})")
+    gone = "its owner was killed (or works in the directory that this is a copy of)"
+    return _lost(request, elapsed, f"{gone}; charged at most {elapsed:.0f} s ({what})")

@@ -184,6 +184,28 @@ def _read(path: str) -> bytes:
         os.close(file)
 
 
+def belongs(pid: int, directory: str | os.PathLike[str]) -> bool:
+    """Tell whether a process is of the attempt in this directory, not in one that this is a copy of.
+
+    The standard input of a local attempt is a file in its directory, wherever that is moved to; else the
+    environment names it. True where neither says.
+    """
+    try:
+        name = os.readlink(f"/proc/{pid}/fd/0")
+        if os.path.basename(name) == "request.json":
+            return os.path.samefile(os.path.dirname(name), directory)
+    except OSError:
+        pass
+    mark = f"{MARK}=".encode()
+    try:
+        paths = [
+            item[len(mark) :] for item in _read(f"/proc/{pid}/environ").split(b"\0") if item.startswith(mark)
+        ]
+        return not paths or os.path.samefile(paths[0], os.fsencode(directory))
+    except OSError:  # gone, somebody else's, or the directory was moved
+        return True
+
+
 def marked(directory: str) -> list[int]:
     """Return the processes that an attempt started, by the directory in their environment.
 

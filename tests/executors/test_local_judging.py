@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -230,3 +231,51 @@ def test_trouble_with_proc_is_not_taken_for_death(
         assert one(LocalExecutor(slots=1), request).state is AttemptState.UNKNOWN
     (request.directory / "go").touch()
     assert watch(LocalExecutor(slots=1), [request])[request.attempt].state is AttemptState.FINISHED
+
+
+def test_a_copy_of_the_directory_leaves_the_original_alone(machine: ExecutorUnderTest) -> None:
+    original = machine.request(UNTIL_GO)
+    LocalExecutor(slots=1).submit([original])
+    wait_for_file(original.directory / "stdout")
+    copy = replace(original, directory=machine.directory / "copy")
+    shutil.copytree(original.directory, copy.directory, copy_function=os.link)
+    executor = LocalExecutor(slots=1)
+    executor.cancel([copy])
+    observation = one(executor, copy)
+    assert observation.state is AttemptState.LOST
+    assert "copy" in observation.reason
+    (original.directory / "go").touch()
+    observation = watch(LocalExecutor(slots=1), [original])[original.attempt]
+    assert observation.record is not None and observation.record.exit_code == 0
+
+
+def test_a_directory_that_was_moved_keeps_its_attempt(machine: ExecutorUnderTest) -> None:
+    request = machine.request(UNTIL_GO)
+    LocalExecutor(slots=1).submit([request])
+    wait_for_file(request.directory / "stdout")
+    moved = replace(request, directory=machine.directory / "moved")
+    request.directory.rename(moved.directory)
+    request.directory.mkdir()  # of another campaign, that was begun in its place
+    executor = LocalExecutor(slots=1)
+    assert one(executor, moved).state is AttemptState.RUNNING
+    executor.cancel([moved])
+    for pid in owners(moved):
+        wait_until_dead(pid)
+
+
+@pytest.mark.parametrize(
+    ("named", "belongs"), [("here", True), ("link", True), ("copy", False), ("gone", True), (None, True)]
+)
+def test_whose_a_process_is_that_only_its_environment_tells(
+    tmp_path: Path, named: str | None, belongs: bool
+) -> None:
+    for name in ("here", "copy"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to("here")
+    environment = {name: value for name, value in os.environ.items() if name != processes.MARK}
+    mark = {} if named is None else {processes.MARK: str(tmp_path / named)}
+    with subprocess.Popen(["sleep", "600"], env={**environment, **mark}, stdin=subprocess.DEVNULL) as process:
+        try:
+            assert processes.belongs(process.pid, tmp_path / "here") is belongs
+        finally:
+            process.kill()
