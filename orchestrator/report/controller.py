@@ -72,9 +72,10 @@ def look(directory: Path, witness: Witness, last: float, ended: bool) -> dict[st
     """
     locked = _locked(directory)
     if locked:
-        host, pid = _holder(directory) or (witness.host, witness.pid)
-        same = (host, pid) == (witness.host, witness.pid) and not witness.left
-        return _document("at work", host, pid, witness.began if same else None)
+        if (holder := _holder(directory)) is None:  # it has yet to write its name
+            return _document("at work", None, None, None)
+        same = holder == (witness.host, witness.pid) and not witness.left
+        return _document("at work", *holder, witness.began if same else None)
     if witness.left:
         return nobody(None if ended else last)
     standing: Standing = "unknown"

@@ -76,20 +76,20 @@ def standing(status: Mapping[str, Any]) -> str:
 def _controller_lines(status: Mapping[str, Any], directory: Path | None) -> list[str]:
     """Return who is at work, or how to continue a campaign that is not over."""
     found = status["controller"]
-    known = f"the controller on {found['host']}, pid {found['pid']}"
+    known = f"the controller on {found['host']}, pid {found['pid']}," if found["host"] else "a controller"
     since = "" if found["since"] is None else f" since {moment(found['since'])}"
     if found["state"] == "at work":
-        return [f"{known}, is at work{since}"]
+        return [f"{known} is at work{since}"]
     if status["state"] == "stopped":
         return []
     if found["state"] == "unknown":
         return [
-            f"{known}, wrote last at {moment(found['since'])}; whether it is at work can be seen only there"
+            f"{known} wrote last at {moment(found['since'])}; whether it is at work can be seen only there"
         ]
     resume = "" if directory is None else f"; to continue: orchestrator resume {shlex.quote(str(directory))}"
     if found["host"] is None:
         return [f"nobody is at work{since}{resume}"]
-    killed = f"{known}, was killed or its machine failed after {moment(found['since'])}"
+    killed = f"{known} was killed or its machine failed after {moment(found['since'])}"
     return [f"nobody is at work: {killed}{resume}"]
 
 

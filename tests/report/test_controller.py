@@ -44,6 +44,13 @@ def test_one_that_reads_its_journal_first_is_named_although_another_one_wrote_la
     assert found == {"state": "at work", "host": HERE, "pid": os.getpid(), "since": None}
 
 
+def test_one_that_has_yet_to_write_its_name_is_at_work(tmp_path: Path) -> None:
+    with Journal(tmp_path):
+        (tmp_path / controller.HOLDER_NAME).write_text("")
+        found = controller.look(tmp_path, heard(started("elsewhere", 1)), T, False)
+    assert found == {"state": "at work", "host": None, "pid": None, "since": None}
+
+
 @pytest.mark.parametrize(
     "end", [events.ControllerStopped("interrupted"), events.CampaignStopped("budget", "")]
 )
