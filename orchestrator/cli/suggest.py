@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator import registry, suggesting, units
+from orchestrator import assembly, cores, registry, session, suggesting, units
+from orchestrator.campaign import Campaign
 from orchestrator.cli import common, inputs
 from orchestrator.cost import core_hours
 from orchestrator.errors import CampaignError
 from orchestrator.report import status_text
 from orchestrator.suggesting import Question, Suggestion
-from orchestrator.types import Value
+from orchestrator.types import Measurements, Point, Value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", required=True, help="what may be spent, e.g. '2 core-hours'")
     parser.add_argument("--at", required=True, metavar="POINT", help="where models must hold: p=1024,s=35")
     parser.add_argument(
-        "--processes", default="1", metavar="EXPRESSION", help="cores of a run, in the parameters (default 1)"
+        "--processes",
+        metavar="EXPRESSION",
+        help="cores of a run, in the parameters (default: those of the campaign's runs; 1 for files)",
     )
     parser.add_argument(
         "--values",
@@ -35,22 +39,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--constraint", action="append", default=[], help="points must satisfy it (repeatable)"
     )
     parser.add_argument(
-        "--points", type=int, default=4, metavar="N", help="most points to suggest (default 4)"
+        "--points", type=common.whole(1), default=4, metavar="N", help="most points to suggest (default 4)"
     )
     parser.add_argument("--strategy", default="information", choices=registry.names("strategy"))
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=common.whole(0), default=0)
     common.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     known = inputs.read(arguments)
+    chosen = _campaign(arguments)
     question = Question(
         evaluation_point=common.parse_point(arguments.at, known),
-        processes=arguments.processes,
+        cores=_cores(arguments.processes, known) if chosen is None else assembly.assemble(chosen).cores,
         budget=_budget(arguments.budget),
-        values=_values(arguments.values, known.parameters),
+        values=_values(arguments.values, known),
         constraints=arguments.constraint,
+        campaign=chosen,
         strategy=arguments.strategy,
         batch_size=arguments.points,
         seed=arguments.seed,
@@ -63,6 +69,17 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print("nothing left to measure within the budget")
     return 0
+
+
+def _campaign(arguments: argparse.Namespace) -> Campaign | None:
+    """Return the campaign that says how many cores a run occupies; None where ``--processes`` does."""
+    directory = inputs.campaign_directory(arguments)
+    return None if directory is None or arguments.processes is not None else session.load(directory)
+
+
+def _cores(text: str | None, known: Measurements) -> Callable[[Point], float]:
+    texts = [name for name in known.parameters if common.is_categorical(name, known)]
+    return cores.of_expression("1" if text is None else text, known.parameters, texts)
 
 
 def describe(item: Suggestion) -> dict[str, object]:
@@ -93,11 +110,21 @@ def _budget(text: str) -> float:
         raise CampaignError(f"--budget: {error}") from error
 
 
-def _values(items: list[str], parameters: tuple[str, ...]) -> dict[str, list[Value]]:
+def _values(items: list[str], known: Measurements) -> dict[str, list[Value]]:
     found: dict[str, list[Value]] = {}
     for item in items:
-        name, equals, values = item.partition("=")
-        if not equals or name not in parameters:
-            raise CampaignError(f"--values {item!r}: write one of {', '.join(parameters)} as NAME=V,V")
-        found.setdefault(name, []).extend(common.parse_value(value) for value in values.split(","))
+        name, equals, texts = (part.strip() for part in item.partition("="))
+        if not equals or name not in known.parameters:
+            raise CampaignError(f"--values {item!r}: write one of {', '.join(known.parameters)} as NAME=V,V")
+        found.setdefault(name, []).extend(_value(text.strip(), name, known) for text in texts.split(","))
     return found
+
+
+def _value(text: str, name: str, known: Measurements) -> Value:
+    """Read a further value: a category need not be measured already."""
+    try:
+        if common.is_categorical(name, known):
+            return common.parse_category(text, name, known)
+        return common.parse_coordinate(text, name, known)
+    except CampaignError as error:
+        raise CampaignError(f"--values {error}") from None

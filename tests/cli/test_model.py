@@ -129,6 +129,43 @@ def test_metrics_and_call_paths_are_selected() -> None:
     assert "bytes" in nothing.err
 
 
+def varied(folder: Path) -> Path:
+    """Write a table of three call paths whose repetitions differ, each by a share of its own."""
+    shares = {"main->compute": 0.001, "main->exchange": 0.3, "main->init": 0.05}
+    path = folder / "varied.csv"
+    rows = [
+        f"{n},{where},time,{k},{(seconds(n) + n**1.5) * (1 + share * sign)}"
+        for n in SIZES
+        for where, share in shares.items()
+        for k, sign in enumerate((1, -1, 0.3), start=1)
+    ]
+    path.write_text("n,callpath,metric,repetition,value\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_what_is_shown_does_not_change_the_models() -> None:
+    path = varied(Path.cwd())
+    every = run("model", path, "--predict", "n=128", "--json").document["models"]
+    for where in ("compute", "exchange", "init"):
+        shown = run("model", path, "--predict", "n=128", "--callpath", where, "--json").document["models"]
+        assert shown == [item for item in every if where in item["callpath"]]
+        assert len(shown) == 1
+
+
+def test_call_paths_that_are_not_there_are_named_with_some_that_are() -> None:
+    result = refused(str(varied(Path.cwd())), "--callpath", "init", "--callpath", "nosuch")
+    assert result.code == 2
+    assert "--callpath 'nosuch' is in none of the 3 call paths: main->compute, main->exchange," in result.err
+
+
+def test_a_shown_call_path_without_a_usable_value() -> None:
+    rows = [f"{n},{where},{value}" for n in SIZES for where, value in (("main", n), ("broken", -1))]
+    Path("measured.csv").write_text("n,callpath,value\n" + "\n".join(rows) + "\n")
+    result = refused("measured.csv", "--callpath", "broken")
+    assert result.code == 1
+    assert "every value of broken is missing, negative or not finite" in result.err
+
+
 def test_a_long_list_of_models_ends_quietly_with_its_reader() -> None:
     rows = [f"{n},region{number},{n}" for n in SIZES for number in range(300)]
     Path("measured.csv").write_text("n,callpath,value\n" + "\n".join(rows) + "\n")
@@ -170,6 +207,31 @@ def test_a_prediction_needs_a_number(value: str) -> None:
     result = refused("measured.csv", "--predict", f"n={value}")
     assert result.code == 2
     assert value in result.err
+
+
+@pytest.mark.parametrize("value", ["-4", "0", "-1e-9", "1" + 400 * "0"])
+def test_a_prediction_where_models_make_no_sense(value: str) -> None:
+    csv(Path.cwd())
+    result = refused("measured.csv", "--predict", f"n={value}")
+    assert result.code == 2
+    assert f"n={value}: " in result.err
+
+
+def test_zero_is_predicted_where_zero_was_measured() -> None:
+    rows = [f"{n},main,{seconds(n)}" for n in (0, *SIZES)]
+    Path("measured.csv").write_text("n,callpath,value\n" + "\n".join(rows) + "\n")
+    (model,) = run("model", "measured.csv", "--predict", "n=0", "--json").document["models"]
+    assert model["predictions"][0]["value"] == pytest.approx(0.5, rel=0.01)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_prediction_beyond_all_numbers_is_a_dash_with_its_reason() -> None:
+    path = varied(Path.cwd())
+    result = run("model", path, "--predict", "n=1e300", "--predict", "n=64", "--callpath", "init")
+    assert result.code == 0
+    assert result.err == ""
+    assert "note: main->init time: at n=1e+300 the prediction is not a finite number" in result.out
+    assert "at n=64 the" not in result.out
 
 
 def test_a_category_is_predicted_only_if_it_was_measured() -> None:
@@ -219,6 +281,7 @@ def test_a_campaign_directory_stands_alone() -> None:
 def test_a_campaign_that_has_measured_nothing() -> None:
     write_campaign(Path.cwd(), LOCAL, "#!/bin/sh\nexit 1\n")
     run("run", "campaign.yaml")
+    exported = run("export", "tiny", "--format", "csv")
     result = refused("tiny")
-    assert result.code in (1, 2)
-    assert result.err.startswith("error: ")
+    assert (result.code, result.err) == (1, "error: tiny: the campaign has no measurements yet\n")
+    assert exported.code == result.code

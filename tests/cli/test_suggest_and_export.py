@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import SIMULATED, run, write_campaign
+from tests.cli.running import LOCAL, SIMULATED, run, write_campaign
 from tests.requirements import need
 
 POINTS = [(p, s) for p in (1, 2, 4, 8, 16) for s in (10, 20, 30, 40, 50)]
@@ -59,9 +59,27 @@ def test_a_suggestion_for_humans(measured: Path) -> None:
     [
         ("--budget", "much", "much"),
         ("--at", "p=32", "lacks s"),
+        ("--at", "p=-32,s=60", "p=-32: "),
+        ("--at", "p=32,s=0", "s=0: "),
         ("--values", "q=3", "q=3"),
-        ("--constraint", "p *", "p *"),
-        ("--processes", "q", "q"),
+        ("--values", "p=abc", "--values p=abc: p is a number"),
+        ("--values", "p=64,inf", "--values p=inf: p is a number"),
+        ("--values", "p=64,", "--values p=: p is a number"),
+        ("--values", "p=-5", "--values p=-5: "),
+        ("--values", "p=0", "--values p=0: "),
+        ("--constraint", "p *", "--constraint: expression 'p *'"),
+        (
+            "--constraint",
+            "log(p - 1) > 0",
+            "--constraint: expression 'log(p - 1) > 0' cannot be evaluated at p=1",
+        ),
+        ("--constraint", "p > 99", "no point satisfies the constraints"),
+        ("--processes", "q", "--processes: expression 'q'"),
+        ("--processes", "0 - p", "--processes '0 - p' gives -1 at P(p=1, s=10)"),
+        ("--processes", "16 - p", "--processes '16 - p' gives 0 at P(p=16, s=10)"),
+        ("--points", "0", "argument --points: '0' is not a whole number from 1"),
+        ("--points", "-1", "argument --points: '-1' is not a whole number from 1"),
+        ("--seed", "-1", "argument --seed: '-1' is not a whole number from 0"),
     ],
 )
 def test_wrong_usage(measured: Path, option: str, value: str, mistake: str) -> None:
@@ -70,6 +88,83 @@ def test_wrong_usage(measured: Path, option: str, value: str, mistake: str) -> N
     assert result.code == 2, result.err
     assert mistake in result.err
     assert "Traceback" not in result.err
+
+
+def with_durations(path: Path, factor: float) -> Path:
+    """Add durations of whole runs to a table: ``factor`` times as long as the time of its call path."""
+    header, *rows = path.read_text().splitlines()
+    fields = [row.split(",") for row in rows]
+    more = [f"{p},{s},(run),elapsed,{factor * float(value)}" for p, s, _, _, value in fields]
+    path.write_text("\n".join([header, *rows, *more]) + "\n")
+    return path
+
+
+def test_a_run_costs_what_it_takes_as_a_whole(measured: Path) -> None:
+    def price(*options: str) -> float:
+        options = ("--constraint", "p == 16 and s == 50", *options)
+        (item,) = suggested(measured, *options)
+        return float(str(item["cost"])) / int(str(item["repetitions"]))
+
+    assert price() == pytest.approx(0.9 / 3600, rel=0.02)
+    with_durations(measured, 100)
+    assert price() == pytest.approx(90 / 3600, rel=0.02)
+    assert price("--processes", "p") == pytest.approx(16 * 90 / 3600, rel=0.02)
+
+
+def test_a_category_may_be_new_and_in_constraints() -> None:
+    rows = [
+        f"{n},{solver},{n * factor}" for n in (1, 2, 4, 8, 16) for solver, factor in (("cg", 1), ("lu", 3))
+    ]
+    Path("table.csv").write_text("n,solver,time\n" + "\n".join(rows) + "\n")
+    result = run(
+        *("suggest", "table.csv", "--parameters", "n,solver", "--at", "n=64,solver=lu", "--json"),
+        *("--budget", "1 core-hour", "--values", "solver=qr", "--constraint", "solver == 'qr'"),
+    )
+    assert result.code == 0, result.err
+    assert {item["point"]["solver"] for item in result.document["suggestions"]} == {"qr"}
+
+
+SLEEPER = """\
+#!/bin/sh
+sleep 0.2
+echo "time: 0.00$1 s"
+"""
+TWO_CORES = LOCAL.replace('arguments: ["{n}"]', 'arguments: ["{n}"]\n  threads: 2').replace(
+    "slots: 1", "slots: 2"
+)
+
+
+def test_the_runs_of_a_campaign_cost_their_durations_on_its_cores() -> None:
+    write_campaign(Path.cwd(), TWO_CORES.replace("n: [1, 2, 3, 4, 5]", "n: [1, 2, 3, 4, 5, 6]"), SLEEPER)
+    assert run("run", "campaign.yaml").code == 0
+    question = ("suggest", "tiny", "--at", "n=8", "--budget", "1 core-hour")
+
+    def price(*options: str) -> float:
+        result = run(*question, *options, "--json")
+        assert result.code == 0, result.err
+        item = result.document["suggestions"][0]
+        return float(3600 * item["cost"] / item["repetitions"])
+
+    assert 2 * 0.2 <= price() < 2 * 0.8
+    assert price() == pytest.approx(2 * price("--processes", "1"))
+
+
+def test_what_a_campaign_cannot_measure_is_not_suggested() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    run("run", "campaign.yaml")
+    question = ("suggest", "rehearsal", "--at", "p=216,s=35", "--budget", "1 core-hour", "--json")
+    result = run(*question, "--values", "p=100")  # LULESH needs a cube of ranks
+    assert result.code == 2
+    assert "--values p=100: the campaign cannot measure there: " in result.err
+    assert run(*question, "--values", "p=343").code == 0
+    assert run(*question, "--values", "p=100", "--processes", "p").code == 0
+
+
+def test_a_campaign_that_has_measured_nothing() -> None:
+    write_campaign(Path.cwd(), LOCAL, "#!/bin/sh\nexit 1\n")
+    run("run", "campaign.yaml")
+    result = run("suggest", "tiny", "--at", "n=8", "--budget", "1 core-hour")
+    assert (result.code, result.err) == (1, "error: tiny: the campaign has no measurements yet\n")
 
 
 def test_every_repetition_is_exported() -> None:
