@@ -157,7 +157,8 @@ def _costs(models: Sequence[Model], cores: Callable[[Point], float]) -> tuple[Co
     """
     whole = [model for model in models if (model.callpath, model.metric) == (WHOLE_RUN, ELAPSED)]
     times = [model for model in models if model.metric == "time"] or list(models)
-    counted = whole or [model for model in times if model.callpath in ROOTS][:1] or times
+    roots = [model.callpath for model in times if model.callpath in ROOTS][:1]  # with a model per category
+    counted = whole or [model for model in times if model.callpath in roots] or times
     if not counted:
         return cost.each(cores), True
     return expected_costs(counted, cores), False

@@ -124,6 +124,27 @@ def test_a_category_may_be_new_and_in_constraints() -> None:
     assert {item["point"]["solver"] for item in result.document["suggestions"]} == {"qr"}
 
 
+def test_every_category_has_its_own_cost() -> None:
+    rows = [
+        f"{n},{solver},main,{0.1 * n * factor}"
+        for n in (1, 2, 4, 8, 16)
+        for solver, factor in (("cg", 1), ("lu", 30))
+    ]
+    Path("table.csv").write_text("n,solver,callpath,time\n" + "\n".join(rows) + "\n")
+
+    def price(solver: str) -> float:
+        result = run(
+            *("suggest", "table.csv", "--parameters", "n,solver", "--at", "n=64,solver=cg", "--json"),
+            *("--budget", "1 core-hour", "--constraint", f"solver == '{solver}' and n == 16"),
+        )
+        assert result.code == 0, result.err
+        (item,) = result.document["suggestions"]
+        return float(3600 * item["cost"] / item["repetitions"])
+
+    assert price("cg") == pytest.approx(1.6, rel=0.05)
+    assert price("lu") == pytest.approx(48, rel=0.05)
+
+
 SLEEPER = """\
 #!/bin/sh
 sleep 0.2
