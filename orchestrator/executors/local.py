@@ -141,8 +141,10 @@ class LocalExecutor:
                 if pid is not None:
                     self._running[name] = _process(request, pid, child=True)
             except OSError as error:
-                self._ends[name] = f"no process could be started: {error}"
                 self._news.add(name)
+                if (request.directory / attempt.REQUEST).exists():  # else it was deleted: ABSENT
+                    files.stop_for_trouble(error, request.directory)
+                    self._ends[name] = f"no process could be started: {error}"
 
     # --- looking --------------------------------------------------------------------------------------
 
@@ -201,7 +203,11 @@ class LocalExecutor:
         if alive is None:
             reason = f"it is {owners.host}'s (or another container's): continue the campaign there"
             return Observation(request.attempt, AttemptState.UNKNOWN, reason=reason)
-        return self._adopt(request, alive) or _bury(request, record, self.reserved_seconds(request.limit))
+        adopted = self._adopt(request, alive)
+        if adopted is not None:
+            return adopted
+        buried = _bury(request, record, self.reserved_seconds(request.limit))
+        return self._without_start(request, buried) if record is None else buried
 
     def _unclaimed(self, request: AttemptRequest) -> Observation:
         """Tell what never began from what is about to."""
@@ -210,12 +216,27 @@ class LocalExecutor:
             return Observation(request.attempt, AttemptState.QUEUED)
         how = self._ends.get(request.name)
         if how is not None and not request.directory.exists():
-            return _lost(request, None, f"its directory was deleted: {request.directory}")
+            most = self.reserved_seconds(request.limit)  # for good: nobody will ever say what it was
+            return _lost(request, most, f"its directory was deleted: {request.directory}")
+        if how is not None:
+            files.require_room(request.directory)
         if how is not None and attempt.claim(request.directory, "controller: it ended before it began"):
             return _lost(request, 0.0, f"it never began: {how}; see {request.directory / 'stderr'}")
         if (request.directory / attempt.CLAIM).exists():  # claimed since we looked
             return self._look_up(request)
         return Observation(request.attempt, AttemptState.ABSENT)
+
+    def _without_start(self, request: AttemptRequest, buried: Observation) -> Observation:
+        """Withdraw what an earlier controller's process claimed, and ended before it started anything.
+
+        It does so where there is no room for its record: of a process of ours that stops the campaign.
+        """
+        if buried.state is not AttemptState.LOST:
+            return buried
+        files.require_room(request.directory)
+        if request.name in self._ends:
+            return buried
+        return Observation(request.attempt, AttemptState.ABSENT, reason=buried.reason, barred=True)
 
     def _illegible(self, request: AttemptRequest, error: ReadError) -> Observation:
         """Judge an attempt by its processes where its files do not say."""
@@ -224,7 +245,7 @@ class LocalExecutor:
             return adopted
         if time.time() - files.last_sign_of_life(request.directory) < _PATIENCE:
             return Observation(request.attempt, AttemptState.UNKNOWN, reason=str(error))
-        return _lost(request, None, str(error))
+        return _lost(request, self.reserved_seconds(request.limit), str(error))
 
     def _adopt(self, request: AttemptRequest, pids: Sequence[int]) -> Observation | None:
         for pid in pids:
@@ -257,7 +278,9 @@ def _bury(request: AttemptRequest, record: AttemptRecord | None, most: float) ->
         return _lost(request, 0.0, f"it ended before it started anything; see {request.directory / 'stderr'}")
     now = time.time()
     seen = now if survivors else files.last_sign_of_life(request.directory) + attempt.HEARTBEAT
-    elapsed = min(max(0.0, min(seen, now) - record.started), most)
+    elapsed = min(min(seen, now) - record.started, most)
+    if elapsed <= 0:  # the clock was set back meanwhile
+        elapsed = most
     what = f"it left {survivors} processes, ended now" if survivors else "from its last sign of life"
     gone = "its owner was killed (or works in the directory that this is a copy of)"
     return _lost(request, elapsed, f"{gone}; charged at most {elapsed:.0f} s ({what})")

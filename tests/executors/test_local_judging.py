@@ -68,6 +68,13 @@ def test_what_was_killed_with_its_owners_is_lost_and_charged_up_to_its_last_sign
         assert f"{expected:.0f} s" in observation.reason
 
 
+def test_what_began_later_than_the_clock_says_now_is_charged_what_was_reserved(prepared: Prepared) -> None:
+    request = killed(prepared, "echo begun\nexec sleep 600\n")
+    edit_record(request, started=attempt.iso(time.time() + 3600))
+    executor = LocalExecutor(slots=1)
+    assert one(executor, request).elapsed == executor.reserved_seconds(request.limit)
+
+
 def test_what_outlived_its_owners_is_ended_before_it_is_called_lost(prepared: Prepared) -> None:
     request = killed(prepared, "setsid sleep 600 &\nsleep 0.2\necho begun\nsleep 600\n")
     assert processes_of(request.directory)
@@ -109,8 +116,7 @@ def test_claimed_but_killed_before_the_record_costs_nothing(prepared: Prepared) 
     code = f"from orchestrator.executors import attempt; attempt.claim({str(request.directory)!r}, 'attempt')"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
     observation = one(LocalExecutor(slots=1), request)
-    assert observation.state is AttemptState.LOST
-    assert observation.elapsed == 0
+    assert (observation.state, observation.barred) == (AttemptState.ABSENT, True)
 
 
 def test_an_attempt_whose_directory_is_deleted_is_charged_what_was_reserved(
@@ -126,7 +132,7 @@ def test_an_attempt_whose_directory_is_deleted_is_charged_what_was_reserved(
         processes.kill(pid, signal.SIGKILL)
     observation = watch(executor, [request])[request.attempt]
     assert observation.state is AttemptState.LOST
-    assert observation.elapsed is None
+    assert observation.elapsed == executor.reserved_seconds(request.limit)
     assert not request.directory.exists()
 
 
@@ -163,8 +169,7 @@ def test_a_worker_whose_guard_was_killed_before_the_record_starts_nothing(
     os.kill(guard, signal.SIGKILL)
     wait_until_dead(guard)
     observation = one(LocalExecutor(slots=1), request)
-    assert observation.state is AttemptState.LOST
-    assert observation.elapsed == 0
+    assert (observation.state, observation.barred) == (AttemptState.ABSENT, True)
     for pid in pids:
         wait_until_dead(pid)
     assert not (request.directory / "started").exists()
@@ -210,9 +215,11 @@ def test_files_that_say_nothing_are_judged_by_processes_and_patience(prepared: P
     assert one(LocalExecutor(slots=1), request).state is AttemptState.UNKNOWN
     for path in request.directory.iterdir():
         os.utime(path, (0, 0))
-    observation = one(LocalExecutor(slots=1), request)
+    executor = LocalExecutor(slots=1)
+    observation = one(executor, request)
     assert observation.state is AttemptState.LOST
-    assert observation.elapsed is None  # nobody knows: all that was reserved
+    # Nobody knows, and nobody will: no estimate to wait for.
+    assert observation.elapsed == executor.reserved_seconds(request.limit)
     assert str(request.directory / name) in observation.reason
 
 
@@ -276,6 +283,8 @@ def test_whose_a_process_is_that_only_its_environment_tells(
     mark = {} if named is None else {processes.MARK: str(tmp_path / named)}
     with subprocess.Popen(["sleep", "600"], env={**environment, **mark}, stdin=subprocess.DEVNULL) as process:
         try:
+            while not Path(f"/proc/{process.pid}/environ").read_bytes():  # still within execve
+                time.sleep(0.01)
             assert processes.belongs(process.pid, tmp_path / "here") is belongs
         finally:
             process.kill()
