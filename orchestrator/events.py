@@ -31,9 +31,13 @@ class CampaignStarted:
 
 @dataclass(frozen=True, slots=True)
 class CampaignChanged:
-    """Resumed with other rules (a larger budget, another executor): a stopped campaign goes on."""
+    """Resumed with other rules (a larger budget, another executor): a stopped campaign goes on.
+
+    ``anew``: what was given up under the old rules may be tried again.
+    """
 
     campaign: Mapping[str, Any]
+    anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,7 @@ class AttemptFinished:
     ``samples`` are its measurement if it is accepted; else ``failure`` and ``reason`` say why not.
     ``estimated`` marks a cost that the scheduler did not confirm: all that was reserved, until an
     `AttemptCharged` corrects it. ``nodes``: how many it ran on, ``host`` being the first; ``blamed``: those
-    that failed.
+    that failed. ``cancelled``: the user ended it, which is charged but speaks against nothing.
     """
 
     attempt: Attempt
@@ -135,6 +139,7 @@ class AttemptFinished:
     estimated: bool = False
     nodes: int = 1
     blamed: tuple[str, ...] = ()
+    cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,6 +129,7 @@ class Controller:
         self._listen = listen
         self._models: tuple[Model, ...] | None = None
         self._requests: dict[Attempt, AttemptRequest] = {}
+        self._cancelled: frozenset[Attempt] = frozenset()  # by the user
         self.state = state
 
     def commit(self, new: Sequence[events.Event], durable: bool = True) -> None:
@@ -158,7 +159,8 @@ class Controller:
         self.commit(settle.corrections(known, self.state))
 
     def cancel(self) -> None:
-        """End what is in flight, and settle it."""
+        """End what is in flight, as the user asked for, and settle it."""
+        self._cancelled = frozenset(self.state.in_flight)
         self._parts.executor.cancel([self._request(attempt) for attempt in self.state.in_flight])
         while self.state.in_flight:
             self._parts.executor.wait(self._parts.poll_interval)
@@ -214,7 +216,7 @@ class Controller:
         observations = [item for item in observations if item.attempt in self.state.in_flight]
         most = settle.ceilings(observations, self.state)
         new = [
-            event
+            settle.ended_by_user(event) if item.attempt in self._cancelled else event
             for item in observations
             for event in settle.events_of(
                 item,

@@ -105,7 +105,7 @@ class Notifier:
         if event.failure is None:
             self._failed = 0
             self._streak.clear()
-        else:
+        elif not event.cancelled:
             self._failed += 1
             told = {"attempt": event.attempt.id, "class": str(event.failure), "reason": event.reason}
             self._streak.append(told)

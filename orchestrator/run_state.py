@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 import immutables
 
-from orchestrator import events
-from orchestrator.types import FailureClass
+from orchestrator import events, packs
+from orchestrator.types import FailureClass, Point, Run
 
 
 class RunStatus(StrEnum):
@@ -64,6 +64,10 @@ class InFlight(NamedTuple):
     span: float | None = None
 
 
+Runs = immutables.Map[Run, RunState]
+Proposed = immutables.Map[str, immutables.Map[Point, int]]
+
+
 @dataclass(frozen=True, slots=True)
 class StopReason:
     """The rule that ended the campaign, and its figures in words."""
@@ -88,3 +92,43 @@ def took(event: events.AttemptFinished, flight: InFlight, overhead: float) -> fl
     if not flight.pack or event.started is None or event.finished is None:
         return event.elapsed
     return event.finished - event.started + overhead
+
+
+def price_after(price: packs.Price, event: events.AttemptFinished, flight: InFlight) -> packs.Price:
+    """Return what jobs cost beside their attempts; one that did not fail says so."""
+    known = event.failure is None and not event.estimated and not flight.pack
+    if not known or event.started is None or event.finished is None:
+        return price
+    return packs.seen(price, event.elapsed, flight.since, event.started, event.finished)
+
+
+def price_after_pack(price: packs.Price, event: events.AttemptCharged, flight: InFlight) -> packs.Price:
+    """Return what jobs cost beside their attempts: the first of a pack pays that, unless another failed."""
+    if flight.pack != flight.name or flight.span is None or event.elapsed <= flight.span:
+        return price
+    return packs.seen_in_pack(price, event.elapsed - flight.span)
+
+
+def taken_back(runs: Runs, proposed: Proposed, run: Run) -> Proposed:
+    """Return the last repetitions after a run was skipped, whose number is thereby free again."""
+    known, skipped = proposed[run.kind], RunState(RunStatus.SKIPPED)
+    last = known.get(run.point, 0)
+    while last and runs.get(replace(run, repetition=last), skipped).status is RunStatus.SKIPPED:
+        last -= 1
+    return proposed.set(run.kind, known.set(run.point, last))
+
+
+def tried_anew(runs: Runs, proposed: Proposed, points: frozenset[Point]) -> tuple[Runs, Proposed]:
+    """Return runs and repetitions after what was given up at points counts as skipped, to be proposed again.
+
+    Attempts keep their numbers, as their directories are taken.
+    """
+    there = [run for run in runs if run.point in points]
+    for run in there:
+        item = runs[run]
+        if item.status is RunStatus.GIVEN_UP:
+            reason = f"given up under other rules: {item.reason}"
+            runs = runs.set(run, item._replace(status=RunStatus.SKIPPED, failures=(), reason=reason))
+    for run in there:
+        proposed = taken_back(runs, proposed, run)
+    return runs, proposed

@@ -192,4 +192,5 @@ def _changed(built: Assembly, known: State) -> list[events.Event]:
     if not campaign_changes.told(built.campaign, known):
         return []
     _refuse_launcher(built)
-    return [events.CampaignChanged(dict(built.campaign.raw))]
+    anew = campaign_changes.anew(built.campaign, known)
+    return [events.CampaignChanged(dict(built.campaign.raw), anew)]

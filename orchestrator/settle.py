@@ -6,6 +6,7 @@ import hashlib
 import re
 import signal
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from orchestrator import events, packs
 from orchestrator.counting import NOTHING, Plan
@@ -113,6 +114,19 @@ def events_of(
         case AttemptState.FINISHED:
             return [_finished(observation, flight, request, collect)]
     return []
+
+
+def ended_by_user(event: events.Event) -> events.Event:
+    """Return what an event means for an attempt that the user ended: it is charged, but did not fail.
+
+    One that never began is withdrawn, and barred, as whoever cancelled it took its claim. What had ended
+    by itself before stays what it is.
+    """
+    if not isinstance(event, events.AttemptFinished) or event.failure is not FailureClass.INFRASTRUCTURE:
+        return event
+    if event.started is None and event.elapsed == 0 and not event.estimated:
+        return events.AttemptWithdrawn(event.attempt, "cancelled by the user before it began", barred=True)
+    return replace(event, reason=f"cancelled by the user ({event.reason})", blamed=(), cancelled=True)
 
 
 def corrections(known: Sequence[Observation], state: State) -> list[events.AttemptCharged]:

@@ -19,10 +19,18 @@ import immutables
 from orchestrator import events, nodes, packs
 from orchestrator.journal import Entry
 from orchestrator.run_state import InFlight as InFlight
+from orchestrator.run_state import (
+    Proposed,
+    allocation,
+    price_after,
+    price_after_pack,
+    taken_back,
+    took,
+    tried_anew,
+)
 from orchestrator.run_state import RunState as RunState
 from orchestrator.run_state import RunStatus as RunStatus
 from orchestrator.run_state import StopReason as StopReason
-from orchestrator.run_state import allocation, took
 from orchestrator.types import Attempt, Point, Run
 
 RECENT = 20  # attempts that the rate of failures is taken of
@@ -53,7 +61,7 @@ class State(NamedTuple):
     reasons: immutables.Map[Run, str] = immutables.Map()
     note: str = ""  # of the last round
     runs: immutables.Map[Run, RunState] = immutables.Map()
-    proposed: immutables.Map[str, immutables.Map[Point, int]] = immutables.Map()  # last repetitions
+    proposed: Proposed = immutables.Map()  # last repetitions
     in_flight: immutables.Map[Attempt, InFlight] = immutables.Map()
     unconfirmed: immutables.Map[Attempt, InFlight] = immutables.Map()  # settled, but their cost is estimated
     infeasible: frozenset[Point] = frozenset()
@@ -111,7 +119,7 @@ def apply(state: State, event: events.Event, time: float) -> State:
         For an event that cannot follow this state; its text tells the story of the run.
     """
     started = time if state.started is None else state.started
-    return _apply(event, state)._replace(time=time, started=started)
+    return _apply(event, state._replace(time=time, started=started))
 
 
 @singledispatch
@@ -126,9 +134,20 @@ def _(event: events.CampaignStarted, state: State) -> State:
 
 @_apply.register
 def _(event: events.CampaignChanged, state: State) -> State:
-    if state.stopped is not None:  # the last round is over: what it skipped says nothing about the new rules
-        state = state._replace(queue=(), next=0)
-    return state._replace(campaign=event.campaign, stopping=None, stopped=None, recent=())
+    if event.anew:
+        runs, proposed = tried_anew(state.runs, state.proposed, state.infeasible)
+        state = state._replace(runs=runs, proposed=proposed, infeasible=frozenset())
+    # What was skipped, perhaps because the campaign was about to stop, says nothing about the new rules.
+    begun = [run for run in state.queue[: state.next] if state.runs[run].status is not RunStatus.SKIPPED]
+    return state._replace(
+        campaign=event.campaign,
+        queue=() if state.stopped is not None else (*begun, *state.waiting),
+        next=0 if state.stopped is not None else len(begun),
+        stopping=None,
+        stopped=None,
+        recent=(),
+        consecutive_given_up=0,
+    )
 
 
 @_apply.register
@@ -209,11 +228,11 @@ def _(event: events.AttemptFinished, state: State) -> State:
     state = state._replace(
         in_flight=state.in_flight.delete(event.attempt),
         holds=packs.charged(state.holds, flight.pack, event.cost, final=not event.estimated),
-        price=_price(state, event, flight),
+        price=price_after(state.price, event, flight),
         spent=state.spent + event.cost,
         attempts_settled=state.attempts_settled + 1,
         allocation=max(state.allocation, allocation(event, flight)),
-        recent=(*state.recent[1 - RECENT :], event.failure is not None),
+        recent=state.recent if event.cancelled else (*state.recent, event.failure is not None)[-RECENT:],
         marks=_marked(state, event),
         failed_nodes=state.failed_nodes.update(dict.fromkeys(event.blamed, state.time)),
     )
@@ -237,7 +256,7 @@ def _(event: events.AttemptFinished, state: State) -> State:
         )
     failed = current._replace(
         status=RunStatus.FAILED,
-        failures=(*current.failures, event.failure),
+        failures=current.failures if event.cancelled else (*current.failures, event.failure),
         reason=event.reason,
     )
     return state._replace(runs=state.runs.set(run, failed), failed=(*state.failed, run))
@@ -251,7 +270,7 @@ def _(event: events.AttemptCharged, state: State) -> State:
     current, more = _run(state, run), event.cost - flight.reserved
     return state._replace(
         holds=packs.charged(state.holds, flight.pack, more, final=True),
-        price=_price_of_pack(state, event, flight),
+        price=price_after_pack(state.price, event, flight),
         allocation=max(state.allocation, allocation(event, flight)),
         unconfirmed=state.unconfirmed.delete(event.attempt),
         spent=state.spent + more,
@@ -274,7 +293,9 @@ def _(event: events.RunGivenUp, state: State) -> State:
 def _(event: events.RunSkipped, state: State) -> State:
     skipped = _run(state, event.run)._replace(status=RunStatus.SKIPPED, reason=event.reason)
     state = _dequeue(state, event.run)._replace(runs=state.runs.set(event.run, skipped))
-    return state if event.run == state.validation else state._replace(proposed=_taken_back(state, event.run))
+    if event.run == state.validation:
+        return state
+    return state._replace(proposed=taken_back(state.runs, state.proposed, event.run))
 
 
 @_apply.register
@@ -310,21 +331,6 @@ def _(event: events.CampaignStopped, state: State) -> State:
     return state._replace(stopped=StopReason(event.rule, event.detail))
 
 
-def _price(state: State, event: events.AttemptFinished, flight: InFlight) -> packs.Price:
-    """Return what jobs cost beside their attempts; one that did not fail says so."""
-    known = event.failure is None and not event.estimated and not flight.pack
-    if not known or event.started is None or event.finished is None:
-        return state.price
-    return packs.seen(state.price, event.elapsed, flight.since, event.started, event.finished)
-
-
-def _price_of_pack(state: State, event: events.AttemptCharged, flight: InFlight) -> packs.Price:
-    """Return what jobs cost beside their attempts: the first of a pack pays that, unless another failed."""
-    if flight.pack != flight.name or flight.span is None or event.elapsed <= flight.span:
-        return state.price
-    return packs.seen_in_pack(state.price, event.elapsed - flight.span)
-
-
 def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, tuple[str, ...]]:
     """Return what speaks against nodes after an attempt: it failed because of them, or was slow there."""
     marks, run = state.marks, event.attempt.run
@@ -342,15 +348,6 @@ def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, 
         reason = f"{event.attempt}: {seconds:.6g} s, elsewhere {statistics.median(others):.6g} s"
         marks = marks.set(event.host, (*marks.get(event.host, ()), reason))
     return marks
-
-
-def _taken_back(state: State, run: Run) -> immutables.Map[str, immutables.Map[Point, int]]:
-    """Return the last repetitions after a run was skipped, whose number is thereby free again."""
-    known, skipped = state.proposed[run.kind], RunState(RunStatus.SKIPPED)
-    last = known.get(run.point, 0)
-    while last and state.runs.get(replace(run, repetition=last), skipped).status is RunStatus.SKIPPED:
-        last -= 1
-    return state.proposed.set(run.kind, known.set(run.point, last))
 
 
 def _siblings(state: State, run: Run) -> list[RunState]:

@@ -7,7 +7,7 @@ from orchestrator import events
 from orchestrator.journal import Entry
 from orchestrator.measured import ELAPSED, WHOLE_RUN, measurements, repetitions
 from orchestrator.state import State, apply, replay
-from orchestrator.types import Attempt, Parameter, Point, Run
+from orchestrator.types import Attempt, FailureClass, Parameter, Point, Run
 
 RUNS = tuple(Run(Point.of(p=p, n=n), "time", k) for p in (2, 16) for n in (5, 10) for k in (1, 2))
 
@@ -66,3 +66,15 @@ def test_costs_add_up() -> None:
     state = replay([Entry(i, float(i), e) for i, e in enumerate(history(list(RUNS)), start=1)])
     assert state.spent == sum(item.cost for item in state.runs.values()) == sum(range(len(RUNS)))
     assert State().spent == 0
+
+
+def test_what_a_node_did_at_one_instant_counts_once_however_quiet_it_was_before() -> None:
+    runs = [Run(Point.of(p=1), "time", k) for k in (1, 2)]
+    state = apply(State(), events.RoundProposed(1, tuple(runs), ("",) * 2), 0.0)
+    for run in runs:
+        state = apply(state, events.AttemptIntended(Attempt(run), str(run), 1, 9e3, 9e3), 0.0)
+    for run in runs:
+        failure = FailureClass.INFRASTRUCTURE
+        end = events.AttemptFinished(Attempt(run), 1.0, 1.0, {}, failure, "NODE_FAIL", blamed=("n7",))
+        state = apply(state, end, 7000.0)
+    assert len(state.marks["n7"]) == 1
