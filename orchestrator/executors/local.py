@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.errors import ReadError, SubmitRejected
-from orchestrator.executors import attempt, detached, files, processes
+from orchestrator.executors import attempt, detached, files, processes, trouble
 from orchestrator.executors.base import ExecutorContext
 from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Observation
 
@@ -143,7 +143,7 @@ class LocalExecutor:
             except OSError as error:
                 self._news.add(name)
                 if (request.directory / attempt.REQUEST).exists():  # else it was deleted: ABSENT
-                    files.stop_for_trouble(error, request.directory)
+                    trouble.stop_for_trouble(error, request.directory)
                     self._ends[name] = f"no process could be started: {error}"
 
     # --- looking --------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class LocalExecutor:
             most = self.reserved_seconds(request.limit)  # for good: nobody will ever say what it was
             return _lost(request, most, f"its directory was deleted: {request.directory}")
         if how is not None:
-            files.require_room(request.directory)
+            trouble.require_room(request.directory)
         if how is not None and attempt.claim(request.directory, "controller: it ended before it began"):
             return _lost(request, 0.0, f"it never began: {how}; see {request.directory / 'stderr'}")
         if (request.directory / attempt.CLAIM).exists():  # claimed since we looked
@@ -233,7 +233,7 @@ class LocalExecutor:
         """
         if buried.state is not AttemptState.LOST:
             return buried
-        files.require_room(request.directory)
+        trouble.require_room(request.directory)
         if request.name in self._ends:
             return buried
         return Observation(request.attempt, AttemptState.ABSENT, reason=buried.reason, barred=True)

@@ -11,6 +11,7 @@ from orchestrator.executors.slurm_batch import Batch, Batches, Pack, groups
 from orchestrator.executors.slurm_judge import SlurmSettings, lost
 from orchestrator.executors.slurm_site import Site
 from orchestrator.executors.slurm_submit import SubmitLater
+from orchestrator.executors.trouble import stop_for_trouble
 from orchestrator.types import AttemptRequest, AttemptState, Observation, Resources
 
 _LONGEST_PAUSE = 600.0  # seconds between submissions while nobody knows whether they work
@@ -86,6 +87,7 @@ class Outbox:
         try:
             batch = self._batches.begin(group, self._clock())
         except OSError as error:
+            stop_for_trouble(error, self._batches.folder)
             reason = f"rejected: cannot write into {self._batches.folder}: {error.strerror}"
             done.update({item.name: lost(item, reason, 0.0) for pack in group for item in pack})
             return

@@ -20,6 +20,7 @@ from orchestrator.executors import attempt, slurm_job
 from orchestrator.executors.slurm_options import JobOptions as JobOptions
 from orchestrator.executors.slurm_options import long_name
 from orchestrator.executors.slurm_query import CommandFailed, call, submission_environment
+from orchestrator.executors.trouble import stop_for_trouble
 from orchestrator.types import AttemptRequest, Resources
 
 _MOST_AT_ONCE = 10**6  # elements of an array: the campaign limits how many are submitted
@@ -169,6 +170,8 @@ def submit(
         If it certainly did not accept these, saying why.
     SubmitUncertain
         If it may have.
+    DirectoryTrouble
+        If the files of a batch cannot be written now.
     """
     first, limits = packs[0][0], [request.limit for request in packs[0]]
     options = options.fitting(first.resources).without(first.exclude).with_memory(first.memory)
@@ -182,6 +185,7 @@ def submit(
     except submitit.core.utils.FailedSubmissionError as error:
         raise SubmitUncertain(f"sbatch gave no job id: {error}") from error
     except OSError as error:
+        stop_for_trouble(error, folder)
         raise SubmitRejected(f"cannot write the files of a batch into {folder}: {error.strerror}") from error
     return [job.job_id for job in jobs]
 

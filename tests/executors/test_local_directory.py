@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from orchestrator.executors import attempt, files
-from orchestrator.executors.files import DirectoryTrouble
 from orchestrator.executors.local import LocalExecutor
+from orchestrator.executors.trouble import DirectoryTrouble
 from orchestrator.types import AttemptState
 from tests.executors.attempts import UNTIL_GO, one
 from tests.executors.under_test import ExecutorUnderTest, run, wait_for_file, watch
@@ -37,9 +37,9 @@ def test_a_full_disk_fails_no_attempt_and_can_be_continued(
     machine.directory.mkdir(exist_ok=True)
     with monkeypatch.context() as patch:
         patch.setattr(where, name, full(number))
-        with pytest.raises(DirectoryTrouble, match=os.strerror(number)) as trouble:
+        with pytest.raises(DirectoryTrouble, match=os.strerror(number)) as stopped:
             LocalExecutor(slots=1).submit([request])
-    assert trouble.value.exit_code == 3
+    assert stopped.value.exit_code == 3
     executor = LocalExecutor(slots=1)
     assert one(executor, request).state is AttemptState.ABSENT
     assert run(executor, request)[0].state is AttemptState.FINISHED
