@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
 from filelock import FileLock, Timeout
@@ -123,6 +123,8 @@ def _scan(path: Path) -> Iterator[tuple[Entry, int]]:
             for number, line in enumerate(file, start=1):
                 if damage:  # and it is not the last line
                     raise JournalError(_damaged(path, number - 1, damage))
+                if not line.endswith(b"\n"):
+                    return  # being written, or left by a crash; its rest may appear any time
                 try:
                     entry = decode(line)
                 except TornLine as error:
@@ -132,8 +134,6 @@ def _scan(path: Path) -> Iterator[tuple[Entry, int]]:
                     raise JournalError(_newer(path, number, str(error))) from error
                 except ValueError as error:
                     raise JournalError(_damaged(path, number, str(error))) from error
-                if not line.endswith(b"\n"):
-                    return
                 if entry.sequence != number:
                     raise JournalError(_damaged(path, number, f"its sequence number is {entry.sequence}"))
                 end += len(line)
@@ -245,7 +245,8 @@ class Journal:
         Raises
         ------
         JournalWriteError
-            If they could not be written; the journal is then as it was before.
+            If they could not be written; the journal is then as it was before. Or if it is no longer this
+            controller's own: deleted, moved, or written to by another one.
         """
         if self._descriptor < 0:
             deque(self.entries(), maxlen=0)
@@ -253,6 +254,7 @@ class Journal:
         content = b"".join(encode(entry) for entry in entries)
         self._boundary("before", entries)
         try:
+            self._check()
             _write_all(self._descriptor, content)
             if durable:
                 os.fsync(self._descriptor)
@@ -266,6 +268,25 @@ class Journal:
         self._length += len(content)
         self._boundary("after", entries)
         return entries
+
+    def _check(self) -> None:
+        """Raise `JournalWriteError` unless the file is the one that was opened, as it was left."""
+        own = os.fstat(self._descriptor)
+        try:
+            there = self.path.stat()
+        except FileNotFoundError:
+            self._lose("was deleted or moved")
+        if (own.st_dev, own.st_ino) != (there.st_dev, there.st_ino):
+            self._lose("was replaced by another file")
+        if own.st_size != self._length:
+            self._lose(f"has {own.st_size} bytes instead of {self._length}: somebody else writes to it")
+
+    def _lose(self, what: str) -> NoReturn:
+        raise JournalWriteError(
+            f"{self.path} {what}. This controller has stopped; what it had begun may still run. Put the "
+            "campaign directory back where it was, see that no other controller works there "
+            f"({_HOLDER_NAME} names the last one), and resume it"
+        )
 
     def _undo(self) -> None:
         try:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import subprocess
 import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -206,3 +207,56 @@ with Journal(Path(sys.argv[1])) as opened:
     assert [entry.event for entry in journal.read(tmp_path / journal.FILE_NAME)] == [
         events.ControllerStopped("kept")
     ]
+
+
+@pytest.mark.parametrize("cut", [1, 20, -2])
+def test_a_line_whose_rest_arrives_while_it_is_read_is_no_damage(
+    cut: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = write(tmp_path, SOME)
+    first, rest = content.splitlines(keepends=True)[0], content.splitlines(keepends=True)[1]
+    pieces = [first, rest[:cut], rest[cut:]]
+    opened = io.BytesIO(b"")
+    monkeypatch.setattr(Path, "open", lambda *_: opened)
+    monkeypatch.setattr(journal, "enumerate", lambda file, start: enumerate(pieces, start), raising=False)
+    assert [entry.event for entry in journal.read(tmp_path / journal.FILE_NAME)] == [SOME[0]]
+
+
+def _delete(path: Path) -> None:
+    path.unlink()
+
+
+def _move(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("elsewhere"))
+
+
+def _replace(path: Path) -> None:
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content)
+
+
+def _write_too(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(journal.encode(Entry(2, 2.0, SOME[1])))
+
+
+def _cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 3)
+
+
+@pytest.mark.parametrize("harm", [_delete, _move, _replace, _write_too, _cut])
+def test_nothing_is_written_to_a_journal_that_is_no_longer_ones_own(
+    harm: Callable[[Path], None], tmp_path: Path
+) -> None:
+    directory = tmp_path / "campaign"
+    directory.mkdir()
+    with Journal(directory) as opened:
+        opened.append(SOME[:1], 1.0)
+        held = os.open(opened.path, os.O_RDONLY)
+        harm(opened.path)
+        size = os.fstat(held).st_size
+        with pytest.raises(JournalWriteError, match=r"has stopped.*resume"):
+            opened.append(SOME[1:2], 2.0)
+        assert os.fstat(held).st_size == size
+        os.close(held)
