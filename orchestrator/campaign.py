@@ -247,36 +247,33 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
         measure, model = campaign_effort.defaults(measure, model, tree.data)
     point = _evaluation_point(document, parameters, tree)
     unmeasured = point is not None and _lacks(executor, parameters, measure)(point.as_dict()) is not None
-    resolved = document.model_copy(
-        update={
-            "executable": executable,
-            "measure": measure,
-            "model": model,
-            "executor": executor,
-            "notify": notify,
-            "validate_": document.validate_ and not unmeasured,
-        }
-    )
+    validated = document.validate_ and not unmeasured
+    update = {"executable": executable, "measure": measure, "model": model, "executor": executor}
+    update |= {"settings": settings, "notify": notify, "validate_": validated}
+    return _campaign(document.model_copy(update=update), parameters, point)
+
+
+def _campaign(document: Document, parameters: tuple[Parameter, ...], point: Point | None) -> Campaign:
     return Campaign(
         name=document.name,
         application=document.application,
-        executable=executable,
-        settings=settings,
+        executable=document.executable,
+        settings=document.settings,
         program=document.program,
         parameters=parameters,
         constraints=document.constraints,
         evaluation_point=point,
-        measure=measure,
+        measure=document.measure,
         strategy=document.strategy,
-        model=model,
+        model=document.model,
         stop=document.stop,
-        executor=executor,
+        executor=document.executor,
         retries=document.retries.by_class(),
-        notify=notify,
+        notify=document.notify,
         seed=document.seed,
-        validate=resolved.validate_,
+        validate=document.validate_,
         version_arguments=document.version_arguments,
-        raw=_raw(resolved),
+        raw=_raw(document),
     )
 
 

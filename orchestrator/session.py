@@ -78,13 +78,8 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
 
 def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     built = assembly.assemble(chosen)
-    plan = None
-    if not holds_campaign(directory):  # nothing is created for a campaign that cannot begin
-        starter = plugins.executor(chosen, directory, 0.0)
-        plan = planning.first_round(built, starter)
-        if (why := starter.ready()) is not None:
-            raise ExecutorError(f"{why}. Nothing was begun; see: orchestrator doctor")
-        _refuse_launcher(built)
+    # Nothing is created for a campaign that cannot begin.
+    plan = None if holds_campaign(directory) else _planned(built, directory)
     _create(directory)
     with Journal(directory, hooks.boundary) as opened, Notifier(chosen, directory) as notifier:
         known = state.replay(notifier.seen(opened.entries()))
@@ -110,6 +105,16 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             notifier.listen(entry, now)
 
         return loop.run(parts, opened, known, listen, hooks.interrupted)
+
+
+def _planned(built: Assembly, directory: Path) -> FirstRound:
+    """Return the first round of a campaign that can begin."""
+    starter = plugins.executor(built.campaign, directory, 0.0)
+    plan = planning.first_round(built, starter)
+    if (why := starter.ready()) is not None:
+        raise ExecutorError(f"{why}. Nothing was begun; see: orchestrator doctor")
+    _refuse_launcher(built)
+    return plan
 
 
 def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -> Campaign:

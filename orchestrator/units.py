@@ -13,7 +13,7 @@ _SECONDS = {
     **dict.fromkeys(("d", "day", "days"), 86400.0),
     "ms": 0.001,
 }
-_KNOWN = {"": ("s", "min", "h", "d"), "core-": ("seconds", "minutes", "hours", "days")}
+_KNOWN = {"": ("ms", "s", "min", "h", "d"), "core-": ("seconds", "minutes", "hours", "days")}
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]+)\s*")
 _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]?\d):([0-5]?\d(?:\.\d+)?)")

@@ -63,6 +63,12 @@ def test_what_cannot_work(options: str, words: str) -> None:
     assert fault is not None and words in fault.detail and fault.remedy
 
 
+def test_what_is_found_is_judged_too() -> None:
+    Path("mpiexec.openmpi").unlink()
+    fault = campaign_launcher.fault(load("oversubscribe: false"), 2)
+    assert fault is not None and "is of MPICH" in fault.detail
+
+
 def test_an_absolute_path_is_the_same_with_modules() -> None:
     path = Path.cwd() / "mpiexec"
     fault = campaign_launcher.fault(load(f"launcher: {path}, modules: [mpi]"), 2)

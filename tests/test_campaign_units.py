@@ -57,7 +57,9 @@ def test_what_is_no_duration(text: str) -> None:
 
 
 def test_an_unknown_unit_is_told_from_those_that_are_known() -> None:
-    with pytest.raises(ValueError, match=r"unknown unit 'minuts' in '5 minuts'; known: s, min, h, d; write"):
+    with pytest.raises(
+        ValueError, match=r"unknown unit 'minuts' in '5 minuts'; known: ms, s, min, h, d; write"
+    ):
         units.parse_duration("5 minuts")
     known = "core-seconds, core-minutes, core-hours, core-days; write for example 50 core-hours"
     with pytest.raises(ValueError, match=f"unknown unit 'core-weeks' in '1 core-weeks'; known: {known}"):

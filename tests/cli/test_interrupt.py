@@ -154,7 +154,9 @@ def test_a_stopped_campaign_continues_with_a_larger_budget() -> None:
     first = run("run", "campaign.yaml", "--set", "stop.patience=99", "--json").document
     assert first["stop_reason"]["rule"] == "budget"
     rules = ("--set", "stop.budget=1 core-hour", "--set", "stop.patience=99")
-    second = run("resume", "rehearsal", *rules, "--json").document
+    resumed = run("resume", "rehearsal", *rules, "--json")
+    assert "rules changed: stop.budget: 1080.0 core-seconds -> 3600.0 core-seconds" in resumed.err
+    second = resumed.document
     assert second["cost"]["budget"] == 1
     assert second["cost"]["spent"] > first["cost"]["spent"]
     assert second["runs"]["measured"] > first["runs"]["measured"]
