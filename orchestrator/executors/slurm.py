@@ -18,6 +18,7 @@ import numpy as np
 
 from orchestrator.errors import ExecutorError, SubmitRejected
 from orchestrator.executors import files, slurm_submit, slurm_traces
+from orchestrator.executors.attempt import OWNER
 from orchestrator.executors.base import ExecutorContext
 from orchestrator.executors.slurm_batch import FOLDER, Batches, name_of
 from orchestrator.executors.slurm_judge import SETTLED, Evidence, SlurmSettings, judge, lost
@@ -267,6 +268,7 @@ class SlurmExecutor:
         record, trouble = slurm_traces.read_record(request.directory)
         gone = sight is not None and not sight.error and not sight.active
         owner = slurm_traces.owner(request.directory) if gone or not places else None
+        gone |= not places and owner == OWNER  # another executor's
         crew = self._crews.of(request, record)
         jobs = (*sight.active, *sight.ended) if sight is not None else ()
         if jobs:
@@ -289,7 +291,7 @@ class SlurmExecutor:
                 request,
                 "gone",
                 gone,
-                (owner, self._crews.heartbeats(request), _last(places)) if gone else None,
+                (owner, self._crews.heartbeats(request), _last(places) if places else None) if gone else None,
             ),
             accounting=site.accounting,
             never_charged=site.accounting or remembered,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.executors import slurm_states
-from orchestrator.executors.attempt import OWNER
+from orchestrator.executors.attempt import OVERRUN, OWNER
 from orchestrator.executors.files import expand_nodes
 from orchestrator.executors.slurm_crew import Crew
 from orchestrator.executors.slurm_query import Job
@@ -69,7 +69,8 @@ class Evidence:
     sight
         What Slurm says of its jobs; None before it was asked.
     finished_for, gone_for
-        Seconds since its record was seen finished, or since it had no active job and gave no sign of life.
+        Seconds since its record was seen finished, or since it had no active job and gave no sign of life (or
+        since then alone, where Slurm never had it).
     accounting
         Whether there is accounting, which will say what is charged if it does not now.
     never_charged
@@ -118,7 +119,7 @@ def _judge(evidence: Evidence, settings: SlurmSettings, finding: bool) -> Observ
     if evidence.record is not None and evidence.record.finished is not None:
         return _finished(evidence, evidence.record, evidence.record.finished, settings)
     if evidence.submitted is None:
-        return _never_submitted(evidence)
+        return _never_submitted(evidence, settings)
     if sight is None:
         state = AttemptState.QUEUED if evidence.handle else AttemptState.UNKNOWN
         return Observation(request.attempt, state, evidence.handle)
@@ -194,12 +195,17 @@ def _fault(record: AttemptRecord, state: str) -> str:
     return ""
 
 
-def _never_submitted(evidence: Evidence) -> Observation:
+def _never_submitted(evidence: Evidence, settings: SlurmSettings) -> Observation:
+    request = evidence.request
     if evidence.owner is None:
-        return Observation(evidence.request.attempt, AttemptState.ABSENT)
-    if evidence.owner == OWNER:
-        return lost(evidence.request, "begun by another executor, and not finished", None)
-    return lost(evidence.request, f"barred before it began, by {evidence.owner}", 0.0)
+        return Observation(request.attempt, AttemptState.ABSENT)
+    if evidence.owner != OWNER:
+        return lost(request, f"barred before it began, by {evidence.owner}", 0.0)
+    what = "begun by another executor, and not finished"
+    if evidence.gone_for < settings.submission_grace:
+        return _unknown(evidence, f"{what}; it may be alive")
+    # Slurm will never say what it cost: the most that it can have taken is final.
+    return lost(request, f"{what}; no sign of life", request.limit + OVERRUN)
 
 
 def _gone(evidence: Evidence, sight: Sight, settings: SlurmSettings, finding: bool) -> Observation:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from orchestrator.executors import attempt
+from orchestrator.executors import attempt, files
 from orchestrator.types import AttemptState
 from tests.slurm.fake_slurm import FakeSlurm, state_of, states, submitted
 
@@ -175,3 +177,19 @@ def test_a_damaged_record_of_a_dead_job_is_lost(fake: FakeSlurm) -> None:
     [observation] = executor.poll([request])
     assert (observation.state, observation.elapsed) == (AttemptState.LOST, 9)
     assert attempt.RECORD in observation.reason
+
+
+def test_what_another_executor_began_is_lost_only_without_a_sign_of_life(fake: FakeSlurm) -> None:
+    request = fake.request()
+    files.prepare(request)
+    fake.begin(request)
+    executor = fake.executor()
+    for beat in range(30):
+        os.utime(request.directory / "claim", (beat, beat))
+        assert state_of(executor.find([request])) == "unknown"
+        fake.turn(10)
+    fake.turn(60)
+    [observation] = executor.find([request])
+    assert observation.state is AttemptState.LOST
+    # Its executor reserved that, and Slurm will never say more: no estimate to wait for.
+    assert observation.elapsed == request.limit + attempt.OVERRUN
