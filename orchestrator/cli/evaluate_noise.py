@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the sub-command's arguments."""
     add, positive = parser.add_argument, common.whole(1)
     _add_times(add)
+    add("--pattern", action="append", choices=PATTERNS, help="repeatable; default: all")
     add(
         "--repetitions",
         action="append",
@@ -41,16 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_times(add: Callable[..., object]) -> None:
-    """Add what says which times are disturbed, and how."""
+    """Add what says which times are disturbed, and by how much."""
     natural = common.number("a percentage from 0 to below 100", lambda x: 0 <= x < 100)
     level = common.number("a percentage from 0 to 1000", lambda x: 0 <= x <= 1000)
-    add(
-        "--functions",
-        type=common.whole(1),
-        default=50,
-        metavar="N",
-        help="simulated ones (default 50; the paper has 200)",
-    )
+    of_functions = "simulated ones (default 50; the paper has 200)"
+    add("--functions", type=common.whole(1), default=50, metavar="N", help=of_functions)
     add(
         "--natural",
         type=natural,
@@ -72,7 +68,6 @@ def _add_times(add: Callable[..., object]) -> None:
         metavar="PERCENT",
         help=f"artificial noise, repeatable; default {', '.join(f'{x:g}' for x in noise_study.LEVELS)}",
     )
-    add("--pattern", action="append", choices=PATTERNS, help="repeatable; default: all")
 
 
 def run(arguments: argparse.Namespace, advance: Advance) -> int:
