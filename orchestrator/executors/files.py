@@ -304,6 +304,12 @@ def owners(directory: Path) -> Owners | None:
         raise ReadError(f"{path}: it does not say who owns the attempt ({error!r})") from error
 
 
+def is_in_a_batch(campaign: Path, name: str) -> bool:
+    """Tell whether an attempt was handed to Slurm, where a job of it may wait (see `slurm_batch`)."""
+    wanted = json.dumps(name)
+    return any(wanted in path.read_text() for path in (campaign / "batches").glob("*.json"))
+
+
 def last_sign_of_life(directory: Path) -> float:
     """Return the latest modification (Unix seconds) of the files of an attempt, its heartbeat among them."""
     return max((entry.stat(follow_symlinks=False).st_mtime for entry in os.scandir(directory)), default=0.0)

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from orchestrator.errors import ReadError, SubmitRejected
 from orchestrator.executors import attempt, detached, files, processes, trouble
@@ -24,7 +25,7 @@ _PATIENCE = (
 
 def build(context: ExecutorContext) -> LocalExecutor:
     """Build the executor from a campaign."""
-    return LocalExecutor(context.options["slots"])
+    return LocalExecutor(context.options["slots"], context.directory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,15 @@ class LocalExecutor:
     ----------
     slots
         Cores that attempts may occupy at the same time.
+    directory
+        The campaign directory, where the executor ``slurm`` notes what it submitted.
     """
 
     name = "local"
 
-    def __init__(self, slots: int):
+    def __init__(self, slots: int, directory: Path | None = None):
         self._slots = slots
+        self._directory = directory
         self._waiting: dict[str, AttemptRequest] = {}  # by name, first come first served
         self._running: dict[str, _Process] = {}
         self._ends: dict[str, str] = {}  # how attempt.py ended, for children; by name
@@ -224,6 +228,11 @@ class LocalExecutor:
             return _lost(request, 0.0, f"it never began: {how}; see {request.directory / 'stderr'}")
         if (request.directory / attempt.CLAIM).exists():  # claimed since we looked
             return self._look_up(request)
+        if self._directory is not None and files.is_in_a_batch(self._directory, request.name):
+            reason = "submitted to Slurm, and barred before it began"
+            if not attempt.claim(request.directory, f"controller: {reason}"):
+                return self._look_up(request)
+            return Observation(request.attempt, AttemptState.ABSENT, reason=reason, barred=True)
         return Observation(request.attempt, AttemptState.ABSENT)
 
     def _without_start(self, request: AttemptRequest, buried: Observation) -> Observation:

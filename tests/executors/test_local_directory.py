@@ -13,9 +13,10 @@ import pytest
 
 from orchestrator.executors import attempt, files
 from orchestrator.executors.local import LocalExecutor
+from orchestrator.executors.slurm_batch import Batches
 from orchestrator.executors.trouble import DirectoryTrouble
 from orchestrator.types import AttemptState
-from tests.executors.attempts import UNTIL_GO, one
+from tests.executors.attempts import UNTIL_GO, one, start
 from tests.executors.under_test import ExecutorUnderTest, run, wait_for_file, watch
 
 
@@ -91,3 +92,19 @@ def test_what_waited_for_cores_when_its_directory_was_deleted_begins_again(
     assert one(executor, second).state is AttemptState.ABSENT
     assert run(executor, second)[0].state is AttemptState.FINISHED
     assert (second.directory / "times").read_text() == "once\n"
+
+
+def test_what_waits_in_slurm_is_barred_before_it_is_called_absent(machine: ExecutorUnderTest) -> None:
+    waiting, other = machine.request("touch started\n"), machine.request()
+    for request in (waiting, other):
+        files.prepare(request)
+    Batches(machine.directory).begin([[waiting]], 0.0)
+    executor = LocalExecutor(1, machine.directory)
+    found = executor.find([waiting, other])
+    assert [(item.state, item.barred) for item in found] == [
+        (AttemptState.ABSENT, True),
+        (AttemptState.ABSENT, False),
+    ]
+    with start(waiting) as job:  # when its turn comes
+        assert job.wait(60) == attempt.CLAIMED
+    assert not (waiting.directory / "started").exists()
