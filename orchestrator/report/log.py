@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator import events
+import immutables
+
+from orchestrator import events, packs
 from orchestrator.cost import core_hours
 from orchestrator.executors.attempt import iso
 from orchestrator.journal import Entry
@@ -26,7 +28,7 @@ def document(entries: Iterable[Entry]) -> dict[str, Any]:
         ``campaign``, ``id``, ``started``, ``last`` (the last entry), ``state``; ``spent`` (see below);
         ``hosts`` where attempts failed; ``given_up``; and ``events``, each with ``time``, ``kind``, ``text``.
         ``spent`` has ``budget``, ``total``, ``accepted``, ``failed`` by class, ``reserved`` for attempts in
-        flight, and ``estimated``: the part of ``total`` that is an upper bound.
+        flight and jobs whose books are open, and ``estimated``: the part of ``total`` that is an upper bound.
     """
     story = _Story()
     for entry in entries:
@@ -93,7 +95,9 @@ class _Story:
         self.accepted = self.estimated = 0.0
         self.failed: dict[str, float] = {}
         self.attempts: Counter[str] = Counter()
-        self.in_flight: dict[Attempt, float] = {}
+        self.in_flight: dict[Attempt, float] = {}  # what is reserved for those that share no job
+        self.shared: dict[Attempt, str] = {}  # whose job it shares
+        self.holds: packs.Holds = immutables.Map()
         self.jobs: dict[Attempt, str] = {}  # of those in flight
         self.packs: dict[Attempt, str] = {}
         self.round_jobs: set[str] = set()
@@ -117,12 +121,15 @@ class _Story:
             case events.ControllerStarted() | events.ControllerStopped():
                 self._controller(event, entry.time)
             case events.AttemptIntended(attempt):
-                self.in_flight[attempt] = event.reserved
+                self.in_flight[attempt] = 0.0 if event.pack else event.reserved
+                self.shared[attempt] = event.pack
+                self.holds = packs.begun(self.holds, event.pack, event.reserved)
                 self.packs[attempt] = event.pack or event.name
             case events.AttemptSubmitted(attempt, handle) | events.AttemptStarted(attempt, handle) if handle:
                 self.jobs[attempt] = handle
             case events.AttemptWithdrawn(attempt):
                 self._gone(attempt)
+                self._hold(attempt, 0.0, final=True)
             case events.AttemptFinished():
                 self._finished(event)
             case events.AttemptCharged(attempt, _, cost):
@@ -188,12 +195,16 @@ class _Story:
         for known in (self.in_flight, self.jobs, self.packs):
             known.pop(attempt, None)
 
+    def _hold(self, attempt: Attempt, cost: float, final: bool) -> None:
+        self.holds = packs.charged(self.holds, self.shared.get(attempt, ""), cost, final)
+
     def _finished(self, event: events.AttemptFinished) -> None:
         self.round_jobs.add(self.packs.get(event.attempt, ""))
         outcome = "accepted" if event.failure is None else str(event.failure)
         self.attempts[outcome] += 1
         self.in_round["measured" if event.failure is None else "failed"] += 1
         self.round_cost += event.cost
+        self._hold(event.attempt, event.cost, final=not event.estimated)
         if event.failure is None:
             self.accepted += event.cost
         else:
@@ -207,6 +218,7 @@ class _Story:
     def _corrected(self, attempt: Attempt, cost: float) -> None:
         before = self.unconfirmed.pop(attempt)
         self.estimated -= before.cost
+        self._hold(attempt, cost - before.cost, final=True)
         if attempt not in self.earlier:
             self.round_cost += cost - before.cost
         if before.failure is None:
@@ -242,7 +254,9 @@ class _Story:
                 "total": core_hours(total),
                 "accepted": core_hours(self.accepted),
                 "failed": {name: core_hours(cost) for name, cost in sorted(self.failed.items())},
-                "reserved": core_hours(sum(self.in_flight.values())),
+                "reserved": core_hours(
+                    sum(self.in_flight.values()) + sum(hold.left for hold in self.holds.values())
+                ),
                 "estimated": core_hours(self.estimated),
             },
             "attempts": {**self.attempts, "in flight": len(self.in_flight)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -194,3 +195,22 @@ def test_a_little_trouble_is_listed_in_full() -> None:
 def test_a_terminal_is_sent_no_control_characters() -> None:
     text = log_text.render(story(*BEGUN, ROUND, begun(RUNS[0]), failed(RUNS[0], reason="\x1b[2J\rgone")))
     assert "?[2J?gone" in text and "\x1b" not in text
+
+
+def test_what_a_shared_job_holds_is_reserved_until_its_books_are_closed() -> None:
+    a, b, c = RUNS[:3]
+    shared = [replace(begun(run), pack="one") for run in (a, b)]
+    steps: list[events.Event] = [
+        *shared,
+        begun(c),
+        ended(a, cost=600.0, estimated=True),
+        ended(b, cost=600.0, estimated=True),
+        events.AttemptCharged(Attempt(a), 50.0, 100.0),
+        events.AttemptCharged(Attempt(b), 100.0, 200.0),
+        events.AttemptWithdrawn(Attempt(c), "it was never begun"),
+    ]
+    found = [
+        story(*BEGUN, ROUND, *steps[:number])["spent"]["reserved"] * 3600
+        for number in range(1, len(steps) + 1)
+    ]
+    assert found == pytest.approx([600, 1200, 1800, 1200, 600, 1100, 600, 0])
