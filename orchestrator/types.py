@@ -6,6 +6,7 @@ program. Core-hours appear only where a human reads or writes a number.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,6 +18,9 @@ Value = int | float | str
 
 # Call paths whose time is that of a whole run, in the files that name it so.
 ROOTS = ("main", "main()")
+
+_LONGEST_NAME = 255  # bytes of a file's name, on Linux
+_READABLE = 200  # of those, where a digest must tell long names apart
 
 RunKind = Literal["time", "effort"]
 
@@ -70,8 +74,14 @@ class Point:
 
     @property
     def key(self) -> str:
-        """Text that identifies the point and is safe as a directory name: ``p=64,s=20``."""
-        return ",".join(f"{quote(k, safe='')}={quote(format_value(v), safe='+')}" for k, v in self.items)
+        """Text that identifies the point and is safe as a directory name: ``p=64,s=20``.
+
+        What is too long for one is cut and told apart by a digest.
+        """
+        text = ",".join(f"{quote(k, safe='')}={quote(format_value(v), safe='+')}" for k, v in self.items)
+        if len(text) <= _LONGEST_NAME:
+            return text
+        return f"{text[:_READABLE]}~{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
     def __str__(self) -> str:
         return "P(" + ", ".join(f"{k}={format_value(v)}" for k, v in self.items) + ")"

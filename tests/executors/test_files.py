@@ -46,6 +46,16 @@ def request_in(directory: Path, **changes: Any) -> AttemptRequest:
 # --- prepare ------------------------------------------------------------------------------------------
 
 
+def test_points_with_long_names_have_directories_of_their_own(tmp_path: Path) -> None:
+    attempts = [
+        Attempt(Run(Point.of(p=1, k=mesh + end))) for mesh in ("x" * 260, "\u6d4b" * 30) for end in "ab"
+    ]
+    for item in attempts:
+        files.prepare(replace(request_in(tmp_path), attempt=item, directory=tmp_path / item.id))
+    assert len(list(tmp_path.iterdir())) == 4
+    assert Point.of(k="x" * 253).key == "k=" + "x" * 253, "what fits stays as it was"
+
+
 def test_nobody_else_can_write_what_is_prepared(tmp_path: Path) -> None:
     request = request_in(tmp_path, files={"in.txt": "x", "sub/in.txt": "y"})
     umask = os.umask(0)
