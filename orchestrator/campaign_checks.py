@@ -8,6 +8,7 @@ import keyword
 import typing
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import (
@@ -26,12 +27,14 @@ from orchestrator.executors import files
 from orchestrator.executors.slurm_options import JobOptions
 from orchestrator.expressions import Kind
 from orchestrator.hints import did_you_mean
-from orchestrator.types import Application, Point
+from orchestrator.types import Application, Point, Resources, Value
 
 if TYPE_CHECKING:
     from orchestrator.campaign import Campaign
 
 Problems = Iterator[Problem]
+
+_MOST_POINTS = 100_000  # looked at for what runs occupy
 
 START = "(start)"
 """Blocks what is only asked of a campaign that is to be run; no key of a file has this name."""
@@ -173,33 +176,46 @@ def _jobs(campaign: Campaign) -> Problems:
 
 
 def _script(campaign: Campaign) -> Problems:
-    """The launch script of a first run can be written."""
-    executor, spec, effort = campaign.executor, campaign.application_spec(), campaign.measure.effort
+    """The launch script can be written for every number of ranks, threads and nodes that a run has."""
+    executor, effort = campaign.executor, campaign.measure.effort
     if executor.name == "simulated":
         return
-    values = campaign.values(next(iter(space.build(campaign))))
     try:
         if effort is not None and effort.template is not None:
             templates.find_template(effort.template, executor.name)
         template = templates.find_template(executor.template, executor.name)
-        templates.launch_script(
-            application=spec,
-            executable=campaign.executable,
-            settings=values,
-            resources=cost.resources(spec.ranks(values), spec.threads(values), campaign.machine()),
-            launcher=executor.launcher or "mpiexec",  # which one is there is looked up when runs begin
-            template=template.read_text(encoding="utf-8"),
-            prologue=executor.prologue,
-            modules=executor.modules,
-            epilogue=executor.epilogue,
-            environment=executor.environment,
-            profiler=campaign.measure.profiler,
-            source=str(template),
-        )
+        for resources, values in _shapes(campaign).items():
+            templates.launch_script(
+                application=campaign.application_spec(),
+                executable=campaign.executable,
+                settings=values,
+                resources=resources,
+                launcher=executor.launcher or "mpiexec",  # which one is there is looked up when runs begin
+                template=template.read_text(encoding="utf-8"),
+                prologue=executor.prologue,
+                modules=executor.modules,
+                epilogue=executor.epilogue,
+                environment=executor.environment,
+                profiler=campaign.measure.profiler,
+                source=str(template),
+            )
     except CampaignError as error:
         key, _, text = str(error).partition(": ")
         own = key.startswith("executor.")
         yield Problem(tuple(key.split(".")) if own else ("executor", "template"), text if own else str(error))
+
+
+def _shapes(campaign: Campaign) -> dict[Resources, Mapping[str, Value]]:
+    """Return what the runs of a campaign occupy, each with the settings of the first such run."""
+    spec, machine = campaign.application_spec(), campaign.machine()
+    found: dict[Resources, Mapping[str, Value]] = {}
+    validated = campaign.evaluation_point if campaign.validate else None
+    points = itertools.islice(space.build(campaign), _MOST_POINTS)
+    for point in itertools.chain(points, [] if validated is None else [validated]):
+        values = campaign.values(point)
+        with suppress(ValueError):  # an evaluation point that the machine cannot hold is told elsewhere
+            found.setdefault(cost.resources(spec.ranks(values), spec.threads(values), machine), values)
+    return found
 
 
 def _options(campaign: Campaign) -> Problems:

@@ -142,7 +142,8 @@ def next_actions(
     given_up = _give_up(state, policy)
     if given_up:
         return given_up
-    confirming = bool(state.unconfirmed) and now - state.time < CONFIRMATION
+    # A clock that was set back must not make the wait longer than that much twice.
+    confirming = bool(state.unconfirmed) and abs(now - state.time) < CONFIRMATION
     work = _begin(state, policy, reservation, packer, bool(state.in_flight) or confirming)
     if work or state.in_flight or (confirming and any(True for _ in _candidates(state))):
         return work

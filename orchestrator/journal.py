@@ -7,6 +7,7 @@ damage anywhere else is never repaired silently. The module knows nothing of wha
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -26,6 +27,8 @@ from orchestrator.errors import JournalError, JournalWriteError
 
 FILE_NAME = "journal.jsonl"
 LOCK_NAME = "controller.lock"
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What the system says of a full disk, a quota, and a limit on the size of files."""
 _HOLDER_NAME = "controller.json"
 # Seconds. A process that a killed controller was just starting shares the lock until it executes its program.
 _PATIENCE = 2.0
@@ -165,6 +168,14 @@ def holder_of(directory: Path) -> str:
         return ""
 
 
+def _unusable(what: str, path: Path, error: OSError) -> JournalError:
+    """Return what to raise where a file cannot be used; a full disk is something to resume after."""
+    if error.errno in FULL:
+        remedy = "Nothing is lost: free some space, then resume the campaign"
+        return JournalWriteError(f"{what} {path}: {error.strerror}. {remedy}")
+    return JournalError(f"{what} {path}: {error.strerror}")
+
+
 class Journal:
     """The single writer of a campaign's journal. Use as a context manager.
 
@@ -208,8 +219,12 @@ class Journal:
                 "wait for it, or stop it (Ctrl-C) before you resume"
             ) from error
         except OSError as error:
-            raise JournalError(f"cannot lock {self.path.parent}: {error.strerror}") from error
-        self._holder.write_text(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
+            raise _unusable("cannot lock", self.path.parent, error) from error
+        try:
+            self._holder.write_text(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
+        except OSError as error:
+            self._lock.release()
+            raise _unusable("cannot write", self._holder, error) from error
 
     def _release(self) -> None:
         if self._descriptor >= 0:
@@ -237,7 +252,7 @@ class Journal:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             self._repair()
         except OSError as error:
-            raise JournalError(f"cannot open the journal {self.path}: {error.strerror}") from error
+            raise _unusable("cannot open the journal", self.path, error) from error
 
     def append(self, new: Sequence[events.Event], time: float, durable: bool = True) -> list[Entry]:
         """Append events in one write; durable when it returns unless ``durable`` is false.

@@ -204,10 +204,16 @@ class Controller:
             )
             for item in submissions
         ]
+        # Whatever cannot be rendered must fail before its reservation is durable.
+        self._requests |= {item.attempt: self._rendered(item) for item in intents}
         self.commit(intents)
         observations = self._parts.executor.submit([self._request(item.attempt) for item in submissions])
         self._settle(observations)
         return any(item.state is not AttemptState.ABSENT for item in observations)
+
+    def _rendered(self, intent: events.AttemptIntended) -> AttemptRequest:
+        flight = InFlight(intent.name, intent.cores, intent.limit, intent.reserved, pack=intent.pack)
+        return self._parts.request(self.state, intent.attempt, flight)
 
     def _name(self, attempt: Attempt) -> str:
         return settle.submission_name(self.state.campaign["name"], self.state.id, attempt)

@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -63,6 +63,7 @@ class Notifier:
         self._waiting: queue.Queue[dict[str, Any] | None] = queue.Queue(_MOST_WAITING)
         self._caller: threading.Thread | None = None
         self._deadline = math.inf
+        self._hook = Hook()
 
     def __enter__(self) -> Notifier:
         return self
@@ -167,16 +168,19 @@ class Notifier:
         if self._caller is None or self._options is None:
             return
         self._deadline = time.monotonic() + self._options.timeout
-        with suppress(queue.Full):
-            self._waiting.put(None, timeout=self._options.timeout)
-        self._caller.join(2 * self._options.timeout + _SLACK)
+        try:
+            with suppress(queue.Full):
+                self._waiting.put(None, timeout=self._options.timeout)
+            self._caller.join(2 * self._options.timeout + _SLACK)
+        finally:  # interrupted, or too slow: nobody would end it later
+            self._hook.end()
 
     def _call_all(self, options: Notify) -> None:
         while (facts := self._waiting.get()) is not None:
             if facts["event"] != "stop" and time.monotonic() > self._deadline:
                 continue  # behind a slow hook only the last word is worth waiting for
             try:
-                outcome = call(options, facts)
+                outcome = call(options, facts, self._hook)
             except Exception as error:  # noqa: BLE001 (nothing that a hook causes may reach the campaign)
                 outcome = f"cannot be called: {error!r}"
             self._log(
@@ -191,7 +195,52 @@ class Notifier:
             pass  # the disk is full, say: the campaign will tell
 
 
-def call(options: Notify, facts: dict[str, Any]) -> str:
+class Hook:
+    """The process of the hook that runs now, if any, so that another thread can end it."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ended = False
+        self._lock = threading.Lock()  # between being waited for and being killed a number may go to others
+
+    def begin(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+        """Start the process in a session of its own; raise ``OSError`` if that is impossible."""
+        with self._lock:
+            if self._ended:
+                raise OSError("the controller has ended")
+            self._process = subprocess.Popen(command, start_new_session=True, **options)
+            return self._process
+
+    def wait(self, process: subprocess.Popen[bytes], patience: float) -> int | None:
+        """Return its exit code; or kill it with its children after ``patience`` seconds, and return None."""
+        deadline = time.monotonic() + patience
+        while True:
+            with self._lock:
+                code = process.poll()
+                if code is not None:
+                    self._process = None
+                    return code
+            if time.monotonic() >= deadline:
+                break
+            time.sleep(_TICK)
+        self._kill()
+        return None
+
+    def end(self) -> None:
+        """Kill what runs, and let nothing else begin."""
+        self._ended = True
+        self._kill()
+
+    def _kill(self) -> None:
+        with self._lock:
+            if self._process is not None and self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)  # not waited for: the number is still its own
+                with suppress(subprocess.TimeoutExpired):  # one that waits for a disk dies when it can
+                    self._process.wait(_SLACK)
+            self._process = None
+
+
+def call(options: Notify, facts: dict[str, Any], hook: Hook | None = None) -> str:
     """Call the hook with facts and wait for it; return how it ended and the beginning of what it printed.
 
     Raises
@@ -209,29 +258,25 @@ def call(options: Notify, facts: dict[str, Any]) -> str:
     with tempfile.TemporaryFile() as given:  # not a pipe: a hook need not read
         given.write(json.dumps(facts, indent=1).encode() + b"\n")
         given.seek(0)
-        process = subprocess.Popen(
+        hook = hook or Hook()
+        process = hook.begin(
             options.command,
             stdin=given,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env=variables,
             cwd=facts["directory"],
-            start_new_session=True,
         )
-    return _outcome(process, options.timeout)
+    return _outcome(hook, process, options.timeout)
 
 
-def _outcome(process: subprocess.Popen[bytes], patience: float) -> str:
+def _outcome(hook: Hook, process: subprocess.Popen[bytes], patience: float) -> str:
     deadline = time.monotonic() + patience
     assert process.stdout is not None
     with process.stdout:  # closed after the first bytes: whoever prints without end gets SIGPIPE
         printed = _beginning(process, process.stdout.fileno(), deadline).decode(errors="replace").strip()
-    try:
-        ended = f"exit code {process.wait(max(0.0, deadline - time.monotonic()))}"
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)  # it was not waited for, so the number is still its own
-        process.wait()
-        ended = f"no end within {patience:g} s, killed"
+    code = hook.wait(process, max(0.0, deadline - time.monotonic()))
+    ended = f"no end within {patience:g} s, killed" if code is None else f"exit code {code}"
     return f"{ended}: {printed}" if printed else ended
 
 

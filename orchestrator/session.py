@@ -7,7 +7,8 @@ import itertools
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,10 +28,12 @@ from orchestrator import (
 )
 from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
-from orchestrator.errors import CampaignError, ExecutorError, JournalError
+from orchestrator.errors import CampaignError, ExecutorError, JournalError, JournalWriteError
 from orchestrator.journal import Boundary, Entry, Journal
+from orchestrator.models.base import Model
 from orchestrator.notify import Notifier
 from orchestrator.planning import FirstRound
+from orchestrator.report import models_document
 from orchestrator.state import State
 
 CAMPAIGN_FILE = "campaign.yaml"
@@ -66,8 +69,9 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     ExecutorError
         Before it begins: its executor cannot start anything.
     JournalError
-        If another controller holds the directory, or its journal is damaged.
+        If another controller holds the directory, or its journal is damaged, or a file cannot be written.
     """
+    _refuse_name(directory)
     before = os.umask(0o077)
     os.umask(before | 0o002)  # what everybody could write, everybody could have executed as this user
     try:
@@ -89,14 +93,18 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             first = _changed(built, known)
         else:
             first = [_begun(built, directory, plan or planning.first_round(built, executor))]
+        if first or not (directory / CAMPAIGN_FILE).exists():
+            _write(chosen, directory / CAMPAIGN_FILE)
         if first:
-            (directory / CAMPAIGN_FILE).write_text(campaign.dump(chosen))
             known = state.replay(opened.append(first, executor.now()), known)
         if changes:
             hooks.changed(changes)
         parts = assembly.parts(built, directory, executor)
         parts = replace(
-            parts, cancel_on_interrupt=hooks.cancel_on_interrupt, provenance=provenance.gather(chosen)
+            parts,
+            publish=_publisher(parts, directory),
+            cancel_on_interrupt=hooks.cancel_on_interrupt,
+            provenance=provenance.gather(chosen),
         )
         notifier.begin(known)
 
@@ -163,6 +171,61 @@ def _refuse_launcher(built: Assembly) -> None:
         raise CampaignError(f"launcher: {fault.detail}; {fault.remedy}. Nothing was begun")
 
 
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Stop, resumably and with the name of the file, where it cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise JournalWriteError(
+            f"cannot write {path}: {error.strerror}. The campaign has stopped, nothing is lost: free some "
+            "space, then resume it"
+        ) from error
+
+
+def _write(chosen: Campaign, path: Path) -> None:
+    """Replace the campaign file atomically: on a full disk the old one stays."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    with _naming(path):
+        try:
+            temporary.write_text(campaign.dump(chosen))
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def _publisher(parts: loop.Parts, directory: Path) -> Callable[[State, tuple[Model, ...]], None]:
+    def publish(now: State, models: tuple[Model, ...]) -> None:
+        with _naming(directory / models_document.FILE_NAME):
+            parts.publish(now, models)
+
+    return publish
+
+
+def _refuse_name(directory: Path) -> None:
+    """Raise `CampaignError` where texts that name the directory could not be journaled."""
+    try:
+        str(directory.absolute()).encode()
+    except UnicodeEncodeError as error:
+        raise CampaignError(
+            f"the directory {os.fsencode(directory)!r} has a name that is not UTF-8: rename it, or give "
+            "another --directory"
+        ) from error
+
+
+def _refuse_machine(built: Assembly, known: State) -> None:
+    """Raise `CampaignError` where the machine cannot hold a run that is open."""
+    begun = [attempt.run for attempt in (*known.in_flight, *known.unconfirmed)]
+    for run in (*begun, *known.failed, *known.waiting):
+        try:
+            built.resources(run.point)
+        except ValueError as error:
+            raise CampaignError(
+                f"{run} is not settled, and the machine cannot hold it: {error}. Nothing was changed"
+            ) from error
+
+
 def _create(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o755)
@@ -190,11 +253,14 @@ def _changed(built: Assembly, known: State) -> list[events.Event]:
     ------
     CampaignError
         If what is measured differs, as such measurements cannot be mixed; if the budget is less than what is
-        spent and reserved; or if the new launcher cannot work.
+        spent and reserved; or if the new launcher or machine cannot work.
     """
     if (why := campaign_changes.refusal(built.campaign, known)) is not None:
         raise CampaignError(why)
-    if not campaign_changes.told(built.campaign, known):
+    changed = bool(campaign_changes.told(built.campaign, known))
+    if changed or known.stopped is None:
+        _refuse_machine(built, known)
+    if not changed:
         return []
     _refuse_launcher(built)
     anew = campaign_changes.anew(built.campaign, known)

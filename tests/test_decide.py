@@ -205,6 +205,19 @@ def test_the_validation_run_follows_the_stop_rule_if_the_budget_allows() -> None
     assert actions(state, wanted) == [decide.Stop("patience", "enough")]
 
 
+@pytest.mark.parametrize(("now", "waits"), [(100.0, True), (95.0, True), (701.0, False), (-9e4, False)])
+def test_what_an_attempt_cost_is_waited_for_ten_minutes_whatever_the_clock_says(
+    now: float, waits: bool
+) -> None:
+    last = events.AttemptFinished(Attempt(RUNS[0], 1), 1.0, 1.0, estimated=True)
+    state = after(PROPOSED, intended(RUNS[0]), last, *measured(RUNS[1:]))
+    state = after(
+        events.RoundCompleted(1, 5.0, 0.5, True), events.StopRuleReached("patience", "enough"), state=state
+    )
+    expected = [] if waits else [decide.Stop("patience", "enough")]
+    assert actions(state._replace(time=100.0), POLICY, now) == expected
+
+
 def test_no_validation_beyond_the_budget() -> None:
     state, wanted = stopping_with(90.0)  # 3 are spent, 90 would be needed
     assert actions(state, wanted) == [decide.Stop("patience", "enough")]

@@ -8,7 +8,9 @@ import os
 import re
 import shutil
 import threading
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +171,28 @@ def test_one_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
     assert outcome(tmp_path, text, timeout=0.5) == "no end within 0.5 s, killed"
     child = int((tmp_path / "pid").read_text())
     wait_until_dead(child)
+
+
+def test_one_that_hangs_does_not_outlive_a_controller_that_is_interrupted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = hook(tmp_path, '#!/bin/sh\nsleep 600 &\necho $! > "${0%/*}/pid"\nsleep 600\n')
+
+    def interrupted(*_: object) -> None:
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        watched(load(program, timeout=600), tmp_path, [events.ControllerStopped("interrupted")])
+    wait_until_dead(int((tmp_path / "pid").read_text()))
+
+
+def test_what_the_user_cancels_is_no_failure_in_a_row(tmp_path: Path) -> None:
+    story = [replace(finished(True), cancelled=True)] * 9
+    watched(load(hook(tmp_path), streak=2), tmp_path, story)
+    assert calls(tmp_path) == []
 
 
 def test_one_that_prints_without_end_is_cut_off(tmp_path: Path) -> None:

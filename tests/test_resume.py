@@ -141,3 +141,23 @@ def test_another_executor_is_refused_while_only_the_first_can_tell(tmp_path: Pat
         session.run(other, tmp_path, session.Hooks())
     assert len(entries(tmp_path)) == lines
     session.run(chosen, tmp_path, session.Hooks(interrupted=lambda: True, cancel_on_interrupt=True))
+
+
+def test_a_machine_that_cannot_hold_an_open_run_is_refused_before_anything_is_journaled(
+    tmp_path: Path,
+) -> None:
+    local = (
+        "executor={name: local, launcher: 'env', slots: 8}",
+        "executable=/bin/true",
+        "parameters.p=[2, 1]",
+    )
+
+    def interrupted() -> bool:
+        return session.replayed(tmp_path).round > 0
+
+    session.run(load(*local), tmp_path, session.Hooks(interrupted=interrupted))
+    lines = len(entries(tmp_path))
+    with pytest.raises(CampaignError, match=r"p=2.* is not settled.*set executor.slots.*Nothing was changed"):
+        session.run(load(*local, "executor.slots=1"), tmp_path, session.Hooks())
+    assert len(entries(tmp_path)) == lines
+    assert session.run(load(*local), tmp_path, session.Hooks()).stopped is not None

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from hypothesis import given, settings
@@ -206,6 +207,18 @@ def test_a_rehearsal_and_real_runs_do_not_share_a_directory(real: bool, tmp_path
         session.run(load(*other), tmp_path, hooks)
 
 
+@pytest.mark.parametrize(
+    "rules", [["parameters.p=[1, 2]"], ["parameters.p=[1]", "evaluation_point.p=2", "validate=true"]]
+)
+def test_a_script_that_cannot_be_written_for_a_later_point_is_refused_with_the_campaign(
+    rules: list[str],
+) -> None:
+    local = ("executor={name: local, launcher: none, oversubscribe: true, slots: 1}", "executable=/bin/true")
+    with pytest.raises(CampaignError, match="2 ranks need a launcher"):
+        load(*local, *rules)
+    load(*local, "parameters.p=[1]")
+
+
 def test_a_launcher_that_is_nowhere_is_refused_before_anything_is_begun(tmp_path: Path) -> None:
     local = (
         "executor={name: local, slots: 8, launcher: 'no-such-launcher -n {ranks}'}",
@@ -214,6 +227,19 @@ def test_a_launcher_that_is_nowhere_is_refused_before_anything_is_begun(tmp_path
     with pytest.raises(CampaignError, match=r"no-such-launcher .*not on PATH.* Nothing was begun"):
         session.run(load(*local), tmp_path / "c", session.Hooks())
     assert not (tmp_path / "c").exists()
+
+
+def test_what_cannot_be_rendered_is_not_journaled_as_intended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_template(*_: object) -> NoReturn:
+        raise CampaignError("executor.template: it is gone")
+
+    monkeypatch.setattr(assembly, "request", no_template)
+    with pytest.raises(CampaignError, match="it is gone"):
+        session.run(load(), tmp_path, session.Hooks())
+    state = session.replayed(tmp_path)
+    assert state.round == 1 and not state.in_flight and state.reserved == 0
 
 
 def test_a_disk_that_fills_up_stops_the_campaign_cleanly_and_resume_completes_it(
@@ -239,6 +265,43 @@ def test_a_disk_that_fills_up_stops_the_campaign_cleanly_and_resume_completes_it
     assert {k: v.samples for k, v in resumed.runs.items()} == {
         k: v.samples for k, v in reference.runs.items()
     }
+
+
+@pytest.mark.parametrize("file", [session.CAMPAIGN_FILE, "models.json", "controller.json"])
+def test_a_full_disk_names_the_file_and_leaves_the_campaign_file_as_it_was(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.run(load(), tmp_path, session.Hooks())
+    before = (tmp_path / session.CAMPAIGN_FILE).read_bytes()
+    real = Path.write_text
+
+    def full(path: Path, *arguments: Any, **options: Any) -> int:
+        if file in path.name:
+            path.write_bytes(b"half")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(JournalWriteError, match=rf"{file}: No space left on device.*resume"):
+        session.run(load("stop.budget=3", "stop.patience=4"), tmp_path, session.Hooks())
+    monkeypatch.undo()
+    if file == session.CAMPAIGN_FILE:
+        assert (tmp_path / file).read_bytes() == before and not list(tmp_path.glob(f".{file}*"))
+    assert session.run(load("stop.budget=3"), tmp_path, session.Hooks()).stopped is not None
+
+
+def test_a_campaign_file_that_was_deleted_is_written_again(tmp_path: Path) -> None:
+    session.run(load(), tmp_path, session.Hooks())
+    (tmp_path / session.CAMPAIGN_FILE).unlink()
+    session.run(load(), tmp_path, session.Hooks())
+    assert session.load(tmp_path).raw == load().raw
+
+
+def test_a_directory_whose_name_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    directory = Path(os.fsdecode(os.fsencode(tmp_path) + b"/c\xff"))
+    with pytest.raises(CampaignError, match=r"xff' has a name that is not UTF-8"):
+        session.run(load(), directory, session.Hooks())
+    assert not directory.exists()
 
 
 def test_an_interrupt_leaves_a_campaign_that_resumes(tmp_path: Path) -> None:

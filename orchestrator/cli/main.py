@@ -10,7 +10,8 @@ import sys
 from collections.abc import Sequence
 
 from orchestrator import __version__
-from orchestrator.errors import OrchestratorError
+from orchestrator.errors import JournalWriteError, OrchestratorError
+from orchestrator.journal import FULL
 
 EXIT_CODES = """\
 exit codes:
@@ -58,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
+    _open_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a region's name must not be an error on an ASCII terminal
         sys.stdout.reconfigure(errors="backslashreplace")
     chosen = parser().parse_args(argv)
@@ -83,10 +85,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:  # disk full, permissions: what is not more than a line for whoever can mend it
         where = f"{error.filename}: " if error.filename else ""
         print(f"error: {where}{error.strerror or error}", file=sys.stderr)
-        return 1
+        return JournalWriteError.exit_code if error.errno in FULL else 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 3
+
+
+def _open_streams() -> None:
+    """Give closed standard streams (``>&-``) somewhere to go, before a file of ours takes their numbers."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 if __name__ == "__main__":
