@@ -373,13 +373,16 @@ class SlurmExecutor:
         """Tell whether an attempt began so early that a job queued (again) later is in vain.
 
         So it is for all that share a job: a second start of it does nothing. What began after Slurm was
-        asked, or little before, may be that very job: its answer is older than the records.
+        asked, or little before, may be that very job, whose answer is older than the records; and so may be
+        what still gives signs of life.
         """
         record, _ = slurm_traces.read_record(request.directory)
         crew = self._crews.of(request, record)
         early = self._watch.asked - self._settings.submission_grace
         records = [record] if crew is None else [member.record for member in crew.members]
-        return any(item is not None and item.started < early for item in records)
+        beats = self._crews.heartbeats(request)
+        lives = any(beat is not None and beat / 1e9 >= early for beat in beats)
+        return not lives and any(item is not None and item.started < early for item in records)
 
     def _scancel(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _IDS_PER_CALL):

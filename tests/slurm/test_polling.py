@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -184,3 +185,17 @@ def test_a_job_whose_first_run_ended_since_slurm_was_asked_is_not_cancelled(fake
     fake.turn(100)
     executor.poll(requests)
     assert fake.calls("scancel") == ["100_0"], "by now it is a second start"
+
+
+def test_a_queue_that_forgot_the_start_of_a_living_job_is_not_believed(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.begin(request)
+    fake.queue("100_0 PENDING Resources")
+    for _ in range(20):
+        fake.turn(20)
+        os.utime(request.directory / "claim", (fake.now, fake.now))
+        executor.poll([request])
+    assert not fake.calls("scancel")
+    fake.turn(100)
+    executor.poll([request])
+    assert fake.calls("scancel") == ["100_0"]
