@@ -31,11 +31,15 @@ _CLIPPED = 5.0
 _SAVING = 0.75
 # Points with four and more repetitions from which that can be judged, and the largest advantage believed.
 _JUDGED = 10
+# So many points need no second split into halves.
+_PLENTY, _SPLITS = 1000, 4
 _MOST_GAIN = 10.0
 _TINY = 1e-12
 # Standard deviation of the logarithm of the noise of codes around the guess, and noise that is rounding.
 _NOISE_SPREAD = 1.0
 _EXACT = 1e-6
+# Degrees of freedom from which repetitions that agree exactly do so neither by chance nor for a coarse clock.
+_CONVINCING = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ def locate(values: Floats, aggregate: str = "auto") -> Located:
     centre = _middle(ordered, counts)
     sigma, freedom = _pooled(logs, ordered, centre, counts)
     if aggregate == "auto":
-        aggregate, shift, gain = _choose(logs, centre, counts, sigma)
+        aggregate, shift, gain = _choose(ordered, centre, counts, sigma)
     else:
         shift, gain = np.zeros_like(centre), np.ones_like(centre)
     if aggregate == "none":
@@ -153,11 +157,26 @@ def _pooled(logs: Floats, ordered: Floats, centre: Floats, counts: Integers) -> 
     number = _sum(kept)
     squares = (_sum(deviation**2) - _sum(deviation) ** 2 / np.maximum(number, 1)).sum(axis=1)
     freedom = np.maximum(number - 1, 0).sum(axis=1).astype(float)
-    return _moderate(np.maximum(squares / np.maximum(freedom, 1), LEAST_NOISE**2), freedom)
+    variance = np.maximum(squares / np.maximum(freedom, 1), LEAST_NOISE**2)
+    return _moderate(variance, freedom, _independent(deviation / np.sqrt(variance)[:, None, None]))
 
 
-def _moderate(variance: Floats, freedom: Floats) -> tuple[Floats, Floats]:
-    """Shrink variances towards their common scale (Smyth 2004, section 6.2)."""
+def _independent(scaled: Floats) -> float:
+    """Return how many independent ones the call paths are worth, from 1 to their number.
+
+    A disturbance slows all call paths of its run: that they agree is the evidence of one run. Where they are
+    independent, their mean deviation has the variance of one divided by their number.
+    """
+    together, single = float((scaled.mean(axis=0) ** 2).sum()), float((scaled**2).sum()) / len(scaled)
+    return single / max(together, single / len(scaled)) if single > 0 else 1.0
+
+
+def _moderate(variance: Floats, freedom: Floats, independent: float) -> tuple[Floats, Floats]:
+    """Shrink variances towards their common scale (Smyth 2004, section 6.2).
+
+    Of the scale no more is known than so many ``independent`` call paths can tell: two runs may agree by
+    chance in all call paths.
+    """
     some = freedom > 0
     if np.count_nonzero(some) < 3:
         sobered = _sobered(variance, freedom)
@@ -167,16 +186,18 @@ def _moderate(variance: Floats, freedom: Floats) -> tuple[Floats, Floats]:
     logs = np.log(variance[some]) - polygamma(0, half) + np.log(half)
     excess = float(np.var(logs, ddof=1) - np.mean(polygamma(1, half)))
     prior_freedom = min(2 * _inverse_trigamma(excess), 100.0) if excess > 1e-3 else 100.0
-    prior = float(np.exp(np.mean(logs) + polygamma(0, prior_freedom / 2) - np.log(prior_freedom / 2)))
+    prior = np.exp(np.mean(logs) + polygamma(0, prior_freedom / 2) - np.log(prior_freedom / 2))
+    told = freedom.max() * independent
+    prior, prior_freedom = float(_sobered(prior, told)), min(prior_freedom, told)
     moderated = (prior_freedom * prior + freedom * np.where(some, variance, 0.0)) / (prior_freedom + freedom)
     return np.sqrt(np.maximum(moderated, LEAST_NOISE**2)), prior_freedom + freedom
 
 
-def _sobered(variance: Floats, freedom: Floats) -> Floats:
+def _sobered(variance: Floats | float, freedom: Floats | float) -> Floats:
     """Most probable variances where the noise is lognormal around the guess: two runs may agree by chance.
 
     The root u = log v of ``f/2 (1 - s²/v) + (u - log v0) / τ²``, which lies between the estimate s² and the
-    guess v0. Where repetitions agree to rounding, they are exact.
+    guess v0. Where several repetitions agree to rounding, they are exact.
     """
     guess = 2 * np.log(GUESSED_NOISE)
     estimate = np.log(np.maximum(variance, LEAST_NOISE**2))
@@ -185,7 +206,7 @@ def _sobered(variance: Floats, freedom: Floats) -> Floats:
         middle = (low + high) / 2
         slope = freedom / 2 * (1 - np.exp(estimate - middle)) + (middle - guess) / (2 * _NOISE_SPREAD) ** 2
         low, high = np.where(slope < 0, middle, low), np.where(slope < 0, high, middle)
-    return np.where(variance > _EXACT**2, np.exp(low), variance)
+    return np.where((variance > _EXACT**2) | (freedom < _CONVINCING), np.exp(low), variance)
 
 
 def _inverse_trigamma(value: float) -> float:
@@ -197,8 +218,11 @@ def _inverse_trigamma(value: float) -> float:
     return x
 
 
-def _choose(logs: Floats, centre: Floats, counts: Integers, sigma: Floats) -> tuple[str, Floats, Floats]:
+def _choose(ordered: Floats, centre: Floats, counts: Integers, sigma: Floats) -> tuple[str, Floats, Floats]:
     """Choose the aggregate that varies least between two halves of the repetitions of a point.
+
+    Halves are drawn from the sorted values, so that nothing depends on the order of repetitions. Their robust
+    means lean on the median of both: of two values alone nobody can tell which is the outlier.
 
     Returns
     -------
@@ -209,25 +233,40 @@ def _choose(logs: Floats, centre: Floats, counts: Integers, sigma: Floats) -> tu
     enough = counts >= 4
     if np.count_nonzero(enough) < _JUDGED:
         return "none", *nothing
-    scaled = ((logs - centre[:, :, None]) / sigma[:, None, None])[enough]
-    halves = [np.sort(scaled[:, begin::2], axis=1) for begin in (0, 1)]
-    centres = [_middle(h, _count(h)) for h in halves]
-    means = (_weigh(h[None], c[None], np.ones(1))[0][0] for h, c in zip(halves, centres, strict=True))
-    mean, middle = _difference(*means), _difference(*centres)
-    low = _difference(*(h[:, 0] for h in halves))
+    scaled = (ordered - centre[:, :, None]) / sigma[:, None, None]
+    splits = _SPLITS if np.count_nonzero(enough) < _PLENTY else 1
+    drawn = [_shuffled(scaled, number)[enough] for number in range(splits)]
+    mean, middle, low = np.mean([_between_halves(values) for values in drawn], axis=0)
     if min(low, middle) >= _SAVING * mean:
         return "none", *nothing
     if middle <= low:
         return "median", nothing[0], np.full_like(centre, min(mean / max(middle, _TINY), _MOST_GAIN))
     shift = np.zeros(int(counts.max()) + 1)
     for n in np.unique(counts):
-        comparable = scaled[counts[enough] >= n]
+        comparable = drawn[0][counts[enough] >= n]
         shift[n] = -np.median(np.nanmin(comparable[:, :n], axis=1)) if len(comparable) else 0.0
     return (
         "min",
         shift[counts] * sigma[:, None],
         np.full_like(centre, min(mean / max(low, _TINY), _MOST_GAIN)),
     )
+
+
+def _shuffled(ordered: Floats, seed: int) -> Floats:
+    """Shuffle the values of each point, alike for all call paths and on every call; NaN stays at the end."""
+    keys = np.random.default_rng(seed).random((1, *ordered.shape[1:]))
+    missing = np.isnan(ordered)
+    if missing.any():
+        keys = np.where(missing, np.inf, keys)
+    return np.take_along_axis(ordered, np.argsort(keys, axis=2), axis=2)
+
+
+def _between_halves(values: Floats) -> tuple[float, float, float]:
+    """Return by how much robust means, medians and minima of two halves of (points, repetitions) differ."""
+    halves = [np.sort(values[:, begin::2], axis=1) for begin in (0, 1)]
+    means = (_weigh(half[None], np.zeros((1, len(half))), np.ones(1))[0][0] for half in halves)
+    centres = (_middle(half, _count(half)) for half in halves)
+    return _difference(*means), _difference(*centres), _difference(*(half[:, 0] for half in halves))
 
 
 def median(values: Floats) -> Floats:

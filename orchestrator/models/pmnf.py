@@ -22,16 +22,14 @@ from orchestrator.models.hypotheses import FALLING, HIGHER, Exponents, Floats, b
 from orchestrator.models.model import PmnfModel
 from orchestrator.models.noise import AGGREGATES, Located, locate
 from orchestrator.models.posterior import Posterior
-from orchestrator.models.screening import EXHAUSTIVE
 from orchestrator.models.solver import Task, solve
 from orchestrator.models.trend import falling, remarks
 from orchestrator.types import Measurements
 
-# Most hypotheses that are fitted closely, per call path: with three and more parameters thousands may explain
-# few measurements, and how many can be kept depends on the number of call paths.
-_FITTED = 256
-_FITTED_BROADLY = 3000
-_FITTED_TOGETHER = 200_000
+# Most hypotheses that are fitted closely, per call path and for all together, which takes some ten seconds:
+# thousands may explain few measurements, and to leave some out makes intervals too narrow.
+_FITTED = 3000
+_FITTED_TOGETHER = 500_000
 # Values of a parameter that cannot show two terms in it.
 _FEW_VALUES = 3
 
@@ -191,15 +189,9 @@ def _solve(
     points = group.points if group.parameters else np.ones((len(group.points), 1))
     blocks = tuple(_blocks(points[:, k], options, *flags[k]) for k in range(points.shape[1]))
     tables = tuple(block_values(points[:, k], b) for k, b in enumerate(blocks))
-    task = Task(tables, features(points), _fitted(points.shape[1], len(rows)), options.wide)
+    task = Task(tables, features(points), max(min(_FITTED, _FITTED_TOGETHER // len(rows)), 1), options.wide)
     solution = solve(task, group.values[rows], located.rows(rows))
     return assemble.Case(group, rows, task, features, blocks, solution, options.members)
-
-
-def _fitted(parameters: int, callpaths: int) -> int:
-    if parameters <= EXHAUSTIVE:
-        return _FITTED
-    return min(max(_FITTED_TOGETHER // callpaths, _FITTED), _FITTED_BROADLY)
 
 
 def _blocks(x: Floats, options: Options, falls: np.bool_, higher: np.bool_) -> Floats:

@@ -95,3 +95,48 @@ def test_auto_survives_odd_numbers_of_repetitions() -> None:
     values = lognormal(np.random.default_rng(8), (4, 8, 6), 0.05)
     values[:, ::2, 3:] = np.nan
     assert np.all(np.isfinite(locate(values).log_value))
+
+
+@pytest.mark.parametrize("kind", ["exponential", "normal", "standard_cauchy"])
+@pytest.mark.parametrize("repetitions", [4, 5, 7])
+def test_the_order_of_repetitions_means_nothing(kind: str, repetitions: int) -> None:
+    rng = np.random.default_rng(11)
+    values = np.exp(0.05 * getattr(rng, kind)(size=(3, 25, repetitions)))
+    values[0, 2, 1] = values[1, 3, 0] = values[1, 3, 2] = np.nan
+    order = np.argsort(rng.random((1, 25, repetitions)), axis=2)  # of the runs: the same for all call paths
+    first, again = locate(values), locate(np.take_along_axis(values, order, axis=2))
+    assert first.aggregate == again.aggregate
+    assert first.log_value == pytest.approx(again.log_value, rel=1e-9, abs=1e-12)
+    assert first.count == pytest.approx(again.count)
+
+
+def test_values_that_are_missing_between_others_do_no_harm() -> None:
+    values = np.tile([1.0, np.nan, 1.02, np.nan, 1.03, np.nan, 1.01], (1, 25, 1))
+    located = locate(values)
+    assert np.all(np.isfinite(located.log_value)) and located.count.min() > 3
+
+
+def test_of_four_runs_the_slow_one_is_left_out_instead_of_taking_the_fastest() -> None:
+    rng = np.random.default_rng(12)
+    chosen = []
+    for _ in range(20):
+        slow = np.where(rng.random((1, 25, 4)) < 0.05, rng.uniform(2, 5, (1, 25, 4)), 1.0)
+        chosen.append(locate(lognormal(rng, (1, 25, 4), 0.02) * slow).aggregate)
+    assert chosen.count("none") >= 18
+
+
+def test_two_runs_that_agree_by_chance_in_all_callpaths_prove_little() -> None:
+    """One point is repeated, and what disturbs its runs disturbs all call paths alike."""
+    values = np.full((10, 11, 2), np.nan)
+    values[:, :, 0] = 1.0
+    values[:, 0, 1] = 1.001
+    located = locate(values)
+    assert np.all(located.sigma > 0.005) and np.all(located.freedom < 4)
+    values[:, 0, 1] = 1.0
+    assert np.all(locate(values).sigma > 0.005)
+
+
+def test_callpaths_that_are_disturbed_apart_are_evidence_each() -> None:
+    rng = np.random.default_rng(13)
+    apart, alike = lognormal(rng, (40, 4, 2), 0.05), np.tile(lognormal(rng, (1, 4, 2), 0.05), (40, 1, 1))
+    assert locate(apart).freedom.min() > 3 * locate(alike).freedom.max()
