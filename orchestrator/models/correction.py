@@ -21,6 +21,8 @@ ROUGH = 0.25
 LINEAR = 0.3
 # Growth of the rough part beyond the fitted range, per squared half range.
 BEYOND = 8.0
+# Half ranges from the middle beyond which a correction stays what it is: its powers would take over far out.
+_FAR = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Features:
 
     def __call__(self, x: Floats) -> Floats:
         """Evaluate at coordinates (n, parameters): (n, features)."""
-        u = np.column_stack([self.standardised(x), np.ones(len(x))])
+        u = np.column_stack([np.clip(self.standardised(x), -_FAR, _FAR), np.ones(len(x))])
         scale = np.where(self.pairs[:, 1] < 0, LINEAR, 1.0)
         values: Floats = scale * u[:, self.pairs[:, 0]] * u[:, self.pairs[:, 1]]
         return values

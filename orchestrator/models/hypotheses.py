@@ -78,7 +78,7 @@ def exponent_set(choice: str | Iterable[Sequence[float]]) -> tuple[Exponents, ..
 
 
 def block_values(x: Floats, exponents: Floats) -> Floats:
-    """Evaluate blocks ``x**i * log2(x)**j``.
+    """Evaluate blocks ``x**i * log2(x)**j``; below 1 the logarithm counts as 0, instead of turning negative.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def block_values(x: Floats, exponents: Floats) -> Floats:
     power, log_power = exponents[:, :1], exponents[:, 1:]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         values = np.where(power == 0, 1.0, np.power(x, power))
-        return np.where(log_power == 0, values, values * np.power(np.log2(x), log_power))
+        return np.where(log_power == 0, values, values * np.power(np.log2(np.maximum(x, 1.0)), log_power))
 
 
 def partitions(items: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:

@@ -173,3 +173,31 @@ def test_few_points_are_noted() -> None:
     assert any("too few" in note for note in model.notes)
     assert any("p has 2 values" in note for note in model.notes)
     assert any("noise is a guess" in note for note in model.notes)
+
+
+def test_far_beyond_a_narrow_range_a_correction_does_not_take_over() -> None:
+    rng = np.random.default_rng(4)
+    coordinates = [(x, n) for x in (100, 101, 102, 103, 104) for n in (1, 2, 4, 8)]
+    rough = {c: 1 + 0.1 * rng.uniform(-1, 1) for c in coordinates}
+    (model,) = fit(
+        2,
+        series(
+            lambda x, n: 1e-2 * x * n * rough[x, n], coordinates, lambda k: list(rng.normal(1, 0.005, k)), 3
+        ),
+    )
+    assert model.posterior.correction is not None
+    found = model.predict([point((208, 16))])
+    truth = 1e-2 * 208 * 16
+    assert truth / 20 < found.value[0] < truth * 20
+    assert found.low[0] <= truth <= found.high[0] < np.inf
+
+
+def test_below_one_and_at_zero_there_is_a_price_although_only_larger_values_were_measured() -> None:
+    rng = np.random.default_rng(1)
+    coordinates = [(x, n) for x in (1, 2, 4, 8, 16) for n in (2, 4, 8, 16, 32)]
+    (model,) = fit(
+        2, series(lambda x, n: 0.5 + 1.5 * np.log2(x) * n + 0.2 * n, coordinates, uniform(rng, 0.05), 2)
+    )
+    smallest = model.expected([point((1, 2))])[0]
+    for x in (0.0, 0.5):
+        assert smallest / 3 < model.expected([point((x, 2))])[0] < smallest * 3
