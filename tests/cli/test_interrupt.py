@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import shlex
 import signal
 import subprocess
 import time
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from orchestrator import journal
-from tests.cli.running import LOCAL, SIMULATED, run, start, tree, write_campaign
+from tests.cli.running import COMMAND, LOCAL, PROGRAM, SIMULATED, run, start, tree, write_campaign
 
 # Runs last until the file "go" is there; then they end at once.
 WAITING = """\
@@ -111,6 +112,43 @@ def test_a_full_disk_stops_a_campaign_that_is_then_completed_as_if_nothing_had_h
     assert "free some space" in err
     resumed = run("resume", "full", "--json").document
     assert comparable(resumed) == comparable(whole)
+
+
+def test_a_full_disk_while_rules_change_exits_with_3_and_names_the_file() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    assert run("run", "campaign.yaml").code == 0
+    before = Path("rehearsal/campaign.yaml").read_bytes()
+    full = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (512, 512))
+    process = start("resume", "rehearsal", "--set", "stop.budget=6", preexec_fn=full)
+    err = process.communicate(timeout=60)[1]
+    assert process.returncode == 3, err
+    assert "campaign.yaml: File too large" in err and "free some space" in err
+    assert Path("rehearsal/campaign.yaml").read_bytes() == before
+    assert run("resume", "rehearsal", "--set", "stop.budget=6").code == 0
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_harm_nothing(closed: str) -> None:
+    write_campaign(Path.cwd())
+    words = " ".join(map(shlex.quote, COMMAND))
+    done = subprocess.run(
+        ["sh", "-c", f"{words} run campaign.yaml {closed}"], capture_output=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert run("status", "tiny", "--json").document["state"] == "stopped"
+
+
+def test_a_directory_that_is_deleted_under_a_controller_stops_it() -> None:
+    write_campaign(Path.cwd(), LOCAL, PROGRAM.replace("echo", "sleep 0.5; echo"))
+    process = start("run", "campaign.yaml")
+    while not list(Path("tiny").glob("runs/**/attempt.json")):
+        assert process.poll() is None
+    Path("tiny").rename("elsewhere")
+    err = process.communicate(timeout=60)[1]
+    assert process.returncode == 3, err
+    assert "journal.jsonl was deleted or moved" in err and "resume it" in err
+    Path("elsewhere").rename("tiny")
+    assert run("resume", "tiny").code == 0
 
 
 def comparable(status: dict[str, Any]) -> Any:
