@@ -12,7 +12,7 @@ from orchestrator.models.correction import LINEAR
 from orchestrator.models.posterior import Posterior
 from orchestrator.types import format_value
 
-# Changes of an exponent smaller than this are not worth reading.
+# Parts of a correction that change the value by less within the fitted range are not worth reading.
 _LEAST = 5e-4
 
 
@@ -65,6 +65,8 @@ def correction_text(parameters: tuple[str, ...], posterior: Posterior) -> list[s
     }
     exponents: dict[str, list[tuple[float, str]]] = {}
     for (k, j), a in zip(features.pairs, coefficients, strict=True):
+        if abs(a) < _LEAST:
+            continue
         first = parameters[k]
         if j < 0:
             exponents.setdefault(first, []).append((LINEAR * a / features.half[k], ""))
@@ -73,8 +75,6 @@ def correction_text(parameters: tuple[str, ...], posterior: Posterior) -> list[s
             exponents.setdefault(first, []).append((bend, f"log2({scaled[parameters[j]]})"))
     factors = []
     for name, parts in exponents.items():
-        kept = [(value, factor) for value, factor in parts if abs(value) >= _LEAST]
-        if kept:
-            sums = " + ".join(" * ".join(filter(None, [number(float(v)), f])) for v, f in kept)
-            factors.append(f"({scaled[name]})**({sums.replace('+ -', '- ')})")
+        sums = " + ".join(" * ".join(filter(None, [number(float(v)), f])) for v, f in parts)
+        factors.append(f"({scaled[name]})**({sums.replace('+ -', '- ')})")
     return factors

@@ -201,3 +201,18 @@ def test_below_one_and_at_zero_there_is_a_price_although_only_larger_values_were
     smallest = model.expected([point((1, 2))])[0]
     for x in (0.0, 0.5):
         assert smallest / 3 < model.expected([point((x, 2))])[0] < smallest * 3
+
+
+def test_over_wide_ranges_the_expression_gives_what_is_predicted() -> None:
+    rng = np.random.default_rng(3)
+    coordinates = [(x, n) for x in (1, 16, 256, 4096) for n in (8, 2**10, 2**17, 2**22, 2**27)]
+
+    def bent(x: float, n: float) -> float:
+        u, v = np.log2(x) / 6 - 1, np.log2(n / 8) / 12 - 1
+        return float((1 + 0.1 * x**0.7) * np.exp(0.1 * u * u + 0.08 * u * v - 0.1 * v * v))
+
+    (model,) = fit(2, series(bent, coordinates, lambda k: list(rng.normal(1, 0.002, k)), 3))
+    assert model.posterior.correction is not None
+    for x, n in coordinates:
+        told = eval(model.expression, {"log2": np.log2}, {"p": x, "q": n})
+        assert told == pytest.approx(value(model, x, n), rel=5e-3)
