@@ -121,7 +121,7 @@ def best_rated(view: View, rating: Rating) -> list[Choice]:
         cost, variance = details[run.point]
         measured = view.done.get(run.point, 0)
         what = f"repetition {measured + 1}" if measured else "new point"
-        sure = f"uncertainty {100 * math.sqrt(variance):.2g} %, " if rating.surrogates else ""
+        sure = f"uncertainty {100 * math.sqrt(variance):.3g} %, " if rating.surrogates else ""
         return (
             f"{what} of the lowest weighted cost {cost:.3g} (eq. 7): {sure}noise {rating.noise:.2g} %, "
             f"{price_text(view, run)}"
