@@ -121,14 +121,18 @@ def taken_back(runs: Runs, proposed: Proposed, run: Run) -> Proposed:
 def tried_anew(runs: Runs, proposed: Proposed, points: frozenset[Point]) -> tuple[Runs, Proposed]:
     """Return runs and repetitions after what was given up at points counts as skipped, to be proposed again.
 
-    Attempts keep their numbers, as their directories are taken.
+    What was skipped while it was tried has all its attempts again, too. They keep their numbers, as their
+    directories are taken.
     """
-    there = [run for run in runs if run.point in points]
-    for run in there:
-        item = runs[run]
-        if item.status is RunStatus.GIVEN_UP:
+    new = runs.mutate()
+    for run, item in runs.items():
+        if item.status is RunStatus.GIVEN_UP and run.point in points:
             reason = f"given up under other rules: {item.reason}"
-            runs = runs.set(run, item._replace(status=RunStatus.SKIPPED, failures=(), reason=reason))
-    for run in there:
-        proposed = taken_back(runs, proposed, run)
+            new[run] = item._replace(status=RunStatus.SKIPPED, failures=(), reason=reason)
+        elif item.status is RunStatus.SKIPPED and item.failures:
+            new[run] = item._replace(failures=())
+    runs = new.finish()
+    for run in runs:
+        if run.point in points:
+            proposed = taken_back(runs, proposed, run)
     return runs, proposed

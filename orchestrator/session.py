@@ -177,9 +177,10 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        remedy = "free some space" if error.errno in journal.FULL else "mend that"
         raise JournalWriteError(
-            f"cannot write {path}: {error.strerror}. The campaign has stopped, nothing is lost: free some "
-            "space, then resume it"
+            f"cannot write {path}: {error.strerror}. The campaign has stopped, nothing is lost: {remedy}, "
+            "then resume it"
         ) from error
 
 

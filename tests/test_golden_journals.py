@@ -33,6 +33,21 @@ def test_attempts_that_share_jobs_replay_to_the_same_campaign() -> None:
     assert not state.holds and not state.unconfirmed and state.reserved == 0
 
 
+def test_a_campaign_that_was_cancelled_failed_and_was_mended_replays_to_all_its_measurements() -> None:
+    entries = list(journal.read(GOLDEN / "schema-1-mended.jsonl"))
+    ends = [e.event for e in entries if isinstance(e.event, events.AttemptFinished)]
+    assert [event.cost for event in ends if event.cancelled] == [0.0, 6.0]
+    changes = [e.event.anew for e in entries if isinstance(e.event, events.CampaignChanged)]
+    assert changes == [False, True]
+    state = replay(entries)
+    assert state.spent == pytest.approx(78.0, rel=1e-12)
+    assert {str(item.status) for item in state.runs.values()} == {"measured"}
+    assert not any(item.failures for item in state.runs.values()) and not state.infeasible
+    before = replay(entries[:26])
+    assert before.stopped is not None and before.stopped.rule == "failures"
+    assert before.infeasible == {Point.of(p=2)} and before.recent == (True, True)
+
+
 def test_charges_that_were_corrected_replay_to_what_was_booked() -> None:
     """With a node that failed, a job without memory and a crash of the application."""
     entries = list(journal.read(GOLDEN / "schema-1-charges.jsonl"))
