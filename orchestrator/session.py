@@ -29,6 +29,7 @@ from orchestrator import (
 from orchestrator.assembly import Assembly
 from orchestrator.campaign import Campaign
 from orchestrator.errors import CampaignError, ExecutorError, JournalError, JournalWriteError
+from orchestrator.executors.base import Executor
 from orchestrator.journal import Boundary, Entry, Journal
 from orchestrator.models.base import Model
 from orchestrator.notify import Notifier
@@ -99,13 +100,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             known = state.replay(opened.append(first, executor.now()), known)
         if changes:
             hooks.changed(changes)
-        parts = assembly.parts(built, directory, executor)
-        parts = replace(
-            parts,
-            publish=_publisher(parts, directory),
-            cancel_on_interrupt=hooks.cancel_on_interrupt,
-            provenance=provenance.gather(chosen),
-        )
+        parts = _parts(built, directory, executor, hooks)
         notifier.begin(known)
 
         def listen(entry: Entry, now: State) -> None:
@@ -196,12 +191,19 @@ def _write(chosen: Campaign, path: Path) -> None:
             raise
 
 
-def _publisher(parts: loop.Parts, directory: Path) -> Callable[[State, tuple[Model, ...]], None]:
+def _parts(built: Assembly, directory: Path, executor: Executor, hooks: Hooks) -> loop.Parts:
+    parts = assembly.parts(built, directory, executor)
+
     def publish(now: State, models: tuple[Model, ...]) -> None:
         with _naming(directory / models_document.FILE_NAME):
             parts.publish(now, models)
 
-    return publish
+    return replace(
+        parts,
+        publish=publish,
+        cancel_on_interrupt=hooks.cancel_on_interrupt,
+        provenance=provenance.gather(built.campaign),
+    )
 
 
 def _refuse_name(directory: Path) -> None:
