@@ -103,7 +103,8 @@ def test_times_and_counts_share_no_metric() -> None:
     state = propose(State(), [Choice(A, 1, "")], 1)
     state = settled(state, Run(A, "time", 1), time=2.0)
     state = settled(state, Run(A, "effort", 1), basic_blocks=70.0)
-    found = {(item.callpath, item.metric): item.values for item in measurements(state, (Parameter("p", ()), Parameter("n", ()))).items}
+    parameters = (Parameter("p", ()), Parameter("n", ()))
+    found = {(item.callpath, item.metric): item.values for item in measurements(state, parameters).items}
     assert found == {
         (WHOLE_RUN, "elapsed"): {A: (1.0,)},  # that of the time run alone: counting takes longer
         ("main", "time"): {A: (2.0,)},

@@ -46,6 +46,8 @@ def describe(event: events.Event) -> str:
             return f"round {number}: {count(len(runs), 'run')} at {where}; {first}{note}"
         case events.AttemptFinished(failure=None):
             return ""
+        case events.AttemptFinished(cancelled=True):
+            return f"cancelled: {event.attempt}: {event.reason}"
         case events.AttemptFinished():
             return f"failed: {event.attempt}: {event.failure}: {event.reason}"
         case events.RunGivenUp(run, reason):
