@@ -127,7 +127,7 @@ def test_a_run_without_enough_memory_asks_for_more_each_time() -> None:
 def test_without_memory_to_raise_there_is_no_further_attempt(sbatch: str, again: bool) -> None:
     text = (
         "{name: m, application: generic, executable: /bin/true, program: {}, parameters: {p: [1]}, "
-        "measure: {profiler: time, metrics: [elapsed]}, stop: {budget: 1 core-hours}, "
+        "measure: {profiler: time, metrics: [time]}, stop: {budget: 1 core-hours}, "
         f"executor: {{name: slurm, sbatch: {sbatch}}}}}"
     )
     rules = assembly.policy(campaign.loads(text, "test.yaml", Path.cwd()))

@@ -39,7 +39,9 @@ _TINY = 1e-12
 _NOISE_SPREAD = 1.0
 _EXACT = 1e-6
 # Degrees of freedom from which repetitions that agree exactly do so neither by chance nor for a coarse clock.
+# Whole numbers as large are counts, of which two suffice.
 _CONVINCING = 3
+_LARGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,20 +157,34 @@ def _pooled(logs: Floats, ordered: Floats, centre: Floats, counts: Integers) -> 
     kept = np.abs(deviation) <= bound  # never where it is NaN
     deviation[~kept] = 0.0
     number = _sum(kept)
-    squares = (_sum(deviation**2) - _sum(deviation) ** 2 / np.maximum(number, 1)).sum(axis=1)
+    whole = _sum(deviation**2)
+    squares = (whole - _sum(deviation) ** 2 / np.maximum(number, 1)).sum(axis=1)
     freedom = np.maximum(number - 1, 0).sum(axis=1).astype(float)
     variance = np.maximum(squares / np.maximum(freedom, 1), LEAST_NOISE**2)
-    return _moderate(variance, freedom, _independent(deviation / np.sqrt(variance)[:, None, None]))
+    sigma, total = _moderate(variance, freedom, _independent(deviation, whole.sum(axis=1), variance))
+    exact = (variance <= _EXACT**2) & (freedom > 0)
+    exact[exact] = (freedom[exact] >= _CONVINCING) | _counted(ordered[exact])
+    return np.where(exact, np.sqrt(variance), sigma), total
 
 
-def _independent(scaled: Floats) -> float:
+def _counted(logs: Floats) -> NDArray[np.bool_]:
+    """Tell of which call paths the values are counts: whole numbers that no coarse clock makes."""
+    values = np.exp(logs)
+    whole = np.isnan(values) | (np.abs(values - np.rint(values)) < 1e-9 * values)
+    result: NDArray[np.bool_] = whole.all(axis=(1, 2)) & (np.nanmax(values, axis=(1, 2), initial=0) >= _LARGE)
+    return result
+
+
+def _independent(deviation: Floats, squares: Floats, variance: Floats) -> float:
     """Return how many independent ones the call paths are worth, from 1 to their number.
 
     A disturbance slows all call paths of its run: that they agree is the evidence of one run. Where they are
     independent, their mean deviation has the variance of one divided by their number.
     """
-    together, single = float((scaled.mean(axis=0) ** 2).sum()), float((scaled**2).sum()) / len(scaled)
-    return single / max(together, single / len(scaled)) if single > 0 else 1.0
+    callpaths = len(variance)
+    mean = (1 / np.sqrt(variance)) @ deviation.reshape(callpaths, -1) / callpaths
+    together, single = float(mean @ mean), float((squares / variance).mean())
+    return single / max(together, single / callpaths) if single > 0 else 1.0
 
 
 def _moderate(variance: Floats, freedom: Floats, independent: float) -> tuple[Floats, Floats]:
@@ -197,7 +213,7 @@ def _sobered(variance: Floats | float, freedom: Floats | float) -> Floats:
     """Most probable variances where the noise is lognormal around the guess: two runs may agree by chance.
 
     The root u = log v of ``f/2 (1 - s²/v) + (u - log v0) / τ²``, which lies between the estimate s² and the
-    guess v0. Where several repetitions agree to rounding, they are exact.
+    guess v0.
     """
     guess = 2 * np.log(GUESSED_NOISE)
     estimate = np.log(np.maximum(variance, LEAST_NOISE**2))
@@ -206,7 +222,8 @@ def _sobered(variance: Floats | float, freedom: Floats | float) -> Floats:
         middle = (low + high) / 2
         slope = freedom / 2 * (1 - np.exp(estimate - middle)) + (middle - guess) / (2 * _NOISE_SPREAD) ** 2
         low, high = np.where(slope < 0, middle, low), np.where(slope < 0, high, middle)
-    return np.where((variance > _EXACT**2) | (freedom < _CONVINCING), np.exp(low), variance)
+    result: Floats = np.exp(low)
+    return result
 
 
 def _inverse_trigamma(value: float) -> float:

@@ -26,10 +26,12 @@ from orchestrator.models.solver import Task, solve
 from orchestrator.models.trend import falling, remarks
 from orchestrator.types import Measurements
 
-# Most hypotheses that are fitted closely, per call path and for all together, which takes some ten seconds:
-# thousands may explain few measurements, and to leave some out makes intervals too narrow.
+# Hypotheses that are fitted closely: most and least per call path, and most for all together. Thousands may
+# explain few measurements, and to leave some out makes intervals too narrow; of a thousand call paths that
+# takes minutes.
 _FITTED = 3000
-_FITTED_TOGETHER = 500_000
+_FITTED_LEAST = 256
+_FITTED_TOGETHER = 256_000
 # Values of a parameter that cannot show two terms in it.
 _FEW_VALUES = 3
 
@@ -189,9 +191,13 @@ def _solve(
     points = group.points if group.parameters else np.ones((len(group.points), 1))
     blocks = tuple(_blocks(points[:, k], options, *flags[k]) for k in range(points.shape[1]))
     tables = tuple(block_values(points[:, k], b) for k, b in enumerate(blocks))
-    task = Task(tables, features(points), max(min(_FITTED, _FITTED_TOGETHER // len(rows)), 1), options.wide)
+    task = Task(tables, features(points), _fitted(len(rows)), options.wide)
     solution = solve(task, group.values[rows], located.rows(rows))
     return assemble.Case(group, rows, task, features, blocks, solution, options.members)
+
+
+def _fitted(callpaths: int) -> int:
+    return min(max(_FITTED_TOGETHER // callpaths, _FITTED_LEAST), _FITTED)
 
 
 def _blocks(x: Floats, options: Options, falls: np.bool_, higher: np.bool_) -> Floats:
