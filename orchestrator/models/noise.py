@@ -31,8 +31,8 @@ _CLIPPED = 5.0
 _SAVING = 0.75
 # Points with four and more repetitions from which that can be judged, and the largest advantage believed.
 _JUDGED = 10
-# So many points need no second split into halves.
-_PLENTY, _SPLITS = 1000, 4
+# So many points, of all call paths, say enough when they are split into halves once; fewer are split again.
+_PLENTY, _SPLITS = 2000, 4
 _MOST_GAIN = 10.0
 _TINY = 1e-12
 # Standard deviation of the logarithm of the noise of codes around the guess, and noise that is rounding.
@@ -247,12 +247,15 @@ def _choose(ordered: Floats, centre: Floats, counts: Integers, sigma: Floats) ->
     robust mean as a factor on the number of repetitions, both of shape (call paths, points).
     """
     nothing = np.zeros_like(centre), np.ones_like(centre)
-    enough = counts >= 4
-    if np.count_nonzero(enough) < _JUDGED:
+    enough = np.flatnonzero(counts.ravel() >= 4)
+    if len(enough) < _JUDGED:
         return "none", *nothing
-    scaled = (ordered - centre[:, :, None]) / sigma[:, None, None]
-    splits = _SPLITS if np.count_nonzero(enough) < _PLENTY else 1
-    drawn = [_shuffled(scaled, number)[enough] for number in range(splits)]
+    if len(enough) > _PLENTY:
+        enough = np.random.default_rng(0).choice(enough, _PLENTY, replace=False)
+    path, point = np.divmod(enough, counts.shape[1])
+    scaled = (ordered[path, point] - centre[path, point, None]) / sigma[path, None]
+    splits = _SPLITS if len(enough) < _PLENTY else 1
+    drawn = [_shuffled(scaled, point, number) for number in range(splits)]
     mean, middle, low = np.mean([_between_halves(values) for values in drawn], axis=0)
     if min(low, middle) >= _SAVING * mean:
         return "none", *nothing
@@ -260,7 +263,7 @@ def _choose(ordered: Floats, centre: Floats, counts: Integers, sigma: Floats) ->
         return "median", nothing[0], np.full_like(centre, min(mean / max(middle, _TINY), _MOST_GAIN))
     shift = np.zeros(int(counts.max()) + 1)
     for n in np.unique(counts):
-        comparable = drawn[0][counts[enough] >= n]
+        comparable = drawn[0][counts[path, point] >= n]
         shift[n] = -np.median(np.nanmin(comparable[:, :n], axis=1)) if len(comparable) else 0.0
     return (
         "min",
@@ -269,13 +272,11 @@ def _choose(ordered: Floats, centre: Floats, counts: Integers, sigma: Floats) ->
     )
 
 
-def _shuffled(ordered: Floats, seed: int) -> Floats:
-    """Shuffle the values of each point, alike for all call paths and on every call; NaN stays at the end."""
-    keys = np.random.default_rng(seed).random((1, *ordered.shape[1:]))
-    missing = np.isnan(ordered)
-    if missing.any():
-        keys = np.where(missing, np.inf, keys)
-    return np.take_along_axis(ordered, np.argsort(keys, axis=2), axis=2)
+def _shuffled(ordered: Floats, point: Integers, seed: int) -> Floats:
+    """Shuffle rows, alike for all call paths at a point and on every call; NaN stays at the end."""
+    keys = np.random.default_rng(seed).random((int(point.max()) + 1, ordered.shape[1]))[point]
+    keys[np.isnan(ordered)] = np.inf
+    return np.take_along_axis(ordered, np.argsort(keys, axis=1), axis=1)
 
 
 def _between_halves(values: Floats) -> tuple[float, float, float]:
