@@ -184,14 +184,15 @@ def _script(campaign: Campaign) -> Problems:
         if effort is not None and effort.template is not None:
             templates.find_template(effort.template, executor.name)
         template = templates.find_template(executor.template, executor.name)
+        spec, text = campaign.application_spec(), template.read_text(encoding="utf-8")
         for resources, values in _shapes(campaign).items():
             templates.launch_script(
-                application=campaign.application_spec(),
+                application=spec,
                 executable=campaign.executable,
                 settings=values,
                 resources=resources,
                 launcher=executor.launcher or "mpiexec",  # which one is there is looked up when runs begin
-                template=template.read_text(encoding="utf-8"),
+                template=text,
                 prologue=executor.prologue,
                 modules=executor.modules,
                 epilogue=executor.epilogue,

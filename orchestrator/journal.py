@@ -29,7 +29,7 @@ FILE_NAME = "journal.jsonl"
 LOCK_NAME = "controller.lock"
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What the system says of a full disk, a quota, and a limit on the size of files."""
-_HOLDER_NAME = "controller.json"
+HOLDER_NAME = "controller.json"
 # Seconds. A process that a killed controller was just starting shares the lock until it executes its program.
 _PATIENCE = 2.0
 _CHECKSUM = ',"checksum":"%08x"}'
@@ -161,11 +161,17 @@ def _damaged(path: Path, line: int, reason: str) -> str:
 
 def holder_of(directory: Path) -> str:
     """Return `` (host H, pid N)`` of the last controller of a directory, or an empty text."""
+    found = holder(directory)
+    return "" if found is None else f" (host {found[0]}, pid {found[1]})"
+
+
+def holder(directory: Path) -> tuple[str, int] | None:
+    """Return host and pid of the last controller of a directory; None where they cannot be read."""
     try:
-        holder = json.loads((directory / _HOLDER_NAME).read_text())
-        return f" (host {holder['host']}, pid {holder['pid']})"
-    except (OSError, ValueError, KeyError):
-        return ""
+        found = json.loads((directory / HOLDER_NAME).read_bytes())
+        return str(found["host"]), int(found["pid"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def _unusable(what: str, path: Path, error: OSError) -> JournalError:
@@ -190,7 +196,7 @@ class Journal:
 
     def __init__(self, directory: Path, boundary: Boundary | None = None):
         self.path = directory / FILE_NAME
-        self._holder = directory / _HOLDER_NAME
+        self._holder = directory / HOLDER_NAME
         self._lock = FileLock(directory / LOCK_NAME)
         self._boundary = boundary or (lambda moment, entries: None)
         self._descriptor = -1
@@ -301,7 +307,7 @@ class Journal:
         raise JournalWriteError(
             f"{self.path} {what}. This controller has stopped; what it had begun may still run. Put the "
             "campaign directory back where it was, see that no other controller works there "
-            f"({_HOLDER_NAME} names the last one), and resume it"
+            f"({HOLDER_NAME} names the last one), and resume it"
         )
 
     def _undo(self) -> None:

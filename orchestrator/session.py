@@ -91,7 +91,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         executor = plugins.executor(chosen, directory, known.time)
         changes = campaign_changes.told(chosen, known) if known.id else []
         if known.id:
-            first = _changed(built, known)
+            first = _changed(built, known, bool(changes))
         else:
             first = [_begun(built, directory, plan or planning.first_round(built, executor))]
         if first or not (directory / CAMPAIGN_FILE).exists():
@@ -249,7 +249,7 @@ def _begun(built: Assembly, directory: Path, plan: FirstRound) -> events.Event:
     return events.CampaignStarted(digest.hexdigest()[:8], raw, __version__, plan.derived_limit)
 
 
-def _changed(built: Assembly, known: State) -> list[events.Event]:
+def _changed(built: Assembly, known: State, changed: bool) -> list[events.Event]:
     """Return the event of changed rules, if any.
 
     Raises
@@ -260,7 +260,6 @@ def _changed(built: Assembly, known: State) -> list[events.Event]:
     """
     if (why := campaign_changes.refusal(built.campaign, known)) is not None:
         raise CampaignError(why)
-    changed = bool(campaign_changes.told(built.campaign, known))
     if changed or known.stopped is None:
         _refuse_machine(built, known)
     if not changed:

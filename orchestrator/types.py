@@ -265,6 +265,10 @@ class Measurements:
         """Return every measured point once, in order of first appearance."""
         return tuple(dict.fromkeys(point for item in self.items for point in item.values))
 
+    def is_categorical(self, name: str) -> bool:
+        """Tell whether the values of a parameter are categories: texts, or numbers that stand for some."""
+        return name in self.categorical or any(isinstance(point[name], str) for point in self.points)
+
     def metrics(self) -> tuple[str, ...]:
         """Return every metric once, in order of first appearance."""
         return tuple(dict.fromkeys(item.metric for item in self.items))

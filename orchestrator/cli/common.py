@@ -154,7 +154,7 @@ def parse_point(text: str, known: Measurements) -> Point:
 
 
 def _coordinate(text: str, name: str, known: Measurements) -> Value:
-    if not is_categorical(name, known):
+    if not known.is_categorical(name):
         return parse_coordinate(text, name, known)
     categories = {format_value(point[name]): point[name] for point in known.points}
     if text not in categories:
@@ -173,11 +173,6 @@ def parse_category(text: str, name: str, known: Measurements) -> Value:
     if not text:
         raise CampaignError(f"{name}=: a category has a name")
     return text if any(isinstance(point[name], str) for point in known.points) else parse_value(text)
-
-
-def is_categorical(name: str, known: Measurements) -> bool:
-    """Tell whether the values of a parameter are categories: texts, or numbers that stand for some."""
-    return name in known.categorical or any(isinstance(point[name], str) for point in known.points)
 
 
 def parse_coordinate(text: str, name: str, known: Measurements) -> int | float:

@@ -78,7 +78,7 @@ def _campaign(arguments: argparse.Namespace) -> Campaign | None:
 
 
 def _cores(text: str | None, known: Measurements) -> Callable[[Point], float]:
-    texts = [name for name in known.parameters if common.is_categorical(name, known)]
+    texts = [name for name in known.parameters if known.is_categorical(name)]
     return cores.of_expression("1" if text is None else text, known.parameters, texts)
 
 
@@ -123,7 +123,7 @@ def _values(items: list[str], known: Measurements) -> dict[str, list[Value]]:
 def _value(text: str, name: str, known: Measurements) -> Value:
     """Read a further value: a category need not be measured already."""
     try:
-        if common.is_categorical(name, known):
+        if known.is_categorical(name):
             return common.parse_category(text, name, known)
         return common.parse_coordinate(text, name, known)
     except CampaignError as error:

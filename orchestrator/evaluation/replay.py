@@ -137,14 +137,16 @@ def _durations(items: Sequence[Measurement], points: Sequence[Point]) -> dict[Po
 
 
 def _space(measurements: Measurements, points: Sequence[Point]) -> Listed:
-    parameters, names = [], measurements.parameters
-    for name in names:
+    parameters = []
+    for name in measurements.parameters:
         values = dict.fromkeys(point[name] for point in points)
-        categorical = name in measurements.categorical or any(isinstance(value, str) for value in values)
+        categorical = measurements.is_categorical(name)
         ordered = tuple(values) if categorical else tuple(sorted(values, key=float))
         parameters.append(Parameter(name, ordered, categorical))
     place = {p.name: {value: index for index, value in enumerate(p.values)} for p in parameters}
-    ordered_points = sorted(points, key=lambda point: [place[name][point[name]] for name in names])
+    ordered_points = sorted(
+        points, key=lambda point: [place[name][point[name]] for name in measurements.parameters]
+    )
     return Listed(tuple(parameters), tuple(ordered_points))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -115,7 +115,12 @@ def expected_costs(
 
 def holds_at(model: Model, point: Point) -> bool:
     """Tell whether a point is of the category for which a model holds."""
-    return all(format_value(point[name]) == value for name, value in model.category)
+    return is_of(point, model.category)
+
+
+def is_of(point: Point, category: Iterable[tuple[str, str]]) -> bool:
+    """Tell whether a point is of a category: names of parameters with their values as text."""
+    return all(format_value(point[name]) == text for name, text in category)
 
 
 class Modeler(Protocol):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models.hypotheses import Floats, Integers
-from orchestrator.types import Measurement, Measurements, Point, Value, format_value
+from orchestrator.types import Measurement, Measurements, Point, format_value
 
 Category = tuple[tuple[str, str], ...]
 
@@ -142,7 +142,7 @@ def _layouts(
 ) -> list[_Layout]:
     rows: dict[Category, list[int]] = {}
     for k, point in enumerate(keys):
-        rows.setdefault(tuple((name, text(point[name])) for name in categorical), []).append(k)
+        rows.setdefault(tuple((name, format_value(point[name])) for name in categorical), []).append(k)
     layouts = []
     for category, index in rows.items():
         coordinates = np.array([[keys[k].number(name) for name in numeric] for k in index], dtype=float)
@@ -152,11 +152,6 @@ def _layouts(
         repeated = np.flatnonzero(np.all(coordinates[1:] == coordinates[:-1], axis=1)) + 1
         layouts.append(_Layout(category, coordinates, np.array(index, dtype=np.intp)[order], repeated))
     return layouts
-
-
-def text(value: Value) -> str:
-    """A categorical value as text."""
-    return value if isinstance(value, str) else format_value(value)
 
 
 def _padded(values: Mapping[Point, tuple[float, ...]]) -> Floats:

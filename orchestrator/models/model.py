@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.models.base import Prediction
-from orchestrator.models.data import text
+from orchestrator.models.base import Prediction, is_of
 from orchestrator.models.hypotheses import Floats
 from orchestrator.models.posterior import Posterior
 from orchestrator.models.text import correction_text, term_text
@@ -91,8 +90,8 @@ class PmnfModel:
     def _inside(self, points: Sequence[Point], values: Floats) -> Floats:
         if not self.category:
             return values
-        other = [any(text(point[name]) != value for name, value in self.category) for point in points]
-        return np.where(np.array(other, dtype=bool), np.nan, values)
+        here = [is_of(point, self.category) for point in points]
+        return np.where(np.array(here, dtype=bool), values, np.nan)
 
     def coordinates(self, points: Sequence[Point]) -> Floats:
         """Values of the model's parameters, shape (points, parameters)."""

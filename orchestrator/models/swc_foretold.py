@@ -14,9 +14,9 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Modeler
-from orchestrator.models.data import Category, text
+from orchestrator.models.data import Category
 from orchestrator.models.swc_skeleton import counted
-from orchestrator.types import Measurement, Measurements, Parameter, Point
+from orchestrator.types import Measurement, Measurements, Parameter, Point, format_value
 
 TOLERANCE = 0.01
 _LEAST_VALUES = 3  # of a parameter: two to fit, the largest to be foretold
@@ -80,7 +80,7 @@ def foretold(
 
 def category(point: Point, categorical: Iterable[str]) -> Category:
     """Return the values of the categorical parameters at a point."""
-    return tuple((name, text(point[name])) for name in categorical)
+    return tuple((name, format_value(point[name])) for name in categorical)
 
 
 @dataclass(frozen=True, slots=True)

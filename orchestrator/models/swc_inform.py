@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from orchestrator.models import data
 from orchestrator.models.asymptotics import growth
-from orchestrator.models.base import Model
+from orchestrator.models.base import Model, is_of
 from orchestrator.models.hypotheses import Floats
 from orchestrator.models.model import PmnfModel
 from orchestrator.models.noise import Located, locate
@@ -46,9 +46,7 @@ def locate_times(timed: Measurements, aggregate: str) -> dict[Key, Seen]:
         chosen = dict(group.category)
         numeric = [name for name in timed.parameters if name not in chosen]
         for row, label in enumerate(group.labels):
-            point = next(
-                p for p in points[label] if all(data.text(p[name]) == text for name, text in chosen.items())
-            )
+            point = next(p for p in points[label] if is_of(p, group.category))
             x = np.stack([_column(group, name, point) for name in numeric], axis=1)
             told = (*group.notes[row], *noted[row])
             found[(*label, group.category)] = Seen(tuple(numeric), x, _times(located, row, runs[row]), told)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import socket
 from collections.abc import Iterable, Iterator
@@ -14,9 +13,7 @@ from typing import Any, Literal
 
 from orchestrator import events
 from orchestrator.executors.attempt import iso
-from orchestrator.journal import LOCK_NAME, Entry
-
-HOLDER_NAME = "controller.json"  # `orchestrator.journal` writes it when it has the lock
+from orchestrator.journal import LOCK_NAME, Entry, holder
 
 Standing = Literal["at work", "nobody", "unknown"]
 
@@ -72,10 +69,10 @@ def look(directory: Path, witness: Witness, last: float, ended: bool) -> dict[st
     """
     locked = _locked(directory)
     if locked:
-        if (holder := _holder(directory)) is None:  # it has yet to write its name
+        if (known := holder(directory)) is None:  # it has yet to write its name
             return _document("at work", None, None, None)
-        same = holder == (witness.host, witness.pid) and not witness.left
-        return _document("at work", *holder, witness.began if same else None)
+        same = known == (witness.host, witness.pid) and not witness.left
+        return _document("at work", *known, witness.began if same else None)
     if witness.left:
         return nobody(None if ended else last)
     standing: Standing = "unknown"
@@ -109,14 +106,6 @@ def _locked(directory: Path) -> bool | None:
         except OSError:
             return None
     return False
-
-
-def _holder(directory: Path) -> tuple[str, int] | None:
-    try:
-        found = json.loads((directory / HOLDER_NAME).read_bytes())
-        return str(found["host"]), int(found["pid"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
 
 
 def _lives(pid: int) -> bool:

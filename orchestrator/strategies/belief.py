@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.models.base import holds_at
 from orchestrator.models.ensemble import ensemble
 from orchestrator.models.model import PmnfModel
 from orchestrator.strategies.unseen import unseen
-from orchestrator.types import Point, format_value
+from orchestrator.types import Point
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +61,7 @@ def known(model: PmnfModel, points: Sequence[Point], done: Mapping[Point, int]) 
     hidden = unseen(model, points, done, mixture.centre)
     parts = [between, within.reshape(-1, len(points)), np.minimum(hidden.deviation, _WRONG) * hidden.root]
     rows = np.concatenate(parts).T
-    here = [all(format_value(point[name]) == text for name, text in model.category) for point in points]
+    here = [holds_at(model, point) for point in points]
     return Known(
         np.asarray(rows * np.array(here)[:, None], np.float64),
         hidden.growth,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator import events
-from orchestrator.journal import LOCK_NAME, Entry, Journal
+from orchestrator.journal import HOLDER_NAME, LOCK_NAME, Entry, Journal
 from orchestrator.report import controller
 
 HERE = socket.gethostname()
@@ -33,7 +33,7 @@ def started(host: str = HERE, pid: int | None = None) -> events.ControllerStarte
 
 def test_the_one_who_holds_the_lock_is_at_work(tmp_path: Path) -> None:
     with Journal(tmp_path):
-        assert (tmp_path / controller.HOLDER_NAME).exists()
+        assert (tmp_path / HOLDER_NAME).exists()
         found = controller.look(tmp_path, heard(started()), T + 9, False)
     assert found == {"state": "at work", "host": HERE, "pid": os.getpid(), "since": MOMENT}
 
@@ -46,7 +46,7 @@ def test_one_that_reads_its_journal_first_is_named_although_another_one_wrote_la
 
 def test_one_that_has_yet_to_write_its_name_is_at_work(tmp_path: Path) -> None:
     with Journal(tmp_path):
-        (tmp_path / controller.HOLDER_NAME).write_text("")
+        (tmp_path / HOLDER_NAME).write_text("")
         found = controller.look(tmp_path, heard(started("elsewhere", 1)), T, False)
     assert found == {"state": "at work", "host": None, "pid": None, "since": None}
 
@@ -114,7 +114,7 @@ def test_a_controller_starts_while_others_look_all_the_time(tmp_path: Path) -> N
     try:
         for _ in range(20):
             with Journal(tmp_path):
-                holder = json.loads((tmp_path / controller.HOLDER_NAME).read_text())
+                holder = json.loads((tmp_path / HOLDER_NAME).read_text())
                 assert holder["pid"] == os.getpid()
     finally:
         for looker in lookers:

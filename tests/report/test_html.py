@@ -54,14 +54,19 @@ def read(path: Path) -> Page:
     return page
 
 
+def reported(folder: Path, campaign: str) -> Page:
+    """Run a campaign, and read its report."""
+    file = folder / "campaign.yaml"
+    file.write_text(campaign)
+    assert main(["run", str(file), "--directory", str(folder / "c")]) == 0
+    assert main(["report", str(folder / "c")]) == 0
+    return read(folder / "c" / "report.html")
+
+
 def test_the_report_is_one_file_with_models_figures_and_validation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "campaign.yaml"
-    file.write_text(CAMPAIGN)
-    assert main(["run", str(file), "--directory", str(tmp_path / "c")]) == 0
-    assert main(["report", str(tmp_path / "c")]) == 0
-    page = read(tmp_path / "c" / "report.html")
+    page = reported(tmp_path, CAMPAIGN)
     text = " ".join(page.text)
     assert "Campaign rehearsal" in text and "Validation at P(p=16, n=50)" in text
     assert "solve<b>&" in text  # shown, not interpreted
@@ -98,14 +103,10 @@ validate: true
 def test_models_of_categories_are_told_apart_and_predict_nothing_for_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "campaign.yaml"
-    file.write_text(CATEGORIES)
-    assert main(["run", str(file), "--directory", str(tmp_path / "c")]) == 0
-    assert main(["report", str(tmp_path / "c")]) == 0
+    page = reported(tmp_path, CATEGORIES)
     capsys.readouterr()
     assert main(["status", str(tmp_path / "c"), "--json"]) == 0
     models = json.loads(capsys.readouterr().out)["models"]
-    page = read(tmp_path / "c" / "report.html")
     text = " ".join(page.text)
     assert "[-, -]" not in text
     assert {"main [k=a1] ", "main [k=a2] "} <= set(page.text), "the figures' headings"
@@ -120,9 +121,5 @@ def test_models_of_categories_are_told_apart_and_predict_nothing_for_others(
 def test_the_validation_is_a_reason_in_the_last_round(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file = tmp_path / "campaign.yaml"
-    file.write_text(CATEGORIES)
-    assert main(["run", str(file), "--directory", str(tmp_path / "c")]) == 0
-    assert main(["report", str(tmp_path / "c")]) == 0
-    text = " ".join(read(tmp_path / "c" / "report.html").text)
+    text = " ".join(reported(tmp_path, CATEGORIES).text)
     assert re.search(r"n=60,k=a2/time-1\s+measured\s+validation at the evaluation point", text)
