@@ -17,9 +17,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from orchestrator import campaign, events, journal, session
-from orchestrator.journal import Entry
-from orchestrator.state import State
+from orchestrator.campaign import loader
+from orchestrator.control import session
+from orchestrator.journal import events
+from orchestrator.journal.file import FILE_NAME, Entry
+from orchestrator.journal.state import State
 
 SIMULATED = """
 name: large
@@ -53,12 +55,12 @@ executor: {{name: local, slots: 1, max_pending: 1, launcher: none}}
 
 def simulated(runs: int, directory: Path) -> None:
     """A campaign of ``runs`` runs on the virtual clock, then the replay of its journal."""
-    chosen = campaign.loads(SIMULATED.format(n=max(1, runs // 2000)), "benchmark", Path.cwd())
+    chosen = loader.loads(SIMULATED.format(n=max(1, runs // 2000)), "benchmark", Path.cwd())
     begin = time.perf_counter()
     state = session.run(chosen, directory, session.Hooks())
     seconds = time.perf_counter() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    size = (directory / journal.FILE_NAME).stat().st_size / 1e6
+    size = (directory / FILE_NAME).stat().st_size / 1e6
     print(f"simulated campaign: {len(state.runs)} runs in {state.round} rounds, {seconds:.1f} s, ", end="")
     print(
         f"{1e6 * seconds / len(state.runs):.0f} us per run, peak memory {peak:.0f} MB, journal {size:.0f} MB"
@@ -90,12 +92,12 @@ def rounds(runs: int, directory: Path) -> None:
                 print(f"{now - settled:.2f} s of it to fit and propose; memory {memory:.0f} MB")
             last = now
 
-    session.run(campaign.loads(text, "benchmark", Path.cwd()), directory, session.Hooks(listen))
+    session.run(loader.loads(text, "benchmark", Path.cwd()), directory, session.Hooks(listen))
 
 
 def local(runs: int, directory: Path) -> None:
     """Controller time per local run against starting the same process directly."""
-    chosen = campaign.loads(LOCAL.format(n=runs), "benchmark", Path.cwd())
+    chosen = loader.loads(LOCAL.format(n=runs), "benchmark", Path.cwd())
     begin = time.perf_counter()
     state = session.run(chosen, directory, session.Hooks())
     ours = (time.perf_counter() - begin) / len(state.runs)

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.models.hypotheses import PAPER, partitions
-from orchestrator.models.pmnf import modeler
+from orchestrator.models.pmnf.hypotheses import PAPER, partitions
+from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.types import Measurement, Measurements, Point
 
 GRIDS = ((32, 64, 128, 256, 512), (2, 4, 6, 8, 10), (1000, 2000, 3000, 4000, 5000), (10, 20, 30, 40, 50))

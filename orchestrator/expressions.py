@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import Literal
 
 from orchestrator.errors import ExpressionError
-from orchestrator.hints import did_you_mean
 from orchestrator.types import Value
+from orchestrator.units import did_you_mean
 
 MOST_CHARACTERS = 2000
 MOST_BITS = 4096  # of the integer that a power may yield

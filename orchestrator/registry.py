@@ -17,9 +17,9 @@ from orchestrator.errors import CampaignError
 TABLES = MappingProxyType(
     {
         "executor": {
-            "local": "orchestrator.executors.local:build",
-            "slurm": "orchestrator.executors.slurm:build",
-            "simulated": "orchestrator.executors.simulated:build",
+            "local": "orchestrator.executors.local.executor:build",
+            "slurm": "orchestrator.executors.slurm.executor:build",
+            "simulated": "orchestrator.executors.simulated.executor:build",
         },
         "reader": {
             "stdout": "orchestrator.readers.stdout:read",
@@ -28,8 +28,8 @@ TABLES = MappingProxyType(
             "effort": "orchestrator.readers.effort:read",
         },
         "model": {
-            "pmnf": "orchestrator.models.pmnf:modeler",
-            "swc": "orchestrator.models.swc:modeler",
+            "pmnf": "orchestrator.models.pmnf.modeler:modeler",
+            "swc": "orchestrator.models.swc.modeler:modeler",
         },
         "strategy": {
             "full": "orchestrator.strategies.full:strategy",
@@ -37,7 +37,7 @@ TABLES = MappingProxyType(
             "random": "orchestrator.strategies.random:strategy",
             "grid": "orchestrator.strategies.grid:strategy",
             "gpr": "orchestrator.strategies.gpr:strategy",
-            "information": "orchestrator.strategies.information:strategy",
+            "information": "orchestrator.strategies.information.strategy:strategy",
             "hybrid": "orchestrator.strategies.hybrid:strategy",
             "bayesian": "orchestrator.strategies.bayesian:strategy",
         },

@@ -11,15 +11,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from orchestrator.cost import Machine, resources
-from orchestrator.errors import CampaignError
 from orchestrator.expressions import Expression
-from orchestrator.types import Application, Parameter, Point, Value
-
-if TYPE_CHECKING:
-    from orchestrator.campaign import Campaign
+from orchestrator.types import Parameter, Point, Value
 
 MOST_COMBINATIONS = 10**8
 
@@ -198,51 +192,3 @@ def _by_depth(names: Sequence[str], constraints: Sequence[Expression]) -> tuple[
     for constraint in constraints:
         levels[max((depth.get(name, 0) for name in constraint.names), default=0)].append(constraint)
     return tuple(tuple(level) for level in levels)
-
-
-def build(campaign: Campaign, machine: Machine | None = None) -> SearchSpace:
-    """Return the search space of a campaign: what its machine and application can run.
-
-    Parameters
-    ----------
-    campaign
-        The campaign.
-    machine
-        Where runs must fit; by default the campaign's own.
-
-    Raises
-    ------
-    CampaignError
-        If it is empty, naming the constraint that removed the last points, or has more than
-        `MOST_COMBINATIONS` combinations.
-    """
-    constraints = [campaign.expression(text) for text in campaign.constraints]
-    check = _possible(campaign.application_spec(), machine or campaign.machine())
-    space = SearchSpace(campaign.parameters, constraints, campaign.settings, check)
-    if space.combinations > MOST_COMBINATIONS:
-        raise CampaignError(
-            f"the parameters have {space.combinations:.3g} combinations, more than {MOST_COMBINATIONS:.0e}; "
-            "use fewer values, or a constraint on the values of one parameter"
-        )
-    if next(iter(space), None) is None:
-        description = space.describe()
-        counts = "; ".join(f"{count} by {reason!r}" for reason, count in description.infeasible.items())
-        raise CampaignError(
-            f"the search space is empty: the last of {description.combinations} combinations was excluded by "
-            f"{description.last!r}; relax it or add values"
-            + (f" (excluded: {counts})" if len(description.infeasible) > 1 else "")
-        )
-    return space
-
-
-def _possible(application: Application, machine: Machine) -> Check:
-    def check(values: Mapping[str, Value]) -> str | None:
-        reason = application.check(values)
-        if reason is None:
-            try:
-                resources(application.ranks(values), application.threads(values), machine)
-            except ValueError as error:
-                reason = str(error)
-        return reason
-
-    return check

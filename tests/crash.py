@@ -7,8 +7,9 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from orchestrator import campaign, journal, session
-from orchestrator.journal import Entry
+from orchestrator.campaign import loader
+from orchestrator.control import session
+from orchestrator.journal.file import FILE_NAME, Boundary, Entry, encode
 
 
 def campaign_in_child(text: str, directory: Path, moment: str = "", append: int = 0) -> int:
@@ -20,7 +21,7 @@ def campaign_in_child(text: str, directory: Path, moment: str = "", append: int 
     if child == 0:
         code = 70
         try:
-            chosen = campaign.loads(text, "test.yaml", Path.cwd())
+            chosen = loader.loads(text, "test.yaml", Path.cwd())
             state = session.run(chosen, directory, session.Hooks(boundary=_killer(directory, moment, append)))
             code = 0 if state.stopped is not None else 3
         finally:
@@ -29,7 +30,7 @@ def campaign_in_child(text: str, directory: Path, moment: str = "", append: int 
     return os.waitstatus_to_exitcode(status)
 
 
-def _killer(directory: Path, moment: str, append: int) -> journal.Boundary:
+def _killer(directory: Path, moment: str, append: int) -> Boundary:
     seen = {"before": 0, "after": 0}
 
     def boundary(now: str, entries: Sequence[Entry]) -> None:
@@ -37,8 +38,8 @@ def _killer(directory: Path, moment: str, append: int) -> journal.Boundary:
         if seen[now] != append:
             return
         if now == "before" and moment == "torn":
-            line = journal.encode(entries[0])
-            with (directory / journal.FILE_NAME).open("ab") as file:
+            line = encode(entries[0])
+            with (directory / FILE_NAME).open("ab") as file:
                 file.write(line[: len(line) // 2])
             os.kill(os.getpid(), signal.SIGKILL)
         if now == moment:
@@ -49,4 +50,4 @@ def _killer(directory: Path, moment: str, append: int) -> journal.Boundary:
 
 def appends(directory: Path) -> int:
     """Return the number of lines of a journal: an upper bound of its appends."""
-    return len((directory / journal.FILE_NAME).read_bytes().splitlines())
+    return len((directory / FILE_NAME).read_bytes().splitlines())

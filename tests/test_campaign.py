@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic.fields import FieldInfo
 
-from orchestrator import campaign, registry
-from orchestrator.campaign_errors import places
-from orchestrator.campaign_schema import Document, Section
+from orchestrator import registry
+from orchestrator.campaign import loader
+from orchestrator.campaign.messages import places
+from orchestrator.campaign.schema import Document, Section
 from orchestrator.errors import CampaignError
 from orchestrator.types import FailureClass, Point
 
@@ -48,38 +49,38 @@ def example(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_documented_campaigns_load_and_satisfy_the_schema(example: Path) -> None:
-    loaded = campaign.load(example)
-    validator = jsonschema.Draft202012Validator(campaign.json_schema())
+    loaded = loader.load(example)
+    validator = jsonschema.Draft202012Validator(loader.json_schema())
     validator.validate(yaml.safe_load(example.read_text()))
     validator.validate(dict(loaded.raw))
 
 
 def test_a_saved_campaign_loads_as_the_same_campaign(example: Path, tmp_path: Path) -> None:
-    loaded = campaign.load(example)
+    loaded = loader.load(example)
     saved = tmp_path / "elsewhere" / "campaign.yaml"
     saved.parent.mkdir()
-    saved.write_text(campaign.dump(loaded))
-    again = campaign.load(saved)
+    saved.write_text(loader.dump(loaded))
+    again = loader.load(saved)
     assert again == loaded
-    assert campaign.dump(again) == campaign.dump(loaded)
+    assert loader.dump(again) == loader.dump(loaded)
     assert json.loads(json.dumps(loaded.raw)) == loaded.raw
 
 
 def test_reports_need_no_file_of_the_machine_that_measured(example: Path) -> None:
-    loaded = campaign.load(example, ["executor.template=null"])
-    text = campaign.dump(loaded).replace(loaded.executable or "no path", "/gone/program")
+    loaded = loader.load(example, ["executor.template=null"])
+    text = loader.dump(loaded).replace(loaded.executable or "no path", "/gone/program")
     path = example.with_name("gone.yaml")
     path.write_text(text.replace("template: null", "template: /gone/script.sh"))
-    elsewhere = campaign.load(path, starts=False)
+    elsewhere = loader.load(path, starts=False)
     assert elsewhere.parameters == loaded.parameters
     assert elsewhere.executor.template == "/gone/script.sh"
     with pytest.raises(CampaignError, match=r"executor.template: '/gone/script.sh' does not exist"):
-        campaign.load(path)
+        loader.load(path)
 
 
 def test_a_campaign_has_resolved_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LULESH", sys.executable)
-    loaded = campaign.loads(examples()[0])
+    loaded = loader.loads(examples()[0])
     assert loaded.executable == sys.executable
     assert [(item.name, item.values) for item in loaded.parameters] == [
         ("p", (8, 27, 64, 125)),
@@ -102,7 +103,7 @@ def test_a_campaign_has_resolved_values(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_parameters_keep_the_order_of_the_file_and_points_follow_it() -> None:
     text = MINIMAL.replace("{p: [1, 8], s: [10, 15]}", "{s: [15, 10], p: [8, 1]}")
-    loaded = campaign.loads(text + "evaluation_point: {p: 27, s: 20.0}\n")
+    loaded = loader.loads(text + "evaluation_point: {p: 27, s: 20.0}\n")
     assert [item.name for item in loaded.parameters] == ["s", "p"]
     assert loaded.evaluation_point is not None
     assert loaded.evaluation_point.items == (("s", 20), ("p", 27))
@@ -112,30 +113,30 @@ def test_parameters_keep_the_order_of_the_file_and_points_follow_it() -> None:
 def test_times_are_durations_or_expressions() -> None:
     head = MINIMAL + "executor: slurm\nmeasure: "
     point = Point.of(p=8, s=10)
-    loaded = campaign.loads(head + "{time_limit: 5 min, expected_time: 2 + s / p}\n")
+    loaded = loader.loads(head + "{time_limit: 5 min, expected_time: 2 + s / p}\n")
     assert loaded.time_limit(point) == 300
     assert loaded.expected_time(point) == 2 + 10 / 8
-    assert campaign.loads(head + "{time_limit: 90}").time_limit(point) == 90
-    assert campaign.loads(MINIMAL).time_limit(point) is None
+    assert loader.loads(head + "{time_limit: 90}").time_limit(point) == 90
+    assert loader.loads(MINIMAL).time_limit(point) is None
     with pytest.raises(
         CampaignError, match=r"measure.time_limit: 12 - s gives -3 s at P\(p=1, s=15\); it must be"
     ):
-        campaign.loads(head + "{time_limit: 12 - s}")
+        loader.loads(head + "{time_limit: 12 - s}")
     with pytest.raises(CampaignError, match=r"measure.time_limit: '12:30' may mean minutes or hours"):
-        campaign.loads(head + "{time_limit: 12:30}")
+        loader.loads(head + "{time_limit: 12:30}")
     with pytest.raises(CampaignError, match=r"measure.expected_time: .*unknown name 'q'"):
-        campaign.loads(head + "{expected_time: 12 * q}")
+        loader.loads(head + "{expected_time: 12 * q}")
 
 
 def test_validation_needs_an_evaluation_point_that_can_be_measured() -> None:
     text = MINIMAL + "evaluation_point: {p: 27, s: 20}\nvalidate: true\nexecutor: slurm\n"
-    assert campaign.loads(text).validate is True
+    assert loader.loads(text).validate is True
     with pytest.raises(CampaignError, match=r"validate: needs an evaluation_point to measure"):
-        campaign.loads(text, overrides=["evaluation_point="])
+        loader.loads(text, overrides=["evaluation_point="])
     with pytest.raises(CampaignError, match=r"validate: P\(p=27, s=20\) cannot be measured: .* 8 slots"):
-        campaign.loads(text, overrides=["executor={name: local, slots: 8}"])
+        loader.loads(text, overrides=["executor={name: local, slots: 8}"])
     with pytest.raises(CampaignError, match=r"measure.time_limit: 18 - s gives -2 s at P\(p=27, s=20\)"):
-        campaign.loads(text, overrides=["measure.time_limit=18 - s"])
+        loader.loads(text, overrides=["measure.time_limit=18 - s"])
 
 
 def test_short_forms_equal_long_forms() -> None:
@@ -143,37 +144,37 @@ def test_short_forms_equal_long_forms() -> None:
         MINIMAL.replace("[1, 8]", "{values: [1, 8]}")
         + "strategy: {name: full}\nmodel: {name: pmnf}\nexecutor: {name: slurm}\n"
     )
-    assert campaign.loads(MINIMAL + "strategy: full\nmodel: pmnf\nexecutor: slurm\n") == campaign.loads(long)
+    assert loader.loads(MINIMAL + "strategy: full\nmodel: pmnf\nexecutor: slurm\n") == loader.loads(long)
 
 
 def test_options_go_to_the_factory() -> None:
-    loaded = campaign.loads(MINIMAL + "strategy: {name: gpr, batch_size: 2, cost_weight: 2}\n")
+    loaded = loader.loads(MINIMAL + "strategy: {name: gpr, batch_size: 2, cost_weight: 2}\n")
     assert loaded.strategy.options == {"cost_weight": 2}
     registry.load("strategy", "gpr")(**loaded.strategy.options)
     with pytest.raises(
         CampaignError, match=r"strategy.cost_weigth: .* has no option.*did you mean 'cost_weight'\?"
     ):
-        campaign.loads(MINIMAL + "strategy: {name: gpr, cost_weigth: 2}\n")
+        loader.loads(MINIMAL + "strategy: {name: gpr, cost_weigth: 2}\n")
     with pytest.raises(CampaignError, match=r"strategy.batch_sise: .*did you mean 'batch_size'\?"):
-        campaign.loads(MINIMAL + "strategy: {name: gpr, batch_sise: 2}\n")
+        loader.loads(MINIMAL + "strategy: {name: gpr, batch_sise: 2}\n")
     with pytest.raises(CampaignError, match=r"strategy.cost_weight: .*valid number.*'2'"):
-        campaign.loads(MINIMAL + "strategy: {name: gpr, cost_weight: '2'}\n")
+        loader.loads(MINIMAL + "strategy: {name: gpr, cost_weight: '2'}\n")
     with pytest.raises(CampaignError, match=r"model.membres: .*did you mean 'members'\?"):
-        campaign.loads(MINIMAL + "model: {name: pmnf, membres: 2}\n")
+        loader.loads(MINIMAL + "model: {name: pmnf, membres: 2}\n")
 
 
 def test_rehearsals_need_neither_executable_nor_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LULESH", raising=False)
     text = examples()[0].replace("name: slurm", "name: simulated\n  truth: {main: 's**3 / p'}")
-    loaded = campaign.loads(text)
+    loaded = loader.loads(text)
     assert loaded.executable == "${LULESH}"
-    assert campaign.loads(campaign.dump(loaded)) == loaded
+    assert loader.loads(loader.dump(loaded)) == loaded
     with pytest.raises(
         CampaignError, match=r"executor: the simulated executor needs either truth or a dataset"
     ):
-        campaign.loads(text, overrides=["executor.truth={}"])
+        loader.loads(text, overrides=["executor.truth={}"])
     with pytest.raises(CampaignError, match=r"executor.truth.main: .*unknown name 'q'"):
-        campaign.loads(text, overrides=["executor.truth.main=q"])
+        loader.loads(text, overrides=["executor.truth.main=q"])
 
 
 PITFALLS = (
@@ -219,17 +220,17 @@ def raw_campaigns(draw: st.DrawFn) -> dict[str, Any]:
 @given(raw_campaigns())
 def test_any_campaign_survives_dumping_and_loading(raw: dict[str, Any]) -> None:
     text = yaml.safe_dump(raw, default_style='"').replace("${", "$${")
-    loaded = campaign.loads(text)
+    loaded = loader.loads(text)
     assert dict(loaded.settings) == raw["settings"]
     assert list(loaded.executor.prologue) == raw["executor"]["prologue"]
-    assert campaign.loads(campaign.dump(loaded)) == loaded
+    assert loader.loads(loader.dump(loaded)) == loaded
     assert json.loads(json.dumps(loaded.raw)) == loaded.raw
 
 
 @given(st.text(alphabet="ab:[]{}-,'\"#&*!|> \n0.$", max_size=60))
 def test_any_text_is_a_campaign_or_an_error_with_file_and_line(text: str) -> None:
     with pytest.raises(CampaignError, match=r"^f\.yaml:"):
-        campaign.loads(text, "f.yaml")
+        loader.loads(text, "f.yaml")
 
 
 def rows() -> dict[str, str]:

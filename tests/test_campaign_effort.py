@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import assembly, campaign
+from orchestrator.campaign import loader
+from orchestrator.campaign.model import Campaign
+from orchestrator.control import runtime
 from orchestrator.errors import CampaignError
 from orchestrator.types import Point
 
@@ -26,8 +28,8 @@ def program(path: Path, content: str = "#!/bin/sh\n") -> Path:
     return path
 
 
-def load(folder: Path, effort: str, *overrides: str) -> campaign.Campaign:
-    return campaign.loads(TEXT.replace("EFFORT", effort), base_directory=folder, overrides=overrides)
+def load(folder: Path, effort: str, *overrides: str) -> Campaign:
+    return loader.loads(TEXT.replace("EFFORT", effort), base_directory=folder, overrides=overrides)
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def test_true_means_the_program_beside_the_executable(folder: Path) -> None:
     assert (loaded.measure.effort.repetitions, loaded.measure.effort.profiler) == (1, "effort")
     assert loaded.model.name == "swc"
     assert loaded.measure.repetitions.initial == 1 and loaded.measure.repetitions.maximum == 10
-    assert campaign.loads(campaign.dump(loaded)) == loaded
+    assert loader.loads(loader.dump(loaded)) == loaded
 
 
 def test_false_means_none_and_stays_false_in_the_file(folder: Path) -> None:
@@ -126,10 +128,10 @@ def test_effort_runs_have_a_script_of_their_own(folder: Path) -> None:
     program(folder / "lulesh-effort")
     (folder / "own.sh").write_text("# own\n{{prologue}}\n{{environment}}\n{{launcher}} {{command}}\n")
     loaded = load(folder, "{executable: ./lulesh-effort, template: own.sh, environment: {DEPTH: '3'}}")
-    built = assembly.assemble(loaded)
+    built = runtime.assemble(loaded)
     point = Point.of(p=1, s=10)
-    timed = assembly.script(built, point, built.resources(point))
-    counted = assembly.script(built, point, built.resources(point), "effort")
+    timed = runtime.script(built, point, built.resources(point))
+    counted = runtime.script(built, point, built.resources(point), "effort")
     assert f"{folder}/lulesh " in timed and "ORCHESTRATOR_EFFORT" not in timed and "DEPTH" not in timed
     assert counted.startswith("# own\n") and f"{folder}/lulesh-effort " in counted
     assert 'export ORCHESTRATOR_EFFORT_DIRECTORY="$PWD"/effort' in counted

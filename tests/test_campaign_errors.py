@@ -14,9 +14,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import campaign
-from orchestrator.campaign_errors import keys, places, section_at
-from orchestrator.campaign_schema import Document
+from orchestrator.campaign import loader
+from orchestrator.campaign.messages import keys, places, section_at
+from orchestrator.campaign.schema import Document
 from orchestrator.errors import CampaignError
 
 VALID = """\
@@ -42,12 +42,12 @@ seed: 0
 
 def mistakes(text: str, *overrides: str) -> list[str]:
     with pytest.raises(CampaignError) as error:
-        campaign.loads(text, "f.yaml", overrides=overrides)
+        loader.loads(text, "f.yaml", overrides=overrides)
     return str(error.value).splitlines()
 
 
 def test_the_example_is_valid() -> None:
-    assert campaign.loads(VALID).name == "lulesh-weak"
+    assert loader.loads(VALID).name == "lulesh-weak"
 
 
 def golden() -> list[tuple[str, str, str]]:
@@ -95,7 +95,7 @@ def test_all_mistakes_are_reported_at_once_in_order_of_lines() -> None:
     ]
 
 
-SCHEMA = jsonschema.Draft202012Validator(campaign.json_schema())
+SCHEMA = jsonschema.Draft202012Validator(loader.json_schema())
 PLACES = [path for path, _ in places(Document)]
 
 
@@ -169,7 +169,7 @@ def test_variables_expand_or_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOWHERE", raising=False)
 
     def partition(value: str) -> str | None:
-        return campaign.loads(VALID.replace("partition: debug", f"partition: '{value}'")).executor.partition
+        return loader.loads(VALID.replace("partition: debug", f"partition: '{value}'")).executor.partition
 
     assert partition("${WHERE}-${NOWHERE:-small}${NOWHERE:-}") == "debug-small"
     assert partition("${EMPTY:-small}") == "small"
@@ -203,7 +203,7 @@ def test_executables_are_searched_where_the_documentation_says(
         path = tmp_path / "campaigns" / "c.yaml"
         path.parent.mkdir(exist_ok=True)
         path.write_text(VALID.replace("'true'", text))
-        return campaign.load(path).executable
+        return loader.load(path).executable
 
     beside, on_path, first = program("venv/tool"), program("path/other"), program("path/tool")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "venv" / "python"))
@@ -239,16 +239,16 @@ def test_datasets_and_templates_are_searched_beside_the_campaign_file(tmp_path: 
     (tmp_path / "my.sh").write_text("")
     path = tmp_path / "c.yaml"
     path.write_text(VALID)
-    simulated = campaign.load(path, ["executor={name: simulated, dataset: data.txt, template: my.sh}"])
+    simulated = loader.load(path, ["executor={name: simulated, dataset: data.txt, template: my.sh}"])
     assert simulated.executor.dataset == str(tmp_path / "data.txt")
     assert simulated.executor.template == str(tmp_path / "my.sh")
-    assert campaign.load(path, ["executor.template=slurm"]).executor.template == "slurm"
+    assert loader.load(path, ["executor.template=slurm"]).executor.template == "slurm"
     with pytest.raises(
         CampaignError, match=rf"executor.dataset: 'no.txt' does not exist; tried {tmp_path}/no.txt"
     ):
-        campaign.load(path, ["executor={name: simulated, dataset: no.txt}"])
+        loader.load(path, ["executor={name: simulated, dataset: no.txt}"])
     with pytest.raises(CampaignError, match=r"executor.template: './no.sh' does not exist"):
-        campaign.load(path, ["executor.template=./no.sh"])
+        loader.load(path, ["executor.template=./no.sh"])
 
 
 def test_launch_scripts_are_tried_before_anything_is_spent(tmp_path: Path) -> None:
@@ -272,20 +272,20 @@ def test_launch_scripts_are_tried_before_anything_is_spent(tmp_path: Path) -> No
         ("executor.environment.OMP_NUM_THREADS=3", r"executor\.environment: OMP_NUM_THREADS=3, but the run"),
     ):
         with pytest.raises(CampaignError, match=rf"^(--set {re.escape(assignment)}|{path}:14): {message}"):
-            campaign.load(path, [assignment])
-        assert campaign.load(path, [assignment, "executor.name=simulated", "executor.truth={main: '1'}"])
+            loader.load(path, [assignment])
+        assert loader.load(path, [assignment, "executor.name=simulated", "executor.truth={main: '1'}"])
 
 
 def test_unreadable_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(CampaignError, match=r"nothing\.yaml: cannot be read: No such file or directory"):
-        campaign.load(tmp_path / "nothing.yaml")
+        loader.load(tmp_path / "nothing.yaml")
     (tmp_path / "latin.yaml").write_bytes(b"name: \xe4\n")
     with pytest.raises(CampaignError, match=r"latin\.yaml: is not UTF-8 text \(byte 6\)"):
-        campaign.load(tmp_path / "latin.yaml")
+        loader.load(tmp_path / "latin.yaml")
 
 
 def test_overrides_replace_values_as_if_they_stood_in_the_file() -> None:
-    loaded = campaign.loads(
+    loaded = loader.loads(
         VALID,
         overrides=[
             "stop.budget=5 core-hours",
@@ -306,7 +306,7 @@ def test_overrides_replace_values_as_if_they_stood_in_the_file() -> None:
     text = text.replace(
         "partition: debug", "partition: debug\n  sbatch: {mail-type: END}\nretries: {parse: 3}"
     )
-    assert loaded == campaign.loads(text)
+    assert loaded == loader.loads(text)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_mistakes_in_overrides_name_the_override(assignment: str, message: str) 
 def test_scalars_follow_yaml_1_2(written: str, value: object) -> None:
     head = "name: x\napplication: generic\nexecutable: 'true'\nprogram: {}\nmeasure: {profiler: time}\n"
     text = f"{head}parameters: {{no: [1, 2]}}\nstop: {{budget: 1}}\nsettings: {{on: {written}}}\n"
-    loaded = campaign.loads(text)
+    loaded = loader.loads(text)
     assert loaded.settings == {"on": value}
     assert type(loaded.settings["on"]) is type(value)
     assert [item.name for item in loaded.parameters] == ["no"]

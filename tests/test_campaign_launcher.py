@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import campaign, campaign_launcher, launchers
-from orchestrator.campaign import Campaign
+from orchestrator.campaign import loader
+from orchestrator.campaign.model import Campaign
+from orchestrator.control import preflight
+from orchestrator.launch import mpi
 
 TEXT = """\
 name: tiny
@@ -37,15 +39,15 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         path.chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    for function in (launchers.detect, launchers.flavour_of, launchers.linked_mpi):
+    for function in (mpi.detect, mpi.flavour_of, mpi.linked_mpi):
         function.cache_clear()
     yield
-    for function in (launchers.detect, launchers.flavour_of, launchers.linked_mpi):
+    for function in (mpi.detect, mpi.flavour_of, mpi.linked_mpi):
         function.cache_clear()
 
 
 def load(options: str, *overrides: str) -> Campaign:
-    return campaign.loads(TEXT.format(options), base_directory=Path.cwd(), overrides=overrides)
+    return loader.loads(TEXT.format(options), base_directory=Path.cwd(), overrides=overrides)
 
 
 @pytest.mark.parametrize(
@@ -59,19 +61,19 @@ def load(options: str, *overrides: str) -> Campaign:
     ],
 )
 def test_what_cannot_work(options: str, words: str) -> None:
-    fault = campaign_launcher.fault(load(options), 2)
+    fault = preflight.fault(load(options), 2)
     assert fault is not None and words in fault.detail and fault.remedy
 
 
 def test_what_is_found_is_judged_too() -> None:
     Path("mpiexec.openmpi").unlink()
-    fault = campaign_launcher.fault(load("oversubscribe: false"), 2)
+    fault = preflight.fault(load("oversubscribe: false"), 2)
     assert fault is not None and "is of MPICH" in fault.detail
 
 
 def test_an_absolute_path_is_the_same_with_modules() -> None:
     path = Path.cwd() / "mpiexec"
-    fault = campaign_launcher.fault(load(f"launcher: {path}, modules: [mpi]"), 2)
+    fault = preflight.fault(load(f"launcher: {path}, modules: [mpi]"), 2)
     assert fault is not None and f"{path} is of MPICH" in fault.detail
 
 
@@ -89,12 +91,12 @@ def test_an_absolute_path_is_the_same_with_modules() -> None:
     ],
 )
 def test_what_may_work(options: str) -> None:
-    assert campaign_launcher.fault(load(options), 2) is None
+    assert preflight.fault(load(options), 2) is None
 
 
 def test_one_rank_runs_under_any_mpi_and_a_rehearsal_under_none() -> None:
-    assert campaign_launcher.fault(load("launcher: 'mpiexec -n {ranks}'"), 1) is None
+    assert preflight.fault(load("launcher: 'mpiexec -n {ranks}'"), 1) is None
     rehearsal = load("launcher: mpirunx", "executor.name=simulated", "executor.truth={main: '1'}")
-    assert campaign_launcher.fault(rehearsal, 2) is None
+    assert preflight.fault(rehearsal, 2) is None
     other = load("launcher: 'mpirunx -n {ranks}'", "executor.name=slurm")
-    assert campaign_launcher.fault(other, 2) is None
+    assert preflight.fault(other, 2) is None

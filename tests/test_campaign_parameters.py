@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import campaign_resolve
-from orchestrator.campaign_schema import Values
+from orchestrator.campaign import resolve as campaign_resolve
+from orchestrator.campaign.schema import Values
 from orchestrator.errors import ExpressionError
 from orchestrator.types import Parameter
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator import assembly, campaign
+from orchestrator.campaign import loader
+from orchestrator.campaign.model import Campaign
+from orchestrator.control import runtime
 from orchestrator.errors import CampaignError
-from orchestrator.executors.slurm_submit import JobOptions
+from orchestrator.executors.slurm.sbatch import JobOptions
 from orchestrator.types import Point
 
 CAMPAIGN = """\
@@ -38,8 +40,8 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def load(folder: Path, rest: str, *overrides: str) -> campaign.Campaign:
-    return campaign.load(write(folder / "campaign.yaml", CAMPAIGN.format(rest=rest)), overrides)
+def load(folder: Path, rest: str, *overrides: str) -> Campaign:
+    return loader.load(write(folder / "campaign.yaml", CAMPAIGN.format(rest=rest)), overrides)
 
 
 def mistakes(folder: Path, rest: str, *overrides: str) -> list[str]:
@@ -103,12 +105,12 @@ def test_the_dumped_campaign_needs_no_site_and_is_not_changed_by_one(tmp_path: P
     site = write(tmp_path / "s.yaml", "account: p1\nenvironment: {A: 1}\n")
     loaded = load(tmp_path, "site: s.yaml\nexecutor: slurm")
     site.write_text("qos: other\nenvironment: {C: 1}\n")
-    again = write(tmp_path / "dumped.yaml", campaign.dump(loaded))
-    assert campaign.load(again) == loaded
+    again = write(tmp_path / "dumped.yaml", loader.dump(loaded))
+    assert loader.load(again) == loaded
     site.unlink()
     os.environ["ORCHESTRATOR_SITE"] = "nowhere"
     try:
-        assert campaign.load(again) == loaded
+        assert loader.load(again) == loaded
     finally:
         del os.environ["ORCHESTRATOR_SITE"]
 
@@ -217,8 +219,8 @@ by_size:
 """
 
 
-def job(loaded: campaign.Campaign, p: int) -> tuple[Any, ...]:
-    resources = assembly.assemble(loaded).resources(Point.of(p=p))
+def job(loaded: Campaign, p: int) -> tuple[Any, ...]:
+    resources = runtime.assemble(loaded).resources(Point.of(p=p))
     options = loaded.executor.model_dump()
     chosen = JobOptions(**{name: options[name] for name in JobOptions.__slots__}).fitting(resources)
     return chosen.partition, chosen.qos, chosen.constraint, resources.nodes, resources.cores
@@ -234,7 +236,7 @@ def test_a_run_goes_to_the_first_partition_that_takes_it(tmp_path: Path) -> None
 
 def test_what_no_partition_takes_is_not_in_the_search_space(tmp_path: Path) -> None:
     write(tmp_path / "s.yaml", SIZES)
-    built = assembly.assemble(load(tmp_path, "site: s.yaml"))
+    built = runtime.assemble(load(tmp_path, "site: s.yaml"))
     assert [point["p"] for point in built.space] == [1, 48, 96]
     with pytest.raises(ValueError, match=r"256 cores are more than the 192 of the last of executor.by_size"):
         built.resources(Point.of(p=256))
@@ -258,11 +260,11 @@ def test_the_launch_script_of_the_documentation_has_a_place_for_everything(tmp_p
     write(tmp_path / "own.sh", f"{{{{prologue}}}}\n{{{{environment}}}}\n{line}\n")
     write(tmp_path / "s.yaml", "template: own.sh\nepilogue: [date]\nmodules: [gcc]\n")
     loaded = load(tmp_path, "site: s.yaml")
-    built = assembly.assemble(loaded)
-    text = assembly.script(built, *_first(built))
+    built = runtime.assemble(loaded)
+    text = runtime.script(built, *_first(built))
     assert "\nexit " in text and "module load gcc" in text
 
 
-def _first(built: assembly.Assembly) -> tuple[Any, ...]:
+def _first(built: runtime.Assembly) -> tuple[Any, ...]:
     point = next(iter(built.space))
     return point, built.resources(point)

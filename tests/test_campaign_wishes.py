@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator import campaign
+from orchestrator.campaign import loader
 from orchestrator.errors import CampaignError
 
 TEXT = """\
@@ -47,7 +47,7 @@ evaluation_point: {n: 8}
 def test_what_can_never_work_is_refused(old: str, new: str, mistake: str) -> None:
     assert TEXT.count(old) == 1
     with pytest.raises(CampaignError, match=f"^f.yaml:{mistake}.*$"):
-        campaign.loads(TEXT.replace(old, new), "f.yaml")
+        loader.loads(TEXT.replace(old, new), "f.yaml")
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_what_can_never_work_is_refused(old: str, new: str, mistake: str) -> Non
     ],
 )
 def test_what_may_work_is_not_refused(overrides: list[str]) -> None:
-    assert campaign.loads(TEXT, overrides=overrides).name == "tiny"
+    assert loader.loads(TEXT, overrides=overrides).name == "tiny"
 
 
 def test_what_earlier_versions_accepted_can_still_be_read() -> None:
     text = TEXT.replace("'(.*)'}", "'(.*)', scale: 0}").replace("evaluation_point: {n: 8}\n", "")
-    assert campaign.loads(text, starts=False).stop.width == 0.1
+    assert loader.loads(text, starts=False).stop.width == 0.1

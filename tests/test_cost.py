@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import cost
-from orchestrator.cost import Machine
+from orchestrator import resources
+from orchestrator.resources import Machine
 from orchestrator.types import Point
 
 
@@ -25,7 +25,7 @@ def in_whole_minutes(limit: float) -> float:
 def test_the_budget_pays_for_the_fair_limit_and_no_longer_one(
     budget: float, cores: list[int], reserved: Callable[[float], float]
 ) -> None:
-    limit = cost.fair_limit(budget, cores, reserved)
+    limit = resources.fair_limit(budget, cores, reserved)
     assert 0 <= limit <= 3600
     if limit > 0:
         assert sum(cores) * reserved(limit) <= budget
@@ -48,7 +48,7 @@ def test_the_budget_pays_for_the_fair_limit_and_no_longer_one(
 def test_nodes_and_cores_are_derived(
     ranks: int, threads: int, machine: Machine, nodes: int, per_node: int, cores: int
 ) -> None:
-    found = cost.resources(ranks, threads, machine)
+    found = resources.resources(ranks, threads, machine)
     assert (found.nodes, found.ranks_per_node, found.cores) == (nodes, per_node, cores)
     assert found.nodes * found.ranks_per_node >= ranks
 
@@ -66,11 +66,11 @@ def test_what_no_machine_can_hold_is_refused_with_the_remedy(
     ranks: int, threads: int, machine: Machine, words: str
 ) -> None:
     with pytest.raises(ValueError, match=words):
-        cost.resources(ranks, threads, machine)
+        resources.resources(ranks, threads, machine)
 
 
 def test_the_first_guess_of_costs_grows_with_every_parameter() -> None:
-    guess = cost.guess(
+    guess = resources.guess(
         {"p": (2, 4), "x": (-1.0, 3.0), "solver": ("cg", "amg")}, lambda point: int(point.number("p"))
     )
     costs = [guess(Point.of(p=p, x=x, solver="cg")) for p in (2, 4) for x in (-1.0, 3.0)]

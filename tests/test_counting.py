@@ -7,9 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator import counting, events, registry, settle
-from orchestrator.models.swc_foretold import Verdict, foretold
-from orchestrator.state import State, apply
+from orchestrator import registry
+from orchestrator.control import settle
+from orchestrator.journal import events
+from orchestrator.journal.state import State, apply
+from orchestrator.models.swc.count_check import Verdict, foretold
+from orchestrator.policy import effort_runs
 from orchestrator.strategies.base import Choice
 from orchestrator.strategies.candidates import initial_runs
 from orchestrator.types import Attempt, Measurement, Measurements, Parameter, Point, Run, Value
@@ -17,8 +20,8 @@ from tests.strategies.views import Box, make_view
 
 SPACE = (Parameter("p", (2, 4, 8, 16, 32)), Parameter("n", (10, 20, 30, 40, 50)))
 BLANK = State()
-OPEN: counting.Verdicts = {(): Verdict(False, "counts are not foretold")}
-SETTLED: counting.Verdicts = {(): Verdict(True, "counts are foretold")}
+OPEN: effort_runs.Verdicts = {(): Verdict(False, "counts are not foretold")}
+SETTLED: effort_runs.Verdicts = {(): Verdict(True, "counts are foretold")}
 MODELER = registry.load("model", "swc")()
 
 
@@ -30,8 +33,8 @@ def costs(points: Sequence[Point]) -> list[float]:
     return [point.number("p") * point.number("n") for point in points]
 
 
-def rule(always: bool = False, ranks: Callable[[Point], bool] = lambda point: True) -> counting.Rule:
-    return counting.Rule(1, always, SPACE, ranks)
+def rule(always: bool = False, ranks: Callable[[Point], bool] = lambda point: True) -> effort_runs.Rule:
+    return effort_runs.Rule(1, always, SPACE, ranks)
 
 
 def measured(state: State, run: Run, seconds: float) -> State:
@@ -40,7 +43,9 @@ def measured(state: State, run: Run, seconds: float) -> State:
     return apply(state, events.AttemptFinished(Attempt(run), seconds, seconds, samples), 2.0)
 
 
-def after(choices: list[Choice], plan: counting.Plan, state: State = BLANK, slowdown: float = 1.0) -> State:
+def after(
+    choices: list[Choice], plan: effort_runs.Plan, state: State = BLANK, slowdown: float = 1.0
+) -> State:
     """Return the state after a round in which all went well."""
     state = apply(state, settle.round_of(state.round + 1, choices, state, plan), 1.0)
     for run in state.queue:
@@ -56,32 +61,32 @@ ALL = chosen(*(at(p, n) for p in SPACE[0].values for n in SPACE[1].values))
 
 
 def test_the_first_round_counts_the_cheapest_points_that_a_model_needs() -> None:
-    plan = counting.plan(rule(), ALL, State(), {}, costs)
+    plan = effort_runs.plan(rule(), ALL, State(), {}, costs)
     lines = {at(2, n) for n in (10, 20, 30, 40)} | {at(p, 10) for p in (2, 4, 8, 16)}
     assert set(plan.wanted) - lines == {at(4, 20), at(4, 30)} and lines <= set(plan.wanted)
-    assert counting.plan(rule(always=True), ALL, State(), {}, costs).wanted == {c.point: 1 for c in ALL}
+    assert effort_runs.plan(rule(always=True), ALL, State(), {}, costs).wanted == {c.point: 1 for c in ALL}
 
 
 def test_one_cheap_point_with_several_ranks_is_counted_twice() -> None:
-    plan = counting.plan(rule(ranks=lambda point: point.number("p") > 2), ALL, State(), {}, costs)
+    plan = effort_runs.plan(rule(ranks=lambda point: point.number("p") > 2), ALL, State(), {}, costs)
     assert [point for point, number in plan.wanted.items() if number == 2] == [at(4, 10)]
-    later = counting.plan(rule(), chosen(at(32, 50)), after(ALL, plan), OPEN, costs)
+    later = effort_runs.plan(rule(), chosen(at(32, 50)), after(ALL, plan), OPEN, costs)
     assert set(later.wanted.values()) == {1}
 
 
 def test_nothing_is_counted_once_counts_are_foretold_and_the_round_says_why() -> None:
-    state = after(ALL[:4], counting.plan(rule(), ALL[:4], State(), {}, costs))
-    plan = counting.plan(rule(), chosen(at(32, 50)), state, SETTLED, costs)
+    state = after(ALL[:4], effort_runs.plan(rule(), ALL[:4], State(), {}, costs))
+    plan = effort_runs.plan(rule(), chosen(at(32, 50)), state, SETTLED, costs)
     assert not plan.wanted and plan.note == "no further effort runs: counts are foretold"
     proposed = settle.round_of(2, chosen(at(32, 50)), state, plan)
     assert [run.kind for run in proposed.runs] == ["time"] and apply(state, proposed, 3.0).note == plan.note
-    assert not counting.plan(rule(), [], state, OPEN, costs).wanted  # the campaign is over
+    assert not effort_runs.plan(rule(), [], state, OPEN, costs).wanted  # the campaign is over
 
 
 def test_points_timed_before_are_counted_before_dearer_new_ones() -> None:
     first = chosen(at(2, 10), at(4, 20))
-    state = after(first, counting.Plan({at(2, 10): 1}, "why"))
-    plan = counting.plan(rule(), chosen(at(32, 50)), state, OPEN, costs)
+    state = after(first, effort_runs.Plan({at(2, 10): 1}, "why"))
+    plan = effort_runs.plan(rule(), chosen(at(32, 50)), state, OPEN, costs)
     assert [point for point, number in plan.wanted.items() if number == 1] == [at(4, 20)]
     runs = settle.round_of(2, chosen(at(32, 50)), state, plan).runs
     assert Run(at(4, 20), "effort", 1) in runs and Run(at(4, 20), "time", 2) not in runs
@@ -89,22 +94,22 @@ def test_points_timed_before_are_counted_before_dearer_new_ones() -> None:
 
 def test_counting_never_costs_more_than_timing() -> None:
     """A slow effort build is learnt from the runs that are finished."""
-    state = after(chosen(at(2, 10)), counting.Plan({at(2, 10): 2}, "why"), slowdown=3.0)
-    assert counting.slowdown(state) == 3.0 and counting.slowdown(State()) == 2.0
+    state = after(chosen(at(2, 10)), effort_runs.Plan({at(2, 10): 2}, "why"), slowdown=3.0)
+    assert effort_runs.slowdown(state) == 3.0 and effort_runs.slowdown(State()) == 2.0
     # 20 s timed and 120 s counted: 2 * 20 s more counting wait until there is as much timing.
     new = chosen(at(2, 20))
-    plan = counting.plan(rule(), new, state, OPEN, costs)
+    plan = effort_runs.plan(rule(), new, state, OPEN, costs)
     assert not plan.wanted and "more of it would cost more than the timing" in plan.note
-    dear = counting.plan(rule(), chosen(at(2, 20), at(32, 50)), state, OPEN, costs)
+    dear = effort_runs.plan(rule(), chosen(at(2, 20), at(32, 50)), state, OPEN, costs)
     assert list(dear.wanted) == [at(2, 20)]
 
 
 def test_strategies_know_what_a_first_run_brings_along() -> None:
-    price = counting.first_costs(rule(), State(), OPEN, costs)
+    price = effort_runs.first_costs(rule(), State(), OPEN, costs)
     assert list(price([at(4, 20)])) == [160.0]
-    assert list(counting.first_costs(rule(), State(), SETTLED, costs)([at(4, 20)])) == [0.0]
-    poor = after(chosen(at(2, 10)), counting.Plan({at(2, 10): 1}, "why"), slowdown=3.0)
-    assert list(counting.first_costs(rule(), poor, OPEN, costs)([at(4, 20)])) == [
+    assert list(effort_runs.first_costs(rule(), State(), SETTLED, costs)([at(4, 20)])) == [0.0]
+    poor = after(chosen(at(2, 10)), effort_runs.Plan({at(2, 10): 1}, "why"), slowdown=3.0)
+    assert list(effort_runs.first_costs(rule(), poor, OPEN, costs)([at(4, 20)])) == [
         0.0
     ]  # it would not be counted
     view = make_view(Box(SPACE), done={at(2, 10): 1}, initial_repetitions=3)

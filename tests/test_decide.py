@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator import decide, events
-from orchestrator.cost import Reservation
-from orchestrator.decide import Policy, next_actions
-from orchestrator.state import RunStatus, State, apply
+from orchestrator.journal import events
+from orchestrator.journal.state import RunStatus, State, apply
+from orchestrator.policy import decide
+from orchestrator.policy.decide import Policy, next_actions
+from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
 RETRIES = {

@@ -7,22 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import (
-    assembly,
-    campaign,
-    counting,
-    events,
-    journal,
-    overview,
-    planning,
-    plugins,
-    session,
-    settle,
-)
+from orchestrator.campaign import loader
+from orchestrator.campaign.model import Campaign
+from orchestrator.control import overview, planning, runtime, session, settle
 from orchestrator.errors import CampaignError
-from orchestrator.measured import WHOLE_RUN, counting_is_in_vain, measurements, repetitions
+from orchestrator.journal import events
+from orchestrator.journal.file import FILE_NAME, read
+from orchestrator.journal.measurements import WHOLE_RUN, counting_is_in_vain, measurements, repetitions
+from orchestrator.journal.state import RunStatus, State, apply
+from orchestrator.policy import effort_runs
 from orchestrator.report import status_text
-from orchestrator.state import RunStatus, State, apply
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, FailureClass, Parameter, Point, Run
 
@@ -46,7 +40,7 @@ A, B = Point.of(p=1, n=10), Point.of(p=2, n=10)
 
 
 @pytest.fixture
-def chosen(tmp_path: Path) -> campaign.Campaign:
+def chosen(tmp_path: Path) -> Campaign:
     rows = ["p,n,callpath,metric,value"]
     for p in (1, 2, 4):
         for n in (10, 20, 30):
@@ -55,14 +49,14 @@ def chosen(tmp_path: Path) -> campaign.Campaign:
             rows += [f"{p},{n},main->solve->MPI_Bcast,bytes_sent,{8 * n * p}"]
             rows += [f"{p},{n},main->solve,cycles,{3 * n}"]
     (tmp_path / "data.csv").write_text("\n".join(rows) + "\n")
-    return campaign.loads(CAMPAIGN, "test.yaml", tmp_path)
+    return loader.loads(CAMPAIGN, "test.yaml", tmp_path)
 
 
 def propose(state: State, choices: list[Choice], effort: int) -> State:
     """Propose a round of a campaign that counts every point ``effort`` times."""
     number = state.round + 1
-    rule = counting.Rule(effort, True, (), lambda point: False)
-    plan = counting.plan(rule, choices, state, {}, lambda points: [1.0] * len(points))
+    rule = effort_runs.Rule(effort, True, (), lambda point: False)
+    plan = effort_runs.plan(rule, choices, state, {}, lambda points: [1.0] * len(points))
     return apply(state, settle.round_of(number, choices, state, plan), float(number))
 
 
@@ -131,9 +125,7 @@ def test_counting_that_never_works_is_not_tried_for_ever() -> None:
     assert not counting_is_in_vain(counted)
 
 
-def test_a_campaign_counts_every_point_once_and_is_charged_for_it(
-    chosen: campaign.Campaign, tmp_path: Path
-) -> None:
+def test_a_campaign_counts_every_point_once_and_is_charged_for_it(chosen: Campaign, tmp_path: Path) -> None:
     state = session.run(chosen, tmp_path / "c", session.Hooks())
     kinds = Counter(run.kind for run, item in state.runs.items() if item.status is RunStatus.MEASURED)
     assert kinds["time"] in (9, 18) and kinds["effort"] == 9
@@ -149,7 +141,7 @@ def test_a_campaign_counts_every_point_once_and_is_charged_for_it(
     assert blocks["normal_form"] == "100 + 7 * n**2"
 
 
-def test_the_status_says_how_far_the_counting_is(chosen: campaign.Campaign, tmp_path: Path) -> None:
+def test_the_status_says_how_far_the_counting_is(chosen: Campaign, tmp_path: Path) -> None:
     state = session.run(chosen, tmp_path / "c", session.Hooks())
     console = status_text.console()
     with console.capture() as captured:
@@ -160,16 +152,16 @@ def test_the_status_says_how_far_the_counting_is(chosen: campaign.Campaign, tmp_
     assert "elapsed" in shown and "basic_blocks" not in shown  # its models are folded away
 
 
-def test_effort_runs_get_more_time_and_are_paid_for(chosen: campaign.Campaign, tmp_path: Path) -> None:
-    built = assembly.assemble(chosen)
-    plan = planning.first_round(built, plugins.executor(chosen, tmp_path, 0.0))
+def test_effort_runs_get_more_time_and_are_paid_for(chosen: Campaign, tmp_path: Path) -> None:
+    built = runtime.assemble(chosen)
+    plan = planning.first_round(built, runtime.executor(chosen, tmp_path, 0.0))
     limits = {run.kind: limit for run, limit in zip(plan.runs, plan.limits, strict=True)}
     assert limits == {"time": 100.0, "effort": 500.0}
     expected = {"time": 3.0, "effort": 15.0}
     total = sum(expected[run.kind] * cores for run, cores in zip(plan.runs, plan.cores, strict=True))
     assert plan.expected == pytest.approx(total)
     session.run(chosen, tmp_path / "c", session.Hooks())
-    intents = [entry.event for entry in journal.read(tmp_path / "c" / journal.FILE_NAME)]
+    intents = [entry.event for entry in read(tmp_path / "c" / FILE_NAME)]
     intended = {
         event.attempt.run.kind: (event.limit, event.reserved / event.cores)
         for event in intents
@@ -178,18 +170,16 @@ def test_effort_runs_get_more_time_and_are_paid_for(chosen: campaign.Campaign, t
     assert intended == {"time": (100.0, 100.0), "effort": (500.0, 500.0)}
 
 
-def test_a_limit_from_the_budget_pays_for_the_counting_too(tmp_path: Path, chosen: campaign.Campaign) -> None:
+def test_a_limit_from_the_budget_pays_for_the_counting_too(tmp_path: Path, chosen: Campaign) -> None:
     overrides = ["measure.time_limit=null", "measure.expected_time=null", "stop.budget=1"]
-    free = campaign.loads(CAMPAIGN, "test.yaml", tmp_path, overrides)
-    plan = planning.first_round(assembly.assemble(free), plugins.executor(free, tmp_path, 0.0))
+    free = loader.loads(CAMPAIGN, "test.yaml", tmp_path, overrides)
+    plan = planning.first_round(runtime.assemble(free), runtime.executor(free, tmp_path, 0.0))
     assert plan.derived_limit is not None
     assert set(plan.limits) == {plan.derived_limit, 5 * plan.derived_limit}
     assert plan.worst == pytest.approx(free.stop.budget)
 
 
-def test_interrupted_anywhere_it_goes_on_without_counting_twice(
-    chosen: campaign.Campaign, tmp_path: Path
-) -> None:
+def test_interrupted_anywhere_it_goes_on_without_counting_twice(chosen: Campaign, tmp_path: Path) -> None:
     whole = session.run(chosen, tmp_path / "whole", session.Hooks())
     for stop_after in (5, 17, 29):
         seen: list[object] = []
@@ -206,8 +196,8 @@ def test_interrupted_anywhere_it_goes_on_without_counting_twice(
         }
 
 
-def test_effort_cannot_be_switched_on_or_off_on_the_way(chosen: campaign.Campaign, tmp_path: Path) -> None:
+def test_effort_cannot_be_switched_on_or_off_on_the_way(chosen: Campaign, tmp_path: Path) -> None:
     session.run(chosen, tmp_path / "c", session.Hooks())
-    other = campaign.loads(CAMPAIGN, "test.yaml", tmp_path, ["measure.effort=false", "model=swc"])
+    other = loader.loads(CAMPAIGN, "test.yaml", tmp_path, ["measure.effort=false", "model=swc"])
     with pytest.raises(CampaignError, match="other measure"):
         session.run(other, tmp_path / "c", session.Hooks())

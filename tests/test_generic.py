@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import campaign, generic
-from orchestrator.campaign_schema import Output, Program
+from orchestrator.campaign import loader
+from orchestrator.campaign.schema import Output, Program
 from orchestrator.errors import CampaignError, ExpressionError
+from orchestrator.launch import generic
 from orchestrator.types import Application, Sample, Value
 
 STENCIL = r"""
@@ -37,7 +38,7 @@ stop: {budget: 1}
 
 @pytest.fixture
 def stencil() -> Application:
-    return campaign.loads(STENCIL).application_spec()
+    return loader.loads(STENCIL).application_spec()
 
 
 def test_arguments_ranks_threads_files_and_environment(stencil: Application) -> None:
@@ -134,14 +135,14 @@ def test_malformed_placeholders_are_errors(text: str) -> None:
 def test_mistakes_in_the_program_section_name_their_place(old: str, new: str, message: str) -> None:
     assert old in STENCIL
     with pytest.raises(CampaignError, match=re.escape(message)):
-        campaign.loads(STENCIL.replace(old, new))
+        loader.loads(STENCIL.replace(old, new))
 
 
 def test_a_program_without_output_needs_a_profiler_that_reads_none() -> None:
     text = "name: x\napplication: generic\nexecutable: 'true'\nprogram: {}\nparameters: {n: [1, 2]}\n"
     text += "stop: {budget: 1}\n"
     with pytest.raises(CampaignError, match=r"add program.output, or set measure.profiler to scorep or time"):
-        campaign.loads(text)
-    assert campaign.loads(text, overrides=["measure.profiler=time"]).measure.profiler == "time"
+        loader.loads(text)
+    assert loader.loads(text, overrides=["measure.profiler=time"]).measure.profiler == "time"
     with pytest.raises(CampaignError, match="program: is required for application: generic"):
-        campaign.loads(text.replace("program: {}\n", ""))
+        loader.loads(text.replace("program: {}\n", ""))

@@ -10,18 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import events, journal
-from orchestrator.cost import core_hours
-from orchestrator.measured import measurements
+from orchestrator.journal import events
+from orchestrator.journal.file import read
+from orchestrator.journal.measurements import measurements
+from orchestrator.journal.state import StopReason, replay
 from orchestrator.report import dossier, log, status
-from orchestrator.state import StopReason, replay
+from orchestrator.resources import core_hours
 from orchestrator.types import FailureClass, Parameter, Point
 
 GOLDEN = Path(__file__).parent / "golden" / "journals"
 
 
 def test_attempts_that_share_jobs_replay_to_the_same_campaign() -> None:
-    entries = list(journal.read(GOLDEN / "schema-1-packs.jsonl"))
+    entries = list(read(GOLDEN / "schema-1-packs.jsonl"))
     state = replay(entries)
     shared = Counter(e.event.pack for e in entries if isinstance(e.event, events.AttemptIntended))
     assert max(count for pack, count in shared.items() if pack) == 3
@@ -34,7 +35,7 @@ def test_attempts_that_share_jobs_replay_to_the_same_campaign() -> None:
 
 
 def test_a_campaign_that_was_cancelled_failed_and_was_mended_replays_to_all_its_measurements() -> None:
-    entries = list(journal.read(GOLDEN / "schema-1-mended.jsonl"))
+    entries = list(read(GOLDEN / "schema-1-mended.jsonl"))
     ends = [e.event for e in entries if isinstance(e.event, events.AttemptFinished)]
     assert [event.cost for event in ends if event.cancelled] == [0.0, 6.0]
     changes = [e.event.anew for e in entries if isinstance(e.event, events.CampaignChanged)]
@@ -50,7 +51,7 @@ def test_a_campaign_that_was_cancelled_failed_and_was_mended_replays_to_all_its_
 
 def test_charges_that_were_corrected_replay_to_what_was_booked() -> None:
     """With a node that failed, a job without memory and a crash of the application."""
-    entries = list(journal.read(GOLDEN / "schema-1-charges.jsonl"))
+    entries = list(read(GOLDEN / "schema-1-charges.jsonl"))
     charged = [e.event for e in entries if isinstance(e.event, events.AttemptCharged)]
     assert [event.cost for event in charged] == [69.0, 104.0, 74.0]
     state = replay(entries)
@@ -66,7 +67,7 @@ def test_charges_that_were_corrected_replay_to_what_was_booked() -> None:
 
 
 def test_schema_1_has_every_event_and_replays_to_the_same_campaign() -> None:
-    entries = list(journal.read(GOLDEN / "schema-1.jsonl"))
+    entries = list(read(GOLDEN / "schema-1.jsonl"))
     names = {events.name_of(entry.event) for entry in entries}
     assert len(names) == 16
     state = replay(entries)
@@ -92,7 +93,7 @@ def test_schema_1_has_every_event_and_replays_to_the_same_campaign() -> None:
 
 
 def test_reports_tell_which_runs_shared_a_job() -> None:
-    entries = list(journal.read(GOLDEN / "schema-1-packs.jsonl"))
+    entries = list(read(GOLDEN / "schema-1-packs.jsonl"))
     told = log.document(entries)
     lines = [item["text"] for item in told["events"]]
     assert any("8 runs in 6 jobs measured, 2 attempts failed" in line for line in lines), lines

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import events, journal
 from orchestrator.errors import JournalError, JournalWriteError
-from orchestrator.journal import Entry, Journal
+from orchestrator.journal import events
+from orchestrator.journal import file as journal
+from orchestrator.journal.file import Entry, Journal
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

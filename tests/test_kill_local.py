@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import campaign, events, journal, overview, session
-from orchestrator.state import RunStatus, State
+from orchestrator.campaign import loader
+from orchestrator.control import overview, session
+from orchestrator.journal import events
+from orchestrator.journal.file import FILE_NAME, read
+from orchestrator.journal.state import RunStatus, State
 from tests.crash import campaign_in_child
 
 # The program notes when each attempt begins and ends, and prints a value that depends on its point only.
@@ -43,13 +46,13 @@ def run_to_the_end(directory: Path, moment: str = "", append: int = 0) -> int:
 
 
 def time_models(directory: Path, state: State) -> object:
-    document = overview.status_of(campaign.loads(text_for(directory), "test.yaml", Path.cwd()), state)
+    document = overview.status_of(loader.loads(text_for(directory), "test.yaml", Path.cwd()), state)
     return [model for model in document["models"] if model["metric"] == "time"]
 
 
 def check(directory: Path, reference: Path) -> None:
     state, expected = session.replayed(directory), session.replayed(reference)
-    entries = [entry.event for entry in journal.read(directory / journal.FILE_NAME)]
+    entries = [entry.event for entry in read(directory / FILE_NAME)]
     settled = [event for event in entries if isinstance(event, events.AttemptFinished)]
     assert state.stopped == expected.stopped and not state.in_flight
     assert {item.status for item in state.runs.values()} == {RunStatus.MEASURED}

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import campaign, events, journal, overview, session
-from orchestrator.state import State
+from orchestrator.campaign import loader
+from orchestrator.control import overview, session
+from orchestrator.journal import events
+from orchestrator.journal.file import FILE_NAME, read
+from orchestrator.journal.state import State
 from tests.crash import campaign_in_child
 
 CAMPAIGN = """
@@ -38,7 +41,7 @@ def final(directory: Path) -> State:
 
 
 def models(state: State) -> object:
-    document = overview.status_of(campaign.loads(CAMPAIGN, "test.yaml", Path.cwd()), state)
+    document = overview.status_of(loader.loads(CAMPAIGN, "test.yaml", Path.cwd()), state)
     return document["models"]
 
 
@@ -51,7 +54,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def check_same_campaign(directory: Path, reference: State) -> None:
     """Every run has one accepted attempt, costs add up, the models are those of the reference."""
-    entries = [entry.event for entry in journal.read(directory / journal.FILE_NAME)]
+    entries = [entry.event for entry in read(directory / FILE_NAME)]
     state = final(directory)
     assert state.stopped is not None and not state.in_flight
     settled = [event for event in entries if isinstance(event, events.AttemptFinished)]
@@ -69,7 +72,7 @@ def check_same_campaign(directory: Path, reference: State) -> None:
 def count_appends(directory: Path) -> int:
     """Appends of one uninterrupted campaign, counted by running it once more."""
     seen = []
-    chosen = campaign.loads(CAMPAIGN, "test.yaml", Path.cwd())
+    chosen = loader.loads(CAMPAIGN, "test.yaml", Path.cwd())
     session.run(chosen, directory, session.Hooks(boundary=lambda moment, entries: seen.append(moment)))
     return seen.count("after")
 

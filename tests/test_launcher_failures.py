@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import events, settle
-from orchestrator.state import InFlight
+from orchestrator.control import settle
+from orchestrator.journal import events
+from orchestrator.journal.state import InFlight
 from orchestrator.types import (
     Attempt,
     AttemptRecord,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import launchers, templates
 from orchestrator.errors import CampaignError
-from orchestrator.launchers import Launcher
+from orchestrator.launch import mpi, script
+from orchestrator.launch.mpi import Launcher
 from orchestrator.types import Application, Resources
 from tests.requirements import need
 
@@ -22,7 +22,7 @@ TWO = Resources(2, 1, 1, 2, 2)
 
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
-    cached = (launchers.detect, launchers.flavour_of, launchers.linked_mpi, launchers._interfaces)
+    cached = (mpi.detect, mpi.flavour_of, mpi.linked_mpi, mpi._interfaces)
     for function in cached:
         function.cache_clear()
     yield
@@ -54,7 +54,7 @@ def test_the_mpiexec_beside_the_executable_comes_first(tmp_path: Path, path_with
     fake(path_with / "mpiexec", OPEN_MPI)
     beside = fake(tmp_path / "venv" / "mpiexec", MPICH)
     executable = fake(tmp_path / "venv" / "app", "")
-    found = launchers.detect(executable)
+    found = mpi.detect(executable)
     assert (found.kind, found.path) == ("mpich", beside)
     assert found.pattern(TWO) == f"{beside} -n {{ranks}}"
 
@@ -63,7 +63,7 @@ def test_a_link_leads_to_the_mpiexec_beside_its_target(tmp_path: Path, path_with
     beside = fake(tmp_path / "mpi" / "mpiexec", MPICH)
     executable = fake(tmp_path / "mpi" / "app", "")
     (tmp_path / "link").symlink_to(executable)
-    assert launchers.detect(str(tmp_path / "link")).path == beside
+    assert mpi.detect(str(tmp_path / "link")).path == beside
 
 
 def test_the_mpiexec_that_fits_the_linked_library_is_taken(tmp_path: Path, path_with: Path) -> None:
@@ -72,7 +72,7 @@ def test_the_mpiexec_that_fits_the_linked_library_is_taken(tmp_path: Path, path_
     fitting = fake(path_with / "mpiexec.openmpi", OPEN_MPI)
     fake(path_with / "ldd", "\tlibmpi.so.40 => /lib/libmpi.so.40 (0x00007fc7dd368000)")
     executable = fake(tmp_path / "app", "")
-    assert launchers.detect(executable).path == fitting
+    assert mpi.detect(executable).path == fitting
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_the_mpiexec_that_fits_the_linked_library_is_taken(tmp_path: Path, path_
 )
 def test_libraries_tell_the_mpi(tmp_path: Path, path_with: Path, libraries: str, flavour: str) -> None:
     fake(path_with / "ldd", libraries)
-    assert launchers.linked_mpi(fake(tmp_path / "app", "")) == flavour
+    assert mpi.linked_mpi(fake(tmp_path / "app", "")) == flavour
 
 
 def test_open_mpi_as_root_with_more_ranks_than_cores() -> None:
@@ -101,7 +101,7 @@ def test_open_mpi_as_root_with_more_ranks_than_cores() -> None:
 def test_braces_in_the_path_are_no_placeholders() -> None:
     pattern = Launcher("mpich", "/opt/{mpi}/mpiexec").pattern(TWO)
     application = Application("demo", "", {}, lambda s: 2, lambda s: [], lambda texts: [])
-    text = templates.launch_script(
+    text = script.launch_script(
         application=application,
         executable="./app",
         settings={},
@@ -130,7 +130,7 @@ def test_srun_speaks_the_interface_of_the_library(
     fake(path_with / "ldd", libraries)
     fake(path_with / "mpiexec", OPEN_MPI)
     srun = fake(path_with / "srun", interfaces)
-    words = launchers.launcher_for(fake(tmp_path / "app", ""), None, "slurm", TWO).split()
+    words = mpi.launcher_for(fake(tmp_path / "app", ""), None, "slurm", TWO).split()
     assert words[:3] == [srun, "--ntasks={ranks}", "--cpus-per-task={threads}"]
     assert [word for word in words if word.startswith("--mpi")] == ([option] if option else [])
 
@@ -139,21 +139,21 @@ def test_mpiexec_takes_over_where_srun_lacks_the_interface(tmp_path: Path, path_
     fake(path_with / "ldd", "libmpi.so.40 =>")
     mpiexec = fake(path_with / "mpiexec", OPEN_MPI)
     fake(path_with / "srun", "MPI plugin types are...\n\tnone\n\tpmi2")
-    assert mpiexec in launchers.launcher_for(fake(tmp_path / "app", ""), None, "slurm", TWO)
+    assert mpiexec in mpi.launcher_for(fake(tmp_path / "app", ""), None, "slurm", TWO)
 
 
 def test_the_configured_launcher_is_taken_as_it_is(tmp_path: Path, path_with: Path) -> None:
-    assert launchers.launcher_for("app", "jsrun -n {ranks}", "slurm", TWO) == "jsrun -n {ranks}"
-    assert launchers.launcher_for("app", "none", "local", Resources(1)) == "none"
+    assert mpi.launcher_for("app", "jsrun -n {ranks}", "slurm", TWO) == "jsrun -n {ranks}"
+    assert mpi.launcher_for("app", "none", "local", Resources(1)) == "none"
 
 
 def test_without_any_launcher_one_rank_starts_by_itself_and_two_are_an_error(
     tmp_path: Path, path_with: Path
 ) -> None:
     executable = fake(tmp_path / "app", "")
-    assert launchers.launcher_for(executable, None, "local", Resources(1)) == ""
+    assert mpi.launcher_for(executable, None, "local", Resources(1)) == ""
     with pytest.raises(CampaignError, match=r"no mpiexec beside .*app or on PATH to start 2 ranks"):
-        launchers.launcher_for(executable, None, "local", TWO)
+        mpi.launcher_for(executable, None, "local", TWO)
 
 
 @pytest.mark.mpi
@@ -165,13 +165,13 @@ def test_a_real_launcher_starts_all_ranks(tmp_path: Path) -> None:
     application = Application("demo", "", {}, lambda s: 3, lambda s: [], lambda texts: [])
     three = Resources(3, 1, 1, 3, 3)
     (tmp_path / "run.sh").write_text(
-        templates.launch_script(
+        script.launch_script(
             application=application,
             executable=str(executable),
             settings={},
             resources=three,
-            launcher=launchers.launcher_for(str(executable), None, "local", three),
-            template=templates.find_template(None, "local").read_text(),
+            launcher=mpi.launcher_for(str(executable), None, "local", three),
+            template=script.find_template(None, "local").read_text(),
             prologue=(),
             environment={},
             profiler="stdout",
@@ -189,21 +189,21 @@ def test_a_real_launcher_starts_all_ranks(tmp_path: Path) -> None:
 def test_the_word_srun_gets_its_options(tmp_path: Path, path_with: Path) -> None:
     srun = fake(path_with / "srun", "MPI plugin types are...\n\tnone\n\tpmi2\n\tpmix")
     app = fake(tmp_path / "app", "")
-    words = launchers.launcher_for(app, "srun", "local", TWO).split()
+    words = mpi.launcher_for(app, "srun", "local", TWO).split()
     assert words[:3] == [srun, "--ntasks={ranks}", "--cpus-per-task={threads}"]
     assert not any(word.startswith("--mpi") for word in words), "whose MPI it is cannot be told"
-    assert "--mpi=cray_shasta" in launchers.launcher_for(app, "srun", "slurm", TWO, "cray_shasta")
+    assert "--mpi=cray_shasta" in mpi.launcher_for(app, "srun", "slurm", TWO, "cray_shasta")
 
 
 def test_an_interface_without_a_launcher_means_srun(tmp_path: Path, path_with: Path) -> None:
     fake(path_with / "mpiexec", OPEN_MPI)
     app = fake(tmp_path / "app", "")
-    assert "--mpi=pmix_v5" in launchers.launcher_for(app, None, "slurm", TWO, "pmix_v5")
-    assert "mpiexec" in launchers.launcher_for(app, None, "local", TWO, "pmix_v5")
+    assert "--mpi=pmix_v5" in mpi.launcher_for(app, None, "slurm", TWO, "pmix_v5")
+    assert "mpiexec" in mpi.launcher_for(app, None, "local", TWO, "pmix_v5")
 
 
 def test_the_word_mpirun_gets_its_options_also_where_it_comes_with_a_module(path_with: Path) -> None:
-    assert launchers.launcher_for("app", "mpirun", "slurm", TWO) == "mpirun -n {ranks}"
+    assert mpi.launcher_for("app", "mpirun", "slurm", TWO) == "mpirun -n {ranks}"
     mpirun = fake(path_with / "mpirun", OPEN_MPI)
-    launchers.flavour_of.cache_clear()
-    assert f"{mpirun} -n {{ranks}} --bind-to none" in launchers.launcher_for("app", "mpirun", "slurm", TWO)
+    mpi.flavour_of.cache_clear()
+    assert f"{mpirun} -n {{ranks}} --bind-to none" in mpi.launcher_for("app", "mpirun", "slurm", TWO)

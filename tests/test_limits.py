@@ -12,11 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import assembly, campaign, decide, events, nodes, state
-from orchestrator.cost import Reservation
-from orchestrator.limits import MORE_MEMORY, RAISE, SHORTEST, limit_for, memory_for
+from orchestrator.campaign import loader
+from orchestrator.control import runtime
+from orchestrator.journal import events, nodes
+from orchestrator.journal.state import RunState, State, StopReason, apply
+from orchestrator.policy import decide
+from orchestrator.policy.limits import MORE_MEMORY, RAISE, SHORTEST, limit_for, memory_for
 from orchestrator.report import status
-from orchestrator.state import RunState, State
+from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Measurements, Point, Run
 
 POINT = Point.of(p=1)
@@ -53,13 +56,13 @@ def after(outcomes: Sequence[Outcome], apart: float = 0.0) -> State:
     """Return the state after attempts that took so long on that host, and ended so many seconds apart."""
     now = State(id="x")
     runs = tuple(Run(POINT, "time", k) for k in range(1, len(outcomes) + 1))
-    now = state.apply(now, events.RoundProposed(1, runs, tuple("" for _ in runs)), 0.0)
+    now = apply(now, events.RoundProposed(1, runs, tuple("" for _ in runs)), 0.0)
     for number, (run, (elapsed, host, more)) in enumerate(zip(runs, outcomes, strict=True)):
         one = Attempt(run)
         begun = number * apart
-        now = state.apply(now, events.AttemptIntended(one, one.id, 1, 100.0, 100.0), begun)
+        now = apply(now, events.AttemptIntended(one, one.id, 1, 100.0, 100.0), begun)
         done = events.AttemptFinished(one, elapsed, elapsed, host=host)
-        now = state.apply(now, replace(done, **more), begun)
+        now = apply(now, replace(done, **more), begun)
     return now
 
 
@@ -99,15 +102,15 @@ def test_a_charge_that_accounting_confirms_later_replaces_the_estimate() -> None
     [one] = [Attempt(Run(POINT))]
     now = after([(5.0, "n1", {"estimated": True, "cost": 100.0})])
     assert now.spent == 100 and set(now.unconfirmed) == {one}
-    now = state.apply(now, events.AttemptCharged(one, 7.0, 7.0), 0.0)
+    now = apply(now, events.AttemptCharged(one, 7.0, 7.0), 0.0)
     assert now.spent == 7 and now.runs[one.run].cost == 7 and not now.unconfirmed
     with pytest.raises(ValueError, match="charged again"):
-        state.apply(now, events.AttemptCharged(one, 7.0, 7.0), 0.0)
+        apply(now, events.AttemptCharged(one, 7.0, 7.0), 0.0)
 
 
 def test_the_end_waits_for_charges_but_not_for_ever() -> None:
     now = after([(5.0, "n1", {"estimated": True, "cost": 100.0})])
-    now = now._replace(rounds_completed=1, stopping=state.StopReason("exhausted", "over"))
+    now = now._replace(rounds_completed=1, stopping=StopReason("exhausted", "over"))
     policy = decide.Policy(budget=1e6, patience=3, failures=9, max_pending=1, retries={})
 
     def actions(later: float) -> list[decide.Action]:
@@ -130,7 +133,7 @@ def test_without_memory_to_raise_there_is_no_further_attempt(sbatch: str, again:
         "measure: {profiler: time, metrics: [time]}, stop: {budget: 1 core-hours}, "
         f"executor: {{name: slurm, sbatch: {sbatch}}}}}"
     )
-    rules = assembly.policy(campaign.loads(text, "test.yaml", Path.cwd()))
+    rules = runtime.policy(loader.loads(text, "test.yaml", Path.cwd()))
     assert (rules.retries[FailureClass.MEMORY] > 0) is again
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import campaign, events, measured, session
-from orchestrator.journal import Entry
-from orchestrator.state import RunStatus, State
+from orchestrator.campaign import loader
+from orchestrator.control import session
+from orchestrator.journal import events, measurements
+from orchestrator.journal.file import Entry
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import Measurements, Parameter, Point
 
 CAMPAIGN = """
@@ -44,17 +46,17 @@ def counted(state: State) -> dict[Point, int]:
 
 @pytest.mark.parametrize("strategy", ["cpf", "gpr"])
 def test_asked_again_and_again_it_says_what_it_says_at_once(tmp_path: Path, strategy: str) -> None:
-    chosen = campaign.loads(CAMPAIGN.format(strategy=strategy, budget=20))
-    collector, rarely = measured.Collector(PARAMETERS), measured.Collector(PARAMETERS)
+    chosen = loader.loads(CAMPAIGN.format(strategy=strategy, budget=20))
+    collector, rarely = measurements.Collector(PARAMETERS), measurements.Collector(PARAMETERS)
     seen: list[Measurements] = []
 
     def listen(entry: Entry, state: State) -> None:
         if not isinstance(entry.event, events.AttemptIntended | events.AttemptSubmitted):
             seen.append(collector.measurements(state))
-            assert seen[-1] == measured.measurements(state, PARAMETERS)
+            assert seen[-1] == measurements.measurements(state, PARAMETERS)
             assert len(seen) % 17 or seen[-1] == rarely.measurements(state)
             for one, other in zip(
-                seen[-1].items, measured.measurements(state, PARAMETERS).items, strict=True
+                seen[-1].items, measurements.measurements(state, PARAMETERS).items, strict=True
             ):
                 assert list(one.values.items()) == list(other.values.items()), "in the same order"
 
@@ -77,21 +79,21 @@ def test_repetitions_that_were_skipped_do_not_count(tmp_path: Path) -> None:
     statuses: set[RunStatus] = set()
 
     def listen(entry: Entry, state: State) -> None:
-        assert measured.repetitions(state) == counted(state)
+        assert measurements.repetitions(state) == counted(state)
         statuses.update(item.status for item in state.runs.values())
 
-    session.run(campaign.loads(CAMPAIGN.format(strategy="cpf", budget=2)), tmp_path, session.Hooks(listen))
+    session.run(loader.loads(CAMPAIGN.format(strategy="cpf", budget=2)), tmp_path, session.Hooks(listen))
     assert RunStatus.SKIPPED in statuses
 
 
 def test_what_was_given_out_does_not_change_later(tmp_path: Path) -> None:
-    collector = measured.Collector(PARAMETERS)
+    collector = measurements.Collector(PARAMETERS)
     given: list[tuple[Measurements, str]] = []
 
     def listen(entry: Entry, state: State) -> None:
         known = collector.measurements(state)
         given.append((known, repr(known)))
 
-    session.run(campaign.loads(CAMPAIGN.format(strategy="cpf", budget=20)), tmp_path, session.Hooks(listen))
+    session.run(loader.loads(CAMPAIGN.format(strategy="cpf", budget=20)), tmp_path, session.Hooks(listen))
     assert len({text for _, text in given}) > 10
     assert all(repr(known) == text for known, text in given)

@@ -16,13 +16,15 @@ from typing import Any
 
 import pytest
 
-from orchestrator import campaign, events, notify, session
-from orchestrator.campaign import Campaign
-from orchestrator.campaign_schema import Notify
+from orchestrator.campaign import loader
+from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.schema import Notify
+from orchestrator.control import notify, session
+from orchestrator.control.notify import Notifier
 from orchestrator.errors import CampaignError, JournalWriteError
-from orchestrator.journal import Entry
-from orchestrator.notify import Notifier
-from orchestrator.state import State
+from orchestrator.journal import events
+from orchestrator.journal.file import Entry
+from orchestrator.journal.state import State
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.processes import wait_until_dead
 from tests.requirements import need
@@ -52,7 +54,7 @@ def hook(folder: Path, text: str = RECORD, name: str = "ho ok") -> Path:
 
 def load(program: Path, failing: float = 0.0, **options: Any) -> Campaign:
     chosen = {"command": [str(program)], **options}
-    return campaign.loads(CAMPAIGN.format(notify=json.dumps(chosen), failing=failing))
+    return loader.loads(CAMPAIGN.format(notify=json.dumps(chosen), failing=failing))
 
 
 def calls(folder: Path) -> list[dict[str, Any]]:
@@ -245,7 +247,7 @@ def test_a_log_that_cannot_be_written_harms_nothing(tmp_path: Path) -> None:
 )
 def test_mistakes_are_refused_before_anything_is_spent(section: str, message: str) -> None:
     with pytest.raises(CampaignError, match=re.escape(message)):
-        campaign.loads(CAMPAIGN.format(notify=section, failing=0.0))
+        loader.loads(CAMPAIGN.format(notify=section, failing=0.0))
 
 
 # --- the examples of the documentation -------------------------------------------------------------------

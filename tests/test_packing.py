@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator import decide, events, settle
-from orchestrator.cost import Reservation
-from orchestrator.decide import Policy, next_actions
-from orchestrator.packing import MOST, Packer, Rules
-from orchestrator.packs import Price, seen
-from orchestrator.state import RunStatus, State, apply
+from orchestrator.control import settle
+from orchestrator.journal import events
+from orchestrator.journal.allocations import Price, seen
+from orchestrator.journal.state import RunStatus, State, apply
+from orchestrator.policy import decide
+from orchestrator.policy.decide import Policy, next_actions
+from orchestrator.policy.packing import MOST, Packer, Rules
+from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, AttemptState, FailureClass, Observation, Point, Run
 
 LIMIT = 10.0

@@ -8,10 +8,10 @@ from typing import cast
 import numpy as np
 import pytest
 
-from orchestrator import events
+from orchestrator.journal import events
+from orchestrator.journal.state import State, apply
 from orchestrator.models.base import Model, Prediction
-from orchestrator.progress import Quality, assess, gain
-from orchestrator.state import State, apply
+from orchestrator.policy.progress import Quality, assess, gain
 from orchestrator.types import Point
 
 HERE = Point.of(p=64)

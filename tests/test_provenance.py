@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import campaign, provenance
+from orchestrator.campaign import loader
+from orchestrator.campaign.model import Campaign
+from orchestrator.control import provenance
 
 CAMPAIGN = """
 name: demo
@@ -22,11 +24,9 @@ executor: {{name: {executor}, launcher: none, truth: {truth}}}
 """
 
 
-def chosen(
-    executable: Path, arguments: str = "[]", executor: str = "local", truth: str = "{}"
-) -> campaign.Campaign:
+def chosen(executable: Path, arguments: str = "[]", executor: str = "local", truth: str = "{}") -> Campaign:
     text = CAMPAIGN.format(executable=executable, arguments=arguments, executor=executor, truth=truth)
-    return campaign.loads(text)
+    return loader.loads(text)
 
 
 def write(path: Path, text: str) -> Path:
@@ -110,16 +110,16 @@ def test_simulated_runs_have_none(tmp_path: Path) -> None:
 def test_a_campaign_of_an_earlier_version_gets_the_defaults_of_new_keys(tmp_path: Path) -> None:
     raw = dict(chosen(write(tmp_path / "app", "#!/bin/sh\n")).raw)
     older = {key: value for key, value in raw.items() if key != "version_arguments"}
-    assert campaign.normalised(older) == raw
+    assert loader.normalised(older) == raw
     newer = {**raw, "of_the_future": 1}
-    assert campaign.normalised(newer) == newer
+    assert loader.normalised(newer) == newer
 
 
 def test_the_program_that_counts_effort_is_identified_too(tmp_path: Path) -> None:
     path = write(tmp_path / "app", "#!/bin/sh\n")
     other = write(tmp_path / "app-effort", "#!/bin/sh\n:\n")
     text = CAMPAIGN.format(executable=path, arguments="[]", executor="local", truth="{}")
-    found = provenance.gather(campaign.loads(text, overrides=["measure.effort=true"]))
+    found = provenance.gather(loader.loads(text, overrides=["measure.effort=true"]))
     assert found["executable"]["path"] == str(path)
     assert found["effort_executable"]["sha256"] == hashlib.sha256(other.read_bytes()).hexdigest()
     assert "effort_executable" not in provenance.gather(chosen(path))

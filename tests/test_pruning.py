@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import events, pruning
 from orchestrator.cli.prune import render
-from orchestrator.executors import attempt, files
-from orchestrator.executors.slurm_batch import Batches
-from orchestrator.journal import Entry
+from orchestrator.control import pruning
+from orchestrator.executors.attempt import worker
+from orchestrator.executors.attempt.directory import prepare
+from orchestrator.executors.slurm.arrays import Batches
+from orchestrator.journal import events
+from orchestrator.journal.file import Entry
 from orchestrator.types import Attempt, AttemptRequest, Point, Resources, Run
 
 RUNS = [Attempt(Run(Point.of(p=p))) for p in range(1, 5)]
@@ -31,8 +33,8 @@ def request(directory: Path, one: Attempt) -> AttemptRequest:
 def attempted(directory: Path, one: Attempt, finished: bool = True) -> Path:
     """Write an attempt with all kinds of files."""
     folder = directory / "runs" / one.id
-    files.prepare(request(directory, one))
-    attempt.claim(folder, "attempt")
+    prepare(request(directory, one))
+    worker.claim(folder, "attempt")
     (folder / "attempt.json").write_text(RECORD % (FINISHED if finished else ""))
     for name in (
         "stdout",

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import assembly, campaign, space
-from orchestrator.campaign import Campaign
-from orchestrator.templates import data_directory
+from orchestrator.campaign import loader, validation
+from orchestrator.campaign.model import Campaign
+from orchestrator.control import runtime
+from orchestrator.launch.script import data_directory
 
 READY = sorted(data_directory("campaigns").glob("*.yaml"))
 
@@ -25,7 +26,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def load(path: Path) -> Campaign:
-    return campaign.load(path, ["executor.slots=512"])
+    return loader.load(path, ["executor.slots=512"])
 
 
 def test_a_ready_campaign_is_valid_and_named_like_its_file(path: Path) -> None:
@@ -45,7 +46,7 @@ def test_its_grid_suits_the_strategies(path: Path) -> None:
 def test_no_point_of_its_grid_is_lost_to_the_application(path: Path) -> None:
     chosen = load(path)
     application = chosen.application_spec()
-    points = list(space.build(chosen))
+    points = list(validation.build(chosen))
     assert points
     assert all(application.check(chosen.values(point)) is None for point in points)
     assert chosen.evaluation_point is not None
@@ -53,10 +54,10 @@ def test_no_point_of_its_grid_is_lost_to_the_application(path: Path) -> None:
 
 
 def test_its_scripts_can_be_rendered(path: Path) -> None:
-    chosen = campaign.load(path, ["executor.slots=512", "executor.launcher='mpiexec -n {ranks}'"])
-    parts = assembly.assemble(chosen)
-    for point in space.build(chosen):
-        assert "mpiexec" in assembly.script(parts, point, parts.resources(point))
+    chosen = loader.load(path, ["executor.slots=512", "executor.launcher='mpiexec -n {ranks}'"])
+    parts = runtime.assemble(chosen)
+    for point in validation.build(chosen):
+        assert "mpiexec" in runtime.script(parts, point, parts.resources(point))
 
 
 @pytest.mark.parametrize("name", ["quickstart", "generic"])
@@ -67,7 +68,7 @@ def test_a_campaign_for_everyone_needs_two_cores_for_at_most_three_minutes(
     executable.write_text("#!/bin/sh\n")
     executable.chmod(0o755)
     monkeypatch.setenv("LAMMPS", str(executable))
-    chosen = campaign.load(data_directory("campaigns") / f"{name}.yaml")
+    chosen = loader.load(data_directory("campaigns") / f"{name}.yaml")
     slots = chosen.executor.slots
     assert chosen.executor.name == "local" and slots <= 2
     assert chosen.stop.budget / slots <= 180

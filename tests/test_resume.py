@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import events, journal, session, settle
+from orchestrator.control import session, settle
 from orchestrator.errors import CampaignError
-from orchestrator.journal import Entry
-from orchestrator.run_state import RunStatus
-from orchestrator.state import State, replay
+from orchestrator.journal import events
+from orchestrator.journal.file import FILE_NAME, Entry, read
+from orchestrator.journal.state import RunStatus, State, replay
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.test_session import load
 
@@ -39,7 +39,7 @@ class Killed(BaseException):
 
 
 def entries(directory: Path) -> list[Entry]:
-    return list(journal.read(directory / journal.FILE_NAME))
+    return list(read(directory / FILE_NAME))
 
 
 def cancelled(directory: Path, settled: int) -> State:

@@ -14,9 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator import assembly, campaign, campaign_changes, events, journal, planning, plugins, session
+from orchestrator.campaign import changes, loader
+from orchestrator.campaign.model import Campaign
+from orchestrator.control import planning, runtime, session
 from orchestrator.errors import CampaignError, ExecutorError, JournalWriteError
-from orchestrator.state import State, apply
+from orchestrator.journal import events
+from orchestrator.journal.file import FILE_NAME, read
+from orchestrator.journal.state import State, apply
 
 CAMPAIGN = """
 name: rehearsal
@@ -33,13 +37,13 @@ executor:
 """
 
 
-def load(*overrides: str, text: str = CAMPAIGN) -> campaign.Campaign:
-    return campaign.loads(text, "test.yaml", Path.cwd(), overrides)
+def load(*overrides: str, text: str = CAMPAIGN) -> Campaign:
+    return loader.loads(text, "test.yaml", Path.cwd(), overrides)
 
 
 def story(directory: Path) -> list[events.Event]:
     """What happened, without who did it and when it began."""
-    happened = [entry.event for entry in journal.read(directory / journal.FILE_NAME)]
+    happened = [entry.event for entry in read(directory / FILE_NAME)]
     return [
         replace(event, name="", cores=0) if isinstance(event, events.AttemptIntended) else event
         for event in happened
@@ -51,7 +55,7 @@ def story(directory: Path) -> list[events.Event]:
 def ledger(directory: Path) -> list[State]:
     """Return the state after each line of the journal."""
     states, state = [], State()
-    for entry in journal.read(directory / journal.FILE_NAME):
+    for entry in read(directory / FILE_NAME):
         state = apply(state, entry.event, entry.time)
         states.append(state)
     return states
@@ -103,8 +107,8 @@ def test_spent_and_reserved_never_exceed_the_budget(
 
 def test_without_a_time_limit_the_budget_decides_how_long_a_run_may_take(tmp_path: Path) -> None:
     chosen = load("measure.time_limit=null", "measure.expected_time=null", "stop.budget=1")
-    built = assembly.assemble(chosen)
-    executor = plugins.executor(chosen, tmp_path, 0.0)
+    built = runtime.assemble(chosen)
+    executor = runtime.executor(chosen, tmp_path, 0.0)
     plan = planning.first_round(built, executor)
     assert plan.derived_limit is not None and set(plan.limits) == {plan.derived_limit}
     assert plan.derived_limit * sum(plan.cores) <= chosen.stop.budget * (1 + 1e-12)
@@ -167,7 +171,7 @@ def test_what_differs_is_told_with_both_values_and_what_may_change(tmp_path: Pat
 
 def test_the_documentation_lists_what_may_change() -> None:
     page = (Path(__file__).parents[1] / "docs" / "commands.md").read_text()
-    *most, last = (f"`{key}`" for key in campaign_changes.CHANGEABLE)
+    *most, last = (f"`{key}`" for key in changes.CHANGEABLE)
     assert f"The sections {', '.join(most)} and {last} may change on the way" in " ".join(page.split())
 
 
@@ -188,11 +192,11 @@ def test_the_budget_never_becomes_less_than_what_is_spent_and_reserved(tmp_path:
     hooks = session.Hooks(interrupted=lambda: next(polls) >= 5)
     state = session.run(load("executor.queue_delay=5"), tmp_path, hooks)
     assert state.spent > 0 and state.reserved > 0
-    journaled = (tmp_path / journal.FILE_NAME).read_bytes()
+    journaled = (tmp_path / FILE_NAME).read_bytes()
     for budget in (state.spent / 2, state.spent + state.reserved / 2):
         with pytest.raises(CampaignError, match=r"stop.budget: .* are spent and .* are reserved .*more than"):
             session.run(load(f"stop.budget={budget} core-seconds"), tmp_path, session.Hooks())
-    assert (tmp_path / journal.FILE_NAME).read_bytes() == journaled
+    assert (tmp_path / FILE_NAME).read_bytes() == journaled
     enough = f"stop.budget={state.spent + state.reserved} core-seconds"
     assert session.run(load(enough), tmp_path, session.Hooks()).stopped is not None
 
@@ -235,7 +239,7 @@ def test_what_cannot_be_rendered_is_not_journaled_as_intended(
     def no_template(*_: object) -> NoReturn:
         raise CampaignError("executor.template: it is gone")
 
-    monkeypatch.setattr(assembly, "request", no_template)
+    monkeypatch.setattr(runtime, "request", no_template)
     with pytest.raises(CampaignError, match="it is gone"):
         session.run(load(), tmp_path, session.Hooks())
     state = session.replayed(tmp_path)
@@ -333,7 +337,7 @@ def test_a_modeler_that_breaks_down_never_ends_a_campaign(
     def broken(known: object) -> tuple[()]:
         raise ValueError("singular")
 
-    monkeypatch.setattr(plugins, "modeler", lambda chosen: broken)
+    monkeypatch.setattr(runtime, "modeler", lambda chosen: broken)
     with pytest.warns(UserWarning, match="no models this time.*singular"):
         state = session.run(load(), tmp_path, session.Hooks())
     assert state.stopped is not None and state.stopped.rule == "patience"

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import campaign, expressions, space
+from orchestrator import expressions
+from orchestrator.campaign import loader, validation
+from orchestrator.campaign.model import Campaign
 from orchestrator.errors import CampaignError
 from orchestrator.space import SearchSpace
 from orchestrator.types import Parameter, Point, Value
@@ -127,16 +129,16 @@ def test_a_million_combinations_need_little_memory() -> None:
     assert peak < 1_000_000
 
 
-def _campaign(text: str) -> campaign.Campaign:
+def _campaign(text: str) -> Campaign:
     head = (
         "name: x\napplication: generic\nexecutable: 'true'\nprogram: {ranks: p}\nmeasure: {profiler: time}\n"
     )
-    return campaign.loads(f"{head}stop: {{budget: 1}}\nexecutor: {{name: slurm}}\n{text}")
+    return loader.loads(f"{head}stop: {{budget: 1}}\nexecutor: {{name: slurm}}\n{text}")
 
 
 def test_parallelogram_of_a_strong_scaling_study() -> None:
     # as of FASTEST (Ritter et al., section V-B): one size at 16 ranks, two at 32, one at 2048
-    built = space.build(
+    built = validation.build(
         _campaign(
             "parameters: {p: {from: 16, to: 2048, factor: 2}, s: {from: 8192, to: 131072, factor: 2}}\n"
             "constraints: ['2**21 <= p * s <= 2**24']\n"
@@ -150,7 +152,7 @@ def test_parallelogram_of_a_strong_scaling_study() -> None:
 
 
 def test_factorisations_of_the_ranks() -> None:
-    built = space.build(
+    built = validation.build(
         _campaign(
             "parameters: {p: {from: 1, to: 64, factor: 2}, x: {from: 1, to: 64, factor: 2}, "
             "y: {from: 1, to: 64, factor: 2}, z: {from: 1, to: 64, factor: 2}}\nconstraints: ['x*y*z == p']\n"
@@ -163,9 +165,9 @@ def test_factorisations_of_the_ranks() -> None:
 def test_points_that_the_machine_cannot_hold_are_not_in_the_space() -> None:
     text = "parameters: {p: [1, 2, 4, 8]}\n"
     loaded = _campaign(text)
-    assert space.build(loaded).size() == 4
-    local = campaign.loads(campaign.dump(loaded), overrides=["executor={name: local, slots: 2}"])
-    description = space.build(local).describe()
+    assert validation.build(loaded).size() == 4
+    local = loader.loads(loader.dump(loaded), overrides=["executor={name: local, slots: 2}"])
+    description = validation.build(local).describe()
     assert description.values["p"] == (1, 2)
     [(reason, count)] = description.infeasible.items()
     assert "slots" in reason

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from orchestrator import campaign
-from orchestrator.campaign import Campaign
+from orchestrator.campaign import loader
+from orchestrator.campaign.model import Campaign
 from orchestrator.errors import CampaignError
-from orchestrator.templates import data_directory
+from orchestrator.launch.script import data_directory
 from orchestrator.types import Measurements, Point, Value, format_value
 
 _LARGEST = sys.float_info.max
@@ -99,7 +99,7 @@ def campaign_path(text: str) -> Path:
 
 def read_campaign(arguments: argparse.Namespace, extra: tuple[str, ...] = ()) -> Campaign:
     """Load the campaign that the arguments name."""
-    return campaign.load(campaign_path(arguments.campaign), [*arguments.overrides, *extra])
+    return loader.load(campaign_path(arguments.campaign), [*arguments.overrides, *extra])
 
 
 def print_json(document: Any) -> None:

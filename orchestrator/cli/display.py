@@ -8,12 +8,12 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from orchestrator.campaign import Campaign
-from orchestrator.cost import core_hours
-from orchestrator.journal import Entry
+from orchestrator.campaign.model import Campaign
+from orchestrator.journal.file import Entry
+from orchestrator.journal.state import State
 from orchestrator.report.log import describe
 from orchestrator.report.status import counts
-from orchestrator.state import State
+from orchestrator.resources import core_hours
 
 _REFRESH = 0.1  # seconds between updates; simulated campaigns have thousands of events a second
 

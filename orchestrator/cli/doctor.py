@@ -23,7 +23,7 @@ from orchestrator.doctor import examination
 from orchestrator.doctor.check import Check, Status, here
 from orchestrator.doctor.examination import Group
 from orchestrator.errors import CampaignError
-from orchestrator.executors.slurm_query import environment
+from orchestrator.executors.slurm.commands import environment
 
 _STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.MISSING: "dim", Status.FAILED: "red"}
 

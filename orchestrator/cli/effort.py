@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.common import print_json
-from orchestrator.effort import build
+from orchestrator.instrumentation import build as build
 from orchestrator.readers import effort
 from orchestrator.report.status_text import console
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from orchestrator import session
+from orchestrator.control import session
 from orchestrator.errors import CampaignError, OrchestratorError
-from orchestrator.measured import measurements
+from orchestrator.journal.measurements import measurements
 from orchestrator.readers.load import load
 from orchestrator.types import Measurements
 

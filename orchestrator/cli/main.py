@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from orchestrator import __version__
 from orchestrator.errors import JournalWriteError, OrchestratorError
-from orchestrator.journal import FULL
+from orchestrator.journal.file import FULL
 
 EXIT_CODES = """\
 exit codes:

@@ -15,13 +15,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator import assembly, campaign_packing, packing, planning, plugins
-from orchestrator.assembly import Assembly
-from orchestrator.campaign import Campaign
+from orchestrator.campaign.model import Campaign
 from orchestrator.cli import common
-from orchestrator.cost import core_hours
-from orchestrator.planning import FirstRound
+from orchestrator.control import planning, runtime
+from orchestrator.control.planning import FirstRound
+from orchestrator.control.runtime import Assembly
+from orchestrator.policy import packing
 from orchestrator.report.wording import count
+from orchestrator.resources import core_hours
 from orchestrator.units import format_duration
 
 _EFFORT = " (effort)"
@@ -41,8 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     extra = (f"executor.name={arguments.executor}",) if arguments.executor else ()
     chosen = common.read_campaign(arguments, extra)
-    built = assembly.assemble(chosen)
-    executor = plugins.executor(chosen, Path(chosen.name), 0.0)
+    built = runtime.assemble(chosen)
+    executor = runtime.executor(chosen, Path(chosen.name), 0.0)
     first = planning.first_round(built, executor)
     document = describe(built, first)
     if arguments.json:
@@ -94,16 +95,16 @@ def _categories(campaign: Campaign) -> set[str]:
 
 def _packs(campaign: Campaign) -> str | None:
     """Return in words which runs share a job; None where each has its own."""
-    if not campaign_packing.wanted(campaign):
+    if not runtime.wanted(campaign):
         return None
-    return packing.describe(campaign_packing.rules(campaign), format_duration)
+    return packing.describe(runtime.rules(campaign), format_duration)
 
 
 def _script(built: Assembly, first: FirstRound, position: int) -> str | None:
     if built.campaign.executor.name == "simulated":
         return None
     run = first.runs[position]
-    return assembly.script(built, run.point, built.resources(run.point), run.kind)
+    return runtime.script(built, run.point, built.resources(run.point), run.kind)
 
 
 def _name(item: dict[str, Any]) -> str:

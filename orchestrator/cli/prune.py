@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from orchestrator import journal, pruning, session
 from orchestrator.cli import common
+from orchestrator.control import pruning, session
+from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.report.wording import count
 
 
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; 1 if something could not be deleted, or not be read before."""
     chosen = session.load(arguments.directory)
-    entries = journal.read(arguments.directory / journal.FILE_NAME)
+    entries = read(arguments.directory / FILE_NAME)
     keep = (*chosen.application_spec().output_files, *arguments.keep)
     found = pruning.plan(arguments.directory, entries, keep)
     complaints = pruning.apply(found) if arguments.delete else []

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from orchestrator import assembly, journal, overview, plugins, session
 from orchestrator.cli import common
+from orchestrator.control import overview, runtime, session
 from orchestrator.errors import CampaignError
-from orchestrator.measured import measurements
+from orchestrator.journal import file as journal
+from orchestrator.journal.measurements import measurements
+from orchestrator.journal.state import State, apply
 from orchestrator.report import figures, html
-from orchestrator.state import State, apply
 
 FILE_NAME = "report.html"
 
@@ -28,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = session.load(directory)
     times, spent, reserved, state = _history(directory)
     known = measurements(state, chosen.parameters)
-    models = assembly.fit(plugins.modeler(chosen), known)
+    models = runtime.fit(runtime.modeler(chosen), known)
     spending = figures.ledger(times, spent, reserved, chosen.stop.budget)
     text = html.page(overview.status_in(chosen, directory), models, known, chosen.evaluation_point, spending)
     output = arguments.output or directory / FILE_NAME

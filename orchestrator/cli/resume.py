@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from orchestrator import session
 from orchestrator.cli import common
 from orchestrator.cli.run import add_cancel, drive
+from orchestrator.control import session
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

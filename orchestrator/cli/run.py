@@ -6,10 +6,12 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from orchestrator import campaign_dataset, overview, session, space
-from orchestrator.campaign import Campaign
+from orchestrator.campaign import validation
+from orchestrator.campaign.model import Campaign
 from orchestrator.cli import common
 from orchestrator.cli.display import Display
+from orchestrator.control import overview, session
+from orchestrator.executors.simulated import dataset
 from orchestrator.report import status_text
 
 
@@ -49,13 +51,13 @@ def left_out(chosen: Campaign) -> Iterator[str]:
     """Yield a line for what a rehearsal does without, because its data set lacks it."""
     if chosen.executor.name != "simulated" or chosen.executor.dataset is None:
         return
-    reason, found = campaign_dataset.lacking(chosen.measure.metrics), space.build(chosen).describe()
+    reason, found = dataset.lacking(chosen.measure.metrics), validation.build(chosen).describe()
     lacking = found.infeasible.get(reason, 0)
     if lacking:
         of = lacking + found.feasible
         yield f"left out: {lacking} of {of} points of the search space: {reason}"
     names, point = [item.name for item in chosen.parameters], chosen.evaluation_point
-    lacks = campaign_dataset.check(chosen.executor, names, chosen.measure.metrics)
+    lacks = dataset.check(chosen.executor, names, chosen.measure.metrics)
     if point is not None and lacks(point.as_dict()) is not None:
         yield f"no validation at {point}: {reason}"
 

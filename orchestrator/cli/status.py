@@ -12,8 +12,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
-from orchestrator import journal, overview, session
 from orchestrator.cli import common
+from orchestrator.control import overview, session
+from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.report import dossier, status_text
 
 
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _one_run(arguments: argparse.Namespace) -> int:
     session.require_campaign(arguments.directory)
-    entries = journal.read(arguments.directory / journal.FILE_NAME)
+    entries = read(arguments.directory / FILE_NAME)
     found = dossier.document(arguments.directory, entries, arguments.run)
     if arguments.json:
         common.print_json(found)

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator import assembly, cores, registry, session, suggesting, units
-from orchestrator.campaign import Campaign
+from orchestrator import registry, resources, units
+from orchestrator.campaign.model import Campaign
 from orchestrator.cli import common, inputs
-from orchestrator.cost import core_hours
+from orchestrator.control import runtime, session, suggest
+from orchestrator.control.suggest import Question, Suggestion
 from orchestrator.errors import CampaignError
 from orchestrator.report import status_text
-from orchestrator.suggesting import Question, Suggestion
+from orchestrator.resources import core_hours
 from orchestrator.types import Measurements, Point, Value
 
 
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = _campaign(arguments)
     question = Question(
         evaluation_point=common.parse_point(arguments.at, known),
-        cores=_cores(arguments.processes, known) if chosen is None else assembly.assemble(chosen).cores,
+        cores=_cores(arguments.processes, known) if chosen is None else runtime.assemble(chosen).cores,
         budget=_budget(arguments.budget),
         values=_values(arguments.values, known),
         constraints=arguments.constraint,
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
         batch_size=arguments.points,
         seed=arguments.seed,
     )
-    found = suggesting.suggest(known, question)
+    found = suggest.suggest(known, question)
     if arguments.json:
         common.print_json({"suggestions": [describe(item) for item in found]})
     elif found:
@@ -79,7 +80,7 @@ def _campaign(arguments: argparse.Namespace) -> Campaign | None:
 
 def _cores(text: str | None, known: Measurements) -> Callable[[Point], float]:
     texts = [name for name in known.parameters if known.is_categorical(name)]
-    return cores.of_expression("1" if text is None else text, known.parameters, texts)
+    return resources.of_expression("1" if text is None else text, known.parameters, texts)
 
 
 def describe(item: Suggestion) -> dict[str, object]:

@@ -13,23 +13,17 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from orchestrator import (
-    assembly,
-    campaign_changes,
-    campaign_effort,
-    campaign_launcher,
-    journal,
-    planning,
-    plugins,
-    session,
-    templates,
-)
-from orchestrator.assembly import Assembly
-from orchestrator.campaign import Campaign
-from orchestrator.cost import core_hours
+from orchestrator.campaign import changes
+from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.resolve import counts_for_sure
+from orchestrator.control import planning, preflight, runtime, session
+from orchestrator.control.runtime import Assembly
 from orchestrator.doctor.check import Check, Probe, failed, missing, ok, warning
 from orchestrator.errors import CampaignError, JournalError, OrchestratorError
-from orchestrator.launchers import Launcher, detect
+from orchestrator.journal.file import LOCK_NAME, holder_of
+from orchestrator.launch import script
+from orchestrator.launch.mpi import Launcher, detect
+from orchestrator.resources import core_hours
 from orchestrator.types import Point, Resources
 from orchestrator.units import format_duration
 
@@ -41,7 +35,7 @@ _MOST_POINTS = 100_000  # looked at for the largest run
 def checks(chosen: Campaign, directory: Path, probe: Probe) -> Iterator[Check]:
     """Check everything but the executor's own world (see `on_slurm` for that)."""
     try:
-        built = assembly.assemble(chosen)
+        built = runtime.assemble(chosen)
     except CampaignError as error:
         yield failed("search space", str(error), "change the campaign file")
         return
@@ -49,7 +43,7 @@ def checks(chosen: Campaign, directory: Path, probe: Probe) -> Iterator[Check]:
         largest = largest_run(built)
         yield from executable(chosen, probe)
         yield from launcher(chosen, largest, probe)
-        path = templates.find_template(chosen.executor.template, chosen.executor.name)
+        path = script.find_template(chosen.executor.template, chosen.executor.name)
         yield ok("launch script", str(path))  # that it can be filled in was checked with the file
     if chosen.executor.name == "local":
         yield slots(chosen.executor.slots, chosen.executor.oversubscribe, len(os.sched_getaffinity(0)))
@@ -85,7 +79,7 @@ def executable(chosen: Campaign, probe: Probe) -> Iterator[Check]:
     if effort is not None:
         for check in _program(Path(effort.executable), effort.profiler, probe):
             yield replace(check, name="effort executable")
-    if chosen.measure.profiler != "effort" and campaign_effort.counts_for_sure(path):
+    if chosen.measure.profiler != "effort" and counts_for_sure(path):
         remedy = "give the program that was built without counters, and this one under measure.effort"
         yield warning("counters", f"{path} counts effort, so its times are those of counting", remedy)
 
@@ -141,7 +135,7 @@ def launcher(chosen: Campaign, largest: tuple[Point, Resources], probe: Probe) -
     """Check the launcher: that there is one, and that it is of the MPI the executable is linked with."""
     point, resources = largest
     configured = chosen.executor.launcher
-    fault = campaign_launcher.fault(chosen, resources.ranks, probe.which)
+    fault = preflight.fault(chosen, resources.ranks, probe.which)
     if fault is not None:
         yield failed("launcher", fault.detail, fault.remedy)
         return
@@ -155,7 +149,7 @@ def launcher(chosen: Campaign, largest: tuple[Point, Resources], probe: Probe) -
 def _configured(
     pattern: str, resources: Resources, point: Point, modules: Sequence[str], probe: Probe
 ) -> Check:
-    if pattern.strip() in templates.NO_LAUNCHER:
+    if pattern.strip() in script.NO_LAUNCHER:
         if resources.ranks > 1:
             remedy = "set executor.launcher, such as 'mpiexec -n {ranks}', or remove it to have one found"
             return failed("launcher", f"none, but {point} has {resources.ranks} ranks", remedy)
@@ -197,7 +191,7 @@ def budget(built: Assembly, directory: Path) -> Check:
     chosen = built.campaign
     limit = core_hours(chosen.stop.budget)
     try:
-        first = planning.first_round(built, plugins.executor(chosen, directory, 0.0))
+        first = planning.first_round(built, runtime.executor(chosen, directory, 0.0))
     except OrchestratorError as error:
         return failed("first round", str(error), "raise stop.budget or shrink the round")
     cost = first.worst if first.expected is None else first.expected
@@ -242,7 +236,7 @@ def _held(chosen: Campaign, directory: Path) -> Check:
         known = session.replayed(directory)
     except JournalError as error:
         return failed("directory", str(error), "give another --directory")
-    if (why := campaign_changes.refusal(chosen, known)) is not None:
+    if (why := changes.refusal(chosen, known)) is not None:
         return failed("directory", f"{directory}: {why}", "correct the file, or give another --directory")
     return ok("directory", f"{directory}: holds this campaign, which would be continued")
 
@@ -250,9 +244,9 @@ def _held(chosen: Campaign, directory: Path) -> Check:
 def _holder(directory: Path) -> str:
     """Describe the controller at work, or return an empty text. Takes its lock for an instant."""
     try:
-        with FileLock(directory / journal.LOCK_NAME, timeout=0):
+        with FileLock(directory / LOCK_NAME, timeout=0):
             return ""
     except Timeout:
-        return journal.holder_of(directory) or " on some host"
+        return holder_of(directory) or " on some host"
     except OSError:
         return ""  # a folder that cannot be written to is no controller's

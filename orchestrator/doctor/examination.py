@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import assembly, planning, plugins
-from orchestrator.assembly import Assembly
-from orchestrator.campaign import Campaign
-from orchestrator.campaign_schema import Executor
+from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.schema import Executor
+from orchestrator.control import planning, runtime
+from orchestrator.control.runtime import Assembly
 from orchestrator.doctor import campaign, installation, machine, on_slurm, site, slurm, trial_run
 from orchestrator.doctor.check import Check, Probe, failed, needed, ok
 from orchestrator.errors import CampaignError, OrchestratorError
-from orchestrator.launchers import detect
+from orchestrator.launch.mpi import detect
 from orchestrator.types import Point, Resources
 
 
@@ -99,11 +99,11 @@ def _load(load: Callable[[], Campaign] | None) -> tuple[Campaign | None, Check |
 
 def _on_slurm(chosen: Campaign, cluster: slurm.Cluster, probe: Probe) -> list[Check]:
     try:
-        built = assembly.assemble(chosen)
+        built = runtime.assemble(chosen)
     except CampaignError:  # reported by `campaign.checks`
         return []
     try:
-        executor = plugins.executor(chosen, Path(chosen.name), 0.0)
+        executor = runtime.executor(chosen, Path(chosen.name), 0.0)
         longest: float | None = max(planning.first_round(built, executor).limits)
     except OrchestratorError:  # likewise
         longest = None

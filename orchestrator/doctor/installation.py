@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 from orchestrator import __version__, registry
 from orchestrator.doctor.check import Check, failed, missing, needed, ok, warning
 from orchestrator.errors import CampaignError
-from orchestrator.templates import data_directory
+from orchestrator.launch.script import data_directory
 
 DISTRIBUTION = "measurement-orchestrator"
 _EXTRAS = {

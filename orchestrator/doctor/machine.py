@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from orchestrator.doctor.check import Check, Probe, failed, missing, ok
-from orchestrator.launchers import Launcher
+from orchestrator.launch.mpi import Launcher
 from orchestrator.types import Resources
 
 MPI_PACKAGES = "apt-get install mpich libmpich-dev (or openmpi-bin libopenmpi-dev), or module load your MPI"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from orchestrator.campaign_schema import Executor, Pack
+from orchestrator.campaign.schema import Executor, Pack
 from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
 from orchestrator.doctor.slurm import Association, Cluster, Partition
-from orchestrator.hints import did_you_mean
 from orchestrator.types import Point, Resources
-from orchestrator.units import format_duration
+from orchestrator.units import did_you_mean, format_duration
 
 
 def checks(

@@ -6,12 +6,12 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from orchestrator import templates
-from orchestrator.campaign_schema import Executor
+from orchestrator.campaign.schema import Executor
 from orchestrator.doctor.check import Check, Probe, Status, failed, ok, warning
 from orchestrator.doctor.slurm import Cluster
-from orchestrator.hints import did_you_mean
-from orchestrator.launchers import KNOWN
+from orchestrator.launch.mpi import KNOWN
+from orchestrator.launch.script import load_lines
+from orchestrator.units import did_you_mean
 
 SINFO = ("sinfo", "--noheader", "--format=%P|%f|%G")
 _WORD = re.compile(r"[A-Za-z_][\w.:-]*")
@@ -137,7 +137,7 @@ def _reservation(name: str, probe: Probe) -> Check:
 
 
 def _modules(modules: Sequence[str], probe: Probe) -> Check:
-    script = "\n".join([*templates.load_lines(modules), 'printf %s "${LOADEDMODULES-}"'])
+    script = "\n".join([*load_lines(modules), 'printf %s "${LOADEDMODULES-}"'])
     answer = probe.ask(["bash", "-c", script])
     if not answer.ok:
         remedy = "correct executor.modules; see: module avail"
@@ -165,7 +165,7 @@ def _interface(mpi: str, probe: Probe) -> Check:
 
 def _launcher(pattern: str, modules: Sequence[str], probe: Probe) -> Check:
     program = pattern if pattern in KNOWN else next(iter(shlex.split(pattern)), "")
-    script = "\n".join([*templates.load_lines(modules), 'command -v "$1"'])
+    script = "\n".join([*load_lines(modules), 'command -v "$1"'])
     answer = probe.ask(["bash", "-c", script, "bash", program])
     if not answer.ok:
         detail = f"{program} is not on PATH, even with the modules loaded"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.doctor.check import Check, Probe, Status, failed, missing, ok, warning
-from orchestrator.executors.slurm_site import parse_configuration
+from orchestrator.executors.slurm.commands import parse_configuration
 
 PROGRAMS = ("sbatch", "squeue", "scontrol", "scancel", "sinfo", "sacct")
 _OPTIONAL = ("sacct",)  # without accounting there is nothing that it could say

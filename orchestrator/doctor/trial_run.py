@@ -8,15 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from orchestrator import assembly, campaign, journal, session
-from orchestrator.assembly import Assembly
-from orchestrator.campaign import Campaign
-from orchestrator.campaign_yaml import dump
-from orchestrator.cost import core_hours
+from orchestrator.campaign import loader
+from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.yaml import dump
+from orchestrator.control import runtime, session
+from orchestrator.control.runtime import Assembly
 from orchestrator.doctor.check import Check, Probe, failed, ok, warning
 from orchestrator.errors import OrchestratorError
+from orchestrator.journal.file import FILE_NAME, read
+from orchestrator.journal.state import RunState, RunStatus, State
 from orchestrator.report import dossier
-from orchestrator.state import RunState, RunStatus, State
+from orchestrator.resources import core_hours
 from orchestrator.types import Point, Run
 
 _LIMIT = 600.0  # seconds, where the campaign states no limit of its own
@@ -33,7 +35,7 @@ def checks(chosen: Campaign, directory: Path, probe: Probe, interrupted: Callabl
 
     That directory is removed if all went well, and kept to look at if not.
     """
-    point = smallest(assembly.assemble(chosen))
+    point = smallest(runtime.assemble(chosen))
     single = one_run(chosen, point)
     parent = next(path for path in directory.absolute().parents if path.is_dir())
     folder = Path(tempfile.mkdtemp(prefix=f"{directory.name}.try-", dir=parent))
@@ -62,7 +64,7 @@ def one_run(chosen: Campaign, point: Point) -> Campaign:
     raw["measure"] = {**raw["measure"], "repetitions": {"initial": 1, "maximum": 1}, "time_limit": limit}
     raw |= {"strategy": {"name": "full", "batch_size": 1}, "evaluation_point": None, "validate": False}
     raw |= {"retries": dict.fromkeys(raw["retries"], 0), "notify": None}
-    return campaign.loads(dump(raw), "one run")
+    return loader.loads(dump(raw), "one run")
 
 
 def _outcome(state: State, run: Run, folder: Path) -> Check:
@@ -72,17 +74,17 @@ def _outcome(state: State, run: Run, folder: Path) -> Check:
         took = f"{item.elapsed:.4g} s, {core_hours(item.cost):.4g} core-hours charged"
         return ok("one run", f"{run.point}: {values} values in {took}")
     reason = item.reason or (state.stopped.detail if state.stopped else "interrupted")
-    return failed("one run", f"{run.point}: {reason}", f"see {folder / assembly.RUNS / run.id}")
+    return failed("one run", f"{run.point}: {reason}", f"see {folder / runtime.RUNS / run.id}")
 
 
 def _allocated(chosen: Campaign, folder: Path, point: Point, probe: Probe) -> list[Check]:
     """Compare the cores that Slurm allocated with those that are counted."""
-    found = dossier.document(folder, journal.read(folder / journal.FILE_NAME), Run(point).id)
+    found = dossier.document(folder, read(folder / FILE_NAME), Run(point).id)
     job = next((item["handle"] for item in found["attempts"] if item.get("handle")), "")
     query = ["sacct", "--allocations", "--noheader", "--parsable2", f"--jobs={job}", "--format=AllocCPUS"]
     answer = probe.ask(query) if job else None
     numbers = [int(line) for line in answer.output.split() if line.isdecimal()] if answer else []
-    counted = assembly.assemble(chosen).cores(point)
+    counted = runtime.assemble(chosen).cores(point)
     if not numbers or numbers[0] in (0, counted):
         return []
     detail = f"Slurm allocated {numbers[0]} CPUs to a run for which {counted} cores are counted"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from orchestrator.measured import ELAPSED, WHOLE_RUN
+from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
 from orchestrator.types import Measurement, Measurements, Parameter, Point
 
 FULL_REPETITIONS = 5  # of every point make 100 % (Ritter et al., section IV-A)

@@ -15,7 +15,7 @@ from orchestrator.evaluation.noise_cases import REPETITIONS
 from orchestrator.generate import directory
 from orchestrator.generate.complexity import RANKS
 from orchestrator.generate.manifest import Manifest
-from orchestrator.launchers import launcher_for
+from orchestrator.launch.mpi import launcher_for
 from orchestrator.readers.collect import Entry, assemble
 from orchestrator.readers.extrap_json import read_json_lines
 from orchestrator.report.export import json_lines

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from orchestrator.evaluation.noise_cases import Case, Study
 from orchestrator.evaluation.noise_patterns import PATTERNS, factors
 from orchestrator.evaluation.parallel import Advance, in_parallel
-from orchestrator.models import pmnf
-from orchestrator.models.asymptotics import exponent_deviation
-from orchestrator.models.base import Model
+from orchestrator.models.base import Floats, Model
 from orchestrator.models.data import Category
-from orchestrator.models.hypotheses import Floats
-from orchestrator.models.swc_inform import informed, locate_times
-from orchestrator.models.swc_skeleton import Skeleton, skeletons
+from orchestrator.models.pmnf import modeler
+from orchestrator.models.pmnf.model import exponent_deviation
+from orchestrator.models.swc.modeler import informed, locate_times
+from orchestrator.models.swc.skeleton import Skeleton, skeletons
 from orchestrator.types import Measurement, Measurements
 
 CONTENDERS = ("classic", "swc", "combined")
@@ -103,7 +102,7 @@ def run(
         See `orchestrator.evaluation.parallel.in_parallel`.
     """
     known = Measurements(study.parameters, study.effort)
-    priors = skeletons(known, [case.callpath for case in study.cases], pmnf.modeler(), TOLERANCE, None)
+    priors = skeletons(known, [case.callpath for case in study.cases], modeler.modeler(), TOLERANCE, None)
     tasks = [(study, priors, setting, seed) for setting in chosen]
     return [judged for part in in_parallel(_judge_setting, tasks, workers, advance) for judged in part]
 
@@ -118,7 +117,7 @@ def _judge_setting(task: tuple[Study, Priors, Setting, int]) -> list[Judged]:
         cases = [case for case in study.cases if case.kind == kind]
         items = tuple(_disturbed(case, setting, rng) for case in cases)
         timed = Measurements(study.parameters, items)
-        classic = {model.callpath: model for model in pmnf.modeler()(timed)}
+        classic = {model.callpath: model for model in modeler.modeler()(timed)}
         seen = locate_times(timed, "auto")
         fitted = [informed(classic[case.callpath], priors, seen, (None, TRUST)) for case in cases]
         contenders = ([classic[case.callpath] for case in cases], *zip(*fitted, strict=True))

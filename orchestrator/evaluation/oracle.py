@@ -10,8 +10,8 @@ from scipy.optimize import nnls
 from orchestrator.errors import ModelError
 from orchestrator.evaluation.functions import Factors
 from orchestrator.models.base import Model, Modeler
-from orchestrator.models.model import PmnfModel
-from orchestrator.models.posterior import Posterior
+from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.types import Measurement, Measurements
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from orchestrator import cores
+from orchestrator import resources
 from orchestrator.errors import CampaignError
 from orchestrator.evaluation.bench import Bench, Listed
 from orchestrator.evaluation.parallel import Advance, in_parallel
@@ -93,7 +93,7 @@ def replay_bench(
     seconds = _durations(items, points)
     if len(seconds) < 2:
         raise CampaignError(f"nothing to measure remains beside the holdout {beyond}: {len(seconds)} points")
-    occupied = cores.of_expression(processes, measurements.parameters)
+    occupied = resources.of_expression(processes, measurements.parameters)
     truth = {item.callpath: float(np.mean(item.values[beyond])) for item in items if item.values.get(beyond)}
     total = max((truth[root] for root in ROOTS if root in truth), default=sum(truth.values()))
     return Bench(

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator import cost
+from orchestrator import resources
 from orchestrator.errors import ModelError
 from orchestrator.evaluation.bench import Bench
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, Contender
-from orchestrator.measured import ELAPSED
+from orchestrator.journal.measurements import ELAPSED
 from orchestrator.models.base import Model, Modeler, expected_costs, holds_at
 from orchestrator.strategies.base import Choice, Costs, View
 from orchestrator.types import Point
@@ -131,7 +131,7 @@ def _view(
         models=progress.models,
         done=dict(progress.done),
         infeasible=frozenset(),
-        costs=expected or cost.each(cost.guess(values, _cores(bench))),
+        costs=expected or resources.each(resources.guess(values, _cores(bench))),
         budget_left=left,
         batch_size=batch_size,
         initial_repetitions=min(contender.repetitions, maximum),

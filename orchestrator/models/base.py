@@ -129,3 +129,7 @@ class Modeler(Protocol):
     def __call__(self, measurements: Measurements) -> tuple[Model, ...]:
         """Fit; call paths without usable values are left out. Raises ``ModelError`` if none can be fitted."""
         ...
+
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
-from orchestrator.models.hypotheses import Floats, Integers
+from orchestrator.models.base import Floats, Integers
 from orchestrator.types import Measurement, Measurements, Point, format_value
 
 Category = tuple[tuple[str, str], ...]

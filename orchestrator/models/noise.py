@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import polygamma
 
-from orchestrator.models.hypotheses import Floats, Integers
+from orchestrator.models.base import Floats, Integers
 
 AGGREGATES = ("auto", "none", "mean", "median", "min")
 # Relative noise that is assumed where nothing was repeated, and how many observations that guess is worth.

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from orchestrator import events
-from orchestrator.executors.attempt import iso
-from orchestrator.journal import LOCK_NAME, Entry, holder
+from orchestrator.journal import events
+from orchestrator.journal.file import LOCK_NAME, Entry, holder
+from orchestrator.storage import iso
 
 Standing = Literal["at work", "nobody", "unknown"]
 

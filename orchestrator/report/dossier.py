@@ -11,14 +11,16 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from orchestrator import events, provenance
-from orchestrator.cost import core_hours
+from orchestrator import storage
 from orchestrator.errors import CampaignError
-from orchestrator.executors.attempt import RECORD, SCRIPT, iso
-from orchestrator.hints import closest
-from orchestrator.journal import Entry
-from orchestrator.templates import ENVIRONMENT
+from orchestrator.executors.attempt.worker import RECORD, SCRIPT
+from orchestrator.journal import events
+from orchestrator.journal.file import Entry
+from orchestrator.launch.script import ENVIRONMENT
+from orchestrator.resources import core_hours
+from orchestrator.storage import iso
 from orchestrator.types import Attempt, Run
+from orchestrator.units import closest
 
 _STDERR_READ = 1 << 20  # bytes; srun reports bindings before the program writes
 _BINDING = re.compile(r"^cpu-bind\S*=.*$", re.MULTILINE)
@@ -180,9 +182,9 @@ def _executable(used: Mapping[str, Any], built: Mapping[str, Any]) -> dict[str, 
     for key in ("sha256", "version", "revision"):
         result.pop(key, None)
     path = Path(str(used.get("path")))
-    now = provenance.file_identity(path)
+    now = storage.file_identity(path)
     if now is not None and all(used.get(key) == value for key, value in now.items()):
-        result["sha256"] = provenance.file_hash(path)
+        result["sha256"] = storage.file_hash(path)
     result["changed"] = "the file was replaced after the controller started"
     return result
 

@@ -14,8 +14,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from orchestrator.cost import core_hours
 from orchestrator.models.base import Model, holds_at
+from orchestrator.resources import core_hours
 from orchestrator.types import Measurement, Point
 
 _CURVE = 60  # points of a curve

@@ -8,11 +8,11 @@ from typing import Any
 
 import immutables
 
-from orchestrator import events, packs
-from orchestrator.cost import core_hours
-from orchestrator.executors.attempt import iso
-from orchestrator.journal import Entry
+from orchestrator.journal import allocations, events
+from orchestrator.journal.file import Entry
 from orchestrator.report.wording import count, smape, width
+from orchestrator.resources import core_hours
+from orchestrator.storage import iso
 from orchestrator.types import Attempt
 from orchestrator.units import format_cost, format_duration
 
@@ -99,7 +99,7 @@ class _Story:
         self.attempts: Counter[str] = Counter()
         self.in_flight: dict[Attempt, float] = {}  # what is reserved for those that share no job
         self.shared: dict[Attempt, str] = {}  # whose job it shares
-        self.holds: packs.Holds = immutables.Map()
+        self.holds: allocations.Holds = immutables.Map()
         self.jobs: dict[Attempt, str] = {}  # of those in flight
         self.packs: dict[Attempt, str] = {}
         self.round_jobs: set[str] = set()
@@ -125,7 +125,7 @@ class _Story:
             case events.AttemptIntended(attempt):
                 self.in_flight[attempt] = 0.0 if event.pack else event.reserved
                 self.shared[attempt] = event.pack
-                self.holds = packs.begun(self.holds, event.pack, event.reserved)
+                self.holds = allocations.begun(self.holds, event.pack, event.reserved)
                 self.packs[attempt] = event.pack or event.name
             case events.AttemptSubmitted(attempt, handle) | events.AttemptStarted(attempt, handle) if handle:
                 self.jobs[attempt] = handle
@@ -198,7 +198,7 @@ class _Story:
             known.pop(attempt, None)
 
     def _hold(self, attempt: Attempt, cost: float, final: bool) -> None:
-        self.holds = packs.charged(self.holds, self.shared.get(attempt, ""), cost, final)
+        self.holds = allocations.charged(self.holds, self.shared.get(attempt, ""), cost, final)
 
     def _finished(self, event: events.AttemptFinished) -> None:
         self.round_jobs.add(self.packs.get(event.attempt, ""))

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.base import Model, holds_at
-from orchestrator.state import RunStatus, State
 from orchestrator.types import Point
 
 FILE_NAME = "models.json"

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator import nodes
-from orchestrator.cost import core_hours
+from orchestrator.journal import nodes
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.base import Model
-from orchestrator.models.swc_effort import EFFORT, unmatched, variation
+from orchestrator.models.swc.counts import EFFORT, unmatched, variation
 from orchestrator.report import controller
 from orchestrator.report.models_document import describe, validation
 from orchestrator.report.wording import count, width
-from orchestrator.state import RunStatus, State
+from orchestrator.resources import core_hours
 from orchestrator.types import Measurements, Point, Run, RunKind
 
 _REPRODUCIBLE = 0.01  # counts that differ by more between runs at one point are not

@@ -18,7 +18,7 @@ from orchestrator.strategies.candidates import (
     within_budget,
 )
 from orchestrator.strategies.relevance import noise_percent, relevant
-from orchestrator.strategies.start import first_round
+from orchestrator.strategies.starting_set import first_round
 from orchestrator.strategies.surrogate import Floats, Surrogate, encode, fit
 from orchestrator.types import Point
 

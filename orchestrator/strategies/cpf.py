@@ -14,7 +14,7 @@ from orchestrator.strategies.candidates import (
     price_text,
     within_budget,
 )
-from orchestrator.strategies.start import first_round
+from orchestrator.strategies.starting_set import first_round
 
 
 def strategy() -> Strategy:

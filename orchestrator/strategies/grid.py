@@ -16,7 +16,7 @@ from orchestrator.strategies.candidates import (
     single_run,
     within_budget,
 )
-from orchestrator.strategies.start import first_round
+from orchestrator.strategies.starting_set import first_round
 
 
 def strategy() -> Strategy:

@@ -9,7 +9,7 @@ import numpy as np
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.cpf import next_cheapest
 from orchestrator.strategies.gpr import Rating, best_rated
-from orchestrator.strategies.start import first_round
+from orchestrator.strategies.starting_set import first_round
 
 
 def strategy(

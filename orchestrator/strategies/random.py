@@ -8,7 +8,7 @@ import numpy as np
 
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import Candidate, open_points, price_text, sample, within_budget
-from orchestrator.strategies.start import first_round
+from orchestrator.strategies.starting_set import first_round
 
 
 def strategy() -> Strategy:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import registry, templates
+from orchestrator import registry
+from orchestrator.launch import script
 from orchestrator.types import Application
 
 TEXT = (Path(__file__).parents[2] / "docs" / "applications.md").read_text()
@@ -27,12 +28,12 @@ def _titles(name: str) -> list[str]:
 
 def test_every_placeholder_and_template_is_documented() -> None:
     documented = set(re.findall(r"`\{\{(\w+)\}\}`", TEXT))
-    assert documented == {"prologue", "environment", "command", "exec", "epilogue", *templates.OPTIONAL}
-    for path in templates.data_directory("templates").glob("*.sh"):
+    assert documented == {"prologue", "environment", "command", "exec", "epilogue", *script.OPTIONAL}
+    for path in script.data_directory("templates").glob("*.sh"):
         assert f"`{path.stem}`" in TEXT
         assert set(re.findall(r"\{\{(\w+)\}\}", path.read_text())) <= documented
 
 
 def test_every_ready_campaign_is_documented() -> None:
-    for path in templates.data_directory("campaigns").glob("*.yaml"):
+    for path in script.data_directory("campaigns").glob("*.yaml"):
         assert f"`{path.stem}`" in TEXT

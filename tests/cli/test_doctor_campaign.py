@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import campaign as campaigns
+from orchestrator.campaign import loader
 from orchestrator.doctor import campaign
 from orchestrator.doctor.check import Answer, Check, Probe, Status, here
 from orchestrator.errors import CampaignError
-from orchestrator.journal import Journal
+from orchestrator.journal.file import Journal
 from tests.cli.machines import probe
 from tests.cli.running import LOCAL, PROGRAM, SIMULATED, run, tree, write_campaign
 
 
 def examined(text: str = LOCAL, directory: str = "tiny", machine: Probe | None = None) -> dict[str, Check]:
-    chosen = campaigns.loads(text, "campaign.yaml", Path.cwd())
+    chosen = loader.loads(text, "campaign.yaml", Path.cwd())
     return {item.name: item for item in campaign.checks(chosen, Path(directory), machine or here())}
 
 

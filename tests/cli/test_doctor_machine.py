@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 from orchestrator.doctor import installation, machine
 from orchestrator.doctor.check import Answer, Check, Status, failed, here, needed, warning
-from orchestrator.launchers import Launcher
+from orchestrator.launch.mpi import Launcher
 from tests.cli.machines import probe
 from tests.processes import wait_until_dead
 

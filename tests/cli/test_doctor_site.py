@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.campaign_schema import Executor
+from orchestrator.campaign.schema import Executor
 from orchestrator.doctor import site, slurm
 from orchestrator.doctor.check import Answer, Check, Probe, Status, here
 from tests.cli import machines

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.campaign_schema import Executor
+from orchestrator.campaign.schema import Executor
 from orchestrator.doctor import on_slurm, slurm
 from orchestrator.doctor.check import Answer, Check, Probe, Status, here
 from orchestrator.doctor.slurm import Cluster, Partition

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator import journal
+from orchestrator.journal.file import FILE_NAME
 from tests.cli.running import COMMAND, LOCAL, PROGRAM, SIMULATED, run, start, tree, write_campaign
 
 # Runs last until the file "go" is there; then they end at once.
@@ -239,7 +239,7 @@ def test_a_directory_without_a_campaign(command: str, folder: str) -> None:
 def test_an_unreadable_journal(command: str) -> None:
     write_campaign(Path.cwd(), SIMULATED, None)
     run("run", "campaign.yaml")
-    path = Path("rehearsal") / journal.FILE_NAME
+    path = Path("rehearsal") / FILE_NAME
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:3], lines[3][: len(lines[3]) // 2] + b"\n", *lines[4:]]))
     damaged = path.read_bytes()
@@ -255,7 +255,7 @@ def test_an_unreadable_journal(command: str) -> None:
 def test_a_torn_last_line_is_no_damage() -> None:
     write_campaign(Path.cwd(), SIMULATED, None)
     first = run("run", "campaign.yaml", "--json").document
-    with (Path("rehearsal") / journal.FILE_NAME).open("ab") as file:
+    with (Path("rehearsal") / FILE_NAME).open("ab") as file:
         file.write(b'{"schema":1,"sequence":')
     assert run("status", "rehearsal", "--json").document == first
     assert run("resume", "rehearsal", "--json").document == first

@@ -2,8 +2,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from orchestrator import journal
-from orchestrator.events import RoundProposed
+from orchestrator.journal.events import RoundProposed
+from orchestrator.journal.file import FILE_NAME, read
 from tests.cli.running import LOCAL, SIMULATED, Result, run, tree, write_campaign
 
 SLURM = LOCAL.replace(
@@ -83,7 +83,7 @@ def test_a_rehearsal_has_no_script() -> None:
 def test_the_plan_is_what_is_run() -> None:
     plan = planned(SIMULATED, "--json").document
     run("run", "campaign.yaml")
-    events = (entry.event for entry in journal.read(Path("rehearsal") / journal.FILE_NAME))
+    events = (entry.event for entry in read(Path("rehearsal") / FILE_NAME))
     first = next(event for event in events if isinstance(event, RoundProposed))
     assert [item["run"] for item in plan["runs"]] == [item.id for item in first.runs]
     assert [item["reason"] for item in plan["runs"]] == list(first.reasons)

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from orchestrator import journal
-from orchestrator.events import ControllerStopped
-from orchestrator.journal import Journal
+from orchestrator.journal.events import ControllerStopped
+from orchestrator.journal.file import FILE_NAME, Journal
 from orchestrator.report.status_text import render
 from tests.cli.running import SIMULATED, run, write_campaign
 
@@ -56,7 +55,7 @@ def test_text_for_humans_tells_the_same() -> None:
 
 def _cut(lines: int) -> None:
     """Leave of a campaign's journal what a controller had written that was killed then."""
-    path = Path("rehearsal") / journal.FILE_NAME
+    path = Path("rehearsal") / FILE_NAME
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:lines]))
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator import registry
-from orchestrator.executors import attempt, files
+from orchestrator.executors.attempt import worker
+from orchestrator.executors.attempt.directory import prepare, read_record
 from orchestrator.types import AttemptState, Observation
 from tests.executors.under_test import (
     EXECUTORS,
@@ -77,7 +78,7 @@ def test_an_attempt_finishes_with_a_record(tested: ExecutorUnderTest) -> None:
     assert before <= record.started <= record.finished <= executor.now()
     if tested.real:
         assert output(tested) == b"hello\n"
-        assert files.read_record(request.directory) == record
+        assert read_record(request.directory) == record
 
 
 def test_input_files_are_there_before_the_start(real: ExecutorUnderTest) -> None:
@@ -294,7 +295,7 @@ def test_what_was_never_submitted_is_absent(tested: ExecutorUnderTest) -> None:
 
 def test_what_was_only_prepared_is_absent_and_can_be_submitted(real: ExecutorUnderTest) -> None:
     request = real.request("echo once >> times\n")
-    files.prepare(request)
+    prepare(request)
     executor = real.make()
     [observation] = executor.find([request])
     assert observation.state is AttemptState.ABSENT
@@ -315,8 +316,8 @@ def test_submitting_twice_executes_once(real: ExecutorUnderTest) -> None:
 
 def test_what_a_controller_barred_never_starts(real: ExecutorUnderTest) -> None:
     request = real.request("touch started\n")
-    files.prepare(request)
-    assert attempt.claim(request.directory, "controller: a test")
+    prepare(request)
+    assert worker.claim(request.directory, "controller: a test")
     [observation] = run(real.make(), request)
     assert observation.state is AttemptState.LOST
     assert observation.elapsed == 0
@@ -327,8 +328,8 @@ def test_a_second_execution_changes_nothing(real: ExecutorUnderTest) -> None:
     request = real.request("echo once >> times\n")
     run(real.make(), request)
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in request.directory.iterdir()}
-    ghost = subprocess.run(attempt.command(str(request.directory)), capture_output=True, check=False)
-    assert (ghost.returncode, ghost.stdout, ghost.stderr) == (attempt.CLAIMED, b"", b"")
+    ghost = subprocess.run(worker.command(str(request.directory)), capture_output=True, check=False)
+    assert (ghost.returncode, ghost.stdout, ghost.stderr) == (worker.CLAIMED, b"", b"")
     assert {
         path: (path.read_bytes(), path.stat().st_mtime_ns) for path in request.directory.iterdir()
     } == before

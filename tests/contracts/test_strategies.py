@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from orchestrator import registry
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Model
-from orchestrator.models.pmnf import modeler
+from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.strategies.base import Strategy, View
 from orchestrator.types import Measurements, Parameter, Point
 from tests.strategies.views import Box, TrueModel, after, cost, everything, make_view, numbers

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.effort import build
-from orchestrator.effort.build import EffortError
+from orchestrator.instrumentation import build as build
+from orchestrator.instrumentation.build import EffortError
 from orchestrator.readers import effort
 from tests.effort import tools
 

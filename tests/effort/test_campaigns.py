@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import campaign, overview, session
+from orchestrator.campaign import loader
 from orchestrator.cli.main import main
-from orchestrator.state import RunStatus
+from orchestrator.control import overview, session
+from orchestrator.journal.state import RunStatus
 from tests.effort import tools
 
 CAMPAIGN = """
@@ -35,7 +36,7 @@ def folder(cache: Path, tmp_path: Path) -> Path:
 
 
 def test_counts_become_models_beside_those_of_times(folder: Path) -> None:
-    chosen = campaign.loads(CAMPAIGN, "square.yaml", folder)
+    chosen = loader.loads(CAMPAIGN, "square.yaml", folder)
     state = session.run(chosen, folder / "measured", session.Hooks())
     assert {item.status for item in state.runs.values()} == {RunStatus.MEASURED}
     assert len(state.runs) == 10
@@ -51,7 +52,7 @@ def test_counts_become_models_beside_those_of_times(folder: Path) -> None:
 
 def test_counting_that_fails_leaves_the_times(folder: Path) -> None:
     subprocess.run(["strip", str(folder / "square-effort")], check=True)
-    chosen = campaign.loads(CAMPAIGN, "square.yaml", folder)
+    chosen = loader.loads(CAMPAIGN, "square.yaml", folder)
     state = session.run(chosen, folder / "measured", session.Hooks())
     by_kind = {
         kind: {i.status for r, i in state.runs.items() if r.kind == kind} for kind in ("time", "effort")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.effort import build
-from orchestrator.effort.build import Build
 from orchestrator.errors import ReadError
+from orchestrator.instrumentation import build as build
+from orchestrator.instrumentation.build import Build
 from orchestrator.readers import effort
 from tests.effort import tools
 from tests.requirements import need

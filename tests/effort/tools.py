@@ -9,8 +9,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from orchestrator.effort import build
-from orchestrator.effort.build import Build
+from orchestrator.instrumentation import build as build
+from orchestrator.instrumentation.build import Build
 from orchestrator.readers import effort
 from tests.requirements import need
 

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.errors import CampaignError, ExpressionError
 from orchestrator.evaluation.functions import Function, draw, read
 from orchestrator.evaluation.synthetic import SERIES
-from orchestrator.models.hypotheses import PAPER
+from orchestrator.models.pmnf.hypotheses import PAPER
 from orchestrator.types import Point
 from tests.requirements import measurement_data
 

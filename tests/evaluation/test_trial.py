@@ -13,7 +13,7 @@ from orchestrator.evaluation.rows import rows, table
 from orchestrator.evaluation.synthetic import synthetic_bench
 from orchestrator.evaluation.trial import Outcome, run_trial
 from orchestrator.models.base import Model
-from orchestrator.models.pmnf import modeler
+from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.types import Measurements, Point
 
 TRUTH = Function("3+0.5*a**1.5*b**0.5")

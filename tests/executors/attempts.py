@@ -9,8 +9,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from orchestrator.executors import attempt, files, processes
-from orchestrator.executors.local import LocalExecutor
+from orchestrator.executors.attempt import processes
+from orchestrator.executors.attempt import worker as attempt
+from orchestrator.executors.attempt.directory import read_record
+from orchestrator.executors.local.executor import LocalExecutor
 from orchestrator.types import AttemptRecord, AttemptRequest, Observation
 
 ROOT = str(Path(__file__).parents[2])
@@ -39,7 +41,7 @@ def start(request: AttemptRequest, patch: str = "", **variables: str) -> subproc
     command = attempt.command(str(request.directory))
     if patch:
         command[-2] = (
-            f"import sys; sys.path.append({ROOT!r})\nfrom orchestrator.executors import attempt, processes\n"
+            f"import sys; sys.path.append({ROOT!r})\nfrom orchestrator.executors.attempt import processes, worker as attempt\n"
             f"{patch}\nattempt.main()"
         )
     environment = {**os.environ, processes.MARK: str(request.directory), **variables}
@@ -50,7 +52,7 @@ def execute(request: AttemptRequest, patch: str = "", **variables: str) -> Attem
     with start(request, patch, **variables) as process:
         _, complaints = process.communicate(timeout=60)
     assert process.returncode == attempt.DONE, complaints
-    record = files.read_record(request.directory)
+    record = read_record(request.directory)
     assert record is not None
     return record
 
@@ -72,7 +74,7 @@ def charged(record: AttemptRecord | None) -> float:
 
 
 def wait_for_record(request: AttemptRequest) -> None:
-    while files.read_record(request.directory) is None:
+    while read_record(request.directory) is None:
         time.sleep(0.01)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.executors import files
+from orchestrator.executors.attempt import directory as files
 from orchestrator.types import AttemptRequest
 from tests.executors.under_test import ExecutorUnderTest, assert_nothing_lives, local
 

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from orchestrator.executors import attempt, files
+from orchestrator.executors.attempt import directory as files
+from orchestrator.executors.attempt.worker import DONE, OVERRUN
 from tests.executors.attempts import FAST, STUBBORN, charged, document, execute, owners, start
 from tests.executors.conftest import Prepared
 from tests.executors.under_test import processes_of, wait_for_file
@@ -24,7 +25,7 @@ def test_at_the_limit_everything_ends_within_what_is_reserved(prepared: Prepared
     assert record.timed_out and not record.cancelled
     assert record.exit_code == 128 + signal.SIGKILL
     assert not processes_of(request.directory)
-    assert charged(record) <= request.limit + attempt.OVERRUN
+    assert charged(record) <= request.limit + OVERRUN
 
 
 def test_a_limit_may_be_longer_than_any_timer(prepared: Prepared) -> None:
@@ -96,7 +97,7 @@ def test_if_one_of_the_two_is_killed_the_other_ends_and_records_it(prepared: Pre
     record = files.read_record(request.directory)
     assert record is not None and record.cancelled
     assert record.exit_code == 128 + signal.SIGKILL
-    assert 0 < charged(record) <= request.limit + attempt.OVERRUN
+    assert 0 < charged(record) <= request.limit + OVERRUN
     assert not processes_of(request.directory)
 
 
@@ -121,10 +122,10 @@ def test_if_the_worker_is_stopped_the_guard_keeps_the_limit(prepared: Prepared) 
     with start(request, FAST) as process:
         wait_for_file(request.directory / "stdout")
         os.kill(owners(request)[1], signal.SIGSTOP)
-        assert process.wait(60) == attempt.DONE
+        assert process.wait(60) == DONE
     record = files.read_record(request.directory)
     assert record is not None and record.timed_out
-    assert request.limit <= charged(record) <= request.limit + attempt.OVERRUN
+    assert request.limit <= charged(record) <= request.limit + OVERRUN
     assert not processes_of(request.directory)
 
 

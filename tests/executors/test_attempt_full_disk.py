@@ -6,7 +6,8 @@ import json
 import subprocess
 from pathlib import Path
 
-from orchestrator.executors import attempt, files
+from orchestrator.executors.attempt import worker
+from orchestrator.executors.attempt.directory import read_record
 from tests.executors.attempts import execute, start
 from tests.executors.conftest import Prepared
 from tests.requirements import need
@@ -28,7 +29,7 @@ def test_the_end_is_recorded_on_a_disk_that_the_application_filled(
         "-ec",
         f'cd "{disk}"; {inside}',
         str(request.directory),
-        *attempt.command(str(disk)),
+        *worker.command(str(disk)),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -58,9 +59,9 @@ def test_a_record_that_cannot_be_completed_stays_whole(prepared: Prepared) -> No
     request = prepared("exit 5\n")
     with start(request, "attempt.WRITE_PATIENCE = 0.1" + FULL_DISK.replace("COUNT", "99")) as process:
         _, complaints = process.communicate(timeout=60)
-    assert process.returncode == attempt.BROKEN
+    assert process.returncode == worker.BROKEN
     assert b"No space left" in complaints
-    record = files.read_record(request.directory)
+    record = read_record(request.directory)
     assert record is not None and record.finished is None
 
 
@@ -69,6 +70,6 @@ def test_where_the_beginning_cannot_be_recorded_nothing_starts(prepared: Prepare
     (request.directory / "attempt.json.next").mkdir()
     with start(request) as process:
         _, complaints = process.communicate(timeout=60)
-    assert process.returncode == attempt.BROKEN
+    assert process.returncode == worker.BROKEN
     assert b"nothing was started" in complaints
     assert not (request.directory / "started").exists()

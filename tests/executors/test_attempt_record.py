@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator import __version__
-from orchestrator.executors import attempt, files
+from orchestrator.executors.attempt import worker
+from orchestrator.executors.attempt.directory import prepare, read_record
 from tests.executors.attempts import charged, document, execute, start
 from tests.executors.conftest import Prepared
 from tests.executors.under_test import ExecutorUnderTest, wait_for_file
@@ -30,7 +31,7 @@ def test_the_record_says_who_where_and_when(prepared: Prepared) -> None:
 
 def test_the_record_says_where_exactly_and_with_what(prepared: Prepared, machine: ExecutorUnderTest) -> None:
     request = replace(machine.request("true\n"), executable=sys.executable)
-    files.prepare(request)
+    prepare(request)
     with start(request, f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}})") as process:
         process.communicate(timeout=60)
     found = document(request)
@@ -43,18 +44,18 @@ def test_the_record_says_where_exactly_and_with_what(prepared: Prepared, machine
 
 
 def test_numbers_of_cpus_are_written_as_ranges() -> None:
-    assert attempt._ranges([0, 1, 2, 5, 8, 9]) == "0-2,5,8-9"
+    assert worker._ranges([0, 1, 2, 5, 8, 9]) == "0-2,5,8-9"
 
 
 def test_while_it_runs_the_record_has_no_end(prepared: Prepared) -> None:
     request = prepared("echo begun\nwhile [ ! -e go ]; do sleep 0.02; done\n")
     with start(request) as process:
         wait_for_file(request.directory / "stdout")
-        record = files.read_record(request.directory)
+        record = read_record(request.directory)
         assert record is not None and record.finished is None and record.exit_code is None
         assert record.pid == process.pid
         (request.directory / "go").touch()
-    assert charged(files.read_record(request.directory)) > 0
+    assert charged(read_record(request.directory)) > 0
 
 
 def test_secrets_of_the_environment_are_masked(prepared: Prepared) -> None:

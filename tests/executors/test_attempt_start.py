@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from orchestrator.executors import attempt, files
+from orchestrator.executors.attempt import worker
+from orchestrator.executors.attempt.directory import owners, read_record
 from tests.executors.attempts import execute, start
 from tests.executors.conftest import Prepared
 
@@ -37,19 +38,19 @@ def test_a_parent_that_ignores_its_children_hides_no_exit_code(prepared: Prepare
 
 
 def test_starting_imports_nothing_slow() -> None:
-    code = attempt.command("")[-2].replace("main()", "print(*sys.modules)")
+    code = worker.command("")[-2].replace("main()", "print(*sys.modules)")
     loaded = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert "orchestrator.executors.attempt" in loaded
+    assert "orchestrator.executors.attempt.worker" in loaded
     slow = {"json", "re", "enum", "signal", "subprocess", "pathlib", "typing", "dataclasses", "numpy", "site"}
     assert not slow & set(loaded)
 
 
 def test_it_runs_as_a_script_too(prepared: Prepared) -> None:
     request = prepared("exit 3\n")
-    assert subprocess.run([sys.executable, "-I", "-S", attempt.__file__, request.directory]).returncode == 0
-    record = files.read_record(request.directory)
+    assert subprocess.run([sys.executable, "-I", "-S", worker.__file__, request.directory]).returncode == 0
+    record = read_record(request.directory)
     assert record is not None and record.exit_code == 3
 
 
@@ -64,15 +65,15 @@ def test_of_many_at_once_one_executes(prepared: Prepared) -> None:
         with ghost:
             assert ghost.communicate(timeout=60)[1] == b""
         codes.append(ghost.returncode)
-    assert sorted(codes) == [attempt.DONE, *[attempt.CLAIMED] * 5]
+    assert sorted(codes) == [worker.DONE, *[worker.CLAIMED] * 5]
     assert (request.directory / "times").read_text() == "once\n"
 
 
 def test_a_controller_can_bar_what_was_never_prepared(tmp_path: Path) -> None:
     directory = tmp_path / "runs" / "attempt-1"
-    assert attempt.claim(directory, "controller")
-    assert not attempt.claim(directory, "another")
-    holder = files.owners(directory)
+    assert worker.claim(directory, "controller")
+    assert not worker.claim(directory, "another")
+    holder = owners(directory)
     assert holder is not None and holder.who == "controller"
     assert holder.alive() == (os.getpid(),)
 
@@ -81,7 +82,7 @@ def test_without_a_request_nothing_is_claimed(tmp_path: Path) -> None:
     for content in (None, "", "[]", '{"run": "r"}', '{"run": "r", "attempt": 1, "limit": "soon"}'):
         if content is not None:
             (tmp_path / "request.json").write_text(content)
-        done = subprocess.run(attempt.command(str(tmp_path)), capture_output=True, text=True, check=False)
-        assert done.returncode == attempt.BROKEN
+        done = subprocess.run(worker.command(str(tmp_path)), capture_output=True, text=True, check=False)
+        assert done.returncode == worker.BROKEN
         assert str(tmp_path) in done.stderr
         assert not (tmp_path / "claim").exists()

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from orchestrator import storage
 from orchestrator.errors import ReadError, SubmitRejected
-from orchestrator.executors import attempt, files
+from orchestrator.executors.attempt import worker
+from orchestrator.executors.attempt.directory import _record, expand_nodes, owners, prepare, read_record
 from orchestrator.types import Attempt, AttemptRecord, AttemptRequest, Point, Resources, Run
 
 RECORD: dict[str, Any] = {
@@ -51,7 +53,7 @@ def test_points_with_long_names_have_directories_of_their_own(tmp_path: Path) ->
         Attempt(Run(Point.of(p=1, k=mesh + end))) for mesh in ("x" * 260, "\u6d4b" * 30) for end in "ab"
     ]
     for item in attempts:
-        files.prepare(replace(request_in(tmp_path), attempt=item, directory=tmp_path / item.id))
+        prepare(replace(request_in(tmp_path), attempt=item, directory=tmp_path / item.id))
     assert len(list(tmp_path.iterdir())) == 4
     assert Point.of(k="x" * 253).key == "k=" + "x" * 253, "what fits stays as it was"
 
@@ -60,7 +62,7 @@ def test_nobody_else_can_write_what_is_prepared(tmp_path: Path) -> None:
     request = request_in(tmp_path, files={"in.txt": "x", "sub/in.txt": "y"})
     umask = os.umask(0)
     try:
-        files.prepare(request)
+        prepare(request)
     finally:
         os.umask(umask)
     for path in (request.directory.parent, request.directory, *request.directory.rglob("*")):
@@ -70,7 +72,7 @@ def test_nobody_else_can_write_what_is_prepared(tmp_path: Path) -> None:
 
 def test_preparing_again_changes_nothing(tmp_path: Path) -> None:
     request = request_in(tmp_path, files={"in.txt": "x"})
-    files.prepare(request)
+    prepare(request)
 
     def written() -> dict[str, tuple[int, int]]:
         return {
@@ -78,20 +80,20 @@ def test_preparing_again_changes_nothing(tmp_path: Path) -> None:
         }
 
     before = written()
-    files.prepare(request)
+    prepare(request)
     assert written() == before
     assert set(before) == {"run.sh", "request.json", "in.txt"}
 
 
 def test_what_has_not_begun_may_still_change_but_what_has_may_not(tmp_path: Path) -> None:
-    files.prepare(request_in(tmp_path))
+    prepare(request_in(tmp_path))
     other = request_in(tmp_path, script="#!/bin/sh\necho other\n")
-    files.prepare(other)
+    prepare(other)
     assert (other.directory / "run.sh").read_text() == other.script
-    attempt.claim(other.directory, "a test")
-    files.prepare(other)
+    worker.claim(other.directory, "a test")
+    prepare(other)
     with pytest.raises(SubmitRejected, match=r"another run\.sh"):
-        files.prepare(request_in(tmp_path))
+        prepare(request_in(tmp_path))
     assert (other.directory / "run.sh").read_text() == other.script
 
 
@@ -101,7 +103,7 @@ def test_a_link_is_replaced_and_not_written_through(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text("precious")
     (request.directory / "run.sh").symlink_to(precious)
-    files.prepare(request)
+    prepare(request)
     assert precious.read_text() == "precious"
 
 
@@ -110,7 +112,7 @@ def test_a_directory_that_everybody_can_write_is_refused(tmp_path: Path) -> None
     request.directory.mkdir(parents=True)
     request.directory.chmod(0o777)
     with pytest.raises(SubmitRejected, match="chmod o-w"):
-        files.prepare(request)
+        prepare(request)
 
 
 @pytest.mark.parametrize(
@@ -118,13 +120,13 @@ def test_a_directory_that_everybody_can_write_is_refused(tmp_path: Path) -> None
 )
 def test_input_files_cannot_replace_ours_or_leave_the_directory(tmp_path: Path, name: str) -> None:
     with pytest.raises(SubmitRejected, match="input file"):
-        files.prepare(request_in(tmp_path, files={name: "x"}))
+        prepare(request_in(tmp_path, files={name: "x"}))
 
 
 @pytest.mark.parametrize("limit", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_limit_must_be_a_positive_number(tmp_path: Path, limit: float) -> None:
     with pytest.raises(SubmitRejected, match="limit"):
-        files.prepare(request_in(tmp_path, limit=limit))
+        prepare(request_in(tmp_path, limit=limit))
 
 
 def test_a_read_only_directory_is_named(tmp_path: Path) -> None:
@@ -134,7 +136,7 @@ def test_a_read_only_directory_is_named(tmp_path: Path) -> None:
         directory = tmp_path / "read-only"
         directory.mkdir(0o555)
     with pytest.raises(SubmitRejected, match=f"cannot write into {directory}.*make writable"):
-        files.prepare(request_in(directory))
+        prepare(request_in(directory))
 
 
 # --- reading ------------------------------------------------------------------------------------------
@@ -142,23 +144,23 @@ def test_a_read_only_directory_is_named(tmp_path: Path) -> None:
 
 def test_a_record_reads_as_unix_seconds(tmp_path: Path) -> None:
     (tmp_path / "attempt.json").write_text(json.dumps(RECORD))
-    record = files.read_record(tmp_path)
+    record = read_record(tmp_path)
     assert record == AttemptRecord(
         "p=1/time-1", 1, "here", 4711, 1735787045.000006, 1735787046.500006, 0, nodes=("here",)
     )
 
 
 def test_without_a_file_there_is_no_record(tmp_path: Path) -> None:
-    assert files.read_record(tmp_path) is None
-    assert files.read_record(tmp_path / "missing") is None
-    assert files.owners(tmp_path) is None
+    assert read_record(tmp_path) is None
+    assert read_record(tmp_path / "missing") is None
+    assert owners(tmp_path) is None
 
 
 def test_fields_of_later_versions_and_missing_extras_do_not_matter(tmp_path: Path) -> None:
     extras = ("boot", "namespace", "processes", "nodes", "environment", "timed_out", "cancelled", "leftover")
     document = {key: value for key, value in RECORD.items() if key not in extras} | {"news": [1]}
     (tmp_path / "attempt.json").write_text(json.dumps(document))
-    record = files.read_record(tmp_path)
+    record = read_record(tmp_path)
     assert record is not None and record.exit_code == 0
 
 
@@ -182,7 +184,7 @@ def test_a_wrong_field_is_an_error_that_names_file_and_field(
 ) -> None:
     (tmp_path / "attempt.json").write_text(json.dumps(RECORD | {field: value}))
     with pytest.raises(ReadError, match=field) as caught:
-        files.read_record(tmp_path)
+        read_record(tmp_path)
     assert str(tmp_path / "attempt.json") in str(caught.value)
 
 
@@ -191,7 +193,7 @@ def test_a_missing_field_is_an_error_that_names_it(tmp_path: Path, field: str) -
     document = {name: value for name, value in RECORD.items() if name != field}
     (tmp_path / "attempt.json").write_text(json.dumps(document))
     with pytest.raises(ReadError, match=f"'{field}' is missing"):
-        files.read_record(tmp_path)
+        read_record(tmp_path)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None)
@@ -210,7 +212,7 @@ def test_a_torn_or_damaged_file_is_an_error_and_never_a_wrong_record(
         )
     )
     (tmp_path / "attempt.json").write_bytes(damaged)
-    for read in (files.read_record, files.owners):
+    for read in (read_record, owners):
         try:
             result = read(tmp_path)
         except ReadError as error:
@@ -231,8 +233,8 @@ json_values = st.recursive(
 def test_fields_of_any_type_give_a_record_or_an_error(tmp_path: Path, changes: dict[str, Any]) -> None:
     (tmp_path / "attempt.json").write_text(json.dumps(RECORD | changes))
     try:
-        record = files.read_record(tmp_path)
-        holder = files.owners(tmp_path)
+        record = read_record(tmp_path)
+        holder = owners(tmp_path)
     except ReadError:
         return
     assert record is not None and (record.finished is None or record.finished >= record.started)
@@ -241,8 +243,8 @@ def test_fields_of_any_type_give_a_record_or_an_error(tmp_path: Path, changes: d
 
 @given(st.floats(0, 4e9))
 def test_instants_survive_writing_and_reading(instant: float) -> None:
-    document = RECORD | {"started": attempt.iso(instant), "finished": None}
-    record = files._record(document)
+    document = RECORD | {"started": storage.iso(instant), "finished": None}
+    record = _record(document)
     assert abs(record.started - instant) <= 1e-6
 
 
@@ -258,9 +260,9 @@ def test_instants_survive_writing_and_reading(instant: float) -> None:
     ],
 )
 def test_node_lists_of_slurm_are_expanded(text: str, names: tuple[str, ...]) -> None:
-    assert files.expand_nodes(text) == names
+    assert expand_nodes(text) == names
 
 
 @given(st.text(alphabet="n0123456789[]-,", max_size=30))
 def test_any_text_is_expanded_to_some_names(text: str) -> None:
-    assert all(isinstance(name, str) for name in files.expand_nodes(text))
+    assert all(isinstance(name, str) for name in expand_nodes(text))

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.executors import attempt, files
-from orchestrator.executors.local import LocalExecutor
-from orchestrator.executors.slurm_batch import Batches
-from orchestrator.executors.trouble import DirectoryTrouble
+from orchestrator.executors.attempt import directory as files
+from orchestrator.executors.attempt import worker
+from orchestrator.executors.attempt.directory import DirectoryTrouble
+from orchestrator.executors.local.executor import LocalExecutor
+from orchestrator.executors.slurm.arrays import Batches
 from orchestrator.types import AttemptState
 from tests.executors.attempts import UNTIL_GO, one, start
 from tests.executors.under_test import ExecutorUnderTest, run, wait_for_file, watch
@@ -52,7 +53,7 @@ def test_no_room_for_the_claim_fails_no_attempt(
 ) -> None:
     request = machine.request()
     with monkeypatch.context() as patch:
-        patch.setattr(attempt, "command", lambda path: ["/bin/false"])
+        patch.setattr(worker, "command", lambda path: ["/bin/false"])
         patch.setattr(Path, "write_bytes", full(errno.ENOSPC))
         executor = LocalExecutor(slots=1)
         executor.submit([request])
@@ -106,5 +107,5 @@ def test_what_waits_in_slurm_is_barred_before_it_is_called_absent(machine: Execu
         (AttemptState.ABSENT, False),
     ]
     with start(waiting) as job:  # when its turn comes
-        assert job.wait(60) == attempt.CLAIMED
+        assert job.wait(60) == worker.CLAIMED
     assert not (waiting.directory / "started").exists()

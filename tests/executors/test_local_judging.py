@@ -17,8 +17,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.executors import attempt, files, processes
-from orchestrator.executors.local import LocalExecutor
+from orchestrator import storage
+from orchestrator.executors.attempt import directory as files
+from orchestrator.executors.attempt import processes, worker
+from orchestrator.executors.local.executor import LocalExecutor
 from orchestrator.types import AttemptRequest, AttemptState
 from tests.executors.attempts import ROOT, UNTIL_GO, one, owners, start
 from tests.executors.conftest import Prepared
@@ -58,8 +60,8 @@ def test_what_was_killed_with_its_owners_is_lost_and_charged_up_to_its_last_sign
     request = killed(prepared, "echo begun\nexec sleep 600\n")
     last = time.time() - 5000
     executor = LocalExecutor(slots=1)
-    for before, expected in ((30, 30 + attempt.HEARTBEAT), (1000, executor.reserved_seconds(request.limit))):
-        edit_record(request, started=attempt.iso(last - before))
+    for before, expected in ((30, 30 + worker.HEARTBEAT), (1000, executor.reserved_seconds(request.limit))):
+        edit_record(request, started=storage.iso(last - before))
         for path in request.directory.iterdir():
             os.utime(path, (last, last))
         observation = one(executor, request)
@@ -70,7 +72,7 @@ def test_what_was_killed_with_its_owners_is_lost_and_charged_up_to_its_last_sign
 
 def test_what_began_later_than_the_clock_says_now_is_charged_what_was_reserved(prepared: Prepared) -> None:
     request = killed(prepared, "echo begun\nexec sleep 600\n")
-    edit_record(request, started=attempt.iso(time.time() + 3600))
+    edit_record(request, started=storage.iso(time.time() + 3600))
     executor = LocalExecutor(slots=1)
     assert one(executor, request).elapsed == executor.reserved_seconds(request.limit)
 
@@ -113,7 +115,7 @@ def test_neither_a_recycled_pid_nor_another_boot_is_mistaken_for_a_living_attemp
 
 def test_claimed_but_killed_before_the_record_costs_nothing(prepared: Prepared) -> None:
     request = prepared()
-    code = f"from orchestrator.executors import attempt; attempt.claim({str(request.directory)!r}, 'attempt')"
+    code = f"from orchestrator.executors.attempt import worker as attempt; attempt.claim({str(request.directory)!r}, 'attempt')"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
     observation = one(LocalExecutor(slots=1), request)
     assert (observation.state, observation.barred) == (AttemptState.ABSENT, True)
@@ -138,9 +140,9 @@ def test_an_attempt_whose_directory_is_deleted_is_charged_what_was_reserved(
 
 def submit_patched(monkeypatch: pytest.MonkeyPatch, request: AttemptRequest, patch: str) -> int:
     """Submit an attempt whose process executes ``patch`` first; forget the executor, return the pid."""
-    code = patch + attempt.command("")[-2]
+    code = patch + worker.command("")[-2]
     with monkeypatch.context() as context:
-        context.setattr(attempt, "command", lambda path: [sys.executable, "-I", "-S", "-c", code, path])
+        context.setattr(worker, "command", lambda path: [sys.executable, "-I", "-S", "-c", code, path])
         [observation] = LocalExecutor(slots=1).submit([request])
     return int(observation.handle)
 
@@ -160,7 +162,7 @@ def test_a_worker_whose_guard_was_killed_before_the_record_starts_nothing(
 ) -> None:
     request = machine.request("touch started\n")
     hang = (
-        f"import sys, time; sys.path.append({ROOT!r}); from orchestrator.executors import attempt\n"
+        f"import sys, time; sys.path.append({ROOT!r}); from orchestrator.executors.attempt import worker as attempt\n"
         "attempt._reserve = lambda *x: time.sleep(600)\n"
     )
     guard = submit_patched(monkeypatch, request, hang)

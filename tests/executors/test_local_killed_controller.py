@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from orchestrator.executors.local import LocalExecutor
+from orchestrator.executors.local.executor import LocalExecutor
 from orchestrator.types import AttemptState
 from tests.executors.attempts import ROOT
 from tests.executors.under_test import ExecutorUnderTest, watch

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator import registry
 from orchestrator.executors.base import ExecutorContext
-from orchestrator.executors.local import LocalExecutor
+from orchestrator.executors.local.executor import LocalExecutor
 from orchestrator.types import AttemptState
 from tests.executors.attempts import UNTIL_GO, one, wait_for_record
 from tests.executors.under_test import ExecutorUnderTest, run, watch

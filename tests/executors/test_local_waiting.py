@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.executors.local import LocalExecutor
+from orchestrator.executors.local.executor import LocalExecutor
 from orchestrator.types import AttemptState
 from tests.executors.attempts import one, wait_for_record
 from tests.executors.under_test import ExecutorUnderTest, run

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.executors import files
+from orchestrator.executors.attempt.directory import read_record
 from orchestrator.types import AttemptRequest
 from tests.executors.attempts import FAST, owners, start
 from tests.executors.conftest import Prepared
@@ -85,7 +85,7 @@ def test_ranks_that_finish_are_recorded(prepared: Prepared, script: str) -> None
     request = prepared(f"{script} finish\n")
     with start(request) as process:
         assert process.wait(60) == 0
-    record = files.read_record(request.directory)
+    record = read_record(request.directory)
     assert record is not None and record.exit_code == 0, (request.directory / "stderr").read_text()
     assert (request.directory / "ready").read_text() == f"{RANKS}\n"
 
@@ -95,7 +95,7 @@ def test_the_limit_ends_every_rank(prepared: Prepared, script: str) -> None:
     with start(request, FAST) as process:
         wait_for_ranks(request)
         assert process.wait(60) == 0
-    record = files.read_record(request.directory)
+    record = read_record(request.directory)
     assert record is not None and record.timed_out
     assert not running(request)
 

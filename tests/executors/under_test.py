@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.executors.base import Executor, SimulatedRun
-from orchestrator.executors.local import LocalExecutor
-from orchestrator.executors.simulated import SimulatedExecutor, SimulatedSettings
+from orchestrator.executors.local.executor import LocalExecutor
+from orchestrator.executors.simulated.executor import SimulatedExecutor, SimulatedSettings
 from orchestrator.types import (
     Attempt,
     AttemptRequest,

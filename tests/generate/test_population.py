@@ -11,7 +11,7 @@ from orchestrator.errors import CampaignError
 from orchestrator.generate.complexity import Communication, Computation, Element, model_terms, text
 from orchestrator.generate.directory import series
 from orchestrator.generate.population import DEFAULT, Range, Wishes, check, draw
-from orchestrator.models.hypotheses import PAPER
+from orchestrator.models.pmnf.hypotheses import PAPER
 
 RANGE = Range({"p": 2, "n": 1000}, {"p": 32, "n": 5000})
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orchestrator import campaign
+from orchestrator.campaign import loader
 from orchestrator.errors import CampaignError, ReadError
 from orchestrator.evaluation import noise_runs
 from orchestrator.evaluation.noise_cases import REPETITIONS
@@ -59,7 +59,7 @@ def test_the_campaign_that_comes_along_is_valid(tmp_path: Path) -> None:
     directory.write(tmp_path / "new", Manifest(0, wide, {"benchmark": population()}))
     (tmp_path / "new" / "benchmark").write_text("#!/bin/sh\n")
     (tmp_path / "new" / "benchmark").chmod(0o755)
-    loaded = campaign.load(tmp_path / "new" / "benchmark.yaml", [])
+    loaded = loader.load(tmp_path / "new" / "benchmark.yaml", [])
     assert [parameter.name for parameter in loaded.parameters] == ["p", "n"]
 
 

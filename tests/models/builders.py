@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.models.model import PmnfModel
-from orchestrator.models.pmnf import modeler
+from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.types import Measurement, Measurements, Point
 
 Truth = Callable[..., float]

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.models import distinct, exhaustive, kernels, pmnf, sweeping
-from orchestrator.models.compiled import compiled
-from orchestrator.models.fitting import columns, fit
-from orchestrator.models.hypotheses import Floats, stacked
-from orchestrator.models.screening import Candidates
-from orchestrator.models.sweep import Problem, factors, sweep
-from orchestrator.models.weighting import weighting
+from orchestrator.models.base import Floats
+from orchestrator.models.pmnf import exhaustive, hypotheses, kernels, modeler
+from orchestrator.models.pmnf.exhaustive import Candidates
+from orchestrator.models.pmnf.fit import columns, fit, weighting
+from orchestrator.models.pmnf.hypotheses import stacked
+from orchestrator.models.pmnf.kernels import compiled
+from orchestrator.models.pmnf.sweep import Problem, factors, sweep, swept_residuals
 from orchestrator.types import Measurement, Measurements, Point
 
 GRID = np.array([(x, y, z) for x in (2.0, 4.0, 8.0) for y in (1.0, 3.0, 5.0, 9.0) for z in (2.0, 6.0)])
@@ -102,8 +102,8 @@ def test_a_fit_is_the_minimum_of_the_squares(seed: int, smooth: float) -> None:
 @given(row=st.lists(st.integers(0, 3), min_size=1, max_size=40), seed=st.integers(0, 2**32 - 1))
 def test_hypotheses_are_kept_once(row: list[int], seed: int) -> None:
     terms = np.random.default_rng(seed).integers(0, 2, (len(row), 2, 2)).astype(np.int16)
-    same, code = distinct.canonical(terms)
-    kept = distinct.first_of_each(np.array(row), code)
+    same, code = hypotheses.canonical(terms)
+    kept = hypotheses.first_of_each(np.array(row), code)
     names = [(r, tuple(sorted(map(tuple, t.tolist())))) for r, t in zip(row, terms, strict=True)]
     assert [names.index(names[k]) for k in kept] == kept.tolist()
     assert len(kept) == len(set(names))
@@ -118,9 +118,9 @@ def test_nothing_is_compiled_twice() -> None:
         ]
         values = {p: (p.number("a") * (1 + 0.1 * (k % 3)), 3.0) for k, p in enumerate(points)}
         items = (Measurement("main", "time", values), Measurement("f", "time", dict.fromkeys(points, (2.0,))))
-        assert len(pmnf.modeler()(Measurements(tuple("abc"[:parameters]), items))) == 2
-    loops = [kernels.coefficients, kernels.residuals, exhaustive.nearly_best, sweeping.swept_residuals]
-    loops += [distinct.canonical, distinct.first_of_each]
+        assert len(modeler.modeler()(Measurements(tuple("abc"[:parameters]), items))) == 2
+    loops = [kernels.coefficients, kernels.residuals, exhaustive.nearly_best, swept_residuals]
+    loops += [hypotheses.canonical, hypotheses.first_of_each]
     assert [len(loop.signatures) for loop in loops] == [1] * len(loops)  # type: ignore[attr-defined]
 
 

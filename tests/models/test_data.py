@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.errors import ModelError
 from orchestrator.models.data import groups
-from orchestrator.models.pmnf import modeler
+from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.types import Measurement, Measurements, Point
 from tests.models.builders import fit, measurements, point, value
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import ModelError
-from orchestrator.models.hypotheses import EXTRAP, PAPER, block_values, exponent_set, partitions
+from orchestrator.models.pmnf.hypotheses import EXTRAP, PAPER, block_values, exponent_set, partitions
 
 
 def test_the_papers_set_has_all_pairs_but_the_constant() -> None:

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from orchestrator.models.model import PmnfModel
+from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.types import Point
 from tests.models.builders import Truth, fit, grid, point, series, terms, uniform, value
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Model, expected_total
-from orchestrator.models.pmnf import modeler
+from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.types import Measurement, Measurements, Point, Value
 
 Truth = Callable[..., float]

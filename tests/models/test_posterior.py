@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from orchestrator.models.ensemble import ensemble
-from orchestrator.models.hypotheses import PAPER
-from orchestrator.models.model import PmnfModel
+from orchestrator.models.pmnf.hypotheses import PAPER
+from orchestrator.models.pmnf.model import PmnfModel, ensemble
 from tests.models.builders import GRIDS, Truth, fit, grid, point, series, uniform, value
 
 BEYOND = (1024, 12)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import ModelError
-from orchestrator.models.hypotheses import PAPER
-from orchestrator.models.pmnf import modeler
+from orchestrator.models.pmnf.hypotheses import PAPER
+from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.types import Measurement, Measurements, Point
 from tests.models.builders import GRIDS, NAMES, Truth, fit, grid, point, series, terms, uniform, value
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from orchestrator.models.coarse import representatives, start
-from orchestrator.models.hypotheses import block_values, partitions
-from orchestrator.models.screening import Candidates, screen
-from orchestrator.models.search import Effort, search
+from orchestrator.models.pmnf.beam import Effort, representatives, search, start
+from orchestrator.models.pmnf.exhaustive import Candidates, screen
+from orchestrator.models.pmnf.hypotheses import block_values, partitions
 from tests.models.builders import GRIDS
 
 BLOCKS = np.array([(0, 0), (0, 1), (0.5, 0), (1, 0), (1, 1), (2, 0), (3, 0)], dtype=float)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import ModelError
-from orchestrator.models import pmnf, swc
-from orchestrator.models.asymptotics import growth
-from orchestrator.models.model import PmnfModel
+from orchestrator.models.pmnf import modeler as pmnf
+from orchestrator.models.pmnf.model import PmnfModel, growth
+from orchestrator.models.swc import modeler as swc
 from orchestrator.types import Measurement, Measurements, Point
 from tests.models.builders import terms
 from tests.models.effort_data import FAR, FORM, POINTS, exact, slowed, together

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from orchestrator.models import swc
-from orchestrator.models.asymptotics import growth
 from orchestrator.models.base import Model
-from orchestrator.models.pmnf import modeler
-from orchestrator.models.swc_skeleton import Skeleton, skeletons
+from orchestrator.models.pmnf.model import growth
+from orchestrator.models.pmnf.modeler import modeler
+from orchestrator.models.swc import modeler as swc
+from orchestrator.models.swc.skeleton import Skeleton, skeletons
 from orchestrator.readers import cubeset
 from orchestrator.types import Measurement, Measurements, Point
 from tests.requirements import measurement_data

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.models import swc
-from orchestrator.models.swc_effort import assign, unmatched
-from orchestrator.models.swc_names import bare, callers, names, parts, signature
+from orchestrator.models.swc import modeler
+from orchestrator.models.swc.callpaths import bare, callers, names, parts, signature
+from orchestrator.models.swc.counts import assign, unmatched
 from orchestrator.types import Measurement, Measurements, Point
 
 POINTS = [Point.of(p=p, n=n) for p in (2, 4, 8) for n in (10, 20, 30, 40)]
@@ -105,7 +105,7 @@ def test_polling_takes_no_prior_from_what_it_is_called_by() -> None:
             measured("main->sweep->poll()", "basic_blocks", 50.0, twice=1.8),
         ),
     )
-    models = {(m.callpath, m.metric): m for m in swc.modeler()(known)}
+    models = {(m.callpath, m.metric): m for m in modeler.modeler()(known)}
     time = models["main->sweep", "time"]
     assert [term["factors"] for term in time.terms if term["factors"]] == [
         [{"parameter": "n", "exponent": 2.0, "log_exponent": 0.0}]

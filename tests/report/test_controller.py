@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import events
-from orchestrator.journal import HOLDER_NAME, LOCK_NAME, Entry, Journal
+from orchestrator.journal import events
+from orchestrator.journal.file import HOLDER_NAME, LOCK_NAME, Entry, Journal
 from orchestrator.report import controller
 
 HERE = socket.gethostname()

@@ -11,7 +11,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from orchestrator.models.base import Model
-from orchestrator.models.pmnf import modeler
+from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.report import figures
 from orchestrator.types import Measurement, Measurements, Point
 

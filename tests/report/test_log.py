@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator import events
-from orchestrator.journal import Entry
+from orchestrator.journal import events
+from orchestrator.journal.file import Entry
 from orchestrator.report import log, log_text
 from orchestrator.types import Attempt, FailureClass, Point, Run
 

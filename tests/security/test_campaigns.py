@@ -13,9 +13,10 @@ import pytest
 import yaml
 from hypothesis import assume, example, given, settings
 
-from orchestrator import campaign, session
+from orchestrator.campaign import loader
+from orchestrator.control import session
 from orchestrator.errors import CampaignError
-from orchestrator.state import RunStatus
+from orchestrator.journal.state import RunStatus
 from tests.security.words import nothing_timed, words
 
 LOCAL = """
@@ -85,19 +86,19 @@ def test_a_campaign_of_nasty_words_measures_and_executes_none_of_them(
             },
         }
         assume(value != "plain")
-        chosen = campaign.loads(json.dumps(document), "f.yaml", folder)
+        chosen = loader.loads(json.dumps(document), "f.yaml", folder)
         state = session.run(chosen, folder / f"cam paign{name}", session.Hooks())
         assert {item.status for item in state.runs.values()} == {RunStatus.MEASURED}, state.runs
         seen = {path.read_bytes().decode() for path in folder.rglob("seen")}
         assert f"{value}\n{text}\n{text}\n" in seen
         assert not list(Path(scratch).rglob("pwned"))
-        assert campaign.loads(campaign.dump(chosen)) == chosen
+        assert loader.loads(loader.dump(chosen)) == chosen
 
 
 def test_a_campaign_file_makes_no_python_objects(tmp_path: Path) -> None:
     text = f"name: !!python/object/apply:os.system ['touch {tmp_path}/pwned']\n"
     with pytest.raises(CampaignError, match=r"f\.yaml:1"):
-        campaign.loads(text, "f.yaml")
+        loader.loads(text, "f.yaml")
     assert not list(tmp_path.iterdir())
 
 
@@ -106,18 +107,18 @@ def test_text_that_no_journal_can_hold_is_refused(tmp_path: Path, monkeypatch: p
     bad = good.replace("\\ude80", "")
     for text, wrong in ((good, False), (bad, True)):
         with pytest.raises(CampaignError) as error:
-            campaign.loads(text, "f.yaml")
+            loader.loads(text, "f.yaml")
         assert ("settings.x: " in str(error.value)) is wrong
     monkeypatch.setenv("BYTES", os.fsdecode(b"a\xff"))
     with pytest.raises(CampaignError, match=r"settings\.x: 'a\\udcff' is not valid Unicode"):
-        campaign.loads("settings: {x: '${BYTES}'}", "f.yaml")
+        loader.loads("settings: {x: '${BYTES}'}", "f.yaml")
     with pytest.raises(CampaignError, match=r"f\.yaml:2: executor.environment.A: 'a\\x00' has a NUL"):
-        campaign.loads('executor:\n  environment: {A: "a\\0"}', "f.yaml")
+        loader.loads('executor:\n  environment: {A: "a\\0"}', "f.yaml")
     folder = tmp_path / os.fsdecode(b"\xff")
     folder.mkdir()
     (folder / "program").touch(0o755)
     with pytest.raises(CampaignError, match=r"executable: .* is not valid UTF-8; rename"):
-        campaign.loads("executable: ./program", "f.yaml", folder)
+        loader.loads("executable: ./program", "f.yaml", folder)
 
 
 @pytest.mark.parametrize("name", ["run.sh", "attempt.json", "claim", "request.json", "environment.recorded"])
@@ -132,7 +133,7 @@ def test_an_input_file_cannot_take_the_place_of_an_attempts_own(name: str) -> No
         "stop": {"budget": 10},
     }
     with pytest.raises(CampaignError, match=f"program.files.{name}: is a file of the attempt's own"):
-        campaign.loads(yaml.safe_dump(document), "f.yaml")
+        loader.loads(yaml.safe_dump(document), "f.yaml")
 
 
 def test_last_words_of_a_program_command_no_terminal(tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ def test_last_words_of_a_program_command_no_terminal(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\nprintf '\\033]0;owned\\007\\033[2J gone\\n' >&2\nexit 3\n")
     program.chmod(0o755)
     text = LOCAL.replace("/bin/true", str(program))
-    state = session.run(campaign.loads(text), tmp_path / "campaign", session.Hooks())
+    state = session.run(loader.loads(text), tmp_path / "campaign", session.Hooks())
     reasons = {item.reason for item in state.runs.values() if item.reason}
     assert any("?]0;owned??[2J gone" in reason for reason in reasons)
     assert all(reason.isprintable() for reason in reasons)
@@ -154,7 +155,7 @@ def test_nobody_else_can_write_into_a_campaign_whatever_the_umask(folder: Path, 
     directory = folder / "campaign"
     before = os.umask(umask)
     try:
-        session.run(campaign.loads(LOCAL), directory, session.Hooks())
+        session.run(loader.loads(LOCAL), directory, session.Hooks())
         assert os.umask(umask) == umask, "which is given back"
     finally:
         os.umask(before)
@@ -168,10 +169,10 @@ def test_a_directory_that_everybody_can_write_to_is_refused(folder: Path) -> Non
     directory.mkdir()
     directory.chmod(0o777)
     with pytest.raises(CampaignError, match="chmod o-w it"):
-        session.run(campaign.loads(LOCAL), directory, session.Hooks())
+        session.run(loader.loads(LOCAL), directory, session.Hooks())
     assert list(directory.iterdir()) == []
     directory.chmod(0o755)
-    session.run(campaign.loads(LOCAL), directory, session.Hooks())
+    session.run(loader.loads(LOCAL), directory, session.Hooks())
     directory.chmod(0o757)
     with pytest.raises(CampaignError, match="everybody can write"):
-        session.run(campaign.loads(LOCAL), directory, session.Hooks())
+        session.run(loader.loads(LOCAL), directory, session.Hooks())

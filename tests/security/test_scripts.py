@@ -12,10 +12,11 @@ import yaml
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from orchestrator import campaign, templates
+from orchestrator.campaign import loader
 from orchestrator.errors import CampaignError
-from orchestrator.executors.slurm_submit import JobOptions
-from orchestrator.executors.slurm_submit import script as batch_script
+from orchestrator.executors.slurm.sbatch import JobOptions
+from orchestrator.executors.slurm.sbatch import script as batch_script
+from orchestrator.launch.script import find_template, launch_script, load_lines, render
 from orchestrator.types import Application, Resources
 from tests.security.words import nothing_timed, words
 
@@ -47,13 +48,13 @@ def test_a_launch_script_executes_none_of_its_values(
         program.chmod(0o755)
         (folder / "env").write_text('#!/bin/sh\nshift\nexec "$@"\n')
         (folder / "env").chmod(0o755)
-        text = templates.launch_script(
+        text = launch_script(
             application=application,
             executable=str(program),
             settings={},
             resources=Resources(1),
             launcher=f"{folder}/env '{launcher.replace(chr(39), '').replace('{', '(').replace('}', ')')}'",
-            template=templates.find_template(None, "slurm").read_text(),
+            template=find_template(None, "slurm").read_text(),
             prologue=["module() { :; }"] if modules else [],
             environment={},
             profiler="stdout",
@@ -61,7 +62,7 @@ def test_a_launch_script_executes_none_of_its_values(
         )
         (folder / "run.sh").write_text(text)
         # The modules' lines are looked at by themselves: `module` here would be defined after them.
-        loads = "\n".join(["module() { :; }", *templates.load_lines(modules)])
+        loads = "\n".join(["module() { :; }", *load_lines(modules)])
         for script in (text, loads):
             subprocess.run(["bash", "-c", script], cwd=folder, check=True, capture_output=True, timeout=60)
         assert (folder / "arguments").read_bytes() == b"".join(
@@ -77,7 +78,7 @@ def test_a_launch_script_executes_none_of_its_values(
 def test_a_template_is_rendered_with_declared_placeholders_or_not_at_all(parts: list[str]) -> None:
     values = {"a": "{{b}}{{c}}", "b": "B"}
     try:
-        text = templates.render("".join(parts), values, "t.sh", optional=("a", "b"))
+        text = render("".join(parts), values, "t.sh", optional=("a", "b"))
     except CampaignError as error:
         assert str(error).startswith("t.sh:")
         return
@@ -137,4 +138,4 @@ def test_line_breaks_in_options_of_jobs_are_refused_with_their_line(executor: di
         "executor": {"name": "slurm", **executor},
     }
     with pytest.raises(CampaignError, match=rf"f.yaml:\d+: executor.{next(iter(executor))}"):
-        campaign.loads(yaml.safe_dump(document), "f.yaml")
+        loader.loads(yaml.safe_dump(document), "f.yaml")

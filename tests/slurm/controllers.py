@@ -9,9 +9,13 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
-from orchestrator import campaign, decide, nodes, registry, session
-from orchestrator.executors import slurm
-from orchestrator.executors.slurm_judge import SlurmSettings
+from orchestrator import registry
+from orchestrator.campaign import loader
+from orchestrator.control import session
+from orchestrator.executors.slurm import executor
+from orchestrator.executors.slurm.settings import SlurmSettings
+from orchestrator.journal import nodes
+from orchestrator.policy import decide
 
 # Loaded once, instead of in each child.
 for _kind, _name in (("strategy", "full"), ("model", "pmnf"), ("reader", "stdout")):
@@ -32,7 +36,7 @@ def begin(
         output = os.open(directory.with_suffix(".out"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        state = session.run(campaign.loads(text, "kills.yaml", Path.cwd()), directory, session.Hooks())
+        state = session.run(loader.loads(text, "kills.yaml", Path.cwd()), directory, session.Hooks())
         code = 0 if state.stopped is not None else 3
     except BaseException:
         traceback.print_exc()
@@ -43,7 +47,7 @@ def begin(
 
 
 def _shorten(submission_grace: float) -> None:
-    slurm.SlurmSettings = functools.partial(  # type: ignore[assignment,attr-defined]
+    executor.SlurmSettings = functools.partial(  # type: ignore[assignment,attr-defined]
         SlurmSettings, submission_grace=submission_grace, file_grace=0.5, accounting_grace=5.0
     )
     nodes.SAME = 1.0

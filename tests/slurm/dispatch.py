@@ -8,7 +8,7 @@ from pathlib import Path
 
 import submitit
 
-from orchestrator import events
+from orchestrator.journal import events
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.controllers import begin
 from tests.slurm.daemons import wait_for

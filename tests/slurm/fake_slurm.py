@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.executors import attempt
-from orchestrator.executors.slurm import SlurmExecutor
-from orchestrator.executors.slurm_judge import SlurmSettings
+from orchestrator import storage
+from orchestrator.executors.attempt import worker
+from orchestrator.executors.slurm.executor import SlurmExecutor
+from orchestrator.executors.slurm.settings import SlurmSettings
 from orchestrator.types import Attempt, AttemptRequest, Observation, Point, Resources, Run
 
 START = 1_800_000_000.0
@@ -133,15 +134,15 @@ class FakeSlurm:
 
     def execute(self, request: AttemptRequest) -> int:
         """Do what a node does; return the exit code of the attempt's process."""
-        return subprocess.run(attempt.command(str(request.directory)), check=False).returncode
+        return subprocess.run(worker.command(str(request.directory)), check=False).returncode
 
     def begin(self, request: AttemptRequest, lasted: float | None = None) -> None:
         """Leave behind what an attempt leaves whose node died while it ran, or that ended well."""
-        end = "" if lasted is None else f', "finished": "{attempt.iso(self.now + lasted)}", "exit_code": 0'
-        assert attempt.claim(request.directory, attempt.OWNER)
-        (request.directory / attempt.RECORD).write_text(
+        end = "" if lasted is None else f', "finished": "{storage.iso(self.now + lasted)}", "exit_code": 0'
+        assert worker.claim(request.directory, worker.OWNER)
+        (request.directory / worker.RECORD).write_text(
             f'{{"run": "{request.attempt.run.id}", "attempt": 1, "host": "n1", "pid": 1, "boot": "b", '
-            f'"namespace": "n", "processes": [], "started": "{attempt.iso(self.now)}"{end}}}'
+            f'"namespace": "n", "processes": [], "started": "{storage.iso(self.now)}"{end}}}'
         )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.executors.slurm import SlurmExecutor
-from orchestrator.executors.slurm_judge import SlurmSettings
-from orchestrator.executors.slurm_submit import JobOptions
+from orchestrator.executors.slurm.executor import SlurmExecutor
+from orchestrator.executors.slurm.sbatch import JobOptions
+from orchestrator.executors.slurm.settings import SlurmSettings
 from tests.requirements import need
 from tests.slurm.cluster import SlurmCluster, missing
 

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import campaign, events, journal, session, state
-from orchestrator.executors.attempt import HEARTBEAT
-from orchestrator.state import RunStatus, State
+from orchestrator.campaign import loader
+from orchestrator.control import session
+from orchestrator.executors.attempt.worker import HEARTBEAT
+from orchestrator.journal import events
+from orchestrator.journal.file import FILE_NAME, Entry, read
+from orchestrator.journal.state import RunStatus, State, apply
 from orchestrator.types import FailureClass
 from tests.slurm.controllers import begin
 from tests.slurm.daemons import wait_for
@@ -120,9 +123,9 @@ class Hostile:
             self._code = os.waitstatus_to_exitcode(status) if pid else None
         return self._code is not None
 
-    def entries(self) -> list[journal.Entry]:
+    def entries(self) -> list[Entry]:
         """Read the journal."""
-        return list(journal.read(self.directory / journal.FILE_NAME))
+        return list(read(self.directory / FILE_NAME))
 
     def executing(self) -> dict[str, str]:
         """Return the job of each attempt whose application has begun and not ended."""
@@ -184,10 +187,10 @@ def _executed(hostile: Hostile, final: State) -> Iterator[str]:
 
 def _budget(hostile: Hostile) -> Iterator[str]:
     path = hostile.directory / session.CAMPAIGN_FILE
-    budget = campaign.load(path, (), starts=False).stop.budget
+    budget = loader.load(path, (), starts=False).stop.budget
     now = State()
     for entry in hostile.entries():
-        now = state.apply(now, entry.event, entry.time)
+        now = apply(now, entry.event, entry.time)
         if now.spent + now.reserved > budget + 1e-6:
             yield f"entry {entry.sequence}: {now.spent} spent and {now.reserved} reserved of {budget}"
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import events, settle
-from orchestrator.executors import attempt
-from orchestrator.executors.slurm import SlurmExecutor
-from orchestrator.executors.slurm_submit import JobOptions
-from orchestrator.state import InFlight
+from orchestrator.control import settle
+from orchestrator.executors.attempt import worker
+from orchestrator.executors.slurm.executor import SlurmExecutor
+from orchestrator.executors.slurm.sbatch import JobOptions
+from orchestrator.journal import events
+from orchestrator.journal.state import InFlight
 from orchestrator.types import AttemptRequest, AttemptState, FailureClass, Observation
 from tests.slurm.fake_slurm import FakeSlurm, state_of, submitted
 
@@ -42,7 +43,7 @@ def test_signs_of_life_outweigh_what_slurm_says(fake: FakeSlurm) -> None:
     fake.ledger("100_0 9 NODE_FAIL")
     for _ in range(20):
         assert state_of(executor.poll([request])) == "unknown"
-        os.utime(request.directory / attempt.CLAIM, (fake.now, fake.now))
+        os.utime(request.directory / worker.CLAIM, (fake.now, fake.now))
         fake.turn(10)
     fake.turn(40)
     assert state_of(executor.poll([request])) == "unknown"  # the last sign was new to us
@@ -144,7 +145,7 @@ def test_a_run_that_lacked_memory_is_no_measurement_whatever_its_exit_code(
 def test_a_node_has_the_name_that_slurm_gives_it(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.execute(request)
-    record = request.directory / attempt.RECORD
+    record = request.directory / worker.RECORD
     record.write_text(json.dumps({**json.loads(record.read_text()), "host": "c17.example", "nodes": "n17"}))
     fake.ledger("100_0 9 COMPLETED")
     [observation] = executor.poll([request])
@@ -174,7 +175,7 @@ def test_more_memory_is_asked_for(fake: FakeSlurm) -> None:
 def test_what_was_told_to_end_is_no_measurement_whatever_its_exit_code(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.execute(request)
-    record = request.directory / attempt.RECORD
+    record = request.directory / worker.RECORD
     record.write_text(record.read_text().replace('"cancelled": false', '"cancelled": true'))
     fake.ledger("100_0 5 COMPLETED")
     [observation] = executor.poll([request])

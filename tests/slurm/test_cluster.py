@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.executors import attempt
+from orchestrator.executors.attempt import worker
 from orchestrator.executors.base import Executor
-from orchestrator.executors.slurm import SlurmExecutor
-from orchestrator.executors.slurm_submit import JobOptions
+from orchestrator.executors.slurm.executor import SlurmExecutor
+from orchestrator.executors.slurm.sbatch import JobOptions
 from orchestrator.types import AttemptRequest, AttemptState, Observation, Resources
 from tests.executors.under_test import ExecutorUnderTest, assert_nothing_lives, run, wait_for_file, watch
 from tests.requirements import need
@@ -254,4 +254,4 @@ def test_an_attempt_beyond_slurms_limit_is_charged_within_its_reservation(
     # Slurm made it a job of one minute; nothing is left to run after it was charged.
     assert observation.elapsed is not None
     assert observation.elapsed <= overdue.executor.reserved_seconds(1.0)
-    assert attempt.claim(overdue.request.directory, "a test") is False
+    assert worker.claim(overdue.request.directory, "a test") is False

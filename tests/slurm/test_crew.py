@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.executors.attempt import OWNER
-from orchestrator.executors.slurm_crew import Crew, Member, divide
-from orchestrator.executors.slurm_judge import Evidence, SlurmSettings, judge
-from orchestrator.executors.slurm_watch import Sight
+from orchestrator.executors.attempt.worker import OWNER
+from orchestrator.executors.slurm.outcome import Crew, Evidence, Member, divide, judge
+from orchestrator.executors.slurm.poller import Sight
+from orchestrator.executors.slurm.settings import SlurmSettings
 from orchestrator.types import (
     Attempt,
     AttemptRecord,

@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from orchestrator.executors import attempt, files
+from orchestrator.executors.attempt import worker
+from orchestrator.executors.attempt.directory import prepare
 from orchestrator.types import AttemptState
 from tests.slurm.fake_slurm import FakeSlurm, state_of, states, submitted
 
@@ -101,7 +102,7 @@ def test_what_never_began_is_barred_before_it_is_called_lost(fake: FakeSlurm) ->
     fake.turn(40)
     [observation] = executor.poll([request])
     assert (observation.state, observation.elapsed) == (AttemptState.LOST, 3)
-    assert fake.execute(request) == attempt.CLAIMED
+    assert fake.execute(request) == worker.CLAIMED
 
 
 def test_a_job_that_the_queue_drops_for_a_while_is_not_lost(fake: FakeSlurm) -> None:
@@ -170,18 +171,18 @@ def test_without_accounting_a_job_cancelled_while_it_waited_costs_nothing(
 def test_a_damaged_record_of_a_dead_job_is_lost(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.begin(request)
-    (request.directory / attempt.RECORD).write_text("{")
+    (request.directory / worker.RECORD).write_text("{")
     fake.ledger("100_0 9 FAILED")
     executor.poll([request])
     fake.turn(40)
     [observation] = executor.poll([request])
     assert (observation.state, observation.elapsed) == (AttemptState.LOST, 9)
-    assert attempt.RECORD in observation.reason
+    assert worker.RECORD in observation.reason
 
 
 def test_what_another_executor_began_is_lost_only_without_a_sign_of_life(fake: FakeSlurm) -> None:
     request = fake.request()
-    files.prepare(request)
+    prepare(request)
     fake.begin(request)
     executor = fake.executor()
     for beat in range(30):
@@ -192,4 +193,4 @@ def test_what_another_executor_began_is_lost_only_without_a_sign_of_life(fake: F
     [observation] = executor.find([request])
     assert observation.state is AttemptState.LOST
     # Its executor reserved that, and Slurm will never say more: no estimate to wait for.
-    assert observation.elapsed == request.limit + attempt.OVERRUN
+    assert observation.elapsed == request.limit + worker.OVERRUN

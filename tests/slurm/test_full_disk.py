@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.executors import files, slurm_batch
-from orchestrator.executors.trouble import DirectoryTrouble
+from orchestrator.executors.attempt import directory as files
+from orchestrator.executors.attempt.directory import DirectoryTrouble
+from orchestrator.executors.slurm import arrays as slurm_batch
 from orchestrator.types import AttemptState
 from tests.slurm.fake_slurm import FakeSlurm, state_of
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import events
-from orchestrator.events import AttemptFinished
+from orchestrator.journal import events
+from orchestrator.journal.events import AttemptFinished
 from orchestrator.types import FailureClass
 from tests.requirements import need
 from tests.slurm.cluster import SlurmCluster

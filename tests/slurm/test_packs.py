@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.executors.base import Executor
-from orchestrator.executors.slurm_submit import JobOptions
+from orchestrator.executors.slurm.sbatch import JobOptions
 from orchestrator.types import AttemptRequest, AttemptState, Observation
 from tests.executors.under_test import PATIENCE, ExecutorUnderTest, assert_nothing_lives, wait_for_file, watch
 from tests.slurm.cluster import SlurmCluster

@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.executors.slurm_query import CommandFailed, Job, parse_ledger, parse_queue
-from orchestrator.executors.slurm_site import Site, parse_configuration, parse_limits, read_site
+from orchestrator.executors.slurm.commands import (
+    CommandFailed,
+    Job,
+    Site,
+    parse_configuration,
+    parse_ledger,
+    parse_limits,
+    parse_queue,
+    read_site,
+)
 from tests.slurm.fake_slurm import FakeSlurm
 
 QUEUE = """\

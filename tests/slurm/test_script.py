@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import CampaignError, ExecutorError
-from orchestrator.executors import attempt
+from orchestrator.executors.attempt import worker
 from orchestrator.executors.base import ExecutorContext
-from orchestrator.executors.slurm import build, sbatch_script
-from orchestrator.executors.slurm_submit import START_UP, JobOptions, minutes, script
+from orchestrator.executors.slurm.executor import build, sbatch_script
+from orchestrator.executors.slurm.options import START_UP, minutes
+from orchestrator.executors.slurm.sbatch import JobOptions, script
 from orchestrator.types import Attempt, AttemptRequest, Point, Resources, Run
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.fake_slurm import FakeSlurm
@@ -93,7 +94,7 @@ def test_slurm_understands_the_options(slurm_cluster: SlurmCluster, tmp_path: Pa
 
 @pytest.mark.parametrize("limit", [0.1, 17.9, 18.1, 60.0, 3599.0, 86400.0])
 def test_the_requested_time_leaves_room_for_start_and_end(limit: float) -> None:
-    assert 60 * minutes(limit) >= limit + START_UP + attempt.OVERRUN > 60 * (minutes(limit) - 1)
+    assert 60 * minutes(limit) >= limit + START_UP + worker.OVERRUN > 60 * (minutes(limit) - 1)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_the_script_that_is_shown_is_the_one_submitted(fake: FakeSlurm) -> None:
 def test_several_attempts_need_no_more_time_than_each_in_a_job_of_its_own() -> None:
     for limits in ([100.0, 100.0, 20.0], [1.0] * 50):
         assert max(map(minutes, limits)) <= minutes(*limits) <= sum(map(minutes, limits))
-        assert 60 * minutes(*limits) >= sum(limits) + len(limits) * attempt.OVERRUN + START_UP
+        assert 60 * minutes(*limits) >= sum(limits) + len(limits) * worker.OVERRUN + START_UP
 
 
 def test_a_machine_without_slurm_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

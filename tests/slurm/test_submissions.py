@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.executors import attempt
-from orchestrator.executors.slurm_submit import JobOptions
+from orchestrator.executors.attempt import worker
+from orchestrator.executors.slurm.sbatch import JobOptions
 from orchestrator.types import AttemptState
 from tests.slurm.fake_slurm import FakeSlurm, state_of
 
@@ -40,7 +40,7 @@ def test_attempts_of_a_pack_become_one_element(fake: FakeSlurm) -> None:
     assert len(fake.calls("sbatch")) == 2
     fake.answer("scancel")
     fake.executor().cancel(requests[:2])
-    assert {fake.execute(item) for item in requests[:2]} == {attempt.CLAIMED}
+    assert {fake.execute(item) for item in requests[:2]} == {worker.CLAIMED}
 
 
 def test_a_pack_that_slurm_does_not_know_is_barred_as_a_whole(fake: FakeSlurm) -> None:
@@ -52,7 +52,7 @@ def test_a_pack_that_slurm_does_not_know_is_barred_as_a_whole(fake: FakeSlurm) -
     found = executor.find(requests)
     assert {(item.state, item.barred, item.elapsed) for item in found} == {(AttemptState.ABSENT, True, 0.0)}
     # Should sbatch have worked after all, its job does nothing.
-    assert {fake.execute(item) for item in requests} == {attempt.CLAIMED}
+    assert {fake.execute(item) for item in requests} == {worker.CLAIMED}
 
 
 def test_a_pack_that_slurm_refuses_is_begun_one_by_one(fake: FakeSlurm) -> None:
@@ -149,8 +149,8 @@ def test_an_unclear_failure_is_absent_only_after_a_grace(fake: FakeSlurm, compla
 def test_a_late_ghost_and_its_resubmission_execute_once(fake: FakeSlurm) -> None:
     request = fake.request("echo once >> times\n")
     fake.executor().submit([request])
-    assert fake.execute(request) == attempt.DONE
-    assert fake.execute(request) == attempt.CLAIMED
+    assert fake.execute(request) == worker.DONE
+    assert fake.execute(request) == worker.CLAIMED
     assert (request.directory / "times").read_text() == "once\n"
 
 
@@ -198,7 +198,7 @@ def test_a_rejection_is_lost_at_no_cost_and_barred(fake: FakeSlurm, code: int, c
     [observation] = executor.submit([request])
     assert (observation.state, observation.elapsed) == (AttemptState.LOST, 0)
     assert complaint in observation.reason
-    assert fake.execute(request) == attempt.CLAIMED
+    assert fake.execute(request) == worker.CLAIMED
     [again] = fake.executor().find([request])
     assert (again.state, again.elapsed) == (AttemptState.LOST, 0)
     assert complaint in again.reason

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from orchestrator.models.model import PmnfModel
-from orchestrator.models.pmnf import modeler
-from orchestrator.models.posterior import Posterior
-from orchestrator.strategies import information
+from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.models.pmnf.modeler import modeler
+from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.strategies.base import View
-from orchestrator.strategies.belief import Floats, gain, known, learn, run_noise
-from orchestrator.strategies.information import Belief
-from orchestrator.strategies.unseen import unseen
+from orchestrator.strategies.information import strategy
+from orchestrator.strategies.information.gain import Floats, gain, known, learn, run_noise
+from orchestrator.strategies.information.strategy import Belief
+from orchestrator.strategies.information.unseen_terms import unseen
 from orchestrator.types import Measurement, Measurements, Parameter, Point
 from tests.strategies.views import Box, after, make_view
 
@@ -33,12 +33,12 @@ def fitted(view: View) -> View:
 
 def second_round(batch_size: int = 3) -> View:
     view = make_view(SPACE, evaluation_point=PLUS, batch_size=batch_size)
-    return fitted(after(view, information.strategy()(view, rng())))
+    return fitted(after(view, strategy.strategy()(view, rng())))
 
 
 def lines_done(view: View) -> View:
     """Return the view after the rounds that measure along lines."""
-    while "next point of a line" in (choices := information.strategy()(view, rng()))[0].reason:
+    while "next point of a line" in (choices := strategy.strategy()(view, rng()))[0].reason:
         view = fitted(after(view, choices))
     return view
 
@@ -111,7 +111,7 @@ def test_repetitions_lose_their_worth_where_the_misfit_dominates() -> None:
 
 
 def test_the_starting_set_is_six_single_runs_for_two_parameters() -> None:
-    choices = information.strategy()(make_view(SPACE, evaluation_point=PLUS), rng())
+    choices = strategy.strategy()(make_view(SPACE, evaluation_point=PLUS), rng())
 
     assert {(c.point["p"], c.point["s"]) for c in choices} == {
         (4, 10),
@@ -151,7 +151,7 @@ def test_lines_come_first_where_the_budget_holds_them_cheapest_first() -> None:
     view = replace(view, budget_left=2 * sum(map(view.cost, lacking)))
     taken = []
     for _ in lacking:
-        (choice,) = information.strategy()(view, rng())
+        (choice,) = strategy.strategy()(view, rng())
         taken.append(choice.point)
         view = fitted(after(view, [choice]))
     assert taken == lacking
@@ -160,7 +160,7 @@ def test_lines_come_first_where_the_budget_holds_them_cheapest_first() -> None:
 def test_lines_that_the_budget_does_not_hold_wait_for_what_teaches_most_per_cost() -> None:
     view = second_round(batch_size=1)
     budgets = (40.0, 1e6)  # the lines lack runs of 38.6 core-seconds
-    reasons = [information.strategy()(replace(view, budget_left=b), rng())[0].reason for b in budgets]
+    reasons = [strategy.strategy()(replace(view, budget_left=b), rng())[0].reason for b in budgets]
     assert "most information per cost" in reasons[0]
     assert "the 4 that are missing fit the budget" in reasons[1]
 
@@ -175,12 +175,12 @@ def test_a_single_run_is_the_best_ratio_of_gain_and_cost() -> None:
     ratio = sum(worth(model, points, counts) for model in models) / (costs * (1 + growth))
 
     beliefs = [Belief(model, 0.5) for model in models]
-    (choice,) = information.most_informative(view, beliefs, overhead=0.0)
+    (choice,) = strategy.most_informative(view, beliefs, overhead=0.0)
     assert choice.point == points[int(np.argmax(ratio))]
 
 
 def test_the_reason_says_what_is_gained() -> None:
-    reason = information.strategy()(lines_done(second_round()), rng())[0].reason
+    reason = strategy.strategy()(lines_done(second_round()), rng())[0].reason
 
     assert "most information per cost, lowers the uncertainty at P(p=128, s=60) from" in reason
     before, after_ = (float(part.split(" %")[0]) for part in reason.split(" from ")[1].split(" to "))
@@ -194,8 +194,8 @@ def test_a_batch_counts_on_what_its_first_run_will_show() -> None:
     about_p = two_hypotheses(slope_variance=0.0, noise=0.03, other=1.05)
     beliefs = [Belief(about_p, 0.5), Belief(replace(about_p, parameters=("s",), noise=0.1), 0.5)]
     view = make_view(lines, evaluation_point=PLUS, batch_size=1, round=2, cost=lambda point: 1.0)
-    alone = information.most_informative(view, beliefs, overhead=0.0)
-    batch = information.most_informative(replace(view, batch_size=2), beliefs, overhead=0.0)
+    alone = strategy.most_informative(view, beliefs, overhead=0.0)
+    batch = strategy.most_informative(replace(view, batch_size=2), beliefs, overhead=0.0)
 
     points = list(lines)
     nothing = np.zeros(len(points), int)
@@ -209,7 +209,7 @@ def test_a_batch_counts_on_what_its_first_run_will_show() -> None:
 @pytest.mark.parametrize("budget", [40.0, 100.0, 1000.0])
 def test_a_batch_leaves_most_of_the_budget_to_what_it_teaches(budget: float) -> None:
     view = replace(second_round(batch_size=8), budget_left=budget, cost_is_relative=False)
-    choices = information.strategy()(view, rng())
+    choices = strategy.strategy()(view, rng())
     spent = sum(view.cost(choice.point) * choice.repetitions for choice in choices)
     runs = sum(choice.repetitions for choice in choices)
     assert runs >= 1
@@ -218,8 +218,8 @@ def test_a_batch_leaves_most_of_the_budget_to_what_it_teaches(budget: float) -> 
 
 def test_a_fixed_price_of_a_run_moves_the_choice_to_fewer_larger_runs() -> None:
     view = lines_done(second_round(batch_size=1))
-    cheap = information.strategy(overhead=0.0)(view, rng())[0]
-    large = information.strategy(overhead=1e3)(view, rng())[0]
+    cheap = strategy.strategy(overhead=0.0)(view, rng())[0]
+    large = strategy.strategy(overhead=1e3)(view, rng())[0]
 
     assert view.cost(large.point) > view.cost(cheap.point)
 
@@ -232,7 +232,7 @@ def test_call_paths_count_by_their_share() -> None:
 
     def choice(p_share: float) -> Point:
         beliefs = [Belief(p_model, p_share), Belief(s_model, 1.0 - p_share)]
-        return information.most_informative(view, beliefs, overhead=0.0)[0].point
+        return strategy.most_informative(view, beliefs, overhead=0.0)[0].point
 
     assert choice(1.0)["p"] == 64
     assert choice(0.0)["s"] == 50
@@ -241,14 +241,14 @@ def test_call_paths_count_by_their_share() -> None:
 def test_without_a_posterior_it_chooses_as_gpr_does() -> None:
     view = replace(second_round(), models=())
 
-    assert "lowest weighted cost" in information.strategy()(view, rng())[0].reason
+    assert "lowest weighted cost" in strategy.strategy()(view, rng())[0].reason
 
 
 def test_without_an_evaluation_point_the_upper_corners_count() -> None:
     layout = Parameter("layout", ("DGZ", "GDZ"), categorical=True)
     view = make_view(Box((P, layout, S)))
 
-    assert information.targets(view) == [
+    assert strategy.targets(view) == [
         Point.of(p=64, layout="DGZ", s=50),
         Point.of(p=64, layout="GDZ", s=50),
     ]
@@ -258,9 +258,9 @@ def test_only_the_category_of_the_evaluation_point_is_worth_a_run() -> None:
     layout = Parameter("layout", ("DGZ", "GDZ"), categorical=True)
     space = Box((P, S, layout))
     view = make_view(space, evaluation_point=Point.of(p=128, s=60, layout="GDZ"), batch_size=5)
-    view = fitted(after(view, information.strategy()(view, rng())))
-    assert {choice.point["layout"] for choice in information.strategy()(view, rng())} == {"GDZ"}
-    choices = information.strategy()(lines_done(view), rng())
+    view = fitted(after(view, strategy.strategy()(view, rng())))
+    assert {choice.point["layout"] for choice in strategy.strategy()(view, rng())} == {"GDZ"}
+    choices = strategy.strategy()(lines_done(view), rng())
     assert {choice.point["layout"] for choice in choices} == {"GDZ"}
     assert all("uncertainty at P(p=128, s=60, layout=GDZ)" in choice.reason for choice in choices)
 
@@ -273,7 +273,7 @@ def test_it_learns_the_truth_for_less_than_the_cheapest_points_do() -> None:
     view = make_view(SPACE, evaluation_point=PLUS, batch_size=2, budget_left=2000.0, maximum_repetitions=10)
     noise = np.random.default_rng(3)
     times: dict[Point, tuple[float, ...]] = {}
-    propose = information.strategy()
+    propose = strategy.strategy()
     while choices := propose(view, rng()):
         for choice in choices:
             new = tuple(truth(choice.point, noise) for _ in range(choice.repetitions))

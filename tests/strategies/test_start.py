@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.strategies.start import first_round, spread_lines, starting_points
+from orchestrator.strategies.starting_set import first_round, spread_lines, starting_points
 from orchestrator.types import Parameter, Point
 from tests.strategies.views import Box, make_view
 

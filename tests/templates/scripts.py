@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from orchestrator import templates
+from orchestrator.launch.script import launch_script
 from orchestrator.types import Application, Resources
 
 PLAIN = "{{prologue}}\n{{environment}}\nexec {{launcher}} {{command}}\n"
@@ -46,7 +46,7 @@ def script(arguments: list[str] | None = None, executable: str = "./app", **chan
         "environment": {},
         "profiler": "stdout",
     }
-    return templates.launch_script(**{**chosen, **changes})
+    return launch_script(**{**chosen, **changes})
 
 
 def execute(text: str, directory: Path, **environment: str) -> subprocess.CompletedProcess[str]:

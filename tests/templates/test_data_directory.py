@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import templates
 from orchestrator.errors import CampaignError
+from orchestrator.launch import script
 from tests.templates.scripts import PLAIN
 
 
 def test_every_executor_has_a_template() -> None:
-    assert templates.find_template(None, "local").name == "mpi.sh"
-    assert templates.find_template(None, "slurm").name == "slurm.sh"
-    assert templates.find_template("slurm", "local").name == "slurm.sh"
+    assert script.find_template(None, "local").name == "mpi.sh"
+    assert script.find_template(None, "slurm").name == "slurm.sh"
+    assert script.find_template("slurm", "local").name == "slurm.sh"
 
 
 def test_a_template_may_be_a_path(tmp_path: Path) -> None:
     own = tmp_path / "own.sh"
     own.write_text(PLAIN)
-    assert templates.find_template(str(own), "slurm") == own
+    assert script.find_template(str(own), "slurm") == own
 
 
 @pytest.mark.parametrize("name", ["sluurm", "no/such/file.sh", "../templates/slurm.sh"])
@@ -33,7 +33,7 @@ def test_an_unknown_template_is_an_error_that_lists_the_known(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CampaignError, match=r"no launch script .*one of: mpi, slurm"):
-        templates.find_template(name, "local")
+        script.find_template(name, "local")
 
 
 @pytest.mark.parametrize("kind", ["templates", "campaigns"])
@@ -59,4 +59,4 @@ def test_data_is_found_beside_the_package_and_inside_it(tmp_path: Path, kind: st
 def test_an_incomplete_installation_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("orchestrator.__file__", str(tmp_path / "orchestrator" / "__init__.py"))
     with pytest.raises(CampaignError, match="install again"):
-        templates.data_directory("templates")
+        script.data_directory("templates")

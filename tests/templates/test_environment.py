@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import templates
 from orchestrator.errors import CampaignError
+from orchestrator.launch.script import ENVIRONMENT, find_template
 from orchestrator.types import Resources
 from tests.templates.scripts import execute, program, script, shown
 
@@ -65,7 +65,7 @@ def test_scorep_writes_into_the_attempt(tmp_path: Path, show: str) -> None:
 def test_traces_of_an_enclosing_mpi_program_or_job_step_are_removed(
     tmp_path: Path, show: str, name: str
 ) -> None:
-    template = templates.find_template(name, "local").read_text()
+    template = find_template(name, "local").read_text()
     inherited = {
         "PMI_RANK": "3",
         "PMIX_SERVER_URI3": "x",
@@ -84,7 +84,7 @@ def test_traces_of_an_enclosing_mpi_program_or_job_step_are_removed(
 
 @pytest.mark.parametrize("name", ["mpi.sh", "slurm.sh"])
 def test_the_exit_code_is_that_of_the_program(tmp_path: Path, name: str) -> None:
-    template = templates.find_template(name, "local").read_text()
+    template = find_template(name, "local").read_text()
     text = script(["-c", "exit 7"], executable="/bin/sh", template=template)
     assert execute(text, tmp_path).returncode == 7
 
@@ -105,14 +105,14 @@ def test_modules_are_loaded_before_the_prologue(tmp_path: Path, show: str, templ
     (tmp_path / "lmod" / "init" / "bash").write_text(MODULES)
     text = script(
         executable=show,
-        template=templates.find_template(template, "local").read_text(),
+        template=find_template(template, "local").read_text(),
         modules=["gcc/12", "a b'; touch pwned; '"],
         prologue=['export SEEN="$LOADEDMODULES"'],
     )
     seen = shown(text, tmp_path, LMOD_PKG=str(tmp_path / "lmod"), MODULESHOME="")["environment"]
     assert seen["SEEN"] == ":gcc/12:a b'; touch pwned; '"
     assert not (tmp_path / "pwned").exists()
-    assert f"LOADEDMODULES={seen['SEEN']}\0" in (tmp_path / templates.ENVIRONMENT).read_text()
+    assert f"LOADEDMODULES={seen['SEEN']}\0" in (tmp_path / ENVIRONMENT).read_text()
 
 
 def test_a_module_that_cannot_be_loaded_ends_the_script(tmp_path: Path, show: str) -> None:
@@ -126,7 +126,7 @@ def test_a_module_that_cannot_be_loaded_ends_the_script(tmp_path: Path, show: st
 
 @pytest.mark.parametrize("name", ["mpi.sh", "slurm.sh"])
 def test_what_follows_the_program_does_not_change_its_exit_code(tmp_path: Path, name: str) -> None:
-    template = templates.find_template(name, "local").read_text()
+    template = find_template(name, "local").read_text()
     text = script(
         ["-c", "exit 7"], executable="/bin/sh", template=template, epilogue=["touch after", "false"]
     )

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import registry, templates
+from orchestrator import registry
+from orchestrator.launch.script import find_template
 from orchestrator.types import Application, Resources, Value
 from tests.adapters.outputs import SETTINGS
 from tests.templates.scripts import script
@@ -36,7 +37,7 @@ def test_scripts_are_as_they_were(name: str, executor: str) -> None:
         settings=point,
         resources=Resources(ranks, threads, 1, ranks, ranks * threads),
         launcher=LAUNCHERS[executor],
-        template=templates.find_template(None, executor).read_text(),
+        template=find_template(None, executor).read_text(),
         prologue=["module load mpi"] if executor == "slurm" else [],
         profiler="scorep" if executor == "slurm" else "stdout",
     )

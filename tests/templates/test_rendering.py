@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator import templates
 from orchestrator.errors import CampaignError
+from orchestrator.launch.script import render
 from orchestrator.types import Resources
 from tests.templates.scripts import script
 
 
 def test_placeholders_are_replaced_whatever_the_spaces() -> None:
-    assert templates.render("a {{x}} {{ y }} {{x}}", {"x": "1", "y": "2"}, "f") == "a 1 2 1"
+    assert render("a {{x}} {{ y }} {{x}}", {"x": "1", "y": "2"}, "f") == "a 1 2 1"
 
 
 def test_values_are_not_scanned_for_placeholders() -> None:
-    assert templates.render("{{x}}", {"x": "{{y}} {{"}, "f") == "{{y}} {{"
+    assert render("{{x}}", {"x": "{{y}} {{"}, "f") == "{{y}} {{"
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_values_are_not_scanned_for_placeholders() -> None:
 )
 def test_a_bad_template_is_named_with_line_and_placeholder(text: str, message: str) -> None:
     with pytest.raises(CampaignError) as error:
-        templates.render(text, {"x": "1"}, "job.sh")
+        render(text, {"x": "1"}, "job.sh")
     assert message in str(error.value)
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator import templates
 from orchestrator.errors import CampaignError
+from orchestrator.launch.script import find_template
 from tests.templates.scripts import SHOW, script, shown
 
 NASTY = [
@@ -40,7 +40,7 @@ def test_arguments_and_variables_arrive_as_they_are(tmp_path: Path, show: str, t
         NASTY,
         executable=show,
         environment={f"NASTY_{i}": value for i, value in enumerate(NASTY)},
-        template=templates.find_template(None, template).read_text(),
+        template=find_template(None, template).read_text(),
         launcher="none",
     )
     seen = shown(text, tmp_path)

@@ -16,11 +16,13 @@ from unittest.mock import patch
 
 import numpy as np
 
-from orchestrator import assembly, campaign, events, journal, loop, settle, state
-from orchestrator.executors.slurm import SlurmExecutor
-from orchestrator.executors.slurm_judge import SlurmSettings
-from orchestrator.journal import Entry, Journal
-from orchestrator.state import RunStatus, State
+from orchestrator.campaign import loader
+from orchestrator.control import loop, runtime, settle
+from orchestrator.executors.slurm.executor import SlurmExecutor
+from orchestrator.executors.slurm.settings import SlurmSettings
+from orchestrator.journal import events
+from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
+from orchestrator.journal.state import RunStatus, State, apply, replay
 from orchestrator.types import Attempt
 from tests.slurm.faulty.commands import COMMANDS, NEVER, Commands
 from tests.slurm.faulty.faults import Fault
@@ -96,10 +98,10 @@ def play(scenario: Scenario, directory: Path) -> Outcome:
             game.kills += 1
             game.sleep(scenario.away)
     game.world.drain()
-    entries = list(journal.read(directory / journal.FILE_NAME))
+    entries = list(read(directory / FILE_NAME))
     return Outcome(
         scenario,
-        state.replay(entries),
+        replay(entries),
         entries,
         game.world,
         game.runner,
@@ -135,7 +137,7 @@ class _Game:
             times=2 if scenario.pack == 1 else 4,
             pack=f"{{most: {scenario.pack}, repetitions: {scenario.repetitions}}}",
         )
-        self.campaign = campaign.loads(text, "faulty.yaml", directory)
+        self.campaign = loader.loads(text, "faulty.yaml", directory)
 
     def _seconds(self, directory: Path) -> float:
         run = str(directory.parent.relative_to(self.directory))
@@ -174,10 +176,10 @@ class _Game:
         """Start or resume the campaign; return whether it came to its end, and was not killed."""
         try:
             with Journal(self.directory, self.boundary) as opened:
-                known = state.replay(opened.entries())
+                known = replay(opened.entries())
                 if not known.id:
                     begun = events.CampaignStarted("c0ffee00", dict(self.campaign.raw), "0")
-                    known = state.replay(opened.append([begun], self.world.now), known)
+                    known = replay(opened.append([begun], self.world.now), known)
                 loop.run(self._parts(), opened, known, lambda entry, state: None, lambda: False)
         except Killed:
             return False
@@ -192,7 +194,7 @@ class _Game:
             clock=lambda: self.world.now,
             sleep=self.sleep,
         )
-        parts = assembly.parts(assembly.assemble(self.campaign), self.directory, executor)
+        parts = runtime.parts(runtime.assemble(self.campaign), self.directory, executor)
         # Models are another matter, and take most of the time of such a short campaign.
         return replace(
             parts,
@@ -283,7 +285,7 @@ def _budget(outcome: Outcome) -> Iterator[str]:
     budget = outcome.scenario.budget
     now = State()
     for entry in outcome.entries:
-        now = state.apply(now, entry.event, entry.time)
+        now = apply(now, entry.event, entry.time)
         if now.spent + now.reserved > budget + 1e-6:
             yield f"entry {entry.sequence}: {now.spent} spent and {now.reserved} reserved of {budget}"
     truth = booked(outcome.world.jobs)

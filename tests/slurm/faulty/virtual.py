@@ -1,4 +1,4 @@
-"""Attempts that take no time: what `orchestrator.executors.attempt` does to files, at virtual instants."""
+"""Attempts that take no time: what `orchestrator.executors.attempt.worker` does to files, at virtual instants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import cast
 
 from submitit.core.utils import DelayedSubmission
 
-from orchestrator.executors import attempt
+from orchestrator import storage
+from orchestrator.executors.attempt import worker
 from tests.slurm.faulty.faults import Fault
 from tests.slurm.faulty.world import Job, Start, World
 
@@ -89,17 +90,17 @@ class VirtualRunner:
             world.at(world.now + LATE, lambda: world.end(job, "COMPLETED"))
             return
         directory = directories[position]
-        if not attempt.claim(directory, attempt.OWNER, durable=False):
+        if not worker.claim(directory, worker.OWNER, durable=False):
             if position == 0:
                 world.at(world.now + 0.1, lambda: world.end(job, "FAILED"))
             else:
                 self._begin(world, job, fault, position + 1)
             return
         self.executed[directory] += 1
-        request = json.loads((directory / attempt.REQUEST).read_text())
+        request = json.loads((directory / worker.REQUEST).read_text())
         record = {
             **{"run": request["run"], "attempt": request["attempt"], "host": job.starts[-1].node, "pid": 1},
-            **{"boot": "b", "namespace": "n", "processes": [], "started": attempt.iso(world.now)},
+            **{"boot": "b", "namespace": "n", "processes": [], "started": storage.iso(world.now)},
             **{"environment": {"SLURM_JOB_START_TIME": str(int(job.starts[-1].begun))}},
         }
         _write(directory, record)
@@ -115,15 +116,15 @@ class VirtualRunner:
     def _beat(self, world: World, job: Job, execution: _Execution) -> None:
         frozen = execution.fault is not None and execution.fault.what == "frozen"
         if self._running.get(job.id) is execution and not frozen:
-            os.utime(execution.directory / attempt.CLAIM, (world.now, world.now))
-            world.at(world.now + attempt.HEARTBEAT, lambda: self._beat(world, job, execution))
+            os.utime(execution.directory / worker.CLAIM, (world.now, world.now))
+            world.at(world.now + worker.HEARTBEAT, lambda: self._beat(world, job, execution))
 
     def _plan(self, world: World, job: Job, execution: _Execution, fault: Fault | None) -> None:
         """Decide how the attempt goes on, when it is over, and whether another one follows."""
         what = execution.fault.what if execution.fault is not None else ""
         value = execution.fault.value if execution.fault is not None else 0.0
         hangs = what in {"application hangs", "frozen"}
-        full = execution.limit + attempt.OVERRUN if hangs else self.seconds(execution.directory)
+        full = execution.limit + worker.OVERRUN if hangs else self.seconds(execution.directory)
 
         start = job.starts[-1]
 
@@ -175,7 +176,7 @@ class VirtualRunner:
         """Write output and final record, visible after a delay."""
         ended = world.now + (delay if cancelled else 0.0)
         record = execution.record | {
-            "finished": attempt.iso(ended),
+            "finished": storage.iso(ended),
             "exit_code": code,
             "timed_out": timed_out,
             "cancelled": cancelled,
@@ -199,4 +200,4 @@ def _affected(fault: Fault, attempts: int) -> int | None:
 def _write(directory: Path, record: dict[str, object]) -> None:
     temporary = directory / "attempt.json.tmp"
     temporary.write_text(json.dumps(record))
-    temporary.replace(directory / attempt.RECORD)
+    temporary.replace(directory / worker.RECORD)

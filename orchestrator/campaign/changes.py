@@ -1,0 +1,106 @@
+"""What may change in a campaign that was begun: how far to go and where, not what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.campaign import loader
+from orchestrator.campaign.model import Campaign
+from orchestrator.journal.state import State
+from orchestrator.report import log
+from orchestrator.units import format_cost
+
+CHANGEABLE = (
+    "stop",
+    "executor",
+    "retries",
+    "strategy",
+    "model",
+    "validate",
+    "version_arguments",
+    "notify",
+    "site",
+)
+"""Sections that may change between a stop and a resume."""
+
+_FAILURES = ("failures", "failure_rate")
+
+
+def told(chosen: Campaign, known: State) -> list[str]:
+    """Return ``key: before -> after`` for every rule in which a campaign differs from the one begun."""
+    return log.changes(loader.normalised(known.campaign), chosen.raw)
+
+
+def refusal(chosen: Campaign, known: State) -> str | None:
+    """Return why a campaign that was begun, and came to a state, cannot continue as ``chosen``, or None."""
+    new, old = chosen.raw, loader.normalised(known.campaign)
+    return (
+        _rehearsal(new, old) or _other(new, old) or _left_behind(new, old, known) or _overspent(chosen, known)
+    )
+
+
+def anew(chosen: Campaign, known: State) -> bool:
+    """Tell whether what was given up under the old rules may be tried again.
+
+    That is so for a campaign that stopped, or was about to, because of failures: who resumes it with whatever
+    other rule has mended their cause. After any other stop, what is executed differently must have changed.
+    """
+    reason = known.stopped or known.stopping
+    if reason is None:
+        return False
+    new, old = chosen.raw, loader.normalised(known.campaign)
+    return reason.rule in _FAILURES or any(new.get(key) != old.get(key) for key in ("executor", "retries"))
+
+
+def _left_behind(new: Mapping[str, Any], old: Mapping[str, Any], known: State) -> str | None:
+    """Another executor cannot tell what became of attempts, nor what they cost."""
+    before, after = old["executor"]["name"], new["executor"]["name"]
+    # A local charge is never corrected; and a campaign that stopped has waited for what Slurm may still say.
+    unconfirmed = 0 if before == "local" or known.stopped is not None else len(known.unconfirmed)
+    if before == after or not (known.in_flight or unconfirmed):
+        return None
+    return (
+        f"executor.name: {before} -> {after}: attempts in flight: {len(known.in_flight)}, charges not "
+        f"confirmed: {unconfirmed}; only executor {before} can tell what becomes of them. Resume with "
+        f"executor.name={before} first: with --set stop.wall_time='1 s' it stops when all is settled, with "
+        "--cancel Ctrl-C ends what is in flight. Nothing was changed"
+    )
+
+
+def _rehearsal(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
+    before, after = (raw["executor"]["name"] == "simulated" for raw in (old, new))
+    if before == after:
+        return None
+    kinds = ("a rehearsal", "real runs") if before else ("real runs", "a rehearsal")
+    return (
+        f"the directory holds {kinds[0]} of a campaign (executor {old['executor']['name']}), which "
+        f"{kinds[1]} (executor {new['executor']['name']}) cannot continue: simulated and measured times are "
+        "not mixed. Give another --directory"
+    )
+
+
+def _other(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
+    keys = sorted(key for key in {*new, *old} - {*CHANGEABLE} if new.get(key) != old.get(key))
+    if not keys:
+        return None
+    differs = log.changes({key: old.get(key) for key in keys}, {key: new.get(key) for key in keys})
+    return (
+        f"the directory holds a campaign with other {', '.join(keys)}: measurements cannot be mixed "
+        f"({'; '.join(differs)}). Only {', '.join(CHANGEABLE)} may change on the way; for anything else "
+        "begin another campaign: orchestrator run CAMPAIGN.yaml --directory DIR"
+    )
+
+
+def _overspent(chosen: Campaign, known: State) -> str | None:
+    budget = chosen.stop.budget
+    if (
+        chosen.raw["stop"]["budget"] == known.campaign["stop"]["budget"]
+        or known.spent + known.reserved <= budget
+    ):
+        return None
+    return (
+        f"stop.budget: {format_cost(budget)} is less than the {format_cost(known.spent)} that are spent and "
+        f"the {format_cost(known.reserved)} that are reserved for what is in flight, so the budget would be "
+        f"exceeded: give more than {format_cost(known.spent + known.reserved)}. Nothing was changed"
+    )

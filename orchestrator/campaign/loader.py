@@ -1,0 +1,210 @@
+"""Campaign file -> validated `Campaign`. Everything wrong in a file is reported at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from orchestrator.campaign import resolve as campaign_resolve
+from orchestrator.campaign import schema, validation
+from orchestrator.campaign.messages import validate
+from orchestrator.campaign.model import Campaign, _lacks
+from orchestrator.campaign.resolve import defaults, resolved_effort
+from orchestrator.campaign.schema import (
+    Document,
+    Executor,
+    Notify,
+)
+from orchestrator.campaign.site import apply
+from orchestrator.campaign.yaml import Problem, Tree, expand, override, parse
+from orchestrator.campaign.yaml import dump as dump_yaml
+from orchestrator.errors import CampaignError, ExpressionError
+from orchestrator.types import Parameter, Point, Value
+
+
+def load(path: Path, overrides: Sequence[str] = (), *, starts: bool = True) -> Campaign:
+    """Read a campaign file.
+
+    Parameters
+    ----------
+    path
+        YAML file; relative paths in it start from its folder.
+    overrides
+        ``key.path=value`` texts, each value in YAML, applied in order.
+    starts
+        False where nothing will be started (reports, predictions): executable, data set and launch script
+        need not be on this machine.
+
+    Raises
+    ------
+    CampaignError
+        With one line per mistake: file, line, key, value and the remedy.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CampaignError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise CampaignError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
+    return loads(text, str(path), path.absolute().parent, overrides, starts=starts)
+
+
+def loads(
+    text: str,
+    source: str = "campaign",
+    base_directory: Path | None = None,
+    overrides: Sequence[str] = (),
+    *,
+    starts: bool = True,
+) -> Campaign:
+    """Parse the text of a campaign file; ``source`` is what errors call it. See `load`."""
+    base = base_directory or Path.cwd()
+    tree = parse(text, source)
+    for assignment in overrides:
+        override(tree, assignment)
+    expand(tree, os.environ)
+    site = apply(tree, base, os.environ)
+    document, broken, problems = validate(tree.data)
+    known = {problem.path for problem in tree.problems}
+    tree.problems += [problem for problem in problems if problem.path not in known]
+    campaign = replace(_resolve(document, broken, base if starts else None, tree), site=site)
+    not_checked = broken | tree.blocked() | (frozenset() if starts else {"executor", validation.START})
+    tree.problems += validation.check(campaign, not_checked)
+    if tree.problems:
+        problems = sorted(dict.fromkeys(tree.problems), key=tree.line)
+        raise CampaignError("\n".join(tree.render(problem) for problem in problems))
+    return campaign
+
+
+def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree: Tree) -> Campaign:
+    """Look up what the document names, files only with a ``base``; what is missing becomes a problem."""
+    settings = {} if "settings" in broken else document.settings
+    parameters = () if "parameters" in broken else _parameters(document, settings, tree)
+    executor = _executor(document.executor, base, tree) if base else document.executor
+    executable = document.executable
+    written = tree.data.get("executor")
+    name = written.get("name") if isinstance(written, dict) else written
+    if base is None or name == "simulated":  # a rehearsal works without the application, too
+        tree.problems = [problem for problem in tree.problems if problem.path != ("executable",)]
+    elif "executable" not in broken | tree.blocked():
+        executable = _found(campaign_resolve.executable, executable, base, ("executable",), tree)
+    notify = _notify(document.notify, base, tree) if document.notify and base else document.notify
+    measure, model = document.measure, document.model
+    if base is not None and name != "simulated":
+        measure = resolved_effort(measure, executable, base, tree)
+    if measure.effort is not None:
+        measure, model = defaults(measure, model, tree.data)
+    point = _evaluation_point(document, parameters, tree)
+    unmeasured = point is not None and _lacks(executor, parameters, measure)(point.as_dict()) is not None
+    validated = document.validate_ and not unmeasured
+    update = {"executable": executable, "measure": measure, "model": model, "executor": executor}
+    update |= {"settings": settings, "notify": notify, "validate_": validated}
+    return _campaign(document.model_copy(update=update), parameters, point)
+
+
+def _campaign(document: Document, parameters: tuple[Parameter, ...], point: Point | None) -> Campaign:
+    return Campaign(
+        name=document.name,
+        application=document.application,
+        executable=document.executable,
+        settings=document.settings,
+        program=document.program,
+        parameters=parameters,
+        constraints=document.constraints,
+        evaluation_point=point,
+        measure=document.measure,
+        strategy=document.strategy,
+        model=document.model,
+        stop=document.stop,
+        executor=document.executor,
+        retries=document.retries.by_class(),
+        notify=document.notify,
+        seed=document.seed,
+        validate=document.validate_,
+        version_arguments=document.version_arguments,
+        raw=_raw(document),
+    )
+
+
+def _parameters(document: Document, settings: Mapping[str, Value], tree: Tree) -> tuple[Parameter, ...]:
+    result = []
+    for name, section in document.parameters.items():
+        try:
+            result.append(campaign_resolve.parameter(name, section, settings))
+        except (ValueError, ExpressionError) as error:
+            tree.problems.append(Problem(("parameters", name), str(error)))
+    return tuple(result)
+
+
+def _executor(executor: Executor, base: Path, tree: Tree) -> Executor:
+    update = {}
+    if executor.dataset is not None:
+        update["dataset"] = _found(
+            campaign_resolve.file, executor.dataset, base, ("executor", "dataset"), tree
+        )
+    if executor.template is not None and campaign_resolve.is_path(executor.template, base):
+        update["template"] = _found(
+            campaign_resolve.file, executor.template, base, ("executor", "template"), tree
+        )
+    return executor.model_copy(update=update)
+
+
+def _notify(notify: Notify, base: Path, tree: Tree) -> Notify:
+    program = _found(campaign_resolve.executable, notify.command[0], base, ("notify", "command"), tree)
+    return notify.model_copy(update={"command": (program, *notify.command[1:])})
+
+
+def _found(find: Callable[[str, Path], str], text: str, base: Path, key: tuple[str, ...], tree: Tree) -> str:
+    try:
+        return find(text, base)
+    except ValueError as error:
+        tree.problems.append(Problem(key, str(error)))
+        return text
+
+
+def _evaluation_point(document: Document, parameters: tuple[Parameter, ...], tree: Tree) -> Point | None:
+    given = document.evaluation_point
+    if given is None or len(parameters) < len(document.parameters):
+        return None
+    try:
+        return campaign_resolve.evaluation_point(given, parameters)
+    except ValueError as error:
+        tree.problems.append(Problem(("evaluation_point",), str(error)))
+        return None
+
+
+def _raw(document: Document) -> dict[str, Any]:
+    raw = document.model_dump(mode="json", by_alias=True)
+    for name, section in raw["parameters"].items():
+        raw["parameters"][name] = {key: value for key, value in section.items() if value is not None}
+    return raw
+
+
+def normalised(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ``raw`` of a campaign that an earlier version journaled, with the defaults of new keys."""
+    try:
+        return _raw(Document.model_validate(_as_parsed(raw)))
+    except ValidationError:  # it knows keys that this version does not: then they differ
+        return dict(raw)
+
+
+def _as_parsed(data: Any) -> Any:
+    """Return JSON's lists as the tuples that a YAML file is parsed to."""
+    if isinstance(data, Mapping):
+        return {key: _as_parsed(value) for key, value in data.items()}
+    return tuple(map(_as_parsed, data)) if isinstance(data, list | tuple) else data
+
+
+def dump(campaign: Campaign) -> str:
+    """Return the campaign as YAML with every default written out; loads as an equal campaign."""
+    return dump_yaml(campaign.raw)
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of campaign files."""
+    return schema.json_schema()

@@ -1,0 +1,157 @@
+"""A valid campaign: every default filled in, every path absolute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+from orchestrator import expressions, registry
+from orchestrator.campaign.schema import (
+    Executor,
+    Measure,
+    ModelChoice,
+    Notify,
+    Program,
+    Stop,
+    Strategy,
+)
+from orchestrator.errors import CampaignError
+from orchestrator.executors.simulated import dataset
+from orchestrator.expressions import Expression
+from orchestrator.launch import generic
+from orchestrator.resources import Machine
+from orchestrator.types import Application, FailureClass, Parameter, Point, RunKind, Value
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A valid campaign: every default filled in, every path absolute.
+
+    Attributes
+    ----------
+    name, application
+        As in the file; ``application`` may be ``generic``.
+    executable
+        Absolute path; ``""`` only with the simulated executor, which starts nothing.
+    settings
+        Fixed parameters of the application.
+    program
+        Description of a generic application, else None.
+    parameters
+        In the order of the file, which is the order of a point's coordinates.
+    constraints
+        Expressions over parameters and settings; compile them with `expression`.
+    evaluation_point
+        P₊, in the same order, or None.
+    measure, strategy, model, stop, executor
+        Sections of the file. ``stop.budget`` is in core-seconds; durations are in seconds.
+    retries
+        Further attempts at a run by class of failure.
+    notify
+        Whom to tell of stops and failures, or None.
+    seed, validate
+        Seed of everything random; whether to measure the evaluation point at the end, which is not done where
+        a rehearsal's data set lacks it.
+    version_arguments
+        With which the executable prints its version; empty where it is not asked.
+    raw
+        The normalised file with all defaults, JSON-ready: ``loads(dump(campaign)) == campaign``.
+    site
+        Path of the site file that was merged into ``executor``, or empty.
+    """
+
+    name: str
+    application: str
+    executable: str
+    settings: Mapping[str, Value]
+    program: Program | None
+    parameters: tuple[Parameter, ...]
+    constraints: tuple[str, ...]
+    evaluation_point: Point | None
+    measure: Measure
+    strategy: Strategy
+    model: ModelChoice
+    stop: Stop
+    executor: Executor
+    retries: Mapping[FailureClass, int]
+    notify: Notify | None
+    seed: int
+    validate: bool
+    version_arguments: tuple[str, ...]
+    raw: Mapping[str, Any]
+    site: str = field(default="", compare=False)
+
+    @cached_property
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the names that expressions may use, and those among them whose values are text."""
+        settings = [name for name, value in self.settings.items() if isinstance(value, str)]
+        parameters = [item.name for item in self.parameters if isinstance(item.values[0], str)]
+        return (*self.settings, *(item.name for item in self.parameters)), (*settings, *parameters)
+
+    def values(self, point: Point) -> dict[str, Value]:
+        """Return the settings and the point's values: what `Application` functions take."""
+        return {**self.settings, **point.as_dict()}
+
+    def expression(self, text: str) -> Expression:
+        """Compile an expression over parameters and settings; raise `ExpressionError`."""
+        return _compiled(text, *self.names)
+
+    def application_spec(self) -> Application:
+        """Return the adapter, or the generic application that ``program`` describes.
+
+        In a rehearsal with a data set it is impossible where the data set has nothing to replay, unless that
+        is the evaluation point: that is where models must hold, measured or not.
+        """
+        if self.program is None:
+            spec: Application = registry.load("application", self.application)
+        else:
+            names, texts = self.names
+            meanings = {name: "setting" if name in self.settings else "parameter" for name in names}
+            spec = generic.application(self.program, meanings, texts)
+        wanted = None if self.evaluation_point is None else self.values(self.evaluation_point)
+        return dataset.restricted(spec, _lacks(self.executor, self.parameters, self.measure), wanted)
+
+    def machine(self) -> Machine:
+        """Return what decides where a run fits and how many cores it is charged for."""
+        options = self.executor
+        return Machine(
+            slots=options.slots if options.name == "local" else None,
+            cores_per_node=options.cores_per_node,
+            ranks_per_node=options.ranks_per_node,
+            whole_nodes=options.exclusive or options.billing == "nodes",
+            oversubscribe=options.oversubscribe,
+            sizes=tuple((item.up_to or math.inf, item.cores_per_node) for item in options.by_size),
+        )
+
+    def slowdown(self, kind: RunKind) -> float:
+        """Return how many times longer a run may take than a time run at the same point."""
+        effort = self.measure.effort
+        return effort.slowdown if kind == "effort" and effort is not None else 1.0
+
+    def time_limit(self, point: Point) -> float | None:
+        """Return the user's time limit at a point, in seconds, or None for one derived from the budget."""
+        return self._seconds("time_limit", self.measure.time_limit, point)
+
+    def expected_time(self, point: Point) -> float | None:
+        """Return the user's estimate of one run's time at a point, in seconds, or None."""
+        return self._seconds("expected_time", self.measure.expected_time, point)
+
+    def _seconds(self, key: str, text: str | None, point: Point) -> float | None:
+        if text is None:
+            return None
+        seconds = self.expression(text).number(self.values(point))
+        if seconds <= 0:
+            raise CampaignError(f"measure.{key}: {text} gives {seconds} s at {point}; it must be positive")
+        return seconds
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str, names: tuple[str, ...], texts: tuple[str, ...]) -> Expression:
+    return expressions.parse(text, names, texts)
+
+
+def _lacks(executor: Executor, parameters: tuple[Parameter, ...], measure: Measure) -> dataset.Check:
+    return dataset.check(executor, [item.name for item in parameters], measure.metrics)

@@ -1,0 +1,484 @@
+"""Types of the values in a campaign file: what text and numbers may be, and what they become.
+
+Durations are seconds and budgets core-seconds once validated. Nothing is converted silently.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
+
+from orchestrator import registry, units
+from orchestrator.types import FailureClass, Value
+from orchestrator.units import did_you_mean
+
+_NUMBER_OR_TEXT = {"anyOf": [{"type": "number"}, {"type": "string"}]}
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", text):
+        raise ValueError("use up to 64 letters, digits, '.', '_' and '-', beginning with a letter or digit")
+    return text
+
+
+def _scalar(value: object) -> Value:
+    if isinstance(value, bool):
+        raise ValueError(f"{str(value).lower()} is neither a number nor text; quote it or write 0 or 1")
+    if not isinstance(value, int | float | str):
+        raise ValueError("must be a single number or text")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("must be a finite number")
+    return value
+
+
+def _number(value: object) -> int | float:
+    if isinstance(value, bool | str) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError("must be a finite number, without quotes")
+    return value
+
+
+def _variable(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise ValueError("is not the name of an environment variable; use letters, digits and '_'")
+    return name
+
+
+def file_name(name: str) -> str:
+    """Accept the name of a file below a directory."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.name:
+        raise ValueError("is not the name of a file inside the attempt's directory; use a plain name")
+    return name
+
+
+def _one_line(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("has a line break or another character that cannot be printed; remove it")
+    return text
+
+
+def _word(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", text):
+        raise ValueError("use letters, digits, '.', '_' and '-'")
+    return text
+
+
+def _text_of_scalar(value: object) -> str:
+    return str(_scalar(value))
+
+
+def _duration(value: Any) -> float:
+    return units.parse_duration(value)
+
+
+def _cost(value: Any) -> float:
+    return units.parse_cost(value)
+
+
+def _seconds_expression(value: Any) -> str:
+    """Durations become constant expressions, so that there is one form."""
+    try:
+        return repr(units.parse_duration(value))
+    except ValueError:
+        # `5 minuts` is a duration with a mistake, not an expression.
+        if isinstance(value, str) and not re.fullmatch(r"[\d.:\s]*", value) and not units.is_quantity(value):
+            return value
+        raise
+
+
+def _number_or_text(expression: str) -> float | str:
+    try:
+        return float(expression)
+    except ValueError:
+        return expression
+
+
+def value_pattern(text: str) -> str:
+    """Accept a regular expression with one group, or a group called ``value``."""
+    try:
+        pattern = re.compile(text, re.MULTILINE)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    if "value" not in pattern.groupindex and pattern.groups != 1:
+        raise ValueError(
+            f"has {pattern.groups} groups; put the number into exactly one (...), or into (?P<value>...)"
+        )
+    return text
+
+
+def registered(kind: str) -> Callable[[str], str]:
+    """Return a validator of the names of plug-ins of a kind."""
+
+    def check(name: str) -> str:
+        if name not in registry.names(kind):
+            raise ValueError(f"unknown {kind}; {did_you_mean(name, registry.names(kind))}")
+        return name
+
+    return check
+
+
+def application_name(name: str) -> str:
+    """Accept the name of an adapter, or ``generic``."""
+    known = ("generic", *registry.names("application"))
+    if name not in known:
+        raise ValueError(f"unknown application; {did_you_mean(name, known)}")
+    return name
+
+
+def unique(items: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse an empty list, and one that names something twice."""
+    if not items or len(set(items)) < len(items):
+        raise ValueError("must name at least one, and none twice")
+    return items
+
+
+def command_line(command: tuple[str, ...]) -> tuple[str, ...]:
+    """Accept a program with its arguments."""
+    if not command or not command[0]:
+        raise ValueError("is empty; give a program and its arguments, such as [./tell-me, --loudly]")
+    if any("\0" in word for word in command):
+        raise ValueError("has a NUL character, which no argument can carry")
+    return command
+
+
+def _most(value: object) -> int | str:
+    whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    if value not in ("auto", "off") and not whole:
+        raise ValueError("must be auto, off, or a whole number of runs, without quotes")
+    return value  # type: ignore[return-value]  # as was just checked
+
+
+Most = Annotated[
+    int | str,
+    PlainValidator(_most),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"enum": ["auto", "off"]}]}),
+]
+Name = Annotated[str, AfterValidator(_name)]
+Scalar = Annotated[Value, PlainValidator(_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
+Number = Annotated[int | float, PlainValidator(_number), WithJsonSchema({"type": "number"})]
+ScalarText = Annotated[str, BeforeValidator(_text_of_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
+Line = Annotated[str, AfterValidator(_one_line)]
+ScalarLine = Annotated[ScalarText, AfterValidator(_one_line)]
+Word = Annotated[str, AfterValidator(_word)]
+Duration = Annotated[float, BeforeValidator(_duration), Field(ge=0), WithJsonSchema(_NUMBER_OR_TEXT)]
+Budget = Annotated[
+    float,
+    BeforeValidator(_cost),
+    Field(gt=0),
+    PlainSerializer(lambda core_seconds: f"{core_seconds!r} core-seconds", return_type=str),
+    WithJsonSchema(_NUMBER_OR_TEXT),
+]
+Expression = Annotated[str, BeforeValidator(_text_of_scalar), WithJsonSchema(_NUMBER_OR_TEXT)]
+Seconds = Annotated[
+    str,
+    BeforeValidator(_seconds_expression),
+    PlainSerializer(_number_or_text),
+    WithJsonSchema(_NUMBER_OR_TEXT),
+]
+Environment = Mapping[Annotated[str, AfterValidator(_variable)], ScalarText]
+Positive = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]
+Aggregate = Literal["mean", "max", "sum", "min"]
+
+#
+# # FOLDED orchestrator.campaign.schema: The keys of a campaign file with their types and defaults: the only place where defaults live.
+#
+# Durations are seconds and the budget is core-seconds once a section is validated; short forms (a
+# strategy's bare name, a parameter's bare list of values) are expanded before.
+#
+
+
+class Section(BaseModel):
+    """A mapping of the campaign file: frozen, no unknown keys, no conversion between types."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Values(Section):
+    """The values of one parameter, listed or as a range."""
+
+    values: tuple[Scalar, ...] | None = None
+    from_: Number | None = Field(None, alias="from")
+    to: Number | None = None
+    step: Number | None = None
+    factor: Number | None = None
+    constraint: Expression | None = None
+    type: Literal["integer", "float", "categorical"] | None = None
+
+
+class Output(Section):
+    """Where one metric of one call path stands in what the program writes."""
+
+    callpath: str
+    metric: str = "time"
+    pattern: Annotated[str, AfterValidator(value_pattern)]
+    file: str = "stdout"
+    scale: float = 1.0
+    aggregate: Literal["last", "first", "sum", "mean", "max", "min"] = "last"
+
+
+class Program(Section):
+    """A program without an adapter, described in the campaign file."""
+
+    arguments: tuple[ScalarText, ...] = ()
+    ranks: Expression = "1"
+    threads: Expression = "1"
+    output: tuple[Output, ...] = ()
+    environment: Environment = {}
+    files: Mapping[Annotated[str, AfterValidator(file_name)], str] = {}
+    check: tuple[Expression, ...] = ()
+
+
+class Repetitions(Section):
+    """Repetitions of a point: at first, and at most."""
+
+    initial: Positive = 2
+    maximum: Positive = 10
+
+
+class Effort(Section):
+    """Runs that count effort beside those that are timed. ``slowdown``: how much longer they take.
+
+    ``when``: at new points while the effort models need it, or always.
+    """
+
+    executable: str = ""
+    profiler: Annotated[str, AfterValidator(registered("reader"))] = "effort"
+    when: Literal["needed", "always"] = "needed"
+    repetitions: Positive = 1
+    aggregate: Aggregate | None = None
+    slowdown: Annotated[float, Field(ge=1)] = 5.0
+    template: str | None = None
+    environment: Environment = {}
+
+
+def _effort(value: object) -> object:
+    """Expand ``true`` to a section, and ``false`` to none."""
+    if isinstance(value, bool):
+        return Effort() if value else None
+    return value
+
+
+def _effort_or_false(effort: Effort | None) -> object:
+    return False if effort is None else effort.model_dump(mode="json")
+
+
+class Measure(Section):
+    """What is measured, and how often."""
+
+    profiler: Annotated[str, AfterValidator(registered("reader"))] = "stdout"
+    effort: Annotated[Effort | None, BeforeValidator(_effort), PlainSerializer(_effort_or_false)] = None
+    repetitions: Repetitions = Repetitions()
+    metrics: Annotated[tuple[str, ...], AfterValidator(unique)] = ("time",)
+    aggregate: Aggregate = "mean"
+    inclusive: bool = False
+    time_limit: Seconds | None = None
+    expected_time: Seconds | None = None
+    limit_margin: Annotated[float, Field(ge=1)] | None = None
+
+
+class Strategy(Section):
+    """Who proposes the next points. Further keys are options of the strategy."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Annotated[str, AfterValidator(registered("strategy"))] = "information"
+    batch_size: Positive = 4
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keyword options for the strategy's factory."""
+        return dict(self.model_extra or {})
+
+
+class ModelChoice(Section):
+    """Which modeler fits. Further keys are options of the modeler."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Annotated[str, AfterValidator(registered("model"))] = "pmnf"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keyword options for the modeler's factory."""
+        return dict(self.model_extra or {})
+
+
+class Stop(Section):
+    """When the campaign ends. ``budget`` is in core-seconds, ``wall_time`` in seconds."""
+
+    budget: Budget
+    patience: Positive = 3
+    wall_time: Annotated[Duration, Field(gt=0)] | None = None
+    failures: Positive = 5
+    width: Annotated[float, Field(gt=0)] | None = None
+    failure_rate: Annotated[float, Field(gt=0, le=1)] | None = 0.75
+
+
+def _cores() -> int:
+    """Cores that this process may use, which on shared machines are fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class SizeClass(Section):
+    """Where runs of up to some number of cores (ranks times threads) go, with what differs there."""
+
+    partition: Line
+    up_to: Positive | None = None
+    cores_per_node: Positive | None = None
+    qos: Line | None = None
+    constraint: Line | None = None
+
+
+def _ascending(sizes: tuple[SizeClass, ...]) -> tuple[SizeClass, ...]:
+    limits = [item.up_to or math.inf for item in sizes]
+    if any(a >= b for a, b in itertools.pairwise(limits)):
+        raise ValueError("up_to must grow from one to the next, and only the last may lack it")
+    return sizes
+
+
+class Pack(Section):
+    """Which runs share an allocation. ``longest``: sum of their time limits in seconds."""
+
+    most: Most = "auto"
+    longest: Annotated[Duration, Field(gt=0)] = 1800.0
+    repetitions: Literal["any", "spread", "together"] = "any"
+
+
+def _pack(value: object) -> object:
+    return value if isinstance(value, Mapping | Pack) else {"most": value}
+
+
+class Executor(Section):
+    """Where attempts run. Keys that the chosen executor does not need are ignored."""
+
+    name: Annotated[str, AfterValidator(registered("executor"))] = "local"
+    max_pending: Positive = 8
+    pack: Annotated[Pack, BeforeValidator(_pack)] = Pack()
+    slots: Positive = Field(default_factory=_cores)
+    oversubscribe: bool = False
+    launcher: str | None = None
+    mpi: Word | None = None
+    template: str | None = None
+    modules: tuple[ScalarLine, ...] = ()
+    prologue: tuple[str, ...] = ()
+    epilogue: tuple[str, ...] = ()
+    environment: Environment = {}
+    poll_interval: Annotated[Duration, Field(gt=0)] = 10.0
+    cores_per_node: Positive | None = None
+    ranks_per_node: Positive | None = None
+    exclusive: bool = False
+    billing: Literal["cores", "nodes"] = "cores"
+    gpus_per_node: Positive | None = None
+    partition: Line | None = None
+    by_size: Annotated[tuple[SizeClass, ...], AfterValidator(_ascending)] = ()
+    account: Line | None = None
+    qos: Line | None = None
+    constraint: Line | None = None
+    reservation: Line | None = None
+    sbatch: Mapping[str, ScalarLine | None] = {}
+    queue_delay: Duration = 0.0
+    failure_rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    noise: Annotated[float, Field(ge=0)] = 0.0
+    overhead: Duration = 0.0
+    truth: Mapping[str, Expression] = {}
+    dataset: str | None = None
+
+
+class Notify(Section):
+    """Whom to tell: a command, called without a shell. ``left`` is in percent, ``timeout`` in seconds."""
+
+    command: Annotated[tuple[ScalarText, ...], AfterValidator(command_line)]
+    on: Annotated[tuple[Literal["stop", "failures", "budget"], ...], AfterValidator(unique)] = (
+        "stop",
+        "failures",
+        "budget",
+    )
+    streak: Positive = 3
+    left: Annotated[float, Field(gt=0, lt=100)] = 10.0
+    timeout: Annotated[Duration, Field(gt=0, le=600)] = 60.0
+
+
+class Retries(Section):
+    """Further attempts at a run, by the class of its failure."""
+
+    infrastructure: Natural = 2
+    timeout: Natural = 1
+    memory: Natural = 2
+    application: Natural = 1
+    parse: Natural = 0
+
+    def by_class(self) -> dict[FailureClass, int]:
+        """Return the figures keyed by `FailureClass`."""
+        return {failure: getattr(self, failure.value) for failure in FailureClass}
+
+
+def _values(value: object) -> object:
+    if isinstance(value, int | float):
+        raise ValueError("is a single value; vary it with a list of values, or fix it under settings")
+    return {"values": value} if isinstance(value, tuple) else value
+
+
+def _named(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+_BY_NAME = BeforeValidator(_named)
+
+
+class Document(Section):
+    """A whole campaign file."""
+
+    name: Name
+    application: Annotated[str, AfterValidator(application_name)]
+    executable: str = ""
+    version_arguments: tuple[ScalarText, ...] = ()
+    settings: Mapping[str, Scalar] = {}
+    program: Program | None = None
+    parameters: Mapping[str, Annotated[Values, BeforeValidator(_values)]]
+    constraints: tuple[Expression, ...] = ()
+    evaluation_point: Mapping[str, Scalar] | None = None
+    measure: Measure = Measure()
+    strategy: Annotated[Strategy, _BY_NAME] = Strategy()
+    model: Annotated[ModelChoice, _BY_NAME] = ModelChoice()
+    stop: Stop
+    site: str = "none"
+    executor: Annotated[Executor, _BY_NAME] = Field(default_factory=Executor)
+    retries: Retries = Retries()
+    notify: Notify | None = None
+    seed: Natural = 0
+    validate_: bool = Field(False, alias="validate")
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON schema of campaign files, with the short forms."""
+    schema = Document.model_json_schema(by_alias=True)
+    properties = schema["properties"]
+    for key in ("strategy", "model", "executor"):
+        properties[key] = {"anyOf": [{"type": "string"}, properties[key]]}
+    packed = schema["$defs"]["Executor"]["properties"]
+    most = schema["$defs"]["Pack"]["properties"]["most"]["anyOf"]
+    packed["pack"] = {"anyOf": [*most, {"$ref": "#/$defs/Pack"}]}
+    counted = schema["$defs"]["Measure"]["properties"]["effort"]
+    counted["anyOf"] = [{"type": "boolean"}, *(item for item in counted["anyOf"] if "$ref" in item)]
+    counted["default"] = False
+    values = properties["parameters"]["additionalProperties"]
+    listed = schema["$defs"]["Values"]["properties"]["values"]["anyOf"][0]
+    properties["parameters"]["additionalProperties"] = {"anyOf": [listed, values]}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -1,0 +1,298 @@
+"""Tell somebody that a campaign stopped, fails again and again, or runs out of budget, by a user's command.
+
+The command is a list of arguments, never a shell line; what happened reaches it by environment and as JSON
+on standard input. It runs beside the loop, with a time limit, and nothing that it does harms the campaign.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import queue
+import select
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.schema import Notify
+from orchestrator.journal import events
+from orchestrator.journal.file import Entry
+from orchestrator.journal.state import State
+from orchestrator.report.status import counts
+from orchestrator.resources import core_hours
+from orchestrator.storage import iso
+
+LOG_NAME = "notify.log"
+_MOST_WAITING = 100  # notifications; a hook that is slower than its causes loses the rest
+_KEPT_OUTPUT = 4096  # bytes of what a hook prints
+_KEPT_FAILURES = 10
+_TICK = 0.05  # seconds between looks whether a hook has ended
+_SLACK = 5.0  # seconds beyond the hook's time limit to wait for it at the end
+
+
+class Notifier:
+    """Watches a campaign's entries and calls its hook; use as a context manager around the loop.
+
+    Parameters
+    ----------
+    campaign
+        Without ``notify`` nothing is done.
+    directory
+        The campaign directory; what the hook printed is added to ``notify.log`` there.
+    """
+
+    def __init__(self, campaign: Campaign, directory: Path):
+        self._options = campaign.notify
+        self._campaign = campaign
+        self._directory = directory.absolute()
+        self._streak: deque[dict[str, str]] = deque(maxlen=_KEPT_FAILURES)
+        self._failed = 0  # attempts in a row
+        self._low = False
+        self._state = State()
+        self._waiting: queue.Queue[dict[str, Any] | None] = queue.Queue(_MOST_WAITING)
+        self._caller: threading.Thread | None = None
+        self._deadline = math.inf
+        self._hook = Hook()
+
+    def __enter__(self) -> Notifier:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            what = str(error) or type(error).__name__
+            self._tell("stop", "error", f"the controller failed: {what}")
+        self._finish()
+
+    def seen(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """Pass on entries of earlier controllers, which are not told again but count for what follows."""
+        for entry in entries:
+            self._count(entry.event)
+            yield entry
+
+    def begin(self, state: State) -> None:
+        """Note where the campaign stands before the loop begins."""
+        self._state = state
+        self._low = self._is_low(state)
+
+    def listen(self, entry: Entry, state: State) -> None:
+        """Tell of an entry that deserves it."""
+        self._state = state
+        self._count(entry.event)
+        options = self._options
+        match entry.event:
+            case events.CampaignStopped(rule, detail):
+                self._tell("stop", rule, f"the campaign stopped: {rule} ({detail})")
+            case events.ControllerStopped(reason):
+                self._tell("stop", reason, f"the controller stopped: {reason}; the campaign can be resumed")
+            case events.AttemptFinished() if options is not None:
+                self._streak_and_budget(options, state)
+
+    def _count(self, event: events.Event) -> None:
+        if not isinstance(event, events.AttemptFinished):
+            return
+        if event.failure is None:
+            self._failed = 0
+            self._streak.clear()
+        elif not event.cancelled:
+            self._failed += 1
+            told = {"attempt": event.attempt.id, "class": str(event.failure), "reason": event.reason}
+            self._streak.append(told)
+
+    def _streak_and_budget(self, options: Notify, state: State) -> None:
+        # At n, 2n, 4n ...: a night of failures is no thousand messages.
+        times, rest = divmod(self._failed, options.streak)
+        if rest == 0 and times > 0 and times & (times - 1) == 0:
+            last = self._streak[-1]
+            text = f"{self._failed} attempts failed in a row; the last: {last['attempt']}: {last['reason']}"
+            self._tell("failures", last["class"], text)
+        low = self._is_low(state)
+        if low and not self._low:
+            left = core_hours(self._campaign.stop.budget - state.spent)
+            text = f"{left:.4g} of {core_hours(self._campaign.stop.budget):.4g} core-hours are left"
+            self._tell("budget", "low", text)
+        self._low = low
+
+    def _is_low(self, state: State) -> bool:
+        budget = self._campaign.stop.budget
+        return self._options is not None and budget - state.spent <= budget * self._options.left / 100
+
+    def _tell(self, event: str, cause: str, text: str) -> None:
+        if self._options is None or event not in self._options.on:
+            return
+        try:
+            self._waiting.put_nowait(self._facts(event, cause, text))
+        except queue.Full:
+            return
+        if self._caller is None:
+            # A daemon: whatever the hook does, it keeps no controller from ending.
+            self._caller = threading.Thread(target=self._call_all, args=(self._options,), daemon=True)
+            self._caller.start()
+
+    def _facts(self, event: str, cause: str, text: str) -> dict[str, Any]:
+        state, budget = self._state, self._campaign.stop.budget
+        return {
+            "event": event,
+            "cause": cause,
+            "text": f"{self._campaign.name}: {text}",
+            "campaign": self._campaign.name,
+            "id": state.id,
+            "directory": str(self._directory),
+            "host": socket.gethostname(),
+            "time": iso(state.time),
+            "simulated": self._campaign.executor.name == "simulated",
+            "round": state.round,
+            "runs": counts(state),
+            "cost": {
+                "budget": core_hours(budget),
+                "spent": core_hours(state.spent),
+                "reserved": core_hours(state.reserved),
+                "left": core_hours(budget - state.spent - state.reserved),
+            },
+            "failures": list(self._streak),
+        }
+
+    def _finish(self) -> None:
+        if self._caller is None or self._options is None:
+            return
+        self._deadline = time.monotonic() + self._options.timeout
+        try:
+            with suppress(queue.Full):
+                self._waiting.put(None, timeout=self._options.timeout)
+            self._caller.join(2 * self._options.timeout + _SLACK)
+        finally:  # interrupted, or too slow: nobody would end it later
+            self._hook.end()
+
+    def _call_all(self, options: Notify) -> None:
+        while (facts := self._waiting.get()) is not None:
+            if facts["event"] != "stop" and time.monotonic() > self._deadline:
+                continue  # behind a slow hook only the last word is worth waiting for
+            try:
+                outcome = call(options, facts, self._hook)
+            except Exception as error:  # noqa: BLE001 (nothing that a hook causes may reach the campaign)
+                outcome = f"cannot be called: {error!r}"
+            self._log(
+                f"{facts['time']} {facts['event']}: {facts['text']}\n  {options.command[0]}: {outcome}\n"
+            )
+
+    def _log(self, text: str) -> None:
+        try:
+            with (self._directory / LOG_NAME).open("a", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+        except OSError:
+            pass  # the disk is full, say: the campaign will tell
+
+
+class Hook:
+    """The process of the hook that runs now, if any, so that another thread can end it."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ended = False
+        self._lock = threading.Lock()  # between being waited for and being killed a number may go to others
+
+    def begin(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+        """Start the process in a session of its own; raise ``OSError`` if that is impossible."""
+        with self._lock:
+            if self._ended:
+                raise OSError("the controller has ended")
+            self._process = subprocess.Popen(command, start_new_session=True, **options)
+            return self._process
+
+    def wait(self, process: subprocess.Popen[bytes], patience: float) -> int | None:
+        """Return its exit code; or kill it with its children after ``patience`` seconds, and return None."""
+        deadline = time.monotonic() + patience
+        while True:
+            with self._lock:
+                code = process.poll()
+                if code is not None:
+                    self._process = None
+                    return code
+            if time.monotonic() >= deadline:
+                break
+            time.sleep(_TICK)
+        self._kill()
+        return None
+
+    def end(self) -> None:
+        """Kill what runs, and let nothing else begin."""
+        self._ended = True
+        self._kill()
+
+    def _kill(self) -> None:
+        with self._lock:
+            if self._process is not None and self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)  # not waited for: the number is still its own
+                with suppress(subprocess.TimeoutExpired):  # one that waits for a disk dies when it can
+                    self._process.wait(_SLACK)
+            self._process = None
+
+
+def call(options: Notify, facts: dict[str, Any], hook: Hook | None = None) -> str:
+    """Call the hook with facts and wait for it; return how it ended and the beginning of what it printed.
+
+    Raises
+    ------
+    OSError
+        If it cannot be started.
+    """
+    variables = {
+        **os.environ,
+        "ORCHESTRATOR_EVENT": facts["event"],
+        "ORCHESTRATOR_CAMPAIGN": facts["campaign"],
+        "ORCHESTRATOR_DIRECTORY": facts["directory"],
+        "ORCHESTRATOR_TEXT": facts["text"].replace("\0", "?"),
+    }
+    with tempfile.TemporaryFile() as given:  # not a pipe: a hook need not read
+        given.write(json.dumps(facts, indent=1).encode() + b"\n")
+        given.seek(0)
+        hook = hook or Hook()
+        process = hook.begin(
+            options.command,
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=variables,
+            cwd=facts["directory"],
+        )
+    return _outcome(hook, process, options.timeout)
+
+
+def _outcome(hook: Hook, process: subprocess.Popen[bytes], patience: float) -> str:
+    deadline = time.monotonic() + patience
+    assert process.stdout is not None
+    with process.stdout:  # closed after the first bytes: whoever prints without end gets SIGPIPE
+        printed = _beginning(process, process.stdout.fileno(), deadline).decode(errors="replace").strip()
+    code = hook.wait(process, max(0.0, deadline - time.monotonic()))
+    ended = f"no end within {patience:g} s, killed" if code is None else f"exit code {code}"
+    return f"{ended}: {printed}" if printed else ended
+
+
+def _beginning(process: subprocess.Popen[bytes], output: int, deadline: float) -> bytes:
+    """Read until there is enough, the process or its output ends, or time is up."""
+    kept = b""
+    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    poll = select.poll()
+    poll.register(output)
+    while len(kept) < _KEPT_OUTPUT and time.monotonic() < deadline:
+        over = os.waitid(os.P_PID, process.pid, ended) is not None
+        if poll.poll(1000 * _TICK):
+            more = os.read(output, _KEPT_OUTPUT - len(kept))
+            if not more:
+                break
+            kept += more
+        elif over:  # what it left in the background may hold the pipe for ever
+            break
+    return kept

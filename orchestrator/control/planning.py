@@ -1,0 +1,129 @@
+"""What a campaign would do first and what that may cost, before anything is spent."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from orchestrator import resources
+from orchestrator.control import runtime
+from orchestrator.control.runtime import Assembly, count
+from orchestrator.control.settle import round_of
+from orchestrator.errors import CampaignError
+from orchestrator.executors.base import Executor
+from orchestrator.journal.state import State
+from orchestrator.types import Measurements, Run
+
+_SHORTEST_LIMIT = 1.0  # seconds; a budget that leaves less per run pays for nothing
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRound:
+    """The starting set. Costs in core-seconds, limits in seconds, one entry per run.
+
+    ``derived_limit`` is the limit chosen from the budget where the campaign states none.
+    """
+
+    runs: tuple[Run, ...]
+    reasons: tuple[str, ...]
+    cores: tuple[int, ...]
+    limits: tuple[float, ...]
+    derived_limit: float | None
+    worst: float
+    expected: float | None
+
+
+def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
+    """Return the first round with its costs.
+
+    Raises
+    ------
+    CampaignError
+        If the strategy proposes nothing, or the budget cannot pay for the round: with the user's estimate
+        if there is one, else even if every run took its whole time limit.
+    """
+    campaign = assembly.campaign
+    view = assembly.view(State(), (), Measurements(tuple(p.name for p in campaign.parameters), ()))
+    view = replace(view, budget_left=math.inf)  # else it would propose only a part of the starting set
+    rng = np.random.default_rng([campaign.seed, 1])
+    choices = runtime.strategy(campaign)(view, rng)
+    proposed = round_of(1, choices, State(), count(assembly, State(), (), choices))
+    if not proposed.runs:
+        raise CampaignError(
+            f"strategy {campaign.strategy.name!r} proposes nothing in this search space; widen the parameters"
+        )
+    cores = tuple(assembly.cores(run.point) for run in proposed.runs)
+    derived = None
+    if campaign.measure.time_limit is None:
+        derived = resources.fair_limit(
+            campaign.stop.budget, cores, _reserved(assembly, executor, proposed.runs)
+        )
+        if derived < _SHORTEST_LIMIT:
+            raise CampaignError(_too_dear(campaign.stop.budget, cores, derived))
+    limits = tuple(
+        (campaign.time_limit(run.point) or derived or 0.0) * campaign.slowdown(run.kind)
+        for run in proposed.runs
+    )
+    worst = sum(c * executor.reserved_seconds(t) for c, t in zip(cores, limits, strict=True))
+    expected = _expected(assembly, proposed.runs, cores)
+    plan = FirstRound(proposed.runs, proposed.reasons, cores, limits, derived, worst, expected)
+    _check_budget(assembly, executor, plan)
+    return plan
+
+
+def _expected(assembly: Assembly, runs: tuple[Run, ...], cores: tuple[int, ...]) -> float | None:
+    if assembly.campaign.measure.expected_time is None:
+        return None
+    campaign = assembly.campaign
+    return sum(
+        c * (campaign.expected_time(run.point) or 0.0) * campaign.slowdown(run.kind)
+        for c, run in zip(cores, runs, strict=True)
+    )
+
+
+def _reserved(assembly: Assembly, executor: Executor, runs: tuple[Run, ...]) -> Callable[[float], float]:
+    """Return what a core of these runs reserves on average, by the limit of those that are timed."""
+    cores = Counter[float]()
+    for run in runs:
+        cores[assembly.campaign.slowdown(run.kind)] += assembly.cores(run.point)
+
+    def reserved(limit: float) -> float:
+        seconds = sum(count * executor.reserved_seconds(limit * factor) for factor, count in cores.items())
+        return seconds / cores.total()
+
+    return reserved
+
+
+def _check_budget(assembly: Assembly, executor: Executor, plan: FirstRound) -> None:
+    budget = assembly.campaign.stop.budget
+    single = max(c * executor.reserved_seconds(t) for c, t in zip(plan.cores, plan.limits, strict=True))
+    need, what = (plan.worst, "may cost") if plan.expected is None else (plan.expected, "is expected to cost")
+    if need > budget:
+        expected = (
+            "state measure.expected_time if runs are much shorter than their limit"
+            if plan.expected is None
+            else "correct measure.expected_time if runs are shorter than that"
+        )
+        limit = "lower measure.time_limit or" if plan.expected is None else "lower"
+        raise CampaignError(
+            f"the first round ({len(plan.runs)} runs on up to {max(plan.cores)} cores) {what} "
+            f"{resources.core_hours(need):.4g} core-hours, stop.budget is {resources.core_hours(budget):.4g}: raise "
+            f"stop.budget, {limit} measure.repetitions.initial, or {expected}"
+        )
+    if single > budget:
+        raise CampaignError(
+            f"one run of the first round reserves {resources.core_hours(single):.4g} core-hours, stop.budget is "
+            f"{resources.core_hours(budget):.4g}: raise it or lower measure.time_limit"
+        )
+
+
+def _too_dear(budget: float, cores: tuple[int, ...], limit: float) -> str:
+    return (
+        f"stop.budget of {resources.core_hours(budget):.4g} core-hours leaves {max(limit, 0.0):.2g} s for each of "
+        f"the {len(cores)} runs of the first round (on {sum(cores)} cores in all): raise it, use fewer "
+        "repetitions or smaller points, or state measure.time_limit and measure.expected_time"
+    )

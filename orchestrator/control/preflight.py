@@ -1,0 +1,113 @@
+"""Can the launcher of a campaign start its programs? Only what is certain before the first run counts."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from orchestrator.campaign.model import Campaign
+from orchestrator.launch import mpi, script
+from orchestrator.types import Resources
+
+_MOST_POINTS = 100_000  # looked at for one of several ranks
+_NAMES = {"openmpi": "Open MPI", "mpich": "MPICH (or derived)"}
+_WORDS = ("time", "command", "builtin", "eval", "exec")  # of the shell: they are no programs
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why the launcher cannot work, and what to do."""
+
+    detail: str
+    remedy: str
+
+
+def fault(campaign: Campaign, ranks: int, which: Callable[[str], str | None] = shutil.which) -> Fault | None:
+    """Return what certainly prevents runs, or None.
+
+    Parameters
+    ----------
+    campaign
+        The campaign; nothing is launched by that of a simulated executor.
+    ranks
+        The most ranks that a run has: a single one needs no launcher of the right MPI.
+    which
+        Finds a program on PATH.
+    """
+    if campaign.executor.name == "simulated":
+        return None
+    program = _program(campaign.executor.launcher)
+    if program is not None and which(program) is None:
+        return _absent(program) if _nothing_loads_it(campaign, program) else None
+    return _of_another_mpi(campaign, program, which) if ranks > 1 else None
+
+
+def most_ranks(resources: Iterable[Resources]) -> int:
+    """Return 1 where no run has several ranks, else a number above 1."""
+    return next((item.ranks for item in itertools.islice(resources, _MOST_POINTS) if item.ranks > 1), 1)
+
+
+def _program(pattern: str | None) -> str | None:
+    """Return the program that a configured launcher begins with, None without one."""
+    if pattern is None or pattern.strip() in script.NO_LAUNCHER:
+        return None
+    words = shlex.split(pattern)
+    if words and words[0].rpartition("/")[2] == "env":
+        words = list(itertools.dropwhile(_ASSIGNMENT.fullmatch, words[1:]))
+    return words[0] if words and words[0] not in _WORDS and not words[0].startswith("-") else None
+
+
+def _nothing_loads_it(campaign: Campaign, program: str) -> bool:
+    """Whether a program that is not on PATH here is not there for a run, either."""
+    options = campaign.executor
+    variables = {*options.environment, *(campaign.program.environment if campaign.program else ())}
+    relative = os.sep in program and not os.path.isabs(program)  # noqa: PTH117 (no path is meant)
+    loads = options.prologue or options.modules or options.template is not None or "PATH" in variables
+    return options.name == "local" and not loads and not relative
+
+
+def _absent(program: str) -> Fault:
+    return Fault(
+        f"{program} of executor.launcher is not on PATH here, and nothing loads it: every run would fail",
+        "correct executor.launcher, remove it to have one found, or load it in executor.modules or "
+        "executor.prologue",
+    )
+
+
+def _of_another_mpi(
+    campaign: Campaign, program: str | None, which: Callable[[str], str | None]
+) -> Fault | None:
+    """Compare whose launcher it is with what the programs are linked with, where both are known."""
+    effort = campaign.measure.effort
+    for executable in (campaign.executable, *([effort.executable] if effort is not None else [])):
+        linked = mpi.linked_mpi(executable)
+        path, kind = _launcher(campaign, program, executable, which)
+        if linked in _NAMES and kind in _NAMES and linked != kind:
+            return Fault(
+                f"{path} is of {_NAMES[kind]}, {executable} is linked with {_NAMES[linked]}: every rank "
+                "would run alone, as a program of one rank",
+                f"put the mpiexec of {_NAMES[linked]} on PATH or into executor.launcher, or rebuild it",
+            )
+    return None
+
+
+def _launcher(
+    campaign: Campaign, program: str | None, executable: str, which: Callable[[str], str | None]
+) -> tuple[str, str]:
+    """Return the path of what starts an executable, and whose it is; empty where that is not certain."""
+    options = campaign.executor
+    if program is None:
+        none = options.launcher is not None or (options.mpi is not None and options.name == "slurm")
+        found = mpi.Launcher("none") if none else mpi.detect(executable, options.name)
+        return found.path, found.kind
+    path = which(program) or ""
+    settled = os.path.isabs(program) or not (options.prologue or options.modules)  # noqa: PTH117
+    if not settled or path.rpartition("/")[2] == "srun":
+        return "", ""
+    return path, mpi.flavour_of(path)

@@ -1,0 +1,52 @@
+"""What a controller's runs are made from: the executable's content, version and source revision.
+
+Gathered once per controller: an attempt records only size and time of the executable, which lead back to
+the hash found here. Whatever cannot be found out is left out; it never stops a campaign.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.campaign.model import Campaign
+from orchestrator.storage import _first_line, file_hash, file_identity, git_revision
+
+
+def gather(campaign: Campaign) -> dict[str, Any]:
+    """Describe the campaign's executables and this Python, JSON-ready; empty for simulated runs.
+
+    Returns
+    -------
+    dict
+        ``executable`` (``path``, and as far as known ``size``, ``mtime_ns``, ``sha256``, ``version``,
+        ``revision``), ``python``, and ``site``: the site file. ``revision`` is the commit of the git
+        checkout that holds the executable, with ``-dirty`` if tracked files were changed. And
+        ``effort_executable``, likewise, where effort runs start another one.
+    """
+    if campaign.executor.name == "simulated":
+        return {}
+    found = {"executable": _executable(campaign.executable, campaign.version_arguments)}
+    if campaign.measure.effort is not None:
+        effort = campaign.measure.effort.executable
+        found["effort_executable"] = _executable(effort, campaign.version_arguments)
+    site = {"site": campaign.site} if campaign.site else {}
+    return {**found, "python": platform.python_version(), **site}
+
+
+def _executable(name: str, version_arguments: Sequence[str]) -> dict[str, Any]:
+    path = Path(name)
+    further = {
+        "sha256": file_hash(path),
+        "version": _version([name, *version_arguments]) if version_arguments else None,
+        "revision": git_revision(path.resolve().parent),
+    }
+    known = {key: value for key, value in further.items() if value}
+    return {"path": str(path), **(file_identity(path) or {}), **known}
+
+
+def _version(command: Sequence[str]) -> str | None:
+    return _first_line(command, os.environ, only_output=False)

@@ -1,0 +1,247 @@
+"""From what executors and strategies say to events: pure but for reading an attempt's results."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from orchestrator.errors import ReadError
+from orchestrator.journal import allocations, events
+from orchestrator.journal.measurements import repetitions
+from orchestrator.journal.state import InFlight, State
+from orchestrator.policy.effort_runs import NOTHING, Plan
+from orchestrator.strategies.base import Choice
+from orchestrator.types import Attempt, AttemptRequest, AttemptState, FailureClass, Observation, Point, Run
+
+# What a launcher says when the application was not started, or its nodes failed.
+_LAUNCHER = re.compile(
+    r"(srun|slurmstepd|mpirun|mpiexec|prterun): error: .*(Unable to (create step|confirm allocation|contact)"
+    r"|timed out|Communication|connection|NODE FAILURE)|ORTE (has lost|daemon)",
+    re.IGNORECASE,
+)
+
+Collect = Callable[[AttemptRequest, Observation], events.Samples]
+
+
+def submission_name(campaign: str, campaign_id: str, attempt: Attempt) -> str:
+    """Return the unique name under which an attempt is submitted and can be looked up."""
+    digest = hashlib.sha256(f"{campaign_id}/{attempt.id}".encode()).hexdigest()[:12]
+    return f"{campaign}-{campaign_id}-{digest}"
+
+
+def round_of(
+    number: int, choices: Sequence[Choice], state: State, effort: Plan = NOTHING
+) -> events.RoundProposed:
+    """Turn choices into runs, numbering repetitions on from those that were proposed before.
+
+    Runs that count effort come after those that are timed at the same point: where it turns out to be
+    impossible, they are not begun.
+    """
+    done, counted = repetitions(state), repetitions(state, "effort")
+    runs: dict[Run, str] = {}
+
+    def count(point: Point) -> None:
+        first = counted.get(point, 0) + 1
+        numbers = range(first, effort.wanted.get(point, 0) + 1)
+        runs.update((Run(point, "effort", k), effort.reason) for k in numbers)
+
+    for choice in choices:
+        first = done.get(choice.point, 0) + 1
+        for repetition in range(first, first + choice.repetitions):
+            runs[Run(choice.point, "time", repetition)] = choice.reason
+        done[choice.point] = first + choice.repetitions - 1
+        count(choice.point)
+    for point in effort.wanted:
+        count(point)
+    return events.RoundProposed(number, tuple(runs), tuple(runs.values()), effort.note)
+
+
+def ceilings(observations: Sequence[Observation], state: State) -> dict[Attempt, float]:
+    """Return what each attempt can have cost at most, in core-seconds, where nobody knows.
+
+    That is its reservation. Where attempts that never began share its job, what these reserved is among it:
+    Slurm may have booked all of it for the one that did begin, and only one may claim it.
+    """
+    ended = {item.attempt for item in observations if item.state is AttemptState.ABSENT}
+    free = {pack: hold.left for pack, hold in state.holds.items()}
+    for attempt, flight in state.in_flight.items():
+        if flight.pack and attempt not in ended:
+            free[flight.pack] -= flight.reserved
+    most = {}
+    for item in observations:
+        flight = state.in_flight[item.attempt]
+        most[item.attempt] = flight.reserved
+        if item.state is AttemptState.LOST and item.elapsed is None and flight.pack:
+            most[item.attempt] += max(free[flight.pack], 0.0)
+            free[flight.pack] = 0.0
+    return most
+
+
+def events_of(
+    observation: Observation,
+    flight: InFlight,
+    request: AttemptRequest,
+    collect: Collect,
+    ceiling: float,
+) -> list[events.Event]:
+    """Return what an observation changes; nothing if it says what is known already.
+
+    ``ceiling`` is what the attempt can have cost at most (see `ceilings`).
+    """
+    attempt = observation.attempt
+    match observation.state:
+        # Without a handle it still waits within the executor: after a crash it must be looked up.
+        case AttemptState.QUEUED if observation.handle and not flight.submitted:
+            return [events.AttemptSubmitted(attempt, observation.handle)]
+        case AttemptState.RUNNING if not flight.running:
+            return [events.AttemptStarted(attempt, observation.handle)]
+        case AttemptState.ABSENT:
+            reason = observation.reason or "it was never begun"
+            return [events.AttemptWithdrawn(attempt, reason, observation.barred)]
+        case AttemptState.LOST:
+            return [_lost(observation, flight, ceiling)]
+        case AttemptState.FINISHED:
+            return [_finished(observation, flight, request, collect)]
+    return []
+
+
+def ended_by_user(event: events.Event) -> events.Event:
+    """Return what an event means for an attempt that the user ended: it is charged, but did not fail.
+
+    One that never began is withdrawn, and barred, as whoever cancelled it took its claim. What had ended
+    by itself before stays what it is.
+    """
+    if not isinstance(event, events.AttemptFinished) or event.failure is not FailureClass.INFRASTRUCTURE:
+        return event
+    if event.started is None and event.elapsed == 0 and not event.estimated:
+        return events.AttemptWithdrawn(event.attempt, "cancelled by the user before it began", barred=True)
+    return replace(event, reason=f"cancelled by the user ({event.reason})", blamed=(), cancelled=True)
+
+
+def corrections(known: Sequence[Observation], state: State) -> list[events.AttemptCharged]:
+    """Return what replaces estimated charges, in an order in which no job exceeds its reservation on the way.
+
+    Of attempts that share a job, one that cost more than its part waits for those that cost less.
+    """
+    found = []
+    for item in known:
+        flight, elapsed = state.unconfirmed[item.attempt], item.elapsed or 0.0
+        cost = elapsed * (item.cores or flight.cores)
+        found.append((cost - flight.reserved, events.AttemptCharged(item.attempt, elapsed, cost)))
+    holds, chosen = state.holds, []
+    for more, event in sorted(found, key=lambda pair: pair[0]):
+        pack = state.unconfirmed[event.attempt].pack
+        hold = holds.get(pack)
+        if hold is not None and hold.charged + more > hold.reserved and hold.unsettled > 1:
+            continue
+        holds = allocations.charged(holds, pack, more, final=True)
+        chosen.append(event)
+    return chosen
+
+
+def _charge(observation: Observation, flight: InFlight, elapsed: float) -> tuple[float, bool]:
+    """Return the core-seconds to charge, and whether they are an estimate: then all that was reserved.
+
+    One that shares its job with others is never charged more than its part of the reservation at first: its
+    share is larger only if those of others turn out smaller, and they may not be confirmed yet.
+    """
+    cost = elapsed * (observation.cores or flight.cores)
+    estimated = observation.estimated or bool(flight.pack and cost > flight.reserved)
+    return (flight.reserved if estimated else cost), estimated
+
+
+def _lost(observation: Observation, flight: InFlight, ceiling: float) -> events.AttemptFinished:
+    """Charge what the scheduler says, or all that it can have cost if nobody knows."""
+    if observation.elapsed is not None:
+        elapsed = observation.elapsed
+        cost, estimated = _charge(observation, flight, elapsed)
+    else:
+        elapsed, cost, estimated = ceiling / flight.cores, ceiling, True
+    return events.AttemptFinished(
+        observation.attempt,
+        elapsed,
+        cost,
+        failure=FailureClass.MEMORY if observation.out_of_memory else FailureClass.INFRASTRUCTURE,
+        reason=observation.reason or "the attempt is gone without having finished",
+        estimated=estimated,
+        blamed=observation.blamed,
+    )
+
+
+def _finished(
+    observation: Observation, flight: InFlight, request: AttemptRequest, collect: Collect
+) -> events.AttemptFinished:
+    record = observation.record
+    assert record is not None and record.finished is not None, "FINISHED without proof"
+    elapsed = observation.elapsed
+    if elapsed is None:
+        elapsed = max(0.0, record.finished - record.started)
+    cost, estimated = _charge(observation, flight, elapsed)
+    failure, reason = _failure(observation, request)
+    samples: events.Samples = {}
+    if failure is None:
+        try:
+            samples = collect(request, observation)
+        except ReadError as error:
+            failure, reason = FailureClass.PARSE, str(error)
+    return events.AttemptFinished(
+        observation.attempt,
+        elapsed,
+        cost,
+        samples,
+        failure,
+        reason,
+        # A scheduler may call its nodes otherwise than they call themselves.
+        record.nodes[0] if len(record.nodes) == 1 else record.host,
+        record.started,
+        record.finished,
+        estimated=estimated,
+        nodes=max(1, len(record.nodes)),
+        blamed=observation.blamed,
+    )
+
+
+def _failure(observation: Observation, request: AttemptRequest) -> tuple[FailureClass | None, str]:
+    record = observation.record
+    assert record is not None
+    if record.timed_out:
+        return FailureClass.TIMEOUT, f"ended at its time limit of {request.limit:.6g} s"
+    # Whatever its exit code: a shell goes on when the program that was too large is ended.
+    if observation.out_of_memory:
+        return FailureClass.MEMORY, "it used more memory than it had asked for"
+    if observation.reason:  # the executor knows that the end was not the application's doing
+        return FailureClass.INFRASTRUCTURE, observation.reason
+    if record.exit_code != 0:
+        words = _last_words(request)
+        failure = FailureClass.INFRASTRUCTURE if _LAUNCHER.search(words) else FailureClass.APPLICATION
+        return failure, f"exit code {record.exit_code}{_signal(record.exit_code)}{words}"
+    return None, ""
+
+
+def _signal(exit_code: int | None) -> str:
+    """Name the signal that an exit code above 128 stands for, as shells have it."""
+    try:
+        number = signal.Signals((exit_code or 0) - 128)
+    except ValueError:
+        return ""
+    return f" (signal {int(number)}, {number.name})"
+
+
+def _last_words(request: AttemptRequest) -> str:
+    """Return the last line of stderr, else of stdout, for the reason of a failure."""
+    for name in ("stderr", "stdout"):
+        path = request.directory / name
+        try:
+            with path.open("rb") as file:
+                file.seek(max(0, path.stat().st_size - 4096))
+                lines = file.read().decode(errors="replace").strip().splitlines()
+        except OSError:
+            continue
+        if lines:
+            # It will be shown on terminals, which would obey what cannot be printed.
+            words = "".join(c if c.isprintable() else "?" for c in lines[-1].strip()[:200])
+            return f"; last line of {name}: {words}"
+    return ""

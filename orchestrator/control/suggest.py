@@ -1,0 +1,167 @@
+"""What to measure next for measurements that exist already, without a campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from orchestrator import expressions, registry, resources
+from orchestrator.campaign import validation
+from orchestrator.campaign.model import Campaign
+from orchestrator.errors import CampaignError, ExpressionError, ModelError
+from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
+from orchestrator.models.base import Model, expected_costs
+from orchestrator.space import SearchSpace
+from orchestrator.strategies.base import Choice, Costs, View
+from orchestrator.types import ROOTS, Measurements, Parameter, Point, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked for.
+
+    Attributes
+    ----------
+    evaluation_point
+        P₊, where the models must hold.
+    cores
+        Cores that a run at a point occupies; raises ``CampaignError`` or ``ValueError`` where it cannot tell.
+    budget
+        Core-seconds that may be spent.
+    values
+        Further values per parameter, beside the measured ones.
+    constraints
+        Expressions that every point must satisfy.
+    campaign
+        Whose constraints, application and machine decide what can be measured, if not all can.
+    strategy, batch_size, repetitions, seed
+        Who chooses; points per proposal; repetitions of a new point and most repetitions; the seed.
+    """
+
+    evaluation_point: Point
+    cores: Callable[[Point], float]
+    budget: float
+    values: Mapping[str, Sequence[Value]]
+    constraints: Sequence[str] = ()
+    campaign: Campaign | None = None
+    strategy: str = "information"
+    batch_size: int = 4
+    repetitions: tuple[int, int] = (2, 10)
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A choice with its expected cost in core-seconds; None while nothing predicts it."""
+
+    choice: Choice
+    cost: float | None
+
+
+def suggest(known: Measurements, question: Question) -> list[Suggestion]:
+    """Return the points to measure next, within the budget.
+
+    Raises
+    ------
+    CampaignError
+        For malformed expressions, an empty space, an evaluation point within it, or points without cores.
+    """
+    points = _space(known, question)
+    for point in points:  # before anything is fitted: whether each has cores
+        question.cores(point)
+    models = _fit(known)
+    costs, relative = _costs(models, question.cores)
+    done = {point: max(len(item.values.get(point, ())) for item in known.items) for point in known.points}
+    view = View(
+        points,
+        question.evaluation_point,
+        known,
+        models,
+        done,
+        frozenset(),
+        costs,
+        question.budget,
+        question.batch_size,
+        *question.repetitions,
+        round=2 if models else 1,
+        cost_is_relative=relative,
+    )
+    strategy = registry.load("strategy", question.strategy)()
+    choices: Sequence[Choice] = strategy(view, np.random.default_rng([question.seed, view.round]))
+    return [
+        Suggestion(choice, None if relative else choice.repetitions * view.cost(choice.point))
+        for choice in choices
+    ]
+
+
+def _space(known: Measurements, question: Question) -> SearchSpace:
+    parameters = []
+    for name in known.parameters:
+        values = {*(point[name] for point in known.points), *question.values.get(name, ())}
+        categorical = name in known.categorical or any(isinstance(value, str) for value in values)
+        ordered = sorted(values, key=str if categorical else float)
+        parameters.append(Parameter(name, tuple(ordered), categorical))
+    points = _constrained(parameters, question)
+    if not points.size():
+        raise CampaignError("no point satisfies the constraints: relax them or give more --values")
+    if question.evaluation_point in points:
+        raise CampaignError(
+            f"the evaluation point {question.evaluation_point} is among the points that can be measured: "
+            "models would be judged on what they were fitted to; move it beyond them"
+        )
+    return points
+
+
+def _constrained(parameters: Sequence[Parameter], question: Question) -> SearchSpace:
+    """Return the space of what satisfies the constraints, and the campaign's."""
+    texts = [parameter.name for parameter in parameters if parameter.categorical]
+    names = [parameter.name for parameter in parameters]
+    try:
+        constraints = [expressions.parse(text, names, texts) for text in question.constraints]
+        SearchSpace(parameters, constraints).size()  # evaluates them everywhere
+    except ExpressionError as error:
+        raise ExpressionError(f"--constraint: {error}") from None
+    if question.campaign is None:
+        return SearchSpace(parameters, constraints)
+    of_campaign = replace(question.campaign, parameters=tuple(parameters))
+    _check_values(validation.build(of_campaign), question.values)
+    return validation.build(
+        replace(of_campaign, constraints=(*of_campaign.constraints, *question.constraints))
+    )
+
+
+def _check_values(possible: SearchSpace, values: Mapping[str, Sequence[Value]]) -> None:
+    """Refuse further values that the campaign excludes at every point."""
+    found = possible.describe()
+    for name, wanted in values.items():
+        for value in wanted:
+            if value not in found.values[name]:
+                raise CampaignError(
+                    f"--values {name}={value}: the campaign cannot measure there: "
+                    f"{'; '.join(found.infeasible)}; for runs elsewhere say with --processes how many cores "
+                    "they occupy"
+                )
+
+
+def _fit(known: Measurements) -> tuple[Model, ...]:
+    try:
+        models: tuple[Model, ...] = registry.load("model", "pmnf")()(known)
+    except ModelError:
+        return ()  # too few points: the strategy completes the starting set
+    return models
+
+
+def _costs(models: Sequence[Model], cores: Callable[[Point], float]) -> tuple[Costs, bool]:
+    """Return expected core-seconds from the models of whole runs; without any, ratios only (the cores).
+
+    The duration of whole runs says most; else the time of the call path that is the whole run, or of all.
+    """
+    whole = [model for model in models if (model.callpath, model.metric) == (WHOLE_RUN, ELAPSED)]
+    times = [model for model in models if model.metric == "time"] or list(models)
+    roots = [model.callpath for model in times if model.callpath in ROOTS][:1]  # with a model per category
+    counted = whole or [model for model in times if model.callpath in roots] or times
+    if not counted:
+        return resources.each(cores), True
+    return expected_costs(counted, cores), False

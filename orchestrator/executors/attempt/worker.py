@@ -1,0 +1,354 @@
+"""The process that owns one attempt: claim, start, limit, kill, record. ``attempt.py DIRECTORY``.
+
+Standard library only, and little of it: this file starts once per attempt, so it avoids ``json``,
+``signal``, ``re``, ``enum`` and ``subprocess``, whose imports take longer than all that is done here.
+
+Two processes share the work. The *worker* starts ``run.sh``, enforces the limit and writes
+``attempt.json``; the *guard*, its parent, only waits. Each covers the other: if the worker is killed, the
+guard (a subreaper, so it inherits every orphan) ends what was started and writes the record; if the guard
+is killed, the worker receives SIGTERM and does the same. Only when both are killed at once nothing is
+recorded; the executor then ends what is left and says LOST.
+
+The wall clock is read once. ``finished`` is ``started`` plus monotonic time, so no adjustment of the
+clock can charge an attempt more than its limit plus `OVERRUN`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import time
+from _json import encode_basestring_ascii, make_scanner
+
+from orchestrator import __version__
+from orchestrator.executors.attempt import processes
+from orchestrator.executors.attempt.processes import KILL_WAIT, SIGKILL, SIGTERM, TERM_GRACE
+from orchestrator.storage import SECRET_WORDS, iso
+
+_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+CLAIM, RECORD, REQUEST, SCRIPT = "claim", "attempt.json", "request.json", "run.sh"
+OWNER = "attempt"  # who claims, where it is this process
+DONE, CLAIMED, BROKEN = 0, 73, 74  # exit codes: recorded; somebody else's; nothing could be recorded
+
+GUARD_SLACK = 1.0  # seconds that the guard leaves to the worker beyond the worker's own deadlines
+OVERRUN = TERM_GRACE + KILL_WAIT + GUARD_SLACK + KILL_WAIT  # most seconds beyond the limit, if all goes wrong
+HEARTBEAT = 10.0  # the guard touches the claim this often: the last sign of life of a killed attempt
+WRITE_PATIENCE = 30.0  # seconds to retry writing the outcome while the disk is full
+
+_MODULE = "orchestrator.executors.attempt.worker"
+_GROWTH = 1024  # bytes that the final record may be longer than the first
+_NEXT = ".next"  # suffix of the file that becomes the final record
+
+
+# --- files --------------------------------------------------------------------------------------------
+
+
+def claim(directory: str | os.PathLike[str], who: str, durable: bool = True) -> bool:
+    """Take the attempt for good; false if somebody has. Its holder alone may start it or call it dead.
+
+    Creates the directory where it is missing: a controller can bar an attempt that was never prepared.
+    Where it is not ``durable``, the caller must see to that before it acts on the claim.
+    """
+    os.makedirs(directory, 0o700, exist_ok=True)
+    try:
+        file = os.open(os.path.join(directory, CLAIM), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except FileExistsError:
+        return False
+    owner = {"who": who, "time": iso(time.time()), **processes.place(), "processes": [processes.identity()]}
+    try:
+        _write_and_close(file, _to_json(owner), durable)
+    except OSError as error:
+        # The existence of the file is the claim; its content tells people who has it.
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+    if durable:
+        _sync(directory)
+    return True
+
+
+def _write_record(directory: str, record: dict[str, object], suffix: str) -> None:
+    """Replace attempt.json at once: a reader sees the old or the new one, also after a power failure."""
+    path = os.path.join(directory, RECORD)
+    # Not O_TRUNC: the final record goes into the blocks that `_reserve` allocated.
+    _write_and_close(os.open(path + suffix, os.O_WRONLY | os.O_CREAT, 0o644), _to_json(record) + "\n")
+    os.rename(path + suffix, path)
+    _sync(directory)
+
+
+def _reserve(directory: str, size: int) -> None:
+    """Allocate room for the final record: it must be possible to write it on a disk that is full then."""
+    file = os.open(os.path.join(directory, RECORD + _NEXT), os.O_WRONLY | os.O_CREAT, 0o644)
+    try:
+        os.posix_fallocate(file, 0, size)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # a file system that cannot
+            raise
+    finally:
+        os.close(file)
+
+
+def _write_final(directory: str, record: dict[str, object]) -> int:
+    deadline = time.monotonic() + WRITE_PATIENCE
+    while True:
+        try:
+            _write_record(directory, record, _NEXT)
+            return DONE
+        except OSError as error:
+            if time.monotonic() > deadline:
+                return _broken(f"cannot record the outcome in {directory}: {error}")
+            time.sleep(0.5)
+
+
+def _write_and_close(file: int, text: str, durable: bool = True) -> None:
+    try:
+        data = text.encode()
+        size = len(data)
+        while data:
+            data = data[os.write(file, data) :]
+        os.ftruncate(file, size)
+        if durable:
+            os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _sync(directory: str | os.PathLike[str]) -> None:
+    file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _to_json(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_to_json(key)}: {_to_json(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_to_json, value)) + "]"
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+class _Json:
+    """What the C scanner of `json` asks of its decoder."""
+
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_float, parse_int, parse_constant = float, int, float
+
+
+def _read_json(path: str) -> dict[str, object]:
+    try:
+        # The stub of this private function asks for a class that does not exist at runtime.
+        value, _ = make_scanner(_Json)(processes.read_text(path), 0)  # type: ignore[arg-type]
+    except StopIteration:
+        value = None
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} is not a JSON object")
+    return value
+
+
+def _masked_environment() -> dict[str, object]:
+    """Return the environment without its secrets: by name, and ``user:password@`` in URLs."""
+    masked: dict[str, object] = {}
+    for name, value in os.environ.items():
+        if any(word in name.upper() for word in SECRET_WORDS):
+            value = "***"
+        elif "://" in value and "@" in value:
+            value = value[: value.index("://") + 3] + "***" + value[value.rindex("@") :]
+        masked[name] = value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return masked
+
+
+def _identity(path: str) -> dict[str, object]:
+    """Describe a file so that a later look tells whether it was replaced; its content takes too long here."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return {"path": path}
+    return {"path": path, "size": found.st_size, "mtime_ns": found.st_mtime_ns}
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Write ascending numbers as Linux and Slurm do: ``0-3,8``."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
+
+
+# --- the two processes --------------------------------------------------------------------------------
+
+
+class _Attempt:
+    """What guard and worker both know. Elapsed time is monotonic; the wall clock is read here only."""
+
+    def __init__(self, directory: str, request: dict[str, object]) -> None:
+        self.directory = directory
+        self.limit = float(str(request["limit"]))
+        self.begin, self.started = time.monotonic(), time.time()
+        self.guard = os.getpid()
+        self.processes = [processes.identity()]
+        # All this before the fork, after which every page that is written has to be copied.
+        self.first_record: dict[str, object] = {
+            "run": str(request["run"]),
+            "attempt": int(str(request["attempt"])),
+            "pid": self.guard,
+            "started": iso(self.started),
+            **processes.place(),
+            "processes": self.processes,
+            "nodes": os.environ.get("SLURM_JOB_NODELIST") or os.uname().nodename,
+            "version": __version__,
+            "kernel": os.uname().release,
+            "cpus": _ranges(sorted(os.sched_getaffinity(0))),
+            "executable": _identity(str(request.get("executable") or "")),
+            "environment": _masked_environment(),
+        }
+
+    def final_record(
+        self, record: dict[str, object], exit_code: int, word: str, leftover: int
+    ) -> dict[str, object]:
+        return record | {
+            "finished": iso(self.started + time.monotonic() - self.begin),
+            "exit_code": exit_code,
+            "timed_out": word == "deadline",
+            "cancelled": word == "cancelled",
+            "leftover": leftover,
+        }
+
+
+def execute(directory: str) -> int:
+    """Execute the attempt prepared in a directory, unless somebody claimed it; return an exit code.
+
+    To be called once, in a process of its own, which it forks (both return), makes a subreaper, and
+    whose signals it blocks. The code says whether there is a record, not how the application ended.
+    """
+    directory = os.path.realpath(directory)
+    # From here on a signal is no sudden death: it ends the attempt and is recorded.
+    processes.block_signals()
+    try:
+        attempt = _Attempt(directory, _read_json(os.path.join(directory, REQUEST)))
+    except (OSError, ValueError, KeyError) as error:
+        return _broken(f"no usable {REQUEST} in {directory}: {error!r}")
+    if not claim(directory, OWNER, durable=False):  # it becomes so with the first record
+        return CLAIMED
+    processes.adopt_orphans()
+    worker = os.fork()
+    return _guard(attempt, worker) if worker else _work(attempt)
+
+
+def _work(attempt: _Attempt) -> int:
+    processes.adopt_orphans()
+    if not processes.die_with(attempt.guard, SIGTERM):
+        return _broken("killed before the start")
+    record = attempt.first_record
+    try:
+        attempt.processes.append(processes.identity())
+        _reserve(attempt.directory, len(_to_json(record)) + _GROWTH)
+        _write_record(attempt.directory, record, ".tmp")
+    except OSError as error:
+        return _broken(f"cannot write {RECORD} in {attempt.directory}, so nothing was started: {error}")
+    ended: dict[int, int] = {}
+    script = _start(attempt.directory)
+    in_job = "SLURM_JOB_ID" in os.environ  # where everything is signalled at once
+    word = processes.wait_for(script, attempt.begin + attempt.limit, ended, doubtful=in_job)
+    count = processes.end_all(ended, TERM_GRACE)
+    leftover = count if word == "ended" else 0
+    final = attempt.final_record(record, ended.get(script, 128 + SIGKILL), word, leftover)
+    return _write_final(attempt.directory, final)
+
+
+def _start(directory: str) -> int:
+    """Start run.sh in a session of its own; it dies with this process. Exit code 126 if it cannot."""
+    worker = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    script = os.path.join(directory, SCRIPT)
+    try:
+        if not processes.die_with(worker, SIGKILL):
+            os._exit(126)
+        os.setsid()
+        os.chdir(directory)
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+        for descriptor, name in ((1, "stdout"), (2, "stderr")):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), descriptor)
+        processes.restore_signals()
+        environment = {**os.environ, processes.MARK: directory, "PWD": directory}
+        try:
+            os.execve(script, [script], environment)
+        except OSError as error:
+            if error.errno != errno.ENOEXEC:
+                raise
+            os.execve("/bin/sh", ["sh", script], environment)  # no shebang: as every shell does
+    except OSError as error:
+        _broken(f"cannot start {script}: {error}")
+    os._exit(126)
+
+
+def _guard(attempt: _Attempt, worker: int) -> int:
+    """Wait for the worker; where it was killed or hangs, end the attempt and record that."""
+    ended: dict[int, int] = {}
+    deadline = attempt.begin + attempt.limit + TERM_GRACE + KILL_WAIT + GUARD_SLACK
+    while True:
+        beat = time.monotonic() + HEARTBEAT
+        word = processes.wait_for(worker, min(beat, deadline) if time.monotonic() < deadline else beat, ended)
+        if word == "ended":
+            break
+        if word == "cancelled":
+            processes.kill(worker, SIGTERM)
+        elif time.monotonic() >= deadline and processes.descendants() != [worker]:
+            break  # the worker was stopped; where it is alone, it still tries to write the record
+        _touch(os.path.join(attempt.directory, CLAIM))
+    if ended.get(worker) in (DONE, BROKEN):
+        return ended[worker]
+    leftover = processes.end_all(ended, grace=0)
+    try:
+        record = _read_json(os.path.join(attempt.directory, RECORD))
+    except (OSError, ValueError) as error:
+        return _broken(f"killed before the start: {error}")
+    if "finished" in record:
+        return DONE
+    word = "deadline" if word == "deadline" else "cancelled"
+    final = attempt.final_record(record, 128 + SIGKILL, word, leftover)
+    return _write_final(attempt.directory, final)
+
+
+def _touch(path: str) -> None:
+    try:
+        os.utime(path)
+    except OSError:
+        pass  # it only tells more precisely when a killed attempt ended
+
+
+def command(directory: str) -> list[str]:
+    """Return the command that executes an attempt.
+
+    It is ``python attempt.py DIRECTORY``, but 4 ms faster: Python would compile a script at every start.
+    """
+    python = os.path.realpath(sys.executable)  # a virtual environment's has one more file to read
+    code = f"import sys; sys.path.append({_ROOT!r}); from {_MODULE} import main; main()"
+    return [python, "-I", "-S", "-c", code, directory]
+
+
+def main() -> None:
+    """Execute the attempt that the command line names, and exit."""
+    # No tear-down of the interpreter: it takes a millisecond, and there is nothing to tear down.
+    os._exit(execute(sys.argv[1]))
+
+
+def _broken(message: str) -> int:
+    sys.stderr.write(f"attempt.py: {message}\n")
+    return BROKEN
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""Processes that outlive the controller which starts them: starting, awaiting, ending what they left."""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import os
+import select
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from orchestrator.executors.attempt import processes, worker
+
+_WITHOUT_PIDFD = 0.01  # seconds between looks on kernels before 5.3
+_LONGEST_SLEEP = 3600.0  # seconds; poll(2) counts milliseconds in an int
+
+
+def start(directory: Path) -> int | None:
+    """Start attempt.py in a session of its own: no signal to the controller's terminal reaches it.
+
+    Its standard input is a locked file. The lock lives from before the process to its end, so another
+    controller never takes for absent what has not yet come to claim the attempt.
+
+    Returns
+    -------
+    int or None
+        The pid; None if another controller's process is about to execute the attempt.
+
+    Raises
+    ------
+    OSError
+        If no process can be had.
+    """
+    path = os.path.realpath(directory)
+    command = worker.command(path)
+    complaints = str(directory / "stderr")
+    request = os.open(directory / worker.REQUEST, os.O_RDONLY)
+    try:
+        if not _lock(request):
+            return None
+        return os.posix_spawn(
+            command[0],
+            command,
+            {**os.environ, processes.MARK: path},
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, request, 0),
+                (os.POSIX_SPAWN_OPEN, 1, complaints, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+            setsid=True,
+            setsigmask=[],
+        )
+    finally:
+        os.close(request)
+
+
+def is_about_to_begin(directory: Path) -> bool:
+    """Tell whether a process was started for an attempt that nobody has claimed (see `start`)."""
+    try:
+        request = os.open(directory / worker.REQUEST, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _lock(request)
+    finally:
+        os.close(request)
+
+
+def _lock(file: int) -> bool:
+    """Lock a file until its last descriptor is closed; false if another holds it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: there the claim alone decides
+        return True
+    return True
+
+
+def pidfd(pid: int) -> int | None:
+    """Return a descriptor that becomes readable when a process ends; None where there is none to be had.
+
+    Raises
+    ------
+    ProcessLookupError
+        If the process is gone.
+    """
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise
+    except OSError:  # an old kernel, or no descriptor left: `sleep_until_one_ends` does without
+        return None
+
+
+def sleep_until_one_ends(pidfds: Iterable[int | None], seconds: float) -> None:
+    """Return when one of the processes ends, at the latest after some seconds.
+
+    Without descriptors of all processes it returns early, so that the caller looks for itself.
+    """
+    poll = select.poll()
+    for descriptor in pidfds:
+        if descriptor is None:
+            seconds = min(seconds, _WITHOUT_PIDFD)
+        else:
+            poll.register(descriptor, select.POLLIN)
+    poll.poll(math.ceil(min(seconds, _LONGEST_SLEEP) * 1000))
+
+
+def end_survivors(directory: Path) -> int | None:
+    """Kill what an attempt left behind; return how many processes, None if they do not die."""
+    ended: set[int] = set()
+    deadline = time.monotonic() + processes.KILL_WAIT
+    while pids := processes.marked(os.path.realpath(directory)):
+        if time.monotonic() > deadline:
+            return None
+        ended.update(pids)
+        for pid in pids:
+            processes.kill(pid, processes.SIGKILL)
+        time.sleep(0.01)
+    return len(ended)

@@ -1,0 +1,137 @@
+"""What a campaign says about its jobs: options of ``sbatch``, apart from those that the executor chooses."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from orchestrator.errors import CampaignError
+from orchestrator.executors.attempt import worker
+from orchestrator.types import Resources
+
+# What the executor itself decides: another value would break the search for jobs, the limit or the charge.
+_OWN = {
+    *("array", "chdir", "cpus-per-task", "error", "export", "export-file", "job-name", "nodes", "no-requeue"),
+    *(
+        "ntasks",
+        "ntasks-per-node",
+        "open-mode",
+        "output",
+        "parsable",
+        "requeue",
+        "signal",
+        "test-only",
+        "time",
+    ),
+    *("time-min", "wait", "wrap"),
+}
+_KEYS = {"partition", "account", "qos", "constraint", "reservation", "exclusive", "gpus-per-node"}
+
+_MEMORY = {"mem", "mem-per-cpu", "mem-per-gpu"}
+_AMOUNT = re.compile(r"([1-9]\d*)([KMGT]?)", re.IGNORECASE)  # 0 means all that a node has
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """What a campaign says about its jobs. ``sbatch`` holds further options: name -> value, None for a flag.
+
+    ``by_size`` has the partitions for runs of up to some size (keys as in a campaign file).
+
+    Raises
+    ------
+    CampaignError
+        For an option that is the executor's to choose, and for a line break: it would end the comment that
+        holds the option in a batch script, and what follows would be executed.
+    """
+
+    partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
+    constraint: str | None = None
+    reservation: str | None = None
+    exclusive: bool = False
+    sbatch: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    gpus_per_node: int | None = None
+    by_size: Sequence[Mapping[str, Any]] = ()
+
+    def __post_init__(self) -> None:
+        texts = {**self.named(), **{f"sbatch.{name}": value for name, value in self.sbatch.items()}}
+        for item in self.by_size:
+            texts |= {f"by_size.{key}": item[key] for key in ("partition", "qos", "constraint")}
+        for key, value in texts.items():
+            if not str(value).isprintable():
+                raise CampaignError(f"executor.{key}: {value!r} has a line break or the like; remove it")
+        for name in self.sbatch:
+            if not re.fullmatch(r"[a-z][a-z-]+", long_name(name)):
+                raise CampaignError(f"executor.sbatch: {name!r} is not the long name of an option of sbatch")
+            if long_name(name) in _OWN:
+                raise CampaignError(f"executor.sbatch: {name!r} is chosen by the executor; remove it")
+            if long_name(name) in _KEYS:
+                key = long_name(name).replace("-", "_")
+                raise CampaignError(f"executor.sbatch: write executor.{key} instead")
+
+    def fitting(self, resources: Resources) -> JobOptions:
+        """Return the options of a job of this size: those of the first partition that takes it."""
+        need = resources.ranks * resources.threads
+        fits = [item for item in self.by_size if item["up_to"] is None or need <= item["up_to"]]
+        if not fits:  # a larger run is no point of the search space
+            return self
+        chosen = fits[0]
+        return replace(
+            self,
+            partition=chosen["partition"],
+            qos=chosen["qos"] or self.qos,
+            constraint=chosen["constraint"] or self.constraint,
+            by_size=(),
+        )
+
+    def without(self, nodes: Sequence[str]) -> JobOptions:
+        """Return the options with these nodes excluded, besides those that the campaign excludes."""
+        if not nodes:
+            return self
+        kept = {name: value for name, value in self.sbatch.items() if long_name(name) != "exclude"}
+        theirs = [str(value) for name, value in self.sbatch.items() if long_name(name) == "exclude"]
+        return replace(self, sbatch={**kept, "exclude": ",".join([*theirs, *nodes])})
+
+    def with_memory(self, factor: float) -> JobOptions:
+        """Return the options with that much more memory, where some is asked for."""
+        if factor == 1.0:
+            return self
+        return replace(
+            self,
+            sbatch={
+                name: _scaled(value, factor) if long_name(name) in _MEMORY else value
+                for name, value in self.sbatch.items()
+            },
+        )
+
+    def named(self) -> dict[str, str | None]:
+        """Return the options that have a key of their own."""
+        names = ("partition", "account", "qos", "constraint", "reservation")
+        return {name: getattr(self, name) for name in names}
+
+
+def asks_for_memory(sbatch: Mapping[str, object]) -> bool:
+    """Tell whether options of ``sbatch`` ask for an amount of memory, so that it can be raised."""
+    return any(long_name(name) in _MEMORY and _AMOUNT.fullmatch(str(sbatch[name])) for name in sbatch)
+
+
+def _scaled(value: str | int | float | bool | None, factor: float) -> str | int | float | bool | None:
+    found = _AMOUNT.fullmatch(str(value))
+    return value if found is None else f"{math.ceil(factor * int(found[1]))}{found[2]}"
+
+
+def long_name(name: str) -> str:
+    """Return the name of an option as ``sbatch`` has it after its dashes."""
+    return name.lstrip("-").replace("_", "-")
+
+
+START_UP = 30.0  # seconds that Python may take to start on a slow file system, within the job's time limit
+
+
+def minutes(*limits: float) -> int:
+    """Return the time to ask Slurm for, in its unit, so that attempts always end by their own limits."""
+    return math.ceil((sum(limits) + len(limits) * worker.OVERRUN + START_UP) / 60)

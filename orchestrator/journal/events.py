@@ -1,0 +1,323 @@
+"""What can happen in a campaign, and its form as JSON.
+
+A journal outlives the version that wrote it: fields may be added (with a default), never renamed and
+never given another meaning; unknown fields of a newer version are ignored. ``SCHEMA`` changes only when
+an older program could not read a journal correctly any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Any
+
+from orchestrator.types import Attempt, FailureClass, Point, Run, RunKind, Value
+
+SCHEMA = 1
+
+Samples = Mapping[str, Mapping[str, float]]  # metric -> call path -> value
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignStarted:
+    """The first event: the normalised campaign file; ``time_limit`` in seconds if it was derived."""
+
+    id: str
+    campaign: Mapping[str, Any]
+    version: str
+    time_limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignChanged:
+    """Resumed with other rules (a larger budget, another executor): a stopped campaign goes on.
+
+    ``anew``: what was given up under the old rules may be tried again.
+    """
+
+    campaign: Mapping[str, Any]
+    anew: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerStarted:
+    """A controller took the campaign over (also the first one).
+
+    ``provenance`` is what it found at its start (see `orchestrator.control.provenance`), JSON-ready.
+    """
+
+    host: str
+    pid: int
+    version: str
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerStopped:
+    """A controller left an unfinished campaign in good order; ``resume`` continues it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoundProposed:
+    """What the strategy wants measured next, with one reason per run.
+
+    ``note`` says why no effort is counted, where it could be.
+    """
+
+    round: int
+    runs: tuple[Run, ...]
+    reasons: tuple[str, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptIntended:
+    """Written before a submission: reserves ``reserved`` core-seconds under a name that can be looked up.
+
+    Attempts with the same ``pack`` share a job, one after another; each reserves an equal part of what that
+    may be charged.
+    """
+
+    attempt: Attempt
+    name: str
+    cores: int
+    limit: float
+    reserved: float
+    pack: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptSubmitted:
+    """The executor has taken the attempt."""
+
+    attempt: Attempt
+    handle: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStarted:
+    """The attempt was seen running."""
+
+    attempt: Attempt
+    handle: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptWithdrawn:
+    """The attempt certainly never began: its reservation is released and the run may be submitted again.
+
+    A ``barred`` attempt never will begin: the run's next one has the next number.
+    """
+
+    attempt: Attempt
+    reason: str
+    barred: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFinished:
+    """The attempt is over and settled: ``cost`` core-seconds charged.
+
+    ``samples`` are its measurement if it is accepted; else ``failure`` and ``reason`` say why not.
+    ``estimated`` marks a cost that the scheduler did not confirm: all that was reserved, until an
+    `AttemptCharged` corrects it. ``nodes``: how many it ran on, ``host`` being the first; ``blamed``: those
+    that failed. ``cancelled``: the user ended it, which is charged but speaks against nothing.
+    """
+
+    attempt: Attempt
+    elapsed: float
+    cost: float
+    samples: Samples = field(default_factory=dict)
+    failure: FailureClass | None = None
+    reason: str = ""
+    host: str = ""
+    started: float | None = None
+    finished: float | None = None
+    estimated: bool = False
+    nodes: int = 1
+    blamed: tuple[str, ...] = ()
+    cancelled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptCharged:
+    """The scheduler said at last what a settled attempt cost; ``cost`` core-seconds replace the estimate."""
+
+    attempt: Attempt
+    elapsed: float
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunGivenUp:
+    """No further attempt at this run; its point is infeasible for the strategy."""
+
+    run: Run
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunSkipped:
+    """A proposed run that was never begun, because the budget left cannot hold its reservation."""
+
+    run: Run
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoundCompleted:
+    """The models after a round.
+
+    ``smape`` in %, mean over call paths; ``width`` and ``widest`` are the mean and the largest relative width
+    of the intervals at P₊. ``improved`` is what the patience rule counts, unless nothing was ``measured`` in
+    the round; ``gain`` says why: see `orchestrator.policy.progress.gain`.
+    """
+
+    round: int
+    smape: float | None
+    width: float | None
+    improved: bool
+    measured: bool = True
+    widest: float | None = None
+    gain: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StopRuleReached:
+    """Nothing more is proposed; runs in flight are still settled and the validation may follow."""
+
+    rule: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationProposed:
+    """One run at the evaluation point, never used for fitting."""
+
+    run: Run
+
+
+@dataclass(frozen=True, slots=True)
+class CampaignStopped:
+    """The last event of a campaign."""
+
+    rule: str
+    detail: str
+
+
+Event = (
+    CampaignStarted
+    | CampaignChanged
+    | ControllerStarted
+    | ControllerStopped
+    | RoundProposed
+    | AttemptIntended
+    | AttemptSubmitted
+    | AttemptStarted
+    | AttemptWithdrawn
+    | AttemptFinished
+    | AttemptCharged
+    | RunGivenUp
+    | RunSkipped
+    | RoundCompleted
+    | StopRuleReached
+    | ValidationProposed
+    | CampaignStopped
+)
+
+
+def _run_to_json(run: Run) -> dict[str, Any]:
+    return {"point": run.point.as_dict(), "kind": run.kind, "repetition": run.repetition}
+
+
+@lru_cache(maxsize=1 << 18)
+def _run(items: tuple[tuple[str, Value], ...], kind: RunKind, repetition: int) -> Run:
+    return Run(Point(items), kind, repetition)
+
+
+def _run_from_json(data: Mapping[str, Any]) -> Run:
+    """Rebuild a run; each stands in several events, and one object serves them all."""
+    return _run(tuple(data["point"].items()), data["kind"], data["repetition"])
+
+
+def _attempt_to_json(attempt: Attempt) -> dict[str, Any]:
+    return {**_run_to_json(attempt.run), "attempt": attempt.number}
+
+
+def _attempt_from_json(data: Mapping[str, Any]) -> Attempt:
+    return Attempt(_run_from_json(data), data["attempt"])
+
+
+# Fields that are not JSON by themselves: name -> (to JSON, from JSON).
+_CODECS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "run": (_run_to_json, _run_from_json),
+    "runs": (
+        lambda runs: [_run_to_json(run) for run in runs],
+        lambda data: tuple(_run_from_json(item) for item in data),
+    ),
+    "reasons": (list, tuple),
+    "blamed": (list, tuple),
+    "attempt": (_attempt_to_json, _attempt_from_json),
+    "failure": (
+        lambda failure: None if failure is None else str(failure),
+        lambda data: None if data is None else FailureClass(data),
+    ),
+}
+
+_NAMES: dict[type[Any], str] = {
+    CampaignStarted: "campaign_started",
+    CampaignChanged: "campaign_changed",
+    ControllerStarted: "controller_started",
+    ControllerStopped: "controller_stopped",
+    RoundProposed: "round_proposed",
+    AttemptIntended: "attempt_intended",
+    AttemptSubmitted: "attempt_submitted",
+    AttemptStarted: "attempt_started",
+    AttemptWithdrawn: "attempt_withdrawn",
+    AttemptFinished: "attempt_finished",
+    AttemptCharged: "attempt_charged",
+    RunGivenUp: "run_given_up",
+    RunSkipped: "run_skipped",
+    RoundCompleted: "round_completed",
+    StopRuleReached: "stop_rule_reached",
+    ValidationProposed: "validation_proposed",
+    CampaignStopped: "campaign_stopped",
+}
+_TYPES = {name: kind for kind, name in _NAMES.items()}
+NAMES = frozenset(_TYPES)
+_FIELDS = {kind: tuple(item.name for item in fields(kind)) for kind in _NAMES}
+
+
+def name_of(event: Event) -> str:
+    """Return the name of an event's type in the journal."""
+    return _NAMES[type(event)]
+
+
+def to_json(event: Event) -> dict[str, Any]:
+    """Return the JSON-ready content of an event (without its name)."""
+    data = {}
+    for name in _FIELDS[type(event)]:
+        value = getattr(event, name)
+        data[name] = _CODECS[name][0](value) if name in _CODECS else value
+    return data
+
+
+def from_json(name: str, data: Mapping[str, Any]) -> Event:
+    """Rebuild an event from its name and content.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        For an unknown name, or content that is not an event of that name.
+    """
+    kind = _TYPES[name]
+    known = {
+        key: _CODECS[key][1](data[key]) if key in _CODECS else data[key]
+        for key in _FIELDS[kind]
+        if key in data
+    }
+    event: Event = kind(**known)
+    return event

@@ -1,0 +1,323 @@
+"""The journal: append-only JSON Lines, one event a line; the truth of a campaign.
+
+A line carries schema version, sequence number, time, event and a CRC-32 of all that precedes the checksum.
+An append is durable (fsync) when it returns. A torn last line, as a crash leaves it, is cut off on opening;
+damage anywhere else is never repaired silently. The module knows nothing of what events mean.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn
+
+import orjson
+from filelock import FileLock, Timeout
+
+from orchestrator.errors import JournalError, JournalWriteError
+from orchestrator.journal import events
+
+FILE_NAME = "journal.jsonl"
+LOCK_NAME = "controller.lock"
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What the system says of a full disk, a quota, and a limit on the size of files."""
+HOLDER_NAME = "controller.json"
+# Seconds. A process that a killed controller was just starting shares the lock until it executes its program.
+_PATIENCE = 2.0
+_CHECKSUM = ',"checksum":"%08x"}'
+_CHECKSUM_LENGTH = len(_CHECKSUM % 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line: ``sequence`` counts from 1, ``time`` is in Unix seconds."""
+
+    sequence: int
+    time: float
+    event: events.Event
+
+
+class TornLine(ValueError):
+    """A line whose checksum does not match."""
+
+
+class NewerVersion(ValueError):
+    """A line that a later version wrote, and that this one cannot know."""
+
+
+Boundary = Callable[[str, Sequence[Entry]], None]
+
+
+def encode(entry: Entry) -> bytes:
+    """Return the line of an entry, with its newline."""
+    body = json.dumps(
+        {
+            "schema": events.SCHEMA,
+            "sequence": entry.sequence,
+            "time": entry.time,
+            "event": events.name_of(entry.event),
+            "data": events.to_json(entry.event),
+        },
+        ensure_ascii=False,
+        separators=(",", ":"),
+        allow_nan=False,
+    )[:-1].encode()
+    return body + (_CHECKSUM % zlib.crc32(body)).encode() + b"\n"
+
+
+def decode(line: bytes) -> Entry:
+    """Read a line back.
+
+    Raises
+    ------
+    TornLine
+        If the line is torn or was altered.
+    NewerVersion
+        If it is of a schema, or holds an event, that this version does not know.
+    ValueError
+        If it is not complete.
+    """
+    line = line.rstrip(b"\n")
+    body, checksum = line[:-_CHECKSUM_LENGTH], line[-_CHECKSUM_LENGTH:]
+    if checksum != (_CHECKSUM % zlib.crc32(body)).encode():
+        raise TornLine("its checksum does not match: the line is torn or was altered")
+    data: dict[str, Any] = orjson.loads(body + b"}")
+    if data["schema"] > events.SCHEMA:
+        raise NewerVersion(f"it has schema {data['schema']}, this version reads up to {events.SCHEMA}")
+    if data["event"] not in events.NAMES:
+        raise NewerVersion(f"it holds an event {data['event']!r}, which this version does not know")
+    try:
+        event = events.from_json(data["event"], data["data"])
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"incomplete event {data['event']!r} ({error!r})") from error
+    except ValueError as error:  # the checksum says that it is as it was written
+        raise NewerVersion(
+            f"event {data['event']!r} holds what this version does not know ({error})"
+        ) from error
+    return Entry(data["sequence"], data["time"], event)
+
+
+def read(path: Path) -> Iterator[Entry]:
+    """Read a journal without locking it; a torn last line, being written or left by a crash, is ignored.
+
+    Raises
+    ------
+    JournalError
+        If the file cannot be read, or a line before the last is damaged or out of sequence.
+    """
+    for entry, _ in _scan(path):
+        yield entry
+
+
+def _scan(path: Path) -> Iterator[tuple[Entry, int]]:
+    """Yield the entries of the intact part, each with the offset of its end."""
+    end = 0
+    damage = ""
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                if damage:  # and it is not the last line
+                    raise JournalError(_damaged(path, number - 1, damage))
+                if not line.endswith(b"\n"):
+                    return  # being written, or left by a crash; its rest may appear any time
+                try:
+                    entry = decode(line)
+                except TornLine as error:
+                    damage = str(error)
+                    continue
+                except NewerVersion as error:
+                    raise JournalError(_newer(path, number, str(error))) from error
+                except ValueError as error:
+                    raise JournalError(_damaged(path, number, str(error))) from error
+                if entry.sequence != number:
+                    raise JournalError(_damaged(path, number, f"its sequence number is {entry.sequence}"))
+                end += len(line)
+                yield entry, end
+    except OSError as error:
+        raise JournalError(f"cannot read the journal {path}: {error.strerror}") from error
+
+
+def _newer(path: Path, line: int, reason: str) -> str:
+    return (
+        f"{path}, line {line}: {reason}; a newer version wrote it. Nothing is wrong with the file, and "
+        "nothing was changed: update measurement-orchestrator"
+    )
+
+
+def _damaged(path: Path, line: int, reason: str) -> str:
+    return (
+        f"{path}, line {line}: {reason}. Nothing was changed. Restore the file from a backup, or, to give up "
+        f"what follows, keep a copy and cut it with: head -n {line - 1} {path}"
+    )
+
+
+def holder_of(directory: Path) -> str:
+    """Return `` (host H, pid N)`` of the last controller of a directory, or an empty text."""
+    found = holder(directory)
+    return "" if found is None else f" (host {found[0]}, pid {found[1]})"
+
+
+def holder(directory: Path) -> tuple[str, int] | None:
+    """Return host and pid of the last controller of a directory; None where they cannot be read."""
+    try:
+        found = json.loads((directory / HOLDER_NAME).read_bytes())
+        return str(found["host"]), int(found["pid"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _unusable(what: str, path: Path, error: OSError) -> JournalError:
+    """Return what to raise where a file cannot be used; a full disk is something to resume after."""
+    if error.errno in FULL:
+        remedy = "Nothing is lost: free some space, then resume the campaign"
+        return JournalWriteError(f"{what} {path}: {error.strerror}. {remedy}")
+    return JournalError(f"{what} {path}: {error.strerror}")
+
+
+class Journal:
+    """The single writer of a campaign's journal. Use as a context manager.
+
+    Parameters
+    ----------
+    directory
+        The campaign directory; must exist.
+    boundary
+        Called with ``"before"`` or ``"after"`` and the entries around each append; tests end the process
+        there.
+    """
+
+    def __init__(self, directory: Path, boundary: Boundary | None = None):
+        self.path = directory / FILE_NAME
+        self._holder = directory / HOLDER_NAME
+        self._lock = FileLock(directory / LOCK_NAME)
+        self._boundary = boundary or (lambda moment, entries: None)
+        self._descriptor = -1
+        self._sequence = 0
+        self._length = 0
+        self.repaired_bytes = 0
+
+    def __enter__(self) -> Journal:
+        self._acquire()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._release()
+
+    def _acquire(self) -> None:
+        try:
+            self._lock.acquire(timeout=_PATIENCE, poll_interval=0.05)
+        except Timeout as error:
+            raise JournalError(
+                f"{self.path.parent} is held by another controller{holder_of(self.path.parent)}: "
+                "wait for it, or stop it (Ctrl-C) before you resume; if no controller runs on that host any "
+                f"more (a file system without locks), delete {self.path.parent / LOCK_NAME}"
+            ) from error
+        except OSError as error:
+            raise _unusable("cannot lock", self.path.parent, error) from error
+        try:
+            self._holder.write_text(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
+        except OSError as error:
+            self._lock.release()
+            raise _unusable("cannot write", self._holder, error) from error
+
+    def _release(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        self._lock.release()
+
+    def _repair(self) -> None:
+        """Cut a torn tail off, keeping it beside the journal: nothing is ever thrown away unseen."""
+        size = os.fstat(self._descriptor).st_size
+        if size > self._length:
+            tail = os.pread(self._descriptor, size - self._length, self._length)
+            self.path.with_name(f"{FILE_NAME}.torn-{self._length}").write_bytes(tail)
+            os.ftruncate(self._descriptor, self._length)
+            os.fsync(self._descriptor)
+            self.repaired_bytes = size - self._length
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the entries that are there, then repair a torn tail and be ready to append."""
+        if self.path.exists():
+            for entry, end in _scan(self.path):
+                self._sequence, self._length = entry.sequence, end
+                yield entry
+        try:
+            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._repair()
+        except OSError as error:
+            raise _unusable("cannot open the journal", self.path, error) from error
+
+    def append(self, new: Sequence[events.Event], time: float, durable: bool = True) -> list[Entry]:
+        """Append events in one write; durable when it returns unless ``durable`` is false.
+
+        Raises
+        ------
+        JournalWriteError
+            If they could not be written; the journal is then as it was before. Or if it is no longer this
+            controller's own: deleted, moved, or written to by another one.
+        """
+        if self._descriptor < 0:
+            deque(self.entries(), maxlen=0)
+        entries = [Entry(self._sequence + i, time, event) for i, event in enumerate(new, start=1)]
+        content = b"".join(encode(entry) for entry in entries)
+        self._boundary("before", entries)
+        try:
+            self._check()
+            _write_all(self._descriptor, content)
+            if durable:
+                os.fsync(self._descriptor)
+        except OSError as error:
+            self._undo()
+            raise JournalWriteError(
+                f"cannot write to {self.path}: {error.strerror}. The campaign has stopped, nothing is lost: "
+                "free some space, then resume it"
+            ) from error
+        self._sequence += len(entries)
+        self._length += len(content)
+        self._boundary("after", entries)
+        return entries
+
+    def _check(self) -> None:
+        """Raise `JournalWriteError` unless the file is the one that was opened, as it was left."""
+        own = os.fstat(self._descriptor)
+        try:
+            there = self.path.stat()
+        except FileNotFoundError:
+            self._lose("was deleted or moved")
+        if (own.st_dev, own.st_ino) != (there.st_dev, there.st_ino):
+            self._lose("was replaced by another file")
+        if own.st_size != self._length:
+            self._lose(f"has {own.st_size} bytes instead of {self._length}: somebody else writes to it")
+
+    def _lose(self, what: str) -> NoReturn:
+        raise JournalWriteError(
+            f"{self.path} {what}. This controller has stopped; what it had begun may still run. Put the "
+            "campaign directory back where it was, see that no other controller works there "
+            f"({HOLDER_NAME} names the last one), and resume it"
+        )
+
+    def _undo(self) -> None:
+        try:
+            os.ftruncate(self._descriptor, self._length)
+        except OSError:
+            return  # the torn tail will be cut off on the next opening
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -1,0 +1,103 @@
+"""What a campaign has measured, as models and strategies see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from orchestrator.journal.state import RunState, RunStatus, State
+from orchestrator.types import Measurement, Measurements, Parameter, Point, Run, RunKind
+
+WHOLE_RUN = "(run)"
+ELAPSED = "elapsed"
+_SETTLED = {RunStatus.MEASURED, RunStatus.GIVEN_UP, RunStatus.SKIPPED}
+
+
+def measurements(state: State, parameters: Sequence[Parameter]) -> Measurements:
+    """Return what was measured, without the validation run, in an order that does not depend on timing.
+
+    The duration of whole attempts is a measurement, too (`WHOLE_RUN`, `ELAPSED`): it predicts costs.
+    Time runs and effort runs have no metric in common, so no model sees values of both.
+    """
+    return Collector(parameters).measurements(state)
+
+
+class Collector:
+    """`measurements` of one state after the other, at the cost of what is new in each.
+
+    Only runs of the current round change; where more than one may have passed, all are looked at again.
+    """
+
+    def __init__(self, parameters: Sequence[Parameter]):
+        self._parameters = tuple(item.name for item in parameters)
+        self._categorical = frozenset(item.name for item in parameters if item.categorical)
+        self._round = 0
+        self._queue: tuple[Run, ...] | None = None  # of the state that was seen last
+        self._settled = False  # whether nothing of it was open
+        self._points: set[Point] = set()
+        self._values: dict[tuple[str, str], dict[Point, tuple[float, ...]]] = {}
+
+    def measurements(self, state: State) -> Measurements:
+        """Return what `measurements` does; states must be later ones of the same campaign."""
+        for point in self._changed(state):
+            self._points.add(point)
+            self._renew(point, state)
+        order = sorted(self._points, key=_order)
+        items = tuple(
+            Measurement(callpath, metric, {point: values[point] for point in order if point in values})
+            for (callpath, metric), values in sorted(self._values.items())
+        )
+        return Measurements(self._parameters, items, self._categorical)
+
+    def _changed(self, state: State) -> set[Point]:
+        return {
+            run.point
+            for run in self._perhaps_new(state)
+            if state.runs[run].status is RunStatus.MEASURED and run != state.validation
+        }
+
+    def _perhaps_new(self, state: State) -> Iterable[Run]:
+        near = state.queue is self._queue or (self._settled and state.round <= self._round + 1)
+        self._round, self._queue = state.round, state.queue
+        self._settled = all(state.runs[run].status in _SETTLED for run in state.queue)
+        return state.queue if near else state.runs
+
+    def _renew(self, point: Point, state: State) -> None:
+        """Put the values of a point together anew, by kind and repetition."""
+        found: dict[tuple[str, str], list[float]] = {}
+        for run, item in _measured_at(point, state):
+            if run.kind == "time":
+                found.setdefault((WHOLE_RUN, ELAPSED), []).append(item.elapsed)
+            for metric, by_callpath in item.samples.items():
+                for callpath, value in by_callpath.items():
+                    found.setdefault((callpath, metric), []).append(value)
+        for key, values in found.items():
+            self._values.setdefault(key, {})[point] = tuple(values)
+
+
+def _measured_at(point: Point, state: State) -> Iterator[tuple[Run, RunState]]:
+    kinds: tuple[RunKind, ...] = ("effort", "time")
+    for kind in kinds:
+        last: Mapping[Point, int] = state.proposed.get(kind, {})
+        for repetition in range(1, last.get(point, 0) + 1):
+            run = Run(point, kind, repetition)
+            item = state.runs.get(run)
+            if item is not None and item.status is RunStatus.MEASURED and run != state.validation:
+                yield run, item
+
+
+def _order(point: Point) -> tuple[Any, ...]:
+    return tuple((isinstance(v, str), v if isinstance(v, str) else float(v)) for _, v in point.items)
+
+
+def repetitions(state: State, kind: RunKind = "time") -> dict[Point, int]:
+    """Return how many runs of a kind were proposed per point, skipped ones excepted."""
+    return {point: number for point, number in state.proposed.get(kind, {}).items() if number}
+
+
+def counting_is_in_vain(state: State, tries: int = 3) -> bool:
+    """Whether effort runs were given up ``tries`` times and none was ever measured: that will not change."""
+    most: Mapping[Point, int] = state.proposed.get("effort", {})
+    runs = (Run(point, "effort", k) for point, number in most.items() for k in range(1, number + 1))
+    effort = [state.runs[run].status for run in runs if run in state.runs]
+    return RunStatus.MEASURED not in effort and effort.count(RunStatus.GIVEN_UP) >= tries

@@ -1,0 +1,134 @@
+"""A program without an adapter: the ``program`` section of a campaign file as an `Application`."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from orchestrator import expressions
+from orchestrator.campaign.schema import Output, Program
+from orchestrator.errors import ExpressionError
+from orchestrator.expressions import Expression
+from orchestrator.types import Application, Sample, Value, format_value
+
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_COMBINE: Mapping[str, Callable[[Sequence[float]], float]] = MappingProxyType(
+    {
+        "last": lambda values: values[-1],
+        "first": lambda values: values[0],
+        "sum": math.fsum,
+        "mean": lambda values: math.fsum(values) / len(values),
+        "max": max,
+        "min": min,
+    }
+)
+
+Template = tuple[str | Expression, ...]
+
+
+def parse_template(text: str, names: Sequence[str], texts: Sequence[str] = ()) -> Template:
+    """Split text at its ``{expression}`` placeholders; ``{{`` and ``}}`` stand for braces.
+
+    Raises
+    ------
+    ExpressionError
+        For a lone brace, an unknown name or a malformed expression.
+    """
+    parts: list[str | Expression] = []
+    end = 0
+    for match in _PLACEHOLDER.finditer(text):
+        parts.append(text[end : match.start()])
+        end = match.end()
+        if match[0] in ("{{", "}}"):
+            parts.append(match[0][0])
+        elif match[1]:
+            parts.append(expressions.parse(match[1], names, texts))
+        else:
+            raise ExpressionError(
+                f"{match[0]!r} in {text[:60]!r} is no placeholder; write {{name}}, or {{{{ for a brace"
+            )
+    return (*parts, text[end:])
+
+
+def render(template: Template, values: Mapping[str, Value]) -> str:
+    """Return the text with every placeholder replaced by its value, written as short as possible."""
+    return "".join(part if isinstance(part, str) else format_value(part(values)) for part in template)
+
+
+def application(program: Program, parameters: Mapping[str, str], texts: Sequence[str] = ()) -> Application:
+    """Return the application that a ``program`` section describes.
+
+    Parameters
+    ----------
+    program
+        The section.
+    parameters
+        Meaning of every parameter and setting, by name.
+    texts
+        Those whose values are text.
+
+    Raises
+    ------
+    ExpressionError
+        For a malformed expression or placeholder.
+    """
+    names = tuple(parameters)
+    arguments = [parse_template(text, names, texts) for text in program.arguments]
+    files = {name: parse_template(text, names, texts) for name, text in program.files.items()}
+    ranks = expressions.parse(program.ranks, names, texts)
+    threads = expressions.parse(program.threads, names, texts)
+    checks = [expressions.parse(text, names, texts) for text in program.check]
+
+    def check(values: Mapping[str, Value]) -> str | None:
+        for word, expression in (("ranks", ranks), ("threads", threads)):
+            number = expression.number(values)
+            if number < 1 or number != int(number):
+                return (
+                    f"program.{word}: {expression.text} = {format_value(number)} is not a whole number from 1"
+                )
+        return next((f"program.check: {item.text}" for item in checks if not item(values)), None)
+
+    return Application(
+        name="generic",
+        description="a program described in the campaign file",
+        parameters=dict(parameters),
+        ranks=lambda values: int(ranks.number(values)),
+        threads=lambda values: int(threads.number(values)),
+        arguments=lambda values: [render(template, values) for template in arguments],
+        check=check,
+        output=lambda texts: [_sample(rule, texts) for rule in program.output],
+        files=lambda values: {name: render(template, values) for name, template in files.items()},
+        output_files=tuple(dict.fromkeys(rule.file for rule in program.output if rule.file not in _STREAMS)),
+        environment=dict(program.environment),
+    )
+
+
+_STREAMS = ("stdout", "stderr")
+
+
+def _sample(rule: Output, texts: Mapping[str, str]) -> Sample:
+    """Read one value; raise ``ValueError`` saying what is missing."""
+    names = fnmatch.filter(sorted(texts), rule.file)
+    if not names:
+        raise ValueError(f"{rule.callpath}: no file {rule.file!r} among {', '.join(sorted(texts))}")
+    found = [match for name in names for match in re.finditer(rule.pattern, texts[name], re.MULTILINE)]
+    if not found:
+        empty = [name for name in names if not texts[name].strip()]
+        told = f" ({', '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty)" if empty else ""
+        raise ValueError(f"{rule.callpath}: nothing in {', '.join(names)} matches '{rule.pattern}'{told}")
+    value = _COMBINE[rule.aggregate]([_number(rule, match) for match in found]) * rule.scale
+    return Sample(rule.callpath, rule.metric, value)
+
+
+def _number(rule: Output, match: re.Match[str]) -> float:
+    text = match["value"] if "value" in match.re.groupindex else match[1]
+    try:
+        number = float(re.sub("[dD]", "e", text or ""))  # Fortran writes 1.0D+03
+    except ValueError:
+        raise ValueError(f"{rule.callpath}: {text!r}, matched by '{rule.pattern}', is not a number") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{rule.callpath}: {text!r}, matched by '{rule.pattern}', is not finite")
+    return number

@@ -1,0 +1,422 @@
+"""Starting points for three and more parameters: every partition, every combination of a few blocks.
+
+A handful of blocks that look most different from one another stand for all. Sums over the products of two
+terms with different parameters are sums over a larger product, so all normal equations of all partitions
+come from one table of moments (see `screening`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.models.base import Floats, Integers
+from orchestrator.models.pmnf.exhaustive import PENALTY, REACH, Candidates, Moments, moments
+from orchestrator.models.pmnf.hypotheses import (
+    blocks_used,
+    canonical,
+    first_of_each,
+    partitions,
+    stacked,
+    terms_used,
+)
+from orchestrator.models.pmnf.kernels import solve
+from orchestrator.models.pmnf.sweep import Problem, factors, lower, sweep
+
+_COLLINEAR = 1e-12
+
+
+def representatives(table: Floats, count: int) -> Integers:
+    """Choose blocks whose curves differ most from each other: the constant, then farthest first.
+
+    Parameters
+    ----------
+    table
+        Block values, shape (blocks, points); block 0 is constant.
+    count
+        How many, the constant included.
+    """
+    low, high = table.min(axis=1, keepdims=True), table.max(axis=1, keepdims=True)
+    curves = (table - low) / np.where(high > low, high - low, 1.0)
+    # Start from the middle of the family, or the extremes would be chosen twice over.
+    middle = int(np.argsort(curves[1:].mean(axis=1))[(len(table) - 1) // 2]) + 1
+    chosen = [0, middle]
+    distance = np.abs(curves - curves[middle]).max(axis=1)
+    distance[0] = 0.0
+    while len(chosen) < min(count, len(table)):
+        chosen.append(int(np.argmax(distance)))
+        distance = np.minimum(distance, np.abs(curves - curves[chosen[-1]]).max(axis=1))
+    return np.array(sorted(chosen), dtype=np.intp)
+
+
+def start(
+    tables: tuple[Floats, ...], log_value: Floats, precision: Floats, count: int, width: int
+) -> tuple[Candidates, Floats]:
+    """Find starting hypotheses: the best few of every partition for every call path.
+
+    Parameters
+    ----------
+    tables, log_value, precision
+        As in `screening.screen`.
+    count
+        Representative blocks per parameter, the constant included.
+    width
+        Hypotheses kept per partition.
+
+    Returns
+    -------
+    The hypotheses, and their weighted residual sums of squares.
+    """
+    chosen = [representatives(table, count) for table in tables]
+    products = np.ones((1, log_value.shape[1]))
+    for table, blocks in zip(tables, chosen, strict=True):
+        # Largest value 1, so that powers of large parameters neither overflow nor drown the constant.
+        part = table[blocks] / np.abs(table[blocks]).max(axis=1, keepdims=True)
+        products = (products[:, None, :] * part[None]).reshape(-1, log_value.shape[1])
+    shape = tuple(len(blocks) for blocks in chosen)
+    combinations = np.array(list(itertools.product(*(range(n) for n in shape))), dtype=np.intp)
+    sums = moments(products, products**2, log_value, precision)
+    parts, found_rss = [], []
+    for partition in _partitions(len(tables)):
+        hypotheses = combinations[_canonical(combinations, partition)]
+        rss = _residuals(sums, _numbers(hypotheses, partition, shape))
+        most = min(width, rss.shape[1])
+        best = np.argpartition(rss, most - 1, axis=1)[:, :most]
+        row, place = np.nonzero(np.isfinite(np.take_along_axis(rss, best, axis=1)))
+        found = hypotheses[best[row, place]]
+        terms = np.zeros((len(row), len(tables), len(tables)), dtype=np.int16)
+        for t, group in enumerate(partition):
+            for k in group:
+                terms[:, t, k] = chosen[k][found[:, k]]
+        parts.append(Candidates(row, canonical(terms)[0]))
+        found_rss.append(rss[row, best[row, place]])
+    together = Candidates(np.concatenate([p.row for p in parts]), np.concatenate([p.terms for p in parts]))
+    return together, np.concatenate(found_rss)
+
+
+def _partitions(parameters: int) -> list[tuple[tuple[int, ...], ...]]:
+    """All partitions; beyond five parameters only those into one, two or single-parameter terms."""
+    every = partitions(tuple(range(parameters)))
+    if parameters <= 5:
+        return list(every)
+    return [p for p in every if len(p) <= 2 or len(p) == parameters]
+
+
+def _canonical(combinations: Integers, partition: tuple[tuple[int, ...], ...]) -> NDArray[np.bool_]:
+    """Tell which combinations belong to a partition: only a parameter that stands alone may be absent."""
+    keep = np.ones(len(combinations), dtype=bool)
+    for group in partition:
+        if len(group) > 1:
+            keep &= np.all(combinations[:, list(group)] > 0, axis=1)
+    return keep
+
+
+def _numbers(
+    hypotheses: Integers, partition: tuple[tuple[int, ...], ...], shape: tuple[int, ...]
+) -> Integers:
+    """Number of the product that is each term of each hypothesis: (terms, hypotheses)."""
+    strides = np.cumprod((1, *shape[::-1]))[:-1][::-1]
+    return np.stack([hypotheses[:, list(group)] @ strides[list(group)] for group in partition])
+
+
+def _residuals(m: Moments, numbers: Integers) -> Floats:
+    """Residual sums of squares, shape (call paths, hypotheses); infinite where a coefficient is negative."""
+    size = len(numbers)
+    absent = numbers == 0
+    present = ~absent[:, None, :]
+    s = np.where(present, m.s1[:, numbers].swapaxes(0, 1), 0.0)
+    y = np.where(present, m.syz[:, numbers].swapaxes(0, 1), 0.0)
+    gram = np.empty((size, size, *y.shape[1:]))
+    for i in range(size):
+        gram[i, i] = np.where(absent[i], 1.0, m.szz[:, numbers[i]])
+        for j in range(i):
+            gram[i, j] = gram[j, i] = np.where(absent[i] | absent[j], 0.0, m.s1[:, numbers[i] + numbers[j]])
+    total, s1y, syy = m.total[:, None], m.s1y[:, None], m.syy[:, None]
+    c, explained = _solve(gram - s[:, None] * s[None] / total, y - s * s1y / total)
+    rss = syy - s1y**2 / total - explained
+    negative = np.sum(c * s, axis=0) > s1y
+    if np.any(negative):
+        alone, explained = _solve(gram[:, :, negative], y[:, negative])
+        c[:, negative] = alone
+        rss[negative] = (syy - np.zeros_like(rss))[negative] - explained
+    refused = np.any((c < 0) & present, axis=0)
+    return np.where(refused | ~np.isfinite(rss), np.inf, np.maximum(rss, 0.0))
+
+
+def _solve(gram: Floats, right: Floats) -> tuple[Floats, Floats]:
+    c = solve(gram, right, _COLLINEAR)
+    return c, np.sum(c * right, axis=0)
+
+
+#
+# # FOLDED orchestrator.models.pmnf.beam: Best-first search for hypotheses, one block at a time, for all call paths together.
+#
+# Each round takes the most promising hypotheses that were not expanded yet and tries every change of one
+# parameter in one term (every block, none included; existing terms and a new one), and of two parameters of
+# a term together among similar blocks: exponents of factors trade off against each other along narrow
+# ridges that single steps cannot follow.
+#
+
+
+# Hypotheses further behind the best one (natural logarithm) are kept, but not expanded.
+_NEARBY = 3.0
+# A call path of which a round finds less than this share of the posterior mass is done.
+_GROWTH = 0.02
+_CHUNK = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How hard to search.
+
+    Attributes
+    ----------
+    rounds
+        Rounds of expansions.
+    beam
+        Hypotheses expanded per call path and round.
+    paired
+        How many of these try changes of two factors of a term together.
+    joined
+        Whether the best also tries to move a parameter into another term while that term adapts.
+    """
+
+    rounds: int = 12
+    beam: int = 4
+    paired: int = 2
+    joined: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Hypotheses of many call paths.
+
+    Attributes
+    ----------
+    row
+        Call path, shape (states,).
+    terms
+        Block numbers, shape (states, terms, parameters); used terms come first.
+    rss
+        Weighted residual sum of squares, and the price of negative coefficients; shape (states,).
+    expanded
+        Whether the neighbours are in the pool already, shape (states,).
+    """
+
+    row: Integers
+    terms: NDArray[np.int16]
+    rss: Floats
+    expanded: NDArray[np.bool_]
+
+    def take(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> Pool:
+        """Select states."""
+        return Pool(self.row[index], self.terms[index], self.rss[index], self.expanded[index])
+
+
+def search(
+    tables: tuple[Floats, ...],
+    log_value: Floats,
+    precision: Floats,
+    variance: Floats,
+    first: tuple[Candidates, Floats],
+    *,
+    keep: int,
+    wide: bool = False,
+    effort: Effort = Effort(),
+) -> tuple[Candidates, Floats]:
+    """Find good hypotheses, starting from some.
+
+    Guaranteed: no change of one parameter (its block, its term, leaving it out) improves any of the best
+    hypotheses that were expanded. Not guaranteed: the global optimum, as in `screening.screen`.
+
+    Parameters
+    ----------
+    tables, log_value, precision, variance, keep
+        As in `screening.screen`.
+    first
+        Starting hypotheses (ordered by call path), and their residual sums of squares.
+    wide
+        Allow a parameter in several terms, one term more than there are parameters, and a negative
+        constant; all at a price.
+    effort
+        How hard to search.
+
+    Returns
+    -------
+    The hypotheses, and their residual sums of squares.
+    """
+    prepared = factors(tables)
+    begins, table = stacked(tables)
+    slots = len(tables) + 1 if wide else len(tables)
+    candidates, rss = first
+    terms = np.pad(candidates.terms, ((0, 0), (0, max(slots - candidates.terms.shape[1], 0)), (0, 0)))
+    size = max(1, _CHUNK // (log_value.shape[1] * effort.beam))
+    root = np.sqrt(precision)
+    scale = root * np.exp(-(log_value - log_value.mean(axis=1, keepdims=True)))
+    parts, sums = [], []
+    for begin in range(0, len(log_value), size):
+        chunk = slice(begin, begin + size)
+        problem = Problem(prepared, begins, table, scale[chunk], root[chunk], variance[chunk], wide)
+        inside = np.flatnonzero((candidates.row >= begin) & (candidates.row < begin + size))
+        pool = Pool(
+            candidates.row[inside] - begin, terms[inside], rss[inside], np.zeros(len(inside), dtype=bool)
+        )
+        growing = np.ones(len(problem.variance), dtype=bool)
+        best, mass = np.full((2, len(growing)), np.inf)
+        for number in range(effort.rounds):
+            # What is coarse may still become the best; later only what is nearly as good as the best.
+            front = _front(problem, pool, effort.beam, np.inf if number == 0 else _NEARBY)
+            front = front[growing[pool.row[front]]]
+            if not len(front):
+                break
+            pool = _expand(problem, pool, front, effort, keep)
+            before = best, mass
+            best, mass = _best(pool, pool.rss, len(growing)), _mass(problem, pool)
+            growing = (best < (1 - _GROWTH) * before[0]) | (mass > before[1] + _GROWTH)
+        pool = _trim(problem, pool, keep, REACH)
+        parts.append(Candidates(pool.row + begin, pool.terms))
+        sums.append(pool.rss)
+    return Candidates(
+        np.concatenate([p.row for p in parts]), np.concatenate([p.terms for p in parts])
+    ), np.concatenate(sums)
+
+
+def _front(problem: Problem, pool: Pool, beam: int, reach: float) -> NDArray[np.intp]:
+    energy = _energy(problem, pool)
+    best = _best(pool, energy, len(problem.variance))
+    near = np.flatnonzero(~pool.expanded & (energy <= best[pool.row] + reach))
+    front = near[np.lexsort((energy[near], pool.row[near]))]
+    return front[_position(pool.row[front]) < beam]
+
+
+def _expand(problem: Problem, pool: Pool, front: NDArray[np.intp], effort: Effort, keep: int) -> Pool:
+    """Add the neighbours of the states in front to the pool."""
+    pool.expanded[front] = True
+    states = pool.take(front)
+    parts, best = [pool], _best(pool, pool.rss, len(problem.variance))
+    for slot, swept, near, moved in _moves(problem, states, effort):
+        if not len(moved.row):
+            continue
+        rss = sweep(problem, moved.row, moved.terms, slot, swept, near)
+        lower(best, moved.row, rss.reshape(len(rss), -1))
+        parts.append(_near(problem, moved, slot, swept, near, rss, best))
+    return _trim(problem, _join(parts), keep, 1.5 * REACH)
+
+
+Move = tuple[int, tuple[int, ...], tuple[bool, ...], Pool]
+
+
+def _moves(problem: Problem, states: Pool, effort: Effort) -> Iterator[Move]:
+    """Yield (term, swept parameters, whether each only among near blocks, the states it applies to)."""
+    slots, parameters = states.terms.shape[1:]
+    used = terms_used(states.terms)
+    leading = _position(states.row)
+    for slot in range(slots):
+        for k in range(parameters):
+            moved = states.take(used >= slot)
+            yield slot, (k,), (False,), moved if problem.wide else _alone(moved, slot, k)
+        for k, j in itertools.permutations(range(parameters), 2):
+            has_k, has_j = (states.terms[:, slot, i] > 0 for i in (k, j))
+            if k < j:
+                yield slot, (k, j), (True, True), states.take(has_k & has_j & (leading < effort.paired))
+            if k < j and problem.wide:
+                yield slot, (k, j), (False, False), states.take((used == slot) & (leading < 1))
+            if effort.joined and not problem.wide:
+                moved = states.take(has_k & ~has_j & (leading < 1))
+                yield slot, (k, j), (True, False), _alone(moved, slot, j)
+
+
+def _alone(states: Pool, slot: int, k: int) -> Pool:
+    """Take parameter k out of all other terms."""
+    states.terms[:, :slot, k] = 0
+    states.terms[:, slot + 1 :, k] = 0
+    return states
+
+
+def _near(
+    problem: Problem,
+    pool: Pool,
+    slot: int,
+    swept: tuple[int, ...],
+    near: tuple[bool, ...],
+    rss: Floats,
+    best: Floats,
+) -> Pool:
+    """Keep the neighbours whose residual is within reach of the best one known."""
+    scale = 2 * problem.noise(best, pool.terms.shape[1])[pool.row]
+    fewer = pool.terms.shape[2] - blocks_used(pool.terms).sum(axis=1)
+    limit = best[pool.row] + scale * (REACH + PENALTY * np.maximum(fewer, 0))
+    if len(swept) == 1:
+        chosen = rss <= limit[:, None]
+        chosen[:, 0] |= rss[:, 0] <= limit + scale * PENALTY
+    else:
+        chosen = rss <= limit[:, None, None]
+    state, *blocks = np.nonzero(chosen)
+    found = pool.take(state)
+    for k, block, close in zip(swept, blocks, near, strict=True):
+        if close:
+            block = problem.factors[k].near[pool.terms[state, slot, k], block]
+        elif len(swept) == 2:
+            block = block + 1
+        found.terms[:, slot, k] = block
+    found.rss[:] = rss[(state, *blocks)]
+    found.expanded[:] = False
+    return found
+
+
+def _best(pool: Pool, values: Floats, rows: int) -> Floats:
+    """Return the least value of the states of every call path."""
+    best = np.full(rows, np.inf)
+    np.minimum.at(best, pool.row, values)
+    return best
+
+
+def _energy(problem: Problem, pool: Pool) -> Floats:
+    """Negative log posterior up to a constant: misfit in units of the noise, and a price per block."""
+    best = _best(pool, pool.rss, len(problem.variance))
+    scale = problem.noise(best, pool.terms.shape[1])
+    energy: Floats = pool.rss / (2 * scale[pool.row]) + PENALTY * blocks_used(pool.terms).sum(axis=1)
+    return energy
+
+
+def _mass(problem: Problem, pool: Pool) -> Floats:
+    """Logarithm of the posterior mass found so far, per call path of a trimmed pool, up to a constant."""
+    mass = np.full(len(problem.variance), -np.inf)
+    begin = np.flatnonzero(_begins(pool.row))
+    mass[pool.row[begin]] = np.logaddexp.reduceat(-_energy(problem, pool), begin)
+    return mass
+
+
+def _position(row: Integers) -> Integers:
+    """Position of every entry within its run of equal rows."""
+    return np.arange(len(row)) - np.maximum.accumulate(np.where(_begins(row), np.arange(len(row)), 0))
+
+
+def _begins(row: Integers) -> NDArray[np.bool_]:
+    """Tell where runs of equal rows begin."""
+    return np.asarray(np.diff(row, prepend=-1) != 0)
+
+
+def _join(parts: list[Pool]) -> Pool:
+    """Concatenate, with every hypothesis once: as it is in the first part that has it."""
+    pool = Pool(
+        np.concatenate([p.row for p in parts]),
+        np.concatenate([p.terms for p in parts]),
+        np.concatenate([p.rss for p in parts]),
+        np.concatenate([p.expanded for p in parts]),
+    )
+    terms, code = canonical(pool.terms)
+    kept = first_of_each(pool.row, code)
+    return Pool(pool.row[kept], terms[kept], pool.rss[kept], pool.expanded[kept])
+
+
+def _trim(problem: Problem, pool: Pool, keep: int, reach: float) -> Pool:
+    energy = _energy(problem, pool)
+    best = _best(pool, energy, len(problem.variance))
+    near = np.flatnonzero(energy <= best[pool.row] + reach)
+    order = near[np.lexsort((energy[near], pool.row[near]))]
+    return pool.take(order[_position(pool.row[order]) < keep])

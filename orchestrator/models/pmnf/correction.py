@@ -1,0 +1,106 @@
+"""A smooth correction for what no hypothesis explains: the exponential of a quadratic in the logarithms.
+
+Real codes are not in the normal form. Where repetitions prove that the best hypothesis is off by more than
+the noise, the truth is taken to be ``hypothesis * exp(q)``: q is a quadratic polynomial of the logarithms of
+the parameters with small random coefficients (a Gaussian process with a polynomial kernel; Kennedy &
+O'Hagan 2001, Bayesian calibration of computer models, sec. 2). So the hypothesis is not bent by a misfit
+that is smooth, and the prediction continues the trend of the residuals for a step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.models.base import Floats, Integers
+
+# Share of the lack of fit that is not smooth, as variance relative to that of one coefficient of q.
+ROUGH = 0.25
+# Size of the linear part of q relative to the rest: growth is for the hypothesis to explain.
+LINEAR = 0.3
+# Growth of the rough part beyond the fitted range, per squared half range.
+BEYOND = 8.0
+# Half ranges from the middle beyond which a correction stays what it is: its powers would take over far out.
+_FAR = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Monomials of standardised logarithms, up to degree two, without the constant.
+
+    Attributes
+    ----------
+    middle, half
+        Middle and half width of the fitted range of every parameter, on logarithms, shape (parameters,);
+        a half width of 0 leaves the parameter out.
+    pairs
+        Parameters of every monomial, shape (features, 2); -1 for a linear one.
+    """
+
+    middle: Floats
+    half: Floats
+    pairs: Integers
+
+    @classmethod
+    def of(cls, points: Floats) -> Features:
+        """Choose monomials for points of shape (points, parameters)."""
+        parameters = points.shape[1]
+        positive = points.min(axis=0) > 0
+        logs = np.log(np.where(positive, points, 1.0))
+        low, high = logs.min(axis=0), logs.max(axis=0)
+        half = (high - low) / 2
+        bends = [len(np.unique(points[:, k])) > 2 for k in range(parameters)]
+        inside = [k for k in range(parameters) if half[k] > 0]
+        pairs = [(k, -1) for k in inside]
+        pairs += [(k, j) for k in inside for j in inside if k < j or (k == j and bends[k])]
+        return cls((low + high) / 2, half, np.array(pairs, dtype=np.intp).reshape(-1, 2))
+
+    def standardised(self, x: Floats) -> Floats:
+        """Map the fitted range of every parameter to -1..1, on logarithms."""
+        logs = np.log(np.maximum(x, 1e-300))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(self.half > 0, (logs - self.middle) / self.half, 0.0)
+
+    def __call__(self, x: Floats) -> Floats:
+        """Evaluate at coordinates (n, parameters): (n, features)."""
+        u = np.column_stack([np.clip(self.standardised(x), -_FAR, _FAR), np.ones(len(x))])
+        scale = np.where(self.pairs[:, 1] < 0, LINEAR, 1.0)
+        values: Floats = scale * u[:, self.pairs[:, 0]] * u[:, self.pairs[:, 1]]
+        return values
+
+    def outside(self, x: Floats) -> Floats:
+        """Squared distance from the fitted box, in half ranges: (n,)."""
+        beyond = np.maximum(np.abs(self.standardised(x)) - 1, 0)
+        total: Floats = np.sum(beyond**2, axis=1)
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """The fitted correction of every member of a posterior.
+
+    Attributes
+    ----------
+    features
+        Its monomials.
+    coefficients
+        Shape (members, features).
+    coupling
+        How they change with the coefficients of the terms, shape (members, features, terms + 1).
+    covariance
+        Of the coefficients for given terms, shape (members, features, features).
+    smooth
+        Prior standard deviation of the coefficients, shape (members,).
+    """
+
+    features: Features
+    coefficients: Floats
+    coupling: Floats
+    covariance: Floats
+    smooth: Floats
+
+    def first(self) -> Correction:
+        """Return the correction of the most probable member alone."""
+        arrays = (self.coefficients, self.coupling, self.covariance, self.smooth)
+        return Correction(self.features, *(array[:1] for array in arrays))

@@ -1,0 +1,373 @@
+"""The distribution of measured values around a hypothesis: noise, rough and smooth lack of fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammainc, gammaln, log_ndtr
+
+from orchestrator.models.base import Floats, Integers
+from orchestrator.models.noise import GUESS_WEIGHT, LEAST_NOISE
+from orchestrator.models.pmnf.correction import ROUGH
+from orchestrator.models.pmnf.exhaustive import NEGATIVE, Candidates
+from orchestrator.models.pmnf.hypotheses import stacked, terms_used
+from orchestrator.models.pmnf.kernels import coefficients, residuals
+
+
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    """Covariance of log values of every call path: ``variance * (1/weights + smooth * features featuresᵀ)``.
+
+    Attributes
+    ----------
+    weights
+        Relative precision of every point, mean 1, shape (call paths, points).
+    variance
+        Expected relative variance of a value of weight 1, shape (call paths,).
+    freedom
+        How sure that is, in degrees of freedom, shape (call paths,).
+    noise
+        The part of ``variance`` that is noise and not lack of fit, shape (call paths,).
+    smooth
+        Variance of the coefficients of the correction, in units of ``variance``, shape (call paths,).
+    features
+        Monomials of the correction at the points, shape (points, features).
+    spread
+        Posterior covariance of these coefficients for a given hypothesis, in units of ``variance``, shape
+        (call paths, features, features).
+    log_scale
+        Half the log determinant of the inverse covariance without ``variance``, shape (call paths,).
+    """
+
+    weights: Floats
+    variance: Floats
+    freedom: Floats
+    noise: Floats
+    smooth: Floats
+    features: Floats
+    spread: Floats
+    log_scale: Floats
+
+    def correction(self) -> tuple[Floats, Floats]:
+        """Features and square root of ``spread`` (lower triangular); none where no call path has any."""
+        if not np.any(self.smooth):
+            return self.features[:, :0], self.spread[:, :0, :0]
+        root = np.zeros_like(self.spread)
+        some = self.smooth > 0
+        root[some] = np.linalg.cholesky(self.spread[some])
+        return self.features, root
+
+    def rows(self, index: NDArray[np.intp]) -> Self:
+        """Select call paths."""
+        return type(self)(
+            self.weights[index],
+            self.variance[index],
+            self.freedom[index],
+            self.noise[index],
+            self.smooth[index],
+            self.features,
+            self.spread[index],
+            self.log_scale[index],
+        )
+
+    def put(self, index: NDArray[np.intp], part: Weighting) -> Self:
+        """Replace some call paths."""
+        changed = {f.name: getattr(self, f.name).copy() for f in fields(self) if f.name != "features"}
+        for name, array in changed.items():
+            array[index] = getattr(part, name)
+        return replace(self, **changed)
+
+
+def weighting(count: Floats, sigma: Floats, freedom: Floats, misfit: Floats, features: Floats) -> Weighting:
+    """Combine noise and lack of fit.
+
+    Parameters
+    ----------
+    count
+        Effective repetitions, shape (call paths, points).
+    sigma, freedom
+        Noise of one repetition and its degrees of freedom, shape (call paths,).
+    misfit
+        Standard deviation of the coefficients of the smooth correction, shape (call paths,); 0 for none.
+    features
+        Shape (points, features).
+    """
+    noise = sigma[:, None] ** 2 / count
+    precision = 1 / (noise + ROUGH * misfit[:, None] ** 2)
+    variance = 1 / precision.mean(axis=1)
+    weights = precision * variance[:, None]
+    smooth = misfit**2 / variance
+    size = features.shape[1]
+    gram = np.einsum("nr,cn,ns->crs", features, weights, features)
+    scaled = np.eye(size) + smooth[:, None, None] * gram
+    spread = smooth[:, None, None] * np.linalg.inv(scaled)
+    spread = (spread + spread.swapaxes(1, 2)) / 2
+    log_scale = (np.log(weights).sum(axis=1) - np.linalg.slogdet(scaled)[1]) / 2
+    typical = 1 / (count.mean(axis=1) / sigma**2)
+    return Weighting(
+        weights, variance, freedom, np.minimum(typical, variance), smooth, features, spread, log_scale
+    )
+
+
+#
+# # FOLDED orchestrator.models.pmnf.fit: Fit many hypotheses at once and weigh them: Gauss-Newton on logarithms, then marginal likelihood.
+#
+# A value is lognormal around its hypothesis (see `weighting`). Sums over points are taken in `kernels`; after
+# them the small axis comes first (terms, candidates), so that operations run over long contiguous rows.
+#
+
+
+# Prior probability that the truth is not among the hypotheses, and the largest lack of fit considered.
+_MISFIT = 0.5
+_LARGEST_MISFIT = 0.5
+# Hypotheses fitted at a time: what they need stays in the cache.
+_TOGETHER = 4096
+# Share of the measured values below which a term is rounding.
+_INVISIBLE = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Fits:
+    """Fitted candidates, one per entry of `Candidates`.
+
+    Attributes
+    ----------
+    coefficients
+        Constant first, shape (candidates, terms + 1).
+    covariance
+        Of the coefficients for a unit of residual variance, shape (candidates, terms + 1, terms + 1).
+    score
+        Log marginal likelihood times prior; -inf where refused. Shape (candidates,).
+    variance
+        Posterior mean of the relative variance of a value of weight 1, shape (candidates,).
+    rss
+        Weighted sum of squares of the residuals of the logarithms, shape (candidates,).
+    """
+
+    coefficients: Floats
+    covariance: Floats
+    score: Floats
+    variance: Floats
+    rss: Floats
+
+    def take(self, index: NDArray[np.intp]) -> Self:
+        """Select candidates."""
+        return type(self)(*(getattr(self, f.name)[index] for f in fields(self)))
+
+    @classmethod
+    def concatenate(cls, parts: list[Self]) -> Self:
+        """Join lists."""
+        return cls(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)))
+
+
+def columns(terms: NDArray[np.int16], tables: tuple[Floats, ...]) -> Floats:
+    """Evaluate the terms of every candidate: shape (terms, candidates, points)."""
+    result = np.ones((terms.shape[1], len(terms), tables[0].shape[1]))
+    for k, table in enumerate(tables):
+        for t in range(terms.shape[1]):
+            result[t] *= table[terms[:, t, k]]
+    return result
+
+
+def fit(
+    candidates: Candidates,
+    tables: tuple[Floats, ...],
+    log_value: Floats,
+    weighting: Weighting,
+    log_prior: Floats,
+    *,
+    free: bool = False,
+) -> Fits:
+    """Fit every candidate to its call path.
+
+    Parameters
+    ----------
+    candidates
+        What to fit; unused terms come last.
+    tables
+        Block values per parameter, shape (blocks, points).
+    log_value
+        Log location of the measured values, shape (call paths, points).
+    weighting
+        Distribution of the values of every call path.
+    log_prior
+        Log prior of every candidate.
+    free
+        Accept only hypotheses with a negative constant (at a price) instead of only those without.
+    """
+    count, terms = candidates.terms.shape[:2]
+    result = Fits(
+        np.zeros((count, terms + 1)),
+        np.zeros((count, terms + 1, terms + 1)),
+        np.full(count, -np.inf),
+        np.ones(count),
+        np.full(count, np.inf),
+    )
+    used = terms_used(candidates.terms)
+    data = _Data.of(tables, log_value, weighting)
+    for size in range(terms + 1):
+        alike = np.flatnonzero(used == size)
+        for begin in range(0, len(alike), _TOGETHER):
+            some = alike[begin : begin + _TOGETHER]
+            row = candidates.row[some]
+            # Hypotheses that cannot be fitted overflow somewhere; they end with an infinite score.
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                part = _fit_same_size(data, row, np.ascontiguousarray(candidates.terms[some, :size]), free)
+                score, variance = _evidence(part, weighting, row, log_value.shape[1])
+            result.score[some] = np.where(np.isfinite(score), score + log_prior[some], -np.inf)
+            result.variance[some] = variance
+            result.rss[some] = part.rss
+            result.coefficients[some, : size + 1] = part.c.T
+            result.covariance[some, : size + 1, : size + 1] = part.inverse.transpose(2, 0, 1)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """What the compiled loops need of a group of call paths, see `kernels.coefficients`."""
+
+    begin: Integers
+    table: Floats
+    shift: Floats
+    target: Floats
+    weights: Floats
+    features: Floats
+    root: Floats
+    share: Floats
+    variance: Floats
+    freedom: Floats
+
+    @classmethod
+    def of(cls, tables: tuple[Floats, ...], log_value: Floats, weighting: Weighting) -> Self:
+        shift = log_value.mean(axis=1)
+        target = log_value - shift[:, None]
+        features, root = weighting.correction()
+        return cls(
+            *stacked(tables),
+            shift,
+            target,
+            np.ascontiguousarray(weighting.weights),
+            np.ascontiguousarray(features.T),
+            root,
+            np.exp(-target),
+            weighting.variance,
+            weighting.freedom,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Fits of candidates with the same number of terms; ``log_prior`` is that of their coefficients."""
+
+    c: Floats
+    inverse: Floats
+    log_det: Floats
+    rss: Floats
+    log_prior: Floats
+    valid: NDArray[np.bool_]
+
+
+def _fit_same_size(data: _Data, row: Integers, terms: NDArray[np.int16], free: bool) -> _Part:
+    """Least squares relative to the measured value, then a Gauss-Newton step on the logarithm.
+
+    A coefficient is measured by the mean share of its term in the measured values: the prior is
+    uniform over shares, hence the same in any unit.
+    """
+    size = terms.shape[1] + 1
+    values = (data.begin, data.table, data.target, data.weights, data.features, data.root)
+    found = coefficients(row, terms, *values, data.share, data.variance, data.freedom, free)
+    scale, c, inverse, whole, noise, deviation, log_det = found
+    dropped = (deviation[0] < 0) & (size > 1) & (not free)
+    if size > 1 and not free:
+        c, inverse = _truncated(c, inverse, whole, dropped, deviation[0], noise)
+    # A constant of which nothing can be seen is none, and so is a term.
+    c[0] = np.where((np.abs(c[0]) < _INVISIBLE) & (size > 1), 0.0, c[0])
+    rss, positive = residuals(row, terms, *values, c / scale)
+    valid = np.all(np.isfinite(c), axis=0) & positive
+    log_prior = np.full(len(row), float(gammaln(size)))
+    if free:
+        valid &= c[0] < 0
+        log_prior -= NEGATIVE
+    valid &= np.all(c[1:] > _INVISIBLE, axis=0)
+    if size > 1 and not free:
+        # Share of the Gaussian posterior where no coefficient is negative.
+        log_prior += log_ndtr(np.clip(deviation, -1e3, None)).sum(axis=0)
+        log_prior += np.where(dropped, np.clip(deviation[0], -1e3, 0) ** 2 / 2, 0.0)
+    unit = np.exp(data.shift[row]) / scale
+    return _Part(c * unit, inverse * unit * unit[:, None], log_det, rss, log_prior, valid)
+
+
+def _truncated(
+    c: Floats, inverse: Floats, whole: Floats, dropped: NDArray[np.bool_], deviation: Floats, noise: Floats
+) -> tuple[Floats, Floats]:
+    """Move the constant from its mode to its mean, given that it is not negative; the rest follows.
+
+    A constant that would be negative is not known to be zero: near it, the mode is biased, and the
+    extrapolation with it.
+
+    Parameters
+    ----------
+    c, inverse
+        Coefficients and inverse normal matrix, with zeros for the constant where it was dropped.
+    whole
+        Row of the constant in the inverse normal matrix with the constant.
+    dropped
+        Where the constant would be negative.
+    deviation
+        The unrestricted constant in units of its standard deviation.
+    noise
+        Residual variance.
+    """
+    z = np.clip(deviation, -30, 30)
+    ratio = np.exp(-(z**2) / 2 - np.log(2 * np.pi) / 2 - log_ndtr(z))
+    width = np.sqrt(whole[0] * noise)
+    direction = whole / whole[0]
+    change = width * np.where(dropped, z + ratio, ratio)
+    left = whole[0] * np.clip(1 - z * ratio - ratio**2, 1e-6, 1.0)
+    known = np.where(dropped, left, left - whole[0])
+    return c + direction * change, inverse + direction[:, None] * direction[None] * known
+
+
+def _evidence(part: _Part, weighting: Weighting, row: Integers, points: int) -> tuple[Floats, Floats]:
+    """Log marginal likelihood, and the posterior mean of the variance.
+
+    The variance is either about what was expected (scaled inverse chi², conjugate), or larger for lack
+    of fit: log-uniform up to the largest misfit considered. Both integrals are closed forms.
+    """
+    # What is the same for all hypotheses of a call path is evaluated once for each; `of` gives it to them.
+    span, of = slice(row.min(), row.max() + 1), row - row.min()
+    expected, freedom, log_scale = (
+        weighting.variance[span],
+        weighting.freedom[span],
+        weighting.log_scale[span],
+    )
+    left = max(points - len(part.c), 0)
+    half, scale = left / 2, freedom * expected
+    known = gammaln(freedom / 2 + half) - gammaln(freedom / 2) + freedom / 2 * np.log(scale / 2)
+    sum_of_squares = scale[of] + part.rss
+    noise = known[of] - (freedom / 2 + half)[of] * np.log(sum_of_squares / 2)
+    mean_noise = sum_of_squares / np.maximum(freedom + left - 2, 1)[of]
+    common = (log_scale - half * np.log(2 * np.pi))[of] - part.log_det / 2 + part.log_prior
+    if left == 0:
+        return np.where(part.valid, common + noise, -np.inf), mean_noise
+    # Where nothing was repeated, the noise may be anything, also much smaller than guessed.
+    least = np.where(freedom <= GUESS_WEIGHT, LEAST_NOISE**2, expected)
+    width = np.log(np.maximum(_LARGEST_MISFIT**2 / least, 2.0))
+    misfit = _log_lower_gamma(half, part.rss / (2 * least)[of]) - half * np.log(part.rss / 2)
+    noise += np.log(1 - _MISFIT)
+    misfit += np.log(_MISFIT) - np.log(width)[of]
+    share = 1 / (1 + np.exp(np.clip(noise - misfit, -700, 700)))
+    mean_misfit = np.maximum(part.rss / max(left - 2, 1), least[of])
+    score = common + np.logaddexp(noise, misfit)
+    return np.where(part.valid, score, -np.inf), mean_noise * (1 - share) + mean_misfit * share
+
+
+def _log_lower_gamma(shape: float, x: Floats) -> Floats:
+    """Logarithm of the lower incomplete gamma function, also where it underflows."""
+    with np.errstate(divide="ignore"):
+        direct = np.log(gammainc(shape, x)) + gammaln(shape)
+    series = shape * np.log(x) - x - np.log(shape) + np.log1p(x / (shape + 1))
+    return np.where(np.isfinite(direct), direct, series)

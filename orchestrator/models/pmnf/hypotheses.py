@@ -1,0 +1,219 @@
+"""The hypotheses of the performance model normal form: exponents, blocks, and ways to combine them.
+
+A *block* is one factor ``x**i * log2(x)**j`` of one parameter. A *term* is a product of at most one
+block per parameter. A *hypothesis* is a constant plus up to a few terms (de Morais et al., Denoising
+Application Performance Models with Noise-Resilient Priors, eq. 1). Inside the modeler a hypothesis is an
+integer array ``(terms, parameters)`` of block numbers; block 0 is the factor 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.errors import ModelError
+from orchestrator.models.base import Floats, Integers
+from orchestrator.models.pmnf.kernels import compiled
+
+Exponents = tuple[float, float]
+
+# de Morais et al., eq. (2a) and (2b).
+_POWERS = "0 1/4 1/3 1/2 2/3 3/4 4/5 1 5/4 4/3 3/2 5/3 7/4 2 9/4 7/3 5/2 8/3 11/4 3"
+POLYNOMIAL = tuple(float(Fraction(text)) for text in _POWERS.split())
+LOGARITHMIC = (0.0, 1.0, 2.0)
+PAPER: tuple[Exponents, ...] = tuple((i, j) for i in POLYNOMIAL for j in LOGARITHMIC if i or j)
+
+# The pairs that Extra-P 4.2 tries by default: fewer logarithms than the full product above.
+_EXTRAP_LOGS = {
+    0: _POWERS,
+    1: "0 1/4 1/3 1/2 2/3 3/4 1 5/4 4/3 3/2 2 5/2 3",
+    2: "0 1/4 1/3 1/2 2/3 3/4 1 3/2 2 5/2",
+}
+EXTRAP: tuple[Exponents, ...] = tuple(
+    sorted(
+        (float(Fraction(i)), float(j))
+        for j, texts in _EXTRAP_LOGS.items()
+        for i in texts.split()
+        if i != "0" or j
+    )
+)
+
+# Falling blocks for strong scaling: powers, and powers slowed down by one logarithm (log2(p)/p).
+FALLING: tuple[Exponents, ...] = tuple((-i, j) for i in POLYNOMIAL if i for j in (0.0, 1.0))
+
+# Beyond the sets: a cubic grid whose number of iterations grows with its edge takes n**4.
+HIGHER: tuple[Exponents, ...] = tuple(
+    (float(Fraction(i)), j) for i in ["10/3", "7/2", "11/3", "4", "9/2", "5"] for j in (0.0, 1.0)
+)
+
+SETS = {"paper": PAPER, "extra-p": EXTRAP}
+
+
+def exponent_set(choice: str | Iterable[Sequence[float]]) -> tuple[Exponents, ...]:
+    """Return the ``(exponent, log exponent)`` pairs named or listed by the option ``exponents``.
+
+    Raises
+    ------
+    ModelError
+        For an unknown name, a pair that is not two numbers, or a set without a usable pair.
+    """
+    if isinstance(choice, str):
+        if choice not in SETS:
+            raise ModelError(
+                f"unknown exponent set {choice!r}: use one of {', '.join(SETS)}, or list pairs [i, j]"
+            )
+        return SETS[choice]
+    pairs: list[Exponents] = []
+    for pair in choice:
+        if len(pair) != 2 or not all(np.isfinite(float(e)) for e in pair):
+            raise ModelError(f"exponents: {pair!r} is not a pair [exponent, log exponent] of finite numbers")
+        pairs.append((float(pair[0]), float(pair[1])))
+    unique = tuple(sorted({pair for pair in pairs if pair != (0.0, 0.0)}))
+    if not unique:
+        raise ModelError("exponents: the list holds no pair besides (0, 0); a model needs one to grow")
+    return unique
+
+
+def block_values(x: Floats, exponents: Floats) -> Floats:
+    """Evaluate blocks ``x**i * log2(x)**j``; below 1 the logarithm counts as 0, instead of turning negative.
+
+    Parameters
+    ----------
+    x
+        Values of one parameter, shape (n,), not negative.
+    exponents
+        Pairs (i, j), shape (b, 2).
+
+    Returns
+    -------
+    Array of shape (b, n).
+    """
+    power, log_power = exponents[:, :1], exponents[:, 1:]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        values = np.where(power == 0, 1.0, np.power(x, power))
+        return np.where(log_power == 0, values, values * np.power(np.log2(np.maximum(x, 1.0)), log_power))
+
+
+def partitions(items: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """Yield every way to divide items into groups: each group becomes one product term.
+
+    >>> list(partitions((0, 1)))
+    [((0, 1),), ((0,), (1,))]
+    """
+    if not items:
+        yield ()
+        return
+    first, rest = items[0], items[1:]
+    for partition in partitions(rest):
+        for k, group in enumerate(partition):
+            yield (*partition[:k], (first, *group), *partition[k + 1 :])
+        yield ((first,), *partition)
+
+
+def stacked(tables: tuple[Floats, ...]) -> tuple[Integers, Floats]:
+    """Put the blocks of all parameters, each (blocks, points), one after another; say where each begins."""
+    return np.cumsum([0, *map(len, tables)])[:-1], np.concatenate(tables)
+
+
+#
+# # FOLDED orchestrator.models.pmnf.hypotheses: Hypotheses in one form each, and each of them once: ``a + b`` and ``b + a`` are the same; their sizes.
+
+
+_BLOCKS = 1000  # more than a parameter has
+
+
+@compiled
+def canonical(terms: NDArray[np.int16]) -> tuple[NDArray[np.int16], Integers]:
+    """Sort the terms of each hypothesis, used ones first.
+
+    Parameters
+    ----------
+    terms
+        Block numbers, shape (hypotheses, terms, parameters).
+
+    Returns
+    -------
+    The same with sorted terms, and a number for each term, shape (hypotheses, terms).
+    """
+    count, size, parameters = terms.shape
+    result, code = np.empty_like(terms), np.empty((count, size), dtype=np.intp)
+    for h in range(count):
+        for t in range(size):
+            number = 0
+            for k in range(parameters):
+                number = number * _BLOCKS + terms[h, t, k]
+            place = t
+            while place > 0 and code[h, place - 1] < number:
+                code[h, place] = code[h, place - 1]
+                result[h, place] = result[h, place - 1]
+                place -= 1
+            code[h, place] = number
+            result[h, place] = terms[h, t]
+    return result, code
+
+
+@compiled
+def terms_used(terms: NDArray[np.int16]) -> Integers:
+    """Count the terms of each hypothesis that have a block, of shape (hypotheses, terms, parameters)."""
+    result = np.zeros(len(terms), dtype=np.intp)
+    for h in range(len(terms)):
+        for t in range(terms.shape[1]):
+            for k in range(terms.shape[2]):
+                if terms[h, t, k]:
+                    result[h] += 1
+                    break
+    return result
+
+
+@compiled
+def blocks_used(terms: NDArray[np.int16]) -> Integers:
+    """Count the blocks of each parameter in each hypothesis, shape (hypotheses, parameters)."""
+    result = np.zeros((len(terms), terms.shape[2]), dtype=np.intp)
+    for h in range(len(terms)):
+        for t in range(terms.shape[1]):
+            for k in range(terms.shape[2]):
+                if terms[h, t, k]:
+                    result[h, k] += 1
+    return result
+
+
+@compiled
+def first_of_each(row: Integers, code: Integers) -> Integers:
+    """Return where each combination of a call path and of numbers of terms occurs first, by a hash table.
+
+    Parameters
+    ----------
+    row
+        Call path, shape (hypotheses,).
+    code
+        Numbers of its terms from `canonical`, shape (hypotheses, terms).
+    """
+    size = 16
+    while size < 2 * len(row):
+        size *= 2
+    table, found = np.full(size, -1, dtype=np.intp), np.empty(len(row), dtype=np.intp)
+    count = 0
+    for h in range(len(row)):
+        mixed = np.uint64(row[h])
+        for t in range(code.shape[1]):
+            mixed = (mixed ^ np.uint64(code[h, t])) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
+        place = np.intp(mixed & np.uint64(size - 1))
+        while table[place] >= 0 and not _same(row, code, table[place], h):
+            place = (place + 1) % size
+        if table[place] < 0:
+            table[place] = h
+            found[count] = h
+            count += 1
+    return found[:count].copy()
+
+
+@compiled
+def _same(row: Integers, code: Integers, one: int, other: int) -> bool:
+    equal: bool = row[one] == row[other]
+    for t in range(code.shape[1]):
+        equal = equal and code[one, t] == code[other, t]
+    return equal

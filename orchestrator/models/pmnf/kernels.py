@@ -1,0 +1,345 @@
+"""Fits of hypotheses, one after another, in compiled loops: everything one needs stays in the cache.
+
+Terms are ``t``, the constant being number 0, hypotheses ``l``, points ``n``. Small axes come first in
+results, so that what follows runs over long rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.models.base import Floats, Integers
+from orchestrator.models.noise import GUESS_WEIGHT
+
+#
+# # FOLDED orchestrator.models.pmnf.kernels: Loops over arrays as machine code, where operations on whole arrays would wait for memory.
+
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+_REASSOCIATED = {"reassoc", "nsz"}
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function of arrays and numbers on its first call.
+
+    Sums may be taken in any order, so that they use all lanes of the processor; divisions by zero give what
+    numpy gives. The machine code is kept on disk for later processes, where there is a place for it.
+    """
+    try:
+        result: Function = numba.njit(function, cache=True, error_model="numpy", fastmath=_REASSOCIATED)
+    except RuntimeError:  # neither beside the source nor in the user's cache can be written
+        result = numba.njit(function, error_model="numpy", fastmath=_REASSOCIATED)
+    return result
+
+
+_TINY = 1e-300
+_LEAST_PIVOT = 1e-13
+
+
+@compiled
+def _evaluate(terms: NDArray[np.int16], begin: Integers, table: Floats, z: Floats) -> None:
+    """Write the constant and the terms of a hypothesis, shape (1 + terms, points)."""
+    for n in range(z.shape[1]):
+        z[0, n] = 1.0
+    for t in range(1, len(z)):
+        for n in range(z.shape[1]):
+            z[t, n] = 1.0
+        for k in range(len(begin)):
+            if terms[t - 1, k]:
+                block = table[begin[k] + terms[t - 1, k]]
+                for n in range(z.shape[1]):
+                    z[t, n] *= block[n]
+
+
+@compiled
+def _combine(c: Floats, z: Floats, value: Floats) -> None:
+    """Write the sum of terms (t, n) times coefficients (t)."""
+    for n in range(len(value)):
+        value[n] = 0.0
+    for t in range(len(z)):
+        for n in range(len(value)):
+            value[n] += c[t] * z[t, n]
+
+
+@compiled
+def _along(vector: Floats, weights: Floats, features: Floats, root: Floats, result: Floats) -> None:
+    """Write the coordinates of what the smooth correction absorbs of a vector over points."""
+    size = len(result)
+    for s in range(size):
+        result[s] = 0.0
+    for r in range(size):
+        total = 0.0
+        for n in range(len(vector)):
+            total += vector[n] * weights[n] * features[r, n]
+        for s in range(r + 1):
+            result[s] += total * root[r, s]
+
+
+@compiled
+def _square(vector: Floats, weights: Floats, features: Floats, root: Floats, along: Floats) -> float:
+    """Return the squared length of a vector over points, without what the correction absorbs."""
+    total = 0.0
+    for n in range(len(vector)):
+        total += weights[n] * vector[n] * vector[n]
+    if len(along):
+        _along(vector, weights, features, root, along)
+        for s in range(len(along)):
+            total -= along[s] * along[s]
+    return max(total, _TINY)
+
+
+@compiled
+def _normal(
+    columns: Floats,
+    target: Floats,
+    weights: Floats,
+    features: Floats,
+    root: Floats,
+    gram: Floats,
+    right: Floats,
+    along: Floats,
+) -> None:
+    """Write the normal matrix and the right side of columns (t, n) and a target (n)."""
+    size = len(columns)
+    for i in range(size):
+        for j in range(i + 1):
+            total = 0.0
+            for n in range(len(weights)):
+                total += weights[n] * columns[i, n] * columns[j, n]
+            gram[i, j] = total
+        total = 0.0
+        for n in range(len(weights)):
+            total += weights[n] * columns[i, n] * target[n]
+        right[i] = total
+    if along.shape[1]:
+        for i in range(size):
+            _along(columns[i], weights, features, root, along[i])
+        _along(target, weights, features, root, along[size])
+        for i in range(size):
+            for s in range(along.shape[1]):
+                right[i] -= along[i, s] * along[size, s]
+                for j in range(i + 1):
+                    gram[i, j] -= along[i, s] * along[j, s]
+    for i in range(size):
+        for j in range(i):
+            gram[j, i] = gram[i, j]
+
+
+@compiled
+def _multiply(matrix: Floats, vector: Floats, first: int, result: Floats) -> None:
+    """Write a matrix times a vector, both without their first rows and columns."""
+    for i in range(first, len(vector)):
+        total = 0.0
+        for j in range(first, len(vector)):
+            total += matrix[i, j] * vector[j]
+        result[i] = total
+
+
+@compiled
+def invert(gram: Floats, first: int, ridge: float, work: Floats, pivots: Floats) -> None:
+    """Write the inverse of a matrix without its first rows and columns, and the factors of its determinant.
+
+    Gauss-Jordan elimination after scaling to a unit diagonal; pivots below 1e-13 count as that.
+    """
+    size = len(gram)
+    unit = np.empty(size)
+    for i in range(first, size):
+        unit[i] = 1 / np.sqrt(max(gram[i, i] + ridge, _TINY))
+    for i in range(first, size):
+        for j in range(first, size):
+            work[i, j] = (gram[i, j] + (ridge if i == j else 0.0)) * (unit[i] * unit[j])
+    for k in range(first, size):
+        pivot = max(work[k, k], _LEAST_PIVOT)
+        pivots[k] = pivot / (unit[k] * unit[k])
+        share = 1 / pivot
+        for i in range(first, size):
+            if i != k:
+                factor = work[i, k] * share
+                for j in range(first, size):
+                    if j != k:
+                        work[i, j] -= factor * work[k, j]
+                work[i, k] = -factor
+        for j in range(first, size):
+            work[k, j] *= share
+        work[k, k] = share
+    for i in range(first, size):
+        for j in range(first, size):
+            work[i, j] *= unit[i] * unit[j]
+
+
+@compiled
+def coefficients(
+    row: Integers,
+    terms: NDArray[np.int16],
+    begin: Integers,
+    table: Floats,
+    target: Floats,
+    weights: Floats,
+    features: Floats,
+    root: Floats,
+    share: Floats,
+    expected: Floats,
+    freedom: Floats,
+    free: bool,
+) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats, Floats]:
+    """Least squares relative to the measured value, then one Gauss-Newton step on the logarithm.
+
+    Parameters
+    ----------
+    row, terms
+        Call path of every hypothesis, and its block numbers (hypotheses, terms, parameters), all terms used.
+    begin, table
+        Block values of all parameters one after another, shape (blocks, points), and where each begins.
+    target
+        Logarithms of the values less their mean, shape (call paths, points).
+    weights
+        Shape (call paths, points).
+    features
+        Monomials of the smooth correction, shape (features, points), none where there is no correction.
+    root
+        Square root of the covariance of its coefficients, shape (call paths, features, features).
+    share
+        Reciprocals of the values, ``exp(-target)``.
+    expected, freedom
+        Variance that is expected of a value of weight 1, and how sure that is, shape (call paths,).
+    free
+        Whether the constant may be negative; otherwise it is left out where it would be.
+
+    Returns
+    -------
+    Means of the terms over the values, by which coefficients are multiplied here (t, l); coefficients
+    (t, l); their inverse normal matrix after the step (t, t, l), and the row of the constant in that before
+    the step, from which it is never left out (t, l); residual variance (l,); coefficients before the step in
+    units of their standard deviations (t, l); log determinant of the normal matrix with the prior of uniform
+    shares (l,).
+    """
+    count, size, points = len(row), terms.shape[1] + 1, target.shape[1]
+    scale, c, deviation = np.empty((size, count)), np.zeros((size, count)), np.empty((size, count))
+    inverse, whole = np.zeros((size, size, count)), np.empty((size, count))
+    noise, log_det = np.empty(count), np.zeros(count)
+    z, columns = np.empty((size, points)), np.empty((size, points))
+    gram, right, work = np.empty((size, size)), np.empty(size), np.empty((size, size))
+    along = np.empty((size + 1, len(features)))
+    ones, vector, value = np.ones(points), np.empty(points), np.empty(points)
+    guess, change, pivots = np.empty(size), np.empty(size), np.empty(size)
+    for h in range(count):
+        r = row[h]
+        weight, covariance = weights[r], root[r]
+        _evaluate(terms[h], begin, table, z)
+        for t in range(size):
+            total = 0.0
+            for n in range(points):
+                total += z[t, n] * share[r, n]
+            scale[t, h] = total / points
+            unit = points / total
+            for n in range(points):
+                z[t, n] *= unit
+                columns[t, n] = z[t, n] * share[r, n]
+        _normal(columns, ones, weight, features, covariance, gram, right, along)
+        invert(gram, 0, 0.0, work, pivots)
+        whole[:, h] = work[0]
+        _multiply(work, right, 0, guess)
+        _combine(guess, columns, value)
+        for n in range(points):
+            vector[n] = 1 - value[n]
+        rss = _square(vector, weight, features, covariance, along[0])
+        left = max(points - size, 0)
+        known = freedom[r] if left == 0 or freedom[r] > GUESS_WEIGHT else 0.0
+        noise[h] = (expected[r] * known + rss) / max(known + left, 1.0)
+        for t in range(size):
+            deviation[t, h] = guess[t] / np.sqrt(max(work[t, t], _TINY) * noise[h])
+        # No direction of the coefficients is known worse than the prior says (uniform shares: variance 1/12).
+        invert(gram, 0, 12 * noise[h], work, pivots)
+        for t in range(size):
+            log_det[h] += np.log(pivots[t])
+        first = 1 if guess[0] < 0 and size > 1 and not free else 0
+        if first:
+            invert(gram, 1, 0.0, work, pivots)
+            guess[0] = 0.0
+            _multiply(work, right, 1, guess)
+        _combine(guess, z, value)
+        for n in range(points):
+            value[n] = max(value[n], _TINY)
+            vector[n] = target[r, n] - np.log(value[n])
+            value[n] = 1 / value[n]
+        for t in range(size):
+            for n in range(points):
+                columns[t, n] = z[t, n] * value[n]
+        _normal(columns, vector, weight, features, covariance, gram, right, along)
+        invert(gram, first, 0.0, work, pivots)
+        inverse[first:, first:, h] = work[first:, first:]
+        _multiply(work, right, first, change)
+        for t in range(first, size):
+            c[t, h] = guess[t] + change[t] if free else max(guess[t] + change[t], 0.1 * guess[t])
+    return scale, c, inverse, whole, noise, deviation, log_det
+
+
+@compiled
+def residuals(
+    row: Integers,
+    terms: NDArray[np.int16],
+    begin: Integers,
+    table: Floats,
+    target: Floats,
+    weights: Floats,
+    features: Floats,
+    root: Floats,
+    c: Floats,
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Weighted sum of squares of the residuals of the logarithm, and whether all values are positive.
+
+    Parameters as in `coefficients`; ``c`` are the coefficients of the terms as they are, shape (t, l).
+    """
+    count, size, points = len(row), terms.shape[1] + 1, target.shape[1]
+    rss, positive = np.empty(count), np.empty(count, dtype=np.bool_)
+    z, along = np.empty((size, points)), np.empty(len(features))
+    vector, value = np.empty(points), np.empty(points)
+    for h in range(count):
+        r = row[h]
+        _evaluate(terms[h], begin, table, z)
+        _combine(c[:, h], z, value)
+        least = np.inf
+        for n in range(points):
+            least = min(least, value[n])
+            vector[n] = target[r, n] - np.log(max(value[n], _TINY))
+        rss[h] = _square(vector, weights[r], features, root[r], along)
+        positive[h] = least > 0
+    return rss, positive
+
+
+#
+# # FOLDED orchestrator.models.pmnf.kernels: Small normal equations, very many at once: the small axes come first, hypotheses run along the last.
+
+
+def solve(gram: Floats, right: Floats, least: float = 1e-13) -> Floats:
+    """Solve symmetric positive systems stored as (t, t, ...) by elimination.
+
+    Parameters
+    ----------
+    gram
+        Matrices, shape (t, t, ...); only the upper triangles are read.
+    right
+        Right sides, shape (t, ...).
+    least
+        Pivots below this times the diagonal count as that.
+    """
+    size = len(gram)
+    least_pivot = least * np.maximum(np.einsum("tt...->t...", gram), _TINY)
+    work, c = gram.copy(), right.copy()
+    for k in range(size):
+        work[k, k] = np.maximum(work[k, k], least_pivot[k])
+        for i in range(k + 1, size):
+            factor = work[k, i] / work[k, k]
+            work[i, i:] -= factor * work[k, i:]
+            c[i] -= factor * c[k]
+    for k in reversed(range(size)):
+        for j in range(k + 1, size):
+            c[k] -= work[k, j] * c[j]
+        c[k] /= work[k, k]
+    return c

@@ -1,0 +1,213 @@
+"""The PMNF modeler: joint choice of one hypothesis over all parameters, for all call paths at once.
+
+Ritter et al., Cost-Effective Empirical Performance Modeling, eq. 1. See `docs/models.md` for the method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from orchestrator.errors import ModelError
+from orchestrator.models import data
+from orchestrator.models.base import Floats, Model, Modeler
+from orchestrator.models.noise import AGGREGATES, Located, locate
+from orchestrator.models.pmnf import build as assemble
+from orchestrator.models.pmnf.correction import Features
+from orchestrator.models.pmnf.hypotheses import FALLING, HIGHER, Exponents, block_values, exponent_set
+from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.models.pmnf.posterior import Posterior
+from orchestrator.models.pmnf.solver import Task, falling, remarks, solve
+from orchestrator.types import Measurements
+
+# Hypotheses that are fitted closely: most and least per call path, and most for all together. Thousands may
+# explain few measurements, and to leave some out makes intervals too narrow; of a thousand call paths that
+# takes minutes.
+_FITTED = 3000
+_FITTED_LEAST = 256
+_FITTED_TOGETHER = 256_000
+# Values of a parameter that cannot show two terms in it.
+_FEW_VALUES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to search; see `modeler`."""
+
+    exponents: tuple[Exponents, ...]
+    negative: str
+    aggregate: str
+    members: int
+    wide: bool
+    extends: bool
+
+
+def modeler(
+    *,
+    exponents: str | Iterable[Sequence[float]] = "paper",
+    negative_exponents: str | bool = "auto",
+    aggregate: str = "auto",
+    members: int = 200,
+    wide: bool = True,
+) -> Modeler:
+    """Return a modeler of the performance model normal form.
+
+    Parameters
+    ----------
+    exponents
+        ``"paper"`` (all pairs of de Morais et al., eq. 2), ``"extra-p"`` (the 42 pairs of Extra-P's
+        default), or a list of pairs [exponent, log exponent]. The named sets are extended to exponent 5
+        for call paths that no hypothesis fits and whose best one has the largest exponent.
+    negative_exponents
+        Add falling blocks such as ``1/p`` and ``log2(p)/p``: True, False, or ``"auto"``, for the call
+        paths and parameters along which the measured values fall.
+    aggregate
+        How repetitions become one value: ``"none"`` (each counts, robustly), ``"mean"``, ``"median"``,
+        ``"min"``, or ``"auto"``, whichever varies least.
+    members
+        Most hypotheses kept in the posterior of a model, to stand for all that remain possible.
+    wide
+        Where no hypothesis fits within the noise, try also two terms in one parameter and negative
+        coefficients.
+
+    Raises
+    ------
+    ModelError
+        For an option that makes no sense; and by the modeler when no call path can be fitted.
+    """
+    options = Options(
+        exponent_set(exponents),
+        str(negative_exponents).lower(),
+        aggregate,
+        members,
+        wide,
+        extends=isinstance(exponents, str),
+    )
+    if options.negative not in ("auto", "true", "false"):
+        raise ModelError(f"negative_exponents is {negative_exponents!r}: use true, false or auto")
+    if aggregate not in AGGREGATES:
+        raise ModelError(f"aggregate is {aggregate!r}: use one of {', '.join(AGGREGATES)}")
+    if members < 1:
+        raise ModelError(f"members is {members}: a model needs at least one hypothesis")
+
+    def model(measurements: Measurements) -> tuple[Model, ...]:
+        # Hypotheses that the points cannot tell apart or determine are marked invalid, not warned about.
+        with _one_thread(), np.errstate(all="ignore"):
+            return fit(measurements)
+
+    def fit(measurements: Measurements) -> tuple[Model, ...]:
+        found, zeros = data.groups(measurements)
+        models: dict[tuple[str, str, data.Category], Model] = {}
+        for group in found:
+            for fitted in _fit_group(group, options):
+                models[fitted.callpath, fitted.metric, fitted.category] = fitted
+        for label in zeros:
+            models[label] = _zero(*label)
+        order = {(item.callpath, item.metric): k for k, item in enumerate(measurements.items)}
+        return tuple(models[key] for key in sorted(models, key=lambda key: (order[key[:2]], key[2])))
+
+    return model
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """Keep BLAS from waking threads for matrices this small: on a busy node it costs forty times the work."""
+    limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _zero(callpath: str, metric: str, category: data.Category) -> PmnfModel:
+    posterior = Posterior(
+        np.ones(1), np.zeros((1, 1, 0, 2)), np.zeros((1, 2)), np.zeros((1, 2, 2)), np.zeros(1)
+    )
+    return PmnfModel(callpath, metric, (), category, 0.0, 0.0, ("every value is zero",), posterior)
+
+
+def _fit_group(group: data.Group, options: Options) -> list[PmnfModel]:
+    points = group.points if group.parameters else np.ones((len(group.points), 1))
+    features = Features.of(points)
+    located = locate(group.values, options.aggregate)
+    if options.negative == "auto":
+        falls = falling(points, located)
+    else:
+        falls = np.full((len(group.labels), points.shape[1]), options.negative == "true")
+    notes = remarks(group.parameters, group.points, located)
+    flags = np.stack([falls, np.zeros_like(falls)], axis=2)
+    cases = [_solve(group, features, located, rows, flags[rows[0]], options) for rows in _alike(flags)]
+    models, score = {}, np.zeros(len(group.labels))
+    more = np.zeros_like(flags)
+    for case in cases:
+        models.update(assemble.models(case, np.arange(len(case.rows)), notes))
+        score[case.rows] = case.solution.fits.score[case.solution.first()]
+        more[case.rows] = _more_blocks(case, flags[case.rows], options)
+    again = np.flatnonzero(more.any(axis=(1, 2)))
+    for rows in _alike((flags | more)[again]):
+        case = _solve(group, features, located, again[rows], (flags | more)[again[rows[0]]], options)
+        better = case.solution.fits.score[case.solution.first()] > score[case.rows]
+        models.update(assemble.models(case, np.flatnonzero(better), notes))
+    return list(models.values())
+
+
+def _more_blocks(case: assemble.Case, flags: NDArray[np.bool_], options: Options) -> NDArray[np.bool_]:
+    """Tell which blocks to add for call paths that no hypothesis fits: falling ones, and higher at the edge.
+
+    A parameter along which the time grows may still have a falling term (``100/p + 3 log2(p)``).
+    """
+    more = np.zeros_like(flags)
+    if options.extends:
+        more[:, :, 1] = assemble.at_edge(case)
+    if options.negative == "auto" and options.wide:
+        several = [len(np.unique(column)) > _FEW_VALUES for column in case.group.points.T]
+        more[:, : len(several), 0] = assemble.unfit(case)[:, None] & np.array(several, dtype=bool)
+    return more & ~flags
+
+
+def _alike(flags: NDArray[np.bool_]) -> Iterator[NDArray[np.intp]]:
+    """Yield the rows that have the same flags."""
+    flat = flags.reshape(len(flags), flags.shape[1] * flags.shape[2])
+    for pattern in np.unique(flat, axis=0):
+        yield np.flatnonzero((flat == pattern).all(axis=1))
+
+
+def _solve(
+    group: data.Group,
+    features: Features,
+    located: Located,
+    rows: NDArray[np.intp],
+    flags: NDArray[np.bool_],
+    options: Options,
+) -> assemble.Case:
+    """Solve some call paths; ``flags`` say per parameter whether to add falling and higher blocks."""
+    points = group.points if group.parameters else np.ones((len(group.points), 1))
+    blocks = tuple(_blocks(points[:, k], options, *flags[k]) for k in range(points.shape[1]))
+    tables = tuple(block_values(points[:, k], b) for k, b in enumerate(blocks))
+    task = Task(tables, features(points), _fitted(len(rows)), options.wide)
+    solution = solve(task, group.values[rows], located.rows(rows))
+    return assemble.Case(group, rows, task, features, blocks, solution, options.members)
+
+
+def _fitted(callpaths: int) -> int:
+    return min(max(_FITTED_TOGETHER // callpaths, _FITTED_LEAST), _FITTED)
+
+
+def _blocks(x: Floats, options: Options, falls: np.bool_, higher: np.bool_) -> Floats:
+    """Blocks that can be evaluated at all values of a parameter; the constant comes first."""
+    if np.all(x == x[0]):
+        return np.zeros((1, 2))
+    extra = (FALLING if falls else ()) + (HIGHER if higher else ())
+    pairs = [(0.0, 0.0), *options.exponents, *(pair for pair in extra if pair not in options.exponents)]
+    if x.min() < 1:
+        pairs = [p for p in pairs if p[1] == 0]
+    if x.min() <= 0:
+        pairs = [p for p in pairs if p[0] >= 0]
+    return np.array(pairs)

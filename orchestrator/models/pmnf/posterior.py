@@ -1,0 +1,189 @@
+"""The hypotheses that remain possible, with weights, and what they predict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from orchestrator.models.base import Floats
+from orchestrator.models.pmnf.correction import BEYOND, Correction
+from orchestrator.models.pmnf.hypotheses import block_values
+
+#
+# # FOLDED orchestrator.models.pmnf.posterior: Which hypotheses stand for all that remain possible: few enough to work with, with expectations kept.
+
+
+def representatives(weights: Floats, forecast: Floats, most: int) -> tuple[NDArray[np.intp], Floats]:
+    """Choose hypotheses that stand for all.
+
+    The best one is kept, and every one that is more probable than a threshold. Of the others, in the order of
+    what they forecast, those are kept that equal steps of probability fall on, each with the probability of a
+    step: what is cut off is not lost from expectations and intervals (Fearnhead and Clifford 2003, On-line
+    inference for hidden Markov models via particle filters, section 3: no other choice has a smaller error).
+
+    Parameters
+    ----------
+    weights
+        Of all hypotheses, descending, shape (all,).
+    forecast
+        What each predicts far out, same shape.
+    most
+        How many to keep, at least 1.
+
+    Returns
+    -------
+    Indices in ascending order, and their weights, which sum to 1.
+    """
+    weights = weights / weights.sum()
+    if len(weights) <= most:
+        return np.arange(len(weights)), weights
+    if most == 1:
+        return np.zeros(1, dtype=np.intp), np.ones(1)
+    sure = 1 + _certain(weights[1:], most - 1)
+    order = sure + np.argsort(forecast[sure:], kind="stable")
+    sums, steps = np.cumsum(weights[order]), most - sure
+    fall = (np.arange(steps) + 0.5) * sums[-1] / steps
+    chosen, times = np.unique(order[np.searchsorted(sums, fall)], return_counts=True)
+    return np.r_[np.arange(sure), chosen], np.r_[weights[:sure], times * sums[-1] / steps]
+
+
+def _certain(weights: Floats, most: int) -> int:
+    """Return how many of the largest weights exceed what each of the other places would stand for."""
+    beyond = weights.sum() - np.cumsum(weights)
+    left = most - np.arange(1, len(weights) + 1)
+    kept = (left > 0) & (weights * left > beyond)
+    return int(np.argmin(kept))
+
+
+_TINY = 1e-300
+# A standard deviation of the logarithm that says: nothing is known.
+_UNKNOWN = 10.0
+# Largest logarithm that is not infinite as a number.
+_LARGEST = 700.0
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """Members, the most probable hypothesis first; each is a hypothesis with fitted coefficients.
+
+    Attributes
+    ----------
+    weights
+        Probabilities, shape (members,); of the first its own, others may stand for many.
+    exponents
+        Pairs (i, j) per member, term and parameter, shape (members, terms, parameters, 2).
+    coefficients
+        Constant first, shape (members, terms + 1).
+    covariance
+        Of the coefficients, shape (members, terms + 1, terms + 1).
+    misfit
+        Relative standard deviation of the truth around each member within the fitted range, shape (members,).
+    correction
+        Smooth correction by which every member is multiplied, where there is lack of fit.
+    """
+
+    weights: Floats
+    exponents: Floats
+    coefficients: Floats
+    covariance: Floats
+    misfit: Floats
+    correction: Correction | None = None
+
+    def design(self, x: Floats) -> Floats:
+        """Evaluate the terms (constant first) at coordinates (n, parameters): (members, terms + 1, n)."""
+        members, terms, parameters, _ = self.exponents.shape
+        result = np.ones((members, terms + 1, len(x)))
+        for k in range(parameters):
+            unique, inverse = np.unique(self.exponents[:, :, k].reshape(-1, 2), axis=0, return_inverse=True)
+            result[:, 1:] *= block_values(x[:, k], unique)[inverse.reshape(members, terms)]
+        return result
+
+    def log_mean(self, x: Floats) -> Floats:
+        """Logarithm of the prediction of every member at coordinates (n, parameters): (members, n)."""
+        result: Floats = np.log(self._value(self.design(x)))
+        if self.correction is not None:
+            result += self.correction.coefficients @ self.correction.features(x).T
+        return result
+
+    def _value(self, design: Floats) -> Floats:
+        """Values without correction, kept positive where negative coefficients would win far out."""
+        value = np.einsum("ktn,kt->kn", design, self.coefficients)
+        if np.any(self.coefficients < 0):
+            value = np.maximum(
+                value, 1e-3 * np.einsum("ktn,kt->kn", np.abs(design), np.abs(self.coefficients))
+            )
+        result: Floats = np.maximum(value, _TINY)
+        return result
+
+    def log_moments(self, x: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of the log prediction of every member: (members, n) each."""
+        mean, factor, rough = self.log_factors(x)
+        spread = np.sqrt(np.einsum("kqn,kqn->kn", factor, factor) + rough**2)
+        return mean, np.minimum(spread, _UNKNOWN)
+
+    def log_factors(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+        """Gaussian log prediction of every member at coordinates (n, parameters).
+
+        Returns
+        -------
+        Mean (members, n); a factor F (members, q, n) such that the covariance of two points within member k
+        is ``F[k, :, i] @ F[k, :, j]``; and a standard deviation (members, n) independent between points.
+        """
+        design = self.design(x)
+        value = self._value(design)
+        mean, slope = np.log(value), design / value[:, None]
+        rough = np.broadcast_to(self.misfit[:, None], mean.shape)
+        root = _root(self.covariance).swapaxes(1, 2)
+        if self.correction is None:
+            return mean, root @ slope, rough
+        features = self.correction.features(x)
+        mean = mean + self.correction.coefficients @ features.T
+        slope = slope - np.einsum("nr,krt->ktn", features, self.correction.coupling)
+        own = _root(self.correction.covariance).swapaxes(1, 2) @ features.T
+        beyond = BEYOND * self.correction.smooth[:, None] ** 2 * self.correction.features.outside(x)
+        return mean, np.concatenate([root @ slope, own], axis=1), np.sqrt(rough**2 + beyond)
+
+    def best(self, x: Floats) -> Floats:
+        """Prediction of the most probable member at coordinates (n, parameters): shape (n,)."""
+        if not np.any(self.coefficients):
+            return np.zeros(len(x))
+        correction = self.correction.first() if self.correction is not None else None
+        first = (self.weights[:1], self.exponents[:1], self.coefficients[:1], self.covariance[:1])
+        result: Floats = np.exp(Posterior(*first, self.misfit[:1], correction).log_mean(x)[0])
+        return result
+
+    def expected(self, x: Floats) -> Floats:
+        """Mean prediction over members and coefficients at coordinates (n, parameters): shape (n,)."""
+        if not np.any(self.coefficients):
+            return np.zeros(len(x))
+        mean, spread = self.log_moments(x)
+        result: Floats = self.weights @ np.exp(np.minimum(mean + np.minimum(spread, 1.0) ** 2 / 2, _LARGEST))
+        return result
+
+    def mixture_quantile(self, mean: Floats, spread: Floats, q: float) -> Floats:
+        """Quantile of the mixture of the members' normal distributions, per column, by bisection."""
+        spread = np.maximum(spread, 1e-12)
+        if len(self.weights) == 1:
+            return np.asarray(mean[0] + spread[0] * ndtri(q), np.float64)
+        low: Floats = (mean - 6 * spread).min(axis=0)
+        high: Floats = (mean + 6 * spread).max(axis=0)
+        for _ in range(24):
+            middle = (low + high) / 2
+            below = np.asarray(self.weights @ ndtr((middle - mean) / spread)) < q
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return low
+
+
+def _root(covariance: Floats) -> Floats:
+    """Square roots of positive semidefinite matrices, shape (..., t, t)."""
+    variance = np.einsum("...tt->...t", covariance)
+    known = np.isfinite(variance) & (variance > _TINY)
+    diagonal = np.where(known, np.sqrt(np.where(known, variance, 1.0)), 0.0)
+    inverse = np.where(known, 1 / np.where(known, diagonal, 1.0), 0.0)
+    correlation = np.nan_to_num(covariance) * inverse[..., :, None] * inverse[..., None, :]
+    value, vector = np.linalg.eigh(np.clip(correlation, -1.0, 1.0))
+    root: Floats = diagonal[..., :, None] * vector * np.sqrt(np.maximum(value, 0.0))[..., None, :]
+    return root

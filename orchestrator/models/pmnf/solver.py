@@ -1,0 +1,493 @@
+"""From located values to weighed hypotheses: search, fit, look for outliers and for lack of fit, repeat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import f as fisher
+
+from orchestrator.models.base import Floats, Integers
+from orchestrator.models.noise import GUESS_WEIGHT, Located, relocate
+from orchestrator.models.pmnf.beam import Effort, search, start
+from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, REPEATED, Candidates, screen
+from orchestrator.models.pmnf.fit import Fits, Weighting, columns, fit, weighting
+from orchestrator.models.pmnf.hypotheses import blocks_used, terms_used
+from orchestrator.types import format_value
+
+# A value this many standard deviations off is looked at twice.
+_SUSPICIOUS = 5.0
+# Standard deviations of the coefficients of the smooth correction that are tried.
+_MISFITS = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+# A row is examined for lack of fit where the residuals exceed the expected variance by this factor.
+_EXCESS = 1.5
+_CHANCE = 4.0
+_ERROR = 1e-4
+_EXAMINED = 12
+# Representative blocks per parameter for the start of a search, by number of parameters; and a second time.
+_REPRESENTATIVES = {3: 6, 4: 5, 5: 4, 6: 3}
+_MORE_REPRESENTATIVES = {3: 14, 4: 8, 5: 5, 6: 4}
+_THOROUGH = Effort(rounds=6, beam=16, paired=8, joined=True)
+# Smallest correction that is looked for, as a share of the variance of the noise.
+_VISIBLE = 0.1
+_RELAXED = 4.0
+_KEPT_RELAXED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What all call paths of a group share.
+
+    Attributes
+    ----------
+    tables
+        Block values per parameter at the points, shape (blocks, points).
+    features
+        Monomials of the smooth correction at the points, shape (points, features).
+    keep
+        Most hypotheses per call path to fit.
+    wide
+        Search beyond one term per parameter, and negative coefficients, where there is lack of fit.
+    """
+
+    tables: tuple[Floats, ...]
+    features: Floats
+    keep: int
+    wide: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Weighed hypotheses of all call paths, ordered by call path and score."""
+
+    candidates: Candidates
+    fits: Fits
+    located: Located
+    weighting: Weighting
+
+    def first(self) -> NDArray[np.intp]:
+        """Index of the best hypothesis of every call path."""
+        rows = len(self.located.sigma)
+        return np.searchsorted(self.candidates.row, np.arange(rows)).astype(np.intp)
+
+    def rows(self, index: NDArray[np.intp]) -> Self:
+        """Select call paths, in ascending order, and number them anew."""
+        inside = np.flatnonzero(np.isin(self.candidates.row, index))
+        chosen = self.candidates.take(inside)
+        return type(self)(
+            Candidates(np.searchsorted(index, chosen.row).astype(np.intp), chosen.terms),
+            self.fits.take(inside),
+            self.located.rows(index),
+            self.weighting.rows(index),
+        )
+
+    def put(self, index: NDArray[np.intp], part: Solution) -> Self:
+        """Replace what is known of some call paths."""
+        stays = np.flatnonzero(~np.isin(self.candidates.row, index))
+        width = max(self.candidates.terms.shape[1], part.candidates.terms.shape[1])
+        old = _padded(self.candidates.take(stays), self.fits.take(stays), width)
+        new = _padded(Candidates(index[part.candidates.row], part.candidates.terms), part.fits, width)
+        return type(self)(
+            *_ordered(*_concatenate([old, new])),
+            self.located.put(index, part.located),
+            self.weighting.put(index, part.weighting),
+        )
+
+
+def solve(task: Task, values: Floats, located: Located) -> Solution:
+    """Weigh the hypotheses of every call path.
+
+    Parameters
+    ----------
+    task
+        What the call paths share.
+    values
+        Measured values, shape (call paths, points, repetitions).
+    located
+        Their locations.
+    """
+    solution = _plain(task, located)
+    solution = _without_outliers(task, values, solution)
+    return _with_misfit(task, solution)
+
+
+def _plain(task: Task, located: Located) -> Solution:
+    """Search and fit, supposing that noise is all there is."""
+    weights = weighting(
+        located.count, located.sigma, located.freedom, np.zeros(len(located.sigma)), task.features
+    )
+    args = (task.tables, located.log_value, weights.weights, weights.variance)
+    if len(task.tables) <= EXHAUSTIVE:
+        candidates = screen(*args, keep=task.keep)
+    else:
+        candidates = _search(task, located.log_value, weights)
+    candidates = _with_constant(candidates, len(located.sigma))
+    fits = fit(candidates, task.tables, located.log_value, weights, log_prior(candidates, task.tables))
+    return Solution(*_ordered(candidates, fits), located, weights)
+
+
+def _with_constant(candidates: Candidates, rows: int) -> Candidates:
+    """Add the constant where it is missing: it is always possible."""
+    missing = np.ones(rows, dtype=bool)
+    missing[candidates.row[terms_used(candidates.terms) == 0]] = False
+    constant = np.zeros((np.count_nonzero(missing), *candidates.terms.shape[1:]), dtype=np.int16)
+    return Candidates(
+        np.concatenate([candidates.row, np.flatnonzero(missing)]),
+        np.concatenate([candidates.terms, constant]),
+    )
+
+
+def _search(task: Task, log_value: Floats, weights: Weighting) -> Candidates:
+    """Search for hypotheses of three and more parameters; harder for call paths that none fits."""
+    count, size = len(task.tables), log_value.shape[1]
+    args = (task.tables, log_value, weights.weights, weights.variance)
+    first, rss = start(*args[:3], _REPRESENTATIVES.get(count, 2), 2)
+    candidates, found = search(*args, (first, rss), keep=task.keep)
+    best = np.full(len(log_value), np.inf)
+    np.minimum.at(best, candidates.row, found)
+    lost = np.flatnonzero(best > _EXCESS * weights.variance * max(size - count - 1, 1))
+    if not len(lost):
+        return candidates
+    some = (task.tables, log_value[lost], weights.weights[lost], weights.variance[lost])
+    again, rss = start(*some[:3], _MORE_REPRESENTATIVES.get(count, 2), 4)
+    more, _ = search(*some, (again, rss), keep=task.keep, effort=_THOROUGH)
+    return Candidates.join([candidates, Candidates(lost[more.row], more.terms)])
+
+
+def log_prior(candidates: Candidates, tables: tuple[Floats, ...]) -> Floats:
+    """Log prior of hypotheses.
+
+    Every set of parameters and way to combine them is equally probable, and so is each choice of blocks
+    for it; a parameter that appears in a second term pays for its block once more.
+    """
+    blocks = blocks_used(candidates.terms)
+    sizes = np.log([max(len(table) - 1, 1) for table in tables])
+    prior: Floats = -blocks @ sizes - REPEATED * np.maximum(blocks - 1, 0).sum(axis=1)
+    return prior
+
+
+def best_residuals(task: Task, solution: Solution) -> Floats:
+    """Log values minus the best hypothesis, shape (call paths, points)."""
+    first = solution.first()
+    z = columns(solution.candidates.terms[first], task.tables)
+    c = solution.fits.coefficients[first]
+    value = c[:, :1] + np.einsum("tcn,ct->cn", z, c[:, 1:])
+    residuals: Floats = solution.located.log_value - np.log(np.maximum(value, 1e-300))
+    return residuals
+
+
+def lacking(solution: Solution, parameters: int) -> NDArray[np.bool_]:
+    """Tell for which call paths no hypothesis fits within the noise: beyond chance, and by much."""
+    first, expected = solution.first(), solution.weighting.variance
+    freedom = max(solution.located.log_value.shape[1] - parameters - 1, 1)
+    chance = freedom + _CHANCE * np.sqrt(2 * freedom)
+    rss = solution.fits.rss[first]
+    lacks = (solution.fits.variance[first] > _EXCESS * expected) & (rss > chance * expected)
+    # Noise estimated from few repetitions may be far too small: the quotient has Fisher's distribution.
+    some = np.flatnonzero(lacks & (solution.located.freedom > GUESS_WEIGHT))
+    sure = freedom * fisher.isf(_ERROR, freedom, np.maximum(solution.located.freedom[some], 1.0))
+    lacks[some] = rss[some] > sure * expected[some]
+    return np.asarray(lacks)
+
+
+def _robust_scale(residuals: Floats, parameters: int) -> Floats:
+    points = residuals.shape[-1]
+    scale = 1.4826 * np.median(np.abs(residuals), axis=-1)
+    result: Floats = scale * np.sqrt(points / max(points - parameters - 1, 1))
+    return result
+
+
+def _without_outliers(task: Task, values: Floats, solution: Solution) -> Solution:
+    """Give outlying values little weight, and search again for the call paths that have some."""
+    located, points = solution.located, values.shape[1]
+    if points < 6:
+        return solution
+    residuals = best_residuals(task, solution)
+    size = len(task.tables) + 1
+    spread = np.maximum(np.sqrt(solution.weighting.noise), _robust_scale(residuals, size))
+    smooth, off = _smooth_residuals(task.features, located.log_value, lacking(solution, len(task.tables)))
+    suspects = np.flatnonzero((np.abs(residuals).max(axis=1) > _SUSPICIOUS * spread) | off)
+    if not len(suspects):
+        return solution
+    old, kept = located.rows(suspects), solution
+    trial = smooth[suspects]
+    expected = old.log_value - np.where(off[suspects][:, None], trial, residuals[suspects])
+    for _ in range(2):
+        scale = np.maximum(
+            _robust_scale(old.log_value - expected, size), np.sqrt(solution.weighting.noise[suspects])
+        )
+        part = _plain(task, relocate(values[suspects], old, expected, scale))
+        expected = part.located.log_value - best_residuals(task, part)
+    before, after = _surprise(residuals[suspects]), _surprise(old.log_value - expected)
+    better = after < before - 2
+    if np.any(better):
+        rows = np.flatnonzero(better)
+        kept = solution.put(suspects[rows], part.rows(rows))
+    return kept
+
+
+def _surprise(residuals: Floats) -> Floats:
+    """Negative log likelihood of residuals with heavy tails, at the best scale."""
+    points = residuals.shape[1]
+    result = np.full(len(residuals), np.inf)
+    for factor in (0.7, 1.0, 1.4, 2.0, 3.0, 5.0):
+        scale = np.maximum(factor * 1.4826 * np.median(np.abs(residuals), axis=1), 1e-9)
+        density = 2.5 * np.log1p((residuals / scale[:, None]) ** 2 / 4).sum(axis=1) + points * np.log(scale)
+        result = np.minimum(result, density)
+    return result
+
+
+def _smooth_residuals(
+    features: Floats, log_value: Floats, asked: NDArray[np.bool_]
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Residuals of a robust quadratic surface, for asked call paths in which the plain one sees outliers."""
+    points = log_value.shape[1]
+    design = np.column_stack([np.ones(points), features])
+    if points < design.shape[1] + 4 or not np.any(asked):
+        return np.zeros_like(log_value), np.zeros(len(log_value), dtype=bool)
+    hat = design @ np.linalg.pinv(design)
+    left_out = (log_value - log_value @ hat.T) / np.maximum(1 - np.diag(hat), 0.05)
+    scale = np.maximum(1.4826 * np.median(np.abs(left_out), axis=1), 1e-6)
+    off = np.asarray(np.abs(left_out).max(axis=1) > _SUSPICIOUS * scale) & asked
+    residuals = np.zeros_like(log_value)
+    for row in np.flatnonzero(off):
+        residuals[row] = _robust_surface(design, log_value[row])
+    return residuals, off
+
+
+def _robust_surface(design: Floats, target: Floats) -> Floats:
+    """Residuals of a linear fit by iteratively reweighted least squares with Student t weights."""
+    weights = np.ones(len(target))
+    residuals = target - np.median(target)
+    for _ in range(20):
+        root = np.sqrt(weights)
+        solution = np.linalg.lstsq(design * root[:, None], target * root, rcond=None)[0]
+        residuals = target - design @ solution
+        scale = max(1.4826 * float(np.median(np.abs(residuals))), 1e-9)
+        weights = 1 / (1 + (residuals / scale) ** 2)
+    result: Floats = residuals
+    return result
+
+
+def _with_misfit(task: Task, solution: Solution) -> Solution:
+    """Where the residuals exceed the noise, search wider and estimate a smooth correction."""
+    located = solution.located
+    excess = lacking(solution, len(task.tables))
+    enough = located.log_value.shape[1] > len(task.tables) + 3
+    rows = np.flatnonzero(excess) if enough else np.array([], dtype=np.intp)
+    if not len(rows) or not task.features.shape[1]:
+        return solution
+    part = solution.rows(rows)
+    candidates = part.candidates
+    if len(task.tables) <= EXHAUSTIVE:
+        # A hypothesis that fits a little worse may fit better together with the correction.
+        larger = _RELAXED * part.fits.variance[part.first()]
+        candidates = screen(
+            task.tables, part.located.log_value, part.weighting.weights, larger, keep=_KEPT_RELAXED
+        )
+    if task.wide:
+        candidates = _wider(task, part)
+    misfit, sigma = _levels(task, part)
+    prior = log_prior(candidates, task.tables)
+    found = part.located
+    new = weighting(found.count, sigma, np.where(misfit > 0, 4.0, found.freedom), misfit, task.features)
+    pairs = [
+        (candidates, fit(candidates, task.tables, found.log_value, new, prior, free=f)) for f in (False, True)
+    ]
+    both, fits = _concatenate(pairs[: 2 if task.wide else 1])
+    return solution.put(rows, Solution(*_ordered(both, fits), found, new))
+
+
+def _wider(task: Task, part: Solution) -> Candidates:
+    """Add hypotheses with several terms per parameter or negative coefficients."""
+    place = _position(part.candidates.row)
+    index = np.flatnonzero((place < _EXAMINED) & np.isfinite(part.fits.score))
+    first = (part.candidates.take(index), part.fits.rss[index])
+    found, _ = search(
+        task.tables,
+        part.located.log_value,
+        part.weighting.weights,
+        part.weighting.variance,
+        first,
+        keep=task.keep,
+        wide=True,
+        effort=Effort(rounds=3, beam=4),
+    )
+    return Candidates.join([found, part.candidates])
+
+
+def _levels(task: Task, part: Solution) -> tuple[Floats, Floats]:
+    """Most probable size of the smooth correction, and noise, given the best hypotheses of each call path."""
+    place = _position(part.candidates.row)
+    index = np.flatnonzero(place < _EXAMINED)
+    candidates = part.candidates.take(index)
+    prior = log_prior(candidates, task.tables)
+    rows = len(part.located.sigma)
+    guessed = part.located.freedom <= GUESS_WEIGHT
+    # Beyond the noise, lack of fit is mostly smooth; where noise is a guess, nothing is proven.
+    prior_misfit = np.where(guessed, 0.5, 0.95)
+    best = np.full(rows, -np.inf)
+    misfit, sigma = np.zeros(rows), part.located.sigma.copy()
+    for factor in (1.0, 1 / 3, 1 / 10) if np.any(guessed) else (1.0,):
+        noise = np.where(guessed, part.located.sigma * factor, part.located.sigma)
+        for level in (0.0, *_MISFITS):
+            freedom = np.where(guessed | (level > 0), 4.0, part.located.freedom)
+            trial = weighting(part.located.count, noise, freedom, np.full(rows, level), task.features)
+            score = fit(candidates, task.tables, part.located.log_value, trial, prior).score
+            total = np.full(rows, -np.inf)
+            np.logaddexp.at(total, candidates.row, score)
+            total += np.log(1 - prior_misfit) if level == 0 else np.log(prior_misfit / len(_MISFITS))
+            # A correction much smaller than the noise is none.
+            total[(level > 0) & (level**2 < _VISIBLE * trial.noise)] = -np.inf
+            better = total > best
+            best = np.where(better, total, best)
+            misfit, sigma = np.where(better, level, misfit), np.where(better, noise, sigma)
+    return misfit, sigma
+
+
+def _position(row: Integers) -> Integers:
+    begin = np.searchsorted(row, row)
+    return (np.arange(len(row)) - begin).astype(np.intp)
+
+
+def _padded(candidates: Candidates, fits: Fits, width: int) -> tuple[Candidates, Fits]:
+    more = width - candidates.terms.shape[1]
+    terms = np.pad(candidates.terms, ((0, 0), (0, more), (0, 0)))
+    return Candidates(candidates.row, terms), replace(
+        fits,
+        coefficients=np.pad(fits.coefficients, ((0, 0), (0, more))),
+        covariance=np.pad(fits.covariance, ((0, 0), (0, more), (0, more))),
+    )
+
+
+def _concatenate(pairs: list[tuple[Candidates, Fits]]) -> tuple[Candidates, Fits]:
+    candidates = Candidates(
+        np.concatenate([c.row for c, _ in pairs]), np.concatenate([c.terms for c, _ in pairs])
+    )
+    return candidates, Fits.concatenate([f for _, f in pairs])
+
+
+def _ordered(candidates: Candidates, fits: Fits) -> tuple[Candidates, Fits]:
+    order = np.lexsort((-fits.score, candidates.row))
+    return candidates.take(order), fits.take(order)
+
+
+#
+# # FOLDED orchestrator.models.pmnf.solver: What the data say before any hypothesis: where values fall, turn or jump.
+
+
+# Standard errors, and change of the logarithm, that count as falling.
+_FALL = (3.0, 0.01)
+# Standard errors, and change of the logarithm, that count as a turn or as a jump.
+_TURN = (4.0, 0.03)
+_JUMP = (5.0, 0.2)
+
+
+def falling(points: Floats, located: Located) -> NDArray[np.bool_]:
+    """Tell along which parameters the values fall, from one value to the next or over the whole range.
+
+    Where no points differ in one parameter only, a power law fitted to all of them decides.
+
+    Parameters
+    ----------
+    points
+        Coordinates, shape (points, parameters).
+    located
+        Locations of the values of all call paths.
+
+    Returns
+    -------
+    Array of shape (call paths, parameters).
+    """
+    result = np.zeros((len(located.sigma), points.shape[1]), dtype=bool)
+    for k in range(points.shape[1]):
+        steps = _steps(k, points, located)
+        if steps is None:
+            result[:, k] = _power(k, points, located)
+            continue
+        whole = steps.change.sum(axis=1), np.sqrt((steps.error**2).sum(axis=1))
+        result[:, k] = (steps.change < -np.maximum(_FALL[0] * steps.error, _FALL[1])).any(axis=1)
+        result[:, k] |= whole[0] < -np.maximum(_FALL[0] * whole[1], _FALL[1])
+    return result
+
+
+def _power(k: int, points: Floats, located: Located) -> NDArray[np.bool_]:
+    """Tell where the exponent of parameter k in a fitted product of powers is negative."""
+    logs = np.log(np.maximum(points, np.finfo(float).tiny))
+    design = np.column_stack([np.ones(len(points)), logs])
+    if len(points) < design.shape[1] + 2:
+        return np.zeros(len(located.sigma), dtype=bool)
+    inverse = np.linalg.pinv(design)
+    residuals = located.log_value - located.log_value @ (design @ inverse).T
+    scale = np.sqrt(np.sum(residuals**2, axis=1) / (len(points) - design.shape[1]))
+    slope = located.log_value @ inverse[k + 1]
+    return np.asarray(slope < -_FALL[0] * scale * float(np.linalg.norm(inverse[k + 1])))
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Mean change of the logarithm between neighbouring values of one parameter, others fixed.
+
+    ``change`` and ``error`` have shape (call paths, steps); ``low`` and ``high`` are the values, (steps,).
+    """
+
+    change: Floats
+    error: Floats
+    low: Floats
+    high: Floats
+
+
+def remarks(names: tuple[str, ...], points: Floats, located: Located) -> list[list[str]]:
+    """Say along which parameters the values turn or jump, in words, per call path."""
+    notes: list[list[str]] = [[] for _ in located.sigma]
+    for k, name in enumerate(names):
+        steps = _steps(k, points, located)
+        if steps is None or len(steps.low) < 2:
+            continue
+        sure = np.maximum(_TURN[0] * steps.error, _TURN[1])
+        turns = (steps.change > sure).any(axis=1) & (steps.change < -sure).any(axis=1)
+        for row in np.flatnonzero(turns):
+            notes[row].append(f"not monotone in {name}: rises and falls by more than the noise")
+        for row, step in zip(*np.nonzero(_jumps(steps)), strict=True):
+            low, high = (format_value(float(side[step])) for side in (steps.low, steps.high))
+            notes[row].append(f"jumps between {name}={low} and {name}={high}: a model across it is doubtful")
+    return notes
+
+
+def _steps(k: int, points: Floats, located: Located) -> _Steps | None:
+    """Collect pairs of points that are neighbours along parameter k and equal otherwise."""
+    levels = np.unique(points[:, k])
+    rest = np.delete(points, k, axis=1)
+    order = np.lexsort((points[:, k], *rest.T))
+    first, second = order[:-1], order[1:]
+    along = np.all(rest[first] == rest[second], axis=1)
+    step = np.searchsorted(levels, points[first, k])
+    along &= np.searchsorted(levels, points[second, k]) == step + 1
+    first, second, step = first[along], second[along], step[along]
+    if len(levels) < 2 or len(np.unique(step)) < len(levels) - 1:
+        return None
+    share = np.zeros((len(step), len(levels) - 1))
+    share[np.arange(len(step)), step] = 1.0
+    share /= share.sum(axis=0)
+    variance = located.sigma[:, None] ** 2 / located.count
+    error = np.sqrt((variance[:, first] + variance[:, second]) @ share**2)
+    change = (located.log_value[:, second] - located.log_value[:, first]) @ share
+    return _Steps(change, error, levels[:-1], levels[1:])
+
+
+def _jumps(steps: _Steps) -> NDArray[np.bool_]:
+    """Find steps much steeper than both neighbours, or against them."""
+    result = np.zeros(steps.change.shape, dtype=bool)
+    if steps.change.shape[1] < 3 or steps.low[0] <= 0:
+        return result
+    width = np.log(steps.high / steps.low)
+    slope = steps.change / width
+    before, here, after = slope[:, :-2], slope[:, 1:-1], slope[:, 2:]
+    # A power law that sets in or fades out is steeper than one neighbour only.
+    least, most = np.minimum(before, after), np.maximum(before, after)
+    excess = np.where(here > most, here - most, np.where(here < least, least - here, 0.0)) * width[1:-1]
+    error = np.sqrt(steps.error[:, :-2] ** 2 + steps.error[:, 1:-1] ** 2 + steps.error[:, 2:] ** 2)
+    result[:, 1:-1] = excess > np.maximum(_JUMP[0] * error, _JUMP[1])
+    return result

@@ -1,0 +1,171 @@
+"""Whether effort models are settled: counts that they have not seen are foretold from cheaper ones.
+
+Counts are deterministic (de Morais et al., Denoising Application Performance Models with Noise-Resilient
+Priors, section III-A). So once the effort models predict further points exactly, further counting is waste;
+the paper counts at every point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.errors import ModelError
+from orchestrator.models.base import Modeler
+from orchestrator.models.data import Category
+from orchestrator.models.swc.skeleton import counted
+from orchestrator.types import Measurement, Measurements, Parameter, Point, format_value
+
+TOLERANCE = 0.01
+_LEAST_VALUES = 3  # of a parameter: two to fit, the largest to be foretold
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the effort models of one category are settled, and a sentence why (not)."""
+
+    settled: bool
+    reason: str
+
+
+UNCOUNTED = Verdict(False, "nothing was counted so far")
+
+
+def foretold(
+    known: Measurements,
+    space: Sequence[Parameter],
+    modeler: Modeler,
+    *,
+    times: Sequence[str] = ("time",),
+    tolerance: float = 0.01,
+    ranks: str | None = None,
+) -> dict[Category, Verdict]:
+    """Judge the effort models by the counted points that lie furthest out, one kind after the other.
+
+    Held out are, per parameter, the points at its largest counted value, and the furthest point off the
+    lines along which only one parameter varies. The models of the remaining counts are settled if they
+    predict each of these within `TOLERANCE`: mean over call paths, weighed by their share of the measured
+    time, of the worst relative error of their counts. Counts that are not reproducible do not count.
+
+    Parameters
+    ----------
+    known
+        All measurements.
+    space
+        The parameters with all values that they may have: one whose values were all counted need not be
+        foretold.
+    modeler
+        For the effort models.
+    times, tolerance, ranks
+        As for the modeler `orchestrator.models.swc.modeler`.
+
+    Returns
+    -------
+    A verdict per combination of categorical values that was counted.
+    """
+    timed = tuple(item for item in known.items if item.metric in times)
+    items = counted(known, dict.fromkeys(item.callpath for item in timed), tolerance, ranks)
+    categorical = [parameter.name for parameter in space if parameter.categorical]
+    groups: dict[Category, list[Point]] = {}
+    for point in dict.fromkeys(point for item in items for point in item.values):
+        groups.setdefault(category(point, categorical), []).append(point)
+    numeric = [parameter for parameter in space if not parameter.categorical]
+    return {
+        name: _verdict(_Counts(known.parameters, items, timed, points), numeric, modeler)
+        for name, points in groups.items()
+    }
+
+
+def category(point: Point, categorical: Iterable[str]) -> Category:
+    """Return the values of the categorical parameters at a point."""
+    return tuple((name, format_value(point[name])) for name in categorical)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Counts and times of one category, and where it was counted."""
+
+    parameters: tuple[str, ...]
+    items: tuple[Measurement, ...]
+    timed: tuple[Measurement, ...]
+    points: Sequence[Point]
+
+    def shares(self, points: Sequence[Point]) -> dict[str, float]:
+        """Share of every call path in the time at some points, or at all of them if not timed there."""
+        for chosen in (set(points), {point for item in self.timed for point in item.values}):
+            seconds: dict[str, float] = {}
+            for item in self.timed:
+                mean = sum(float(np.mean(v)) for p, v in item.values.items() if p in chosen and v)
+                seconds[item.callpath] = seconds.get(item.callpath, 0.0) + mean
+            if (total := sum(seconds.values())) > 0:
+                return {path: value / total for path, value in seconds.items()}
+        return {}
+
+
+def _verdict(counts: _Counts, numeric: Sequence[Parameter], modeler: Modeler) -> Verdict:
+    worst = 0.0
+    for what, held in _tests(counts.points, numeric):
+        if not held:
+            return Verdict(False, what)
+        error, path = _error(counts, held, modeler)
+        if error > TOLERANCE:
+            where = f"counts {what} are foretold to {100 * error:.2g} % only"
+            return Verdict(False, where + (f", mostly because of {path}" if path else ""))
+        worst = max(worst, error)
+    return Verdict(True, f"counts are foretold within {100 * worst:.1g} % from those at cheaper points")
+
+
+def _tests(points: Sequence[Point], numeric: Sequence[Parameter]) -> Iterator[tuple[str, list[Point]]]:
+    """Yield what is held out, in words, and these points; none where too little was counted to tell."""
+    varied = []
+    for parameter in numeric:
+        name = parameter.name
+        values = sorted({point.number(name) for point in points})
+        if len(values) > 1:
+            varied.append(name)
+        if len(values) == len(parameter.values):
+            continue  # no other value can be counted
+        if len(values) < _LEAST_VALUES:
+            yield f"only {len(values)} of {len(parameter.values)} values of {name} were counted", []
+        yield f"at the largest {name}", [p for p in points if p.number(name) == values[-1]]
+    lowest = {name: min(point.number(name) for point in points) for name in varied}
+    apart = [p for p in points if sum(p.number(name) > low for name, low in lowest.items()) > 1]
+    if len(varied) > 1:
+        if not apart:
+            yield "nothing was counted where more than one parameter varies", []
+        places = {n: sorted({p.number(n) for p in points}) for n in varied}
+        far = max(
+            apart,
+            key=lambda p: sum(places[n].index(p.number(n)) / len(places[n]) for n in varied),
+            default=None,
+        )
+        yield f"at {far}", [far] if far else []
+
+
+def _error(counts: _Counts, held: Sequence[Point], modeler: Modeler) -> tuple[float, str]:
+    """Return the weighed error of the models that do not know some points, and where it comes from."""
+    gone, here = set(held), set(counts.points)
+    train = tuple(
+        Measurement(item.callpath, item.metric, values)
+        for item in counts.items
+        if (values := {p: v for p, v in item.values.items() if p in here and p not in gone})
+    )
+    try:
+        models = {(m.callpath, m.metric): m for m in modeler(Measurements(counts.parameters, train))}
+    except ModelError:
+        return 1.0, ""
+    errors: dict[str, float] = {}
+    for item in counts.items:
+        seen = {p: float(np.mean(item.values[p])) for p in held if item.values.get(p)}
+        if not seen:
+            continue
+        model = models.get((item.callpath, item.metric))
+        expected = model.value(list(seen)) if model is not None else np.zeros(len(seen))
+        actual = np.array(list(seen.values()))
+        apart = np.abs(expected - actual) / np.maximum(np.abs(actual), np.finfo(float).tiny)
+        error = float(np.max(np.where(expected == actual, 0.0, np.where(np.isnan(apart), 1.0, apart))))
+        errors[item.callpath] = max(errors.get(item.callpath, 0.0), min(error, 1.0))
+    parts = {path: share * errors.get(path, 0.0) for path, share in counts.shares(held).items()}
+    return sum(parts.values()), max(parts, key=lambda path: parts[path], default="")

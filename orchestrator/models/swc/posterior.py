@@ -1,0 +1,226 @@
+"""The prior's hypothesis joins the posterior of the normal form: a wrong prior is overruled by good times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import comb
+
+import numpy as np
+
+from orchestrator.models.base import Floats
+from orchestrator.models.pmnf.correction import Correction
+from orchestrator.models.pmnf.hypotheses import PAPER
+from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.models.pmnf.posterior import Posterior
+from orchestrator.models.swc.regression import Fit, Times, log_evidence, smoothed
+from orchestrator.models.swc.skeleton import Column
+
+Names = tuple[str, ...]
+
+# Members with less than this probability change nothing, and there may be many.
+_HOPELESS = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Measured times of one call path, and where.
+
+    ``x`` holds the coordinates of the points, shape (n, parameters), in the order of ``parameters``;
+    ``notes`` what a reader should know of the measured values.
+    """
+
+    parameters: Names
+    x: Floats
+    times: Times
+    notes: tuple[str, ...] = ()
+
+
+def member(columns: Sequence[Column], fitted: Fit, parameters: Names) -> Posterior:
+    """Return a posterior with the fitted prior as its only member."""
+    place = {name: k for k, name in enumerate(parameters)}
+    found: dict[tuple[tuple[str, tuple[float, float]], ...], Floats] = {(): np.zeros(len(columns))}
+    for c, column in enumerate(columns):
+        for monomial in column.monomials:
+            found.setdefault(monomial.factors, np.zeros(len(columns)))[c] += monomial.coefficient
+    mixing = np.stack(list(found.values()))
+    exponents = np.zeros((1, max(len(found) - 1, 1), len(parameters), 2))
+    for t, factors in enumerate(list(found)[1:]):
+        for name, pair in factors:
+            exponents[0, t, place[name]] = pair
+    if len(found) == 1:
+        mixing = np.concatenate([mixing, np.zeros((1, len(columns)))])
+    return Posterior(
+        np.ones(1),
+        exponents,
+        (mixing @ fitted.coefficients)[None],
+        (mixing @ fitted.covariance @ mixing.T)[None],
+        np.array([fitted.lack]),
+    )
+
+
+def joined(
+    model: PmnfModel, own: Posterior, seen: Seen, fitted: Fit, design: Floats, trust: float
+) -> tuple[PmnfModel, float]:
+    """Add the prior's hypothesis to the posterior of a model fitted to times alone.
+
+    Parameters
+    ----------
+    model
+        Fitted to times alone.
+    own, fitted, design
+        The prior: as a posterior over ``seen.parameters``, its fit, and its columns at the points.
+    seen
+        The times.
+    trust
+        Probability, before looking at times, that the prior has the right form.
+
+    Returns
+    -------
+    The model with both, the more probable hypothesis first, and the probability of the prior.
+    """
+    other = widened(model.posterior, model.parameters, seen.parameters)
+    times = seen.times
+    if other.correction is not None:
+        times = _with_misfit(times, other.correction, seen.x)
+    best = _first(other)
+    weights = _agreed(fitted, times.log_value - best.log_mean(seen.x)[0], times)
+    gain = log_evidence(design, fitted.central, times, weights)
+    gain -= log_evidence(best.design(seen.x)[0].T, best.coefficients[0], times, weights)
+    gain -= _log_prior(best.exponents[0]) - float(np.log(other.weights[0]))
+    odds = np.log(trust) - np.log1p(-trust) + gain
+    probability = float(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
+    posterior = _mixed(own, other, probability)
+    return replace(model, parameters=seen.parameters, posterior=posterior), probability
+
+
+def _first(posterior: Posterior) -> Posterior:
+    """Return the most probable member alone."""
+    correction = posterior.correction
+    if correction is not None:
+        correction = Correction(
+            correction.features,
+            correction.coefficients[:1],
+            correction.coupling[:1],
+            correction.covariance[:1],
+            correction.smooth[:1],
+        )
+    return Posterior(
+        posterior.weights[:1],
+        posterior.exponents[:1],
+        posterior.coefficients[:1],
+        posterior.covariance[:1],
+        posterior.misfit[:1],
+        correction,
+    )
+
+
+def _agreed(fitted: Fit, residuals: Floats, times: Times) -> Floats:
+    """Weights of the points: little only for those that are outliers to both hypotheses."""
+    base = times.count / times.count.mean()
+    spread = max(1.4826 * float(np.median(np.abs(residuals))), np.sqrt(times.variance), 1e-12)
+    robust = np.minimum((2.5 * spread / np.maximum(np.abs(residuals), 2.5 * spread)) ** 2, 1.0)
+    result: Floats = np.maximum(fitted.weights, base * robust)
+    return result
+
+
+def _log_prior(exponents: Floats) -> float:
+    """Log prior of one hypothesis of the normal form: its blocks, and the way they are combined."""
+    present = int(np.count_nonzero(exponents.any(axis=2)))
+    return -present * float(np.log(len(PAPER))) - float(np.log(_bell(exponents.shape[1] + 1)))
+
+
+def _bell(n: int) -> int:
+    """Number of partitions of n things: of n-1 parameters, and a group for those left out."""
+    numbers = [1]
+    for k in range(n):
+        numbers.append(sum(comb(k, j) * numbers[j] for j in range(k + 1)))
+    return numbers[n]
+
+
+def widened(posterior: Posterior, old: Names, new: Names) -> Posterior:
+    """Return a posterior over more parameters, on which it does not depend."""
+    members, terms = posterior.exponents.shape[:2]
+    exponents = np.zeros((members, terms, len(new), 2))
+    for k, name in enumerate(old):
+        exponents[:, :, new.index(name)] = posterior.exponents[:, :, k]
+    correction = posterior.correction
+    if correction is not None:
+        features = correction.features
+        order = np.array([new.index(name) for name in old], dtype=np.intp)
+        middle, half = np.zeros(len(new)), np.zeros(len(new))
+        middle[order], half[order] = features.middle, features.half
+        pairs = np.where(features.pairs < 0, -1, order[np.maximum(features.pairs, 0)])
+        correction = replace(correction, features=replace(features, middle=middle, half=half, pairs=pairs))
+    return replace(posterior, exponents=exponents, correction=correction)
+
+
+def _with_misfit(times: Times, correction: Correction, x: Floats) -> Times:
+    """Grant the prior the smooth lack of fit that was found around the other hypotheses.
+
+    Its strength follows from the covariance of their correction, ``(I/smooth² + FᵀF/v)⁻¹``.
+    """
+    features = correction.features(x)
+    smooth = float(correction.smooth[0])
+    inner = np.linalg.inv(correction.covariance[0] / smooth**2) - np.eye(features.shape[1])
+    strength = max(float(np.trace(inner)) / max(float(np.sum(features**2)), 1e-12), 1e-6)
+    return smoothed(replace(times, freedom=min(times.freedom, 4.0)), features, strength)
+
+
+def _uncorrected(correction: Correction, terms: int) -> Correction:
+    """Return the correction of the prior: none, because counts know how it continues outside the data."""
+    size = len(correction.features.pairs)
+    return Correction(
+        correction.features,
+        np.zeros((1, size)),
+        np.zeros((1, size, terms)),
+        np.zeros((1, size, size)),
+        np.zeros(1),
+    )
+
+
+def _mixed(own: Posterior, other: Posterior, probability: float) -> Posterior:
+    """Join two posteriors over the same parameters, the best hypothesis first, without hopeless ones.
+
+    Later members may weigh more than the best: where few stand for many.
+    """
+    if 1 - probability < _HOPELESS:
+        return own
+    terms = max(own.exponents.shape[1], other.exponents.shape[1])
+    first, second = _padded(own, terms), _padded(other, terms)
+    weights = np.concatenate([probability * own.weights, (1 - probability) * other.weights])
+    order = np.argsort(-weights, kind="stable")
+    best = 0 if weights[0] >= weights[len(own.weights)] else len(own.weights)
+    order = np.r_[best, order[(order != best) & (weights[order] > _HOPELESS)]]
+    correction = None
+    if (known := other.correction) is not None:
+        none = _uncorrected(known, terms + 1)
+        correction = Correction(
+            known.features,
+            np.concatenate([none.coefficients, known.coefficients])[order],
+            np.concatenate([none.coupling, _wide(known.coupling, terms + 1)])[order],
+            np.concatenate([none.covariance, known.covariance])[order],
+            np.concatenate([none.smooth, known.smooth])[order],
+        )
+    return Posterior(
+        weights[order],
+        np.concatenate([first.exponents, second.exponents])[order],
+        np.concatenate([first.coefficients, second.coefficients])[order],
+        np.concatenate([first.covariance, second.covariance])[order],
+        np.concatenate([first.misfit, second.misfit])[order],
+        correction,
+    )
+
+
+def _padded(posterior: Posterior, terms: int) -> Posterior:
+    more = terms - posterior.exponents.shape[1]
+    return replace(
+        posterior,
+        exponents=np.pad(posterior.exponents, ((0, 0), (0, more), (0, 0), (0, 0))),
+        coefficients=np.pad(posterior.coefficients, ((0, 0), (0, more))),
+        covariance=np.pad(posterior.covariance, ((0, 0), (0, more), (0, more))),
+    )
+
+
+def _wide(coupling: Floats, terms: int) -> Floats:
+    return np.pad(coupling, ((0, 0), (0, 0), (0, terms - coupling.shape[2])))

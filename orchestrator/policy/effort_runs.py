@@ -1,0 +1,212 @@
+"""Where effort is counted next: only while effort models cannot foretell counts, cheapest points first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from orchestrator.journal.measurements import counting_is_in_vain, repetitions
+from orchestrator.journal.state import RunStatus, State
+from orchestrator.models.data import Category
+from orchestrator.models.swc.count_check import UNCOUNTED, Verdict, category
+from orchestrator.strategies.base import Choice, Costs
+from orchestrator.types import Parameter, Point
+
+Verdicts = Mapping[Category, Verdict]
+
+_VALUES = 4  # of a parameter that are counted in any case: three to fit, one to be foretold
+_SLOWDOWN = 2.0  # core-seconds of an effort run per core-second of a time run, before any was seen
+_ALWAYS = "counts effort, for the priors of the times at this point"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many effort runs each point shall have, with one reason for all; ``note``: why no more."""
+
+    wanted: Mapping[Point, int] = field(default_factory=dict)
+    reason: str = ""
+    note: str = ""
+
+
+NOTHING = Plan()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The campaign's rules of counting.
+
+    Attributes
+    ----------
+    repetitions
+        Effort runs per counted point.
+    always
+        Count at every point, whether the effort models need it or not.
+    parameters
+        Those of the search space.
+    parallel
+        Whether a point has several ranks: only there do programs poll.
+    """
+
+    repetitions: int
+    always: bool
+    parameters: tuple[Parameter, ...]
+    parallel: Callable[[Point], bool]
+
+    def unsettled(self, state: State, point: Point, verdicts: Verdicts) -> bool:
+        """Tell whether a new point would bring an effort run along."""
+        if counting_is_in_vain(state):
+            return False
+        return self.always or not self.verdict(point, verdicts).settled
+
+    def verdict(self, point: Point, verdicts: Verdicts) -> Verdict:
+        """Return the verdict on the effort models of a point's category."""
+        return verdicts.get(category(point, self.categorical), UNCOUNTED)
+
+    @property
+    def categorical(self) -> tuple[str, ...]:
+        """Names of the categorical parameters."""
+        return tuple(item.name for item in self.parameters if item.categorical)
+
+
+def plan(rule: Rule, choices: Sequence[Choice], state: State, verdicts: Verdicts, costs: Costs) -> Plan:
+    """Return the effort runs of a round: a pure function of what was chosen, counted and foretold.
+
+    With ``when: always`` every new point is counted. Otherwise nothing is while the effort models of its
+    category are settled (`orchestrator.models.swc.count_check`). While they are not, at most as many points as
+    the round has new ones (one at least) are counted, among them and those timed before: first the cheapest
+    that show four values of each parameter and points off the lines, then the cheapest of the rest; all but
+    the first ones only as long as counting costs no more than the timing. The cheapest point with several
+    ranks is counted twice, which tells whether counts are reproducible.
+    """
+    if not choices:
+        return NOTHING
+    if counting_is_in_vain(state):
+        return Plan(note="no effort is counted any more: no effort run succeeded")
+    new = list(dict.fromkeys(choice.point for choice in choices))
+    if rule.always:
+        return Plan(dict.fromkeys(new, rule.repetitions), _ALWAYS)
+    done, purse = repetitions(state, "effort"), _purse(rule, choices, state, costs)
+    groups: dict[Category, list[Point]] = {}
+    for point in dict.fromkeys([*new, *_timed(state)]):
+        groups.setdefault(category(point, rule.categorical), []).append(point)
+    wanted: dict[Point, int] = {}
+    notes: list[str] = []
+    for points in groups.values():
+        verdict = rule.verdict(points[0], verdicts)
+        counted = [point for point in points if point in done]
+        fresh = sum(point not in done for point in points if point in set(new))
+        open_ = _cheapest([p for p in points if p not in done and p not in state.infeasible], costs)
+        chosen = [] if verdict.settled else _needed(counted, open_, rule.parameters, max(fresh, 1))
+        paid = purse.pay(chosen) if counted else chosen
+        wanted |= dict.fromkeys(paid, rule.repetitions) | _twice(rule, [*counted, *paid], done, costs)
+        why = "" if verdict.settled else ", but more of it would cost more than the timing"
+        notes += [] if paid else [verdict.reason + (why if open_ else ", at every known point")]
+    reasons = [v.reason for v in verdicts.values() if not v.settled] or [UNCOUNTED.reason]
+    note = "" if wanted else f"no further effort runs: {'; '.join(dict.fromkeys(notes))}"
+    return Plan(wanted, f"counts effort for the priors: {reasons[0]}", note)
+
+
+@dataclass
+class _Purse:
+    """Core-seconds that counting may still cost."""
+
+    left: float
+    factor: float
+    costs: Costs
+
+    def pay(self, points: Sequence[Point]) -> list[Point]:
+        """Return the points, given in the order of cost, that can be paid for, and pay."""
+        paid = []
+        for point, seconds in zip(points, self.costs(points) if points else (), strict=True):
+            if self.factor * float(seconds) <= self.left:
+                self.left -= self.factor * float(seconds)
+                paid.append(point)
+        return paid
+
+
+def _purse(rule: Rule, choices: Sequence[Choice], state: State, costs: Costs) -> _Purse:
+    """Return what counting may cost: no more in all than the time runs, those of this round included."""
+    coming = zip(choices, costs([choice.point for choice in choices]), strict=True)
+    timing = sum(choice.repetitions * float(seconds) for choice, seconds in coming)
+    return _Purse(_ahead(state) + timing, rule.repetitions * slowdown(state), costs)
+
+
+def _ahead(state: State) -> float:
+    """Return by how many core-seconds timing has cost more than counting."""
+    spent = {"time": 0.0, "effort": 0.0}
+    for run in sorted(state.runs, key=lambda run: run.id):  # sums must not depend on a map's order
+        spent[run.kind] += state.runs[run].cost
+    return spent["time"] - spent["effort"]
+
+
+def _timed(state: State) -> list[Point]:
+    """Points with a measured time, in an order of their own: states do not keep one."""
+    found = {
+        run.point
+        for run, item in state.runs.items()
+        if run.kind == "time" and item.status is RunStatus.MEASURED and run != state.validation
+    }
+    return sorted(found, key=str)
+
+
+def _cheapest(points: Sequence[Point], costs: Costs) -> list[Point]:
+    priced = zip(points, costs(points), strict=True) if points else ()
+    return [point for point, _ in sorted(priced, key=lambda pair: (float(pair[1]), str(pair[0])))]
+
+
+def _needed(
+    counted: Iterable[Point], open_: Sequence[Point], parameters: Sequence[Parameter], most: int
+) -> list[Point]:
+    """Choose points, given in the order of cost: first what effort models need at least, then the rest."""
+    names = [item.name for item in parameters if not item.categorical]
+    base = [*counted]
+    lowest = {name: min((p.number(name) for p in [*base, *open_]), default=0.0) for name in names}
+    chosen: list[Point] = []
+    for point in open_:
+        here = [*base, *chosen]
+        values = {name: {p.number(name) for p in here} for name in names}
+        shows = any(point.number(n) not in values[n] and len(values[n]) < _VALUES for n in names)
+        off = [n for n in names if point.number(n) > lowest[n]]
+        others = sum(sum(p.number(n) > lowest[n] for n in names) > 1 for p in here)
+        if len(chosen) < most and (shows if len(off) < 2 else others < len(names)):
+            chosen.append(point)
+    if not chosen:
+        chosen = list(open_[:most])
+    return chosen
+
+
+def _twice(rule: Rule, points: Sequence[Point], done: Mapping[Point, int], costs: Costs) -> dict[Point, int]:
+    """Return a second run at the cheapest point with several ranks, unless some point has two."""
+    if rule.repetitions > 1 or any(number > 1 for number in done.values()) or not points:
+        return {}
+    ordered = _cheapest(points, costs)
+    return {next((p for p in ordered if rule.parallel(p)), ordered[0]): 2}
+
+
+def first_costs(rule: Rule, state: State, verdicts: Verdicts, costs: Costs) -> Costs:
+    """Return the expected core-seconds of the effort runs that new points bring along.
+
+    Those of a time run, by how much finished effort runs took longer (`slowdown`); nothing where `plan` would
+    not count, because that is not needed or too dear.
+    """
+    factor, ahead = rule.repetitions * slowdown(state), _ahead(state)
+    free = rule.always or not state.runs
+
+    def first(points: Sequence[Point]) -> list[float]:
+        found = []
+        for point, seconds in zip(points, costs(points), strict=True):
+            paid = free or factor * float(seconds) <= ahead + float(seconds)
+            found.append(factor * float(seconds) if paid and rule.unsettled(state, point, verdicts) else 0.0)
+        return found
+
+    return first
+
+
+def slowdown(state: State) -> float:
+    """Return how much an effort run costs per time run at the same point: the median over finished ones."""
+    elapsed: dict[Point, dict[str, float]] = {}
+    for run, item in state.runs.items():
+        if item.status is RunStatus.MEASURED and item.elapsed > 0 and run.repetition == 1:
+            elapsed.setdefault(run.point, {})[run.kind] = item.elapsed
+    ratios = sorted(pair["effort"] / pair["time"] for pair in elapsed.values() if len(pair) == 2)
+    return ratios[len(ratios) // 2] if ratios else _SLOWDOWN

@@ -1,0 +1,67 @@
+"""Files and what is said of them: instants, identity, hashes, revisions."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+SECRET_WORDS = ("TOKEN", "SECRET", "PASSW", "KEY", "CREDENTIAL", "AUTH", "COOKIE")
+
+
+def iso(instant: float) -> str:
+    """Return Unix seconds as UTC, ISO 8601 with microseconds."""
+    seconds, micro = divmod(round(instant * 1e6), 1_000_000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{micro:06d}+00:00"
+
+
+_PATIENCE = 10.0  # seconds for git, or for the executable to print its version
+_LONGEST = 200  # characters of a version
+
+
+def file_identity(path: Path) -> dict[str, int] | None:
+    """Return size (bytes) and time of modification (ns), as attempts record them; None if it is gone."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return {"size": found.st_size, "mtime_ns": found.st_mtime_ns}
+
+
+def file_hash(path: Path) -> str | None:
+    """Return the SHA-256 of a file's content, or None where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def git_revision(folder: Path) -> str | None:
+    """Return the commit of the checkout around a folder, with ``-dirty`` if changed, or None."""
+    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    # An enclosing git (a hook, a rebase) would answer for itself.
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return _first_line(command, {**variables, "GIT_OPTIONAL_LOCKS": "0"}, only_output=True)
+
+
+def _first_line(command: Sequence[str], variables: Mapping[str, str], only_output: bool) -> str | None:
+    """Return the first line that a command prints; many programs print their version as an error."""
+    try:
+        answer = subprocess.run(
+            command,
+            capture_output=True,
+            timeout=_PATIENCE,
+            stdin=subprocess.DEVNULL,
+            env=variables,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    if only_output and answer.returncode != 0:
+        return None
+    text = (answer.stdout if only_output else answer.stdout + answer.stderr).decode(errors="replace")
+    return next((line.strip()[:_LONGEST] for line in text.splitlines() if line.strip()), None)
