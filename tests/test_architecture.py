@@ -1,122 +1,194 @@
-"""Who may import whom. The rules keep decisions pure and plug-ins replaceable."""
+"""Who may import whom. The rules keep decisions pure, families replaceable, and every import one way."""
 
 from __future__ import annotations
 
 import ast
+import graphlib
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "orchestrator"
 
-# Modules that a file or room may import from this project, besides itself and orchestrator.types.
+# From the ground up: every module and package directly in `orchestrator`, with those it may import.
+WORDS = {"types", "errors", "units", "storage"}
+READ = {*WORDS, "expressions", "readers"}
+KNOW = {*READ, "models", "journal", "space", "resources", "registry"}
+RUN = {*KNOW, "launch", "executors"}
+CHOOSE = {*KNOW, "strategies"}
 ALLOWED: dict[str, set[str]] = {
-    "types.py": set(),
-    "errors.py": set(),
-    "cost.py": set(),
-    "events.py": set(),
-    "journal.py": {"events", "errors"},
-    "nodes.py": set(),
-    "packs.py": set(),
-    "run_state.py": {"events", "packs"},
-    "packing.py": {"cost", "packs"},
-    "limits.py": {"state"},
-    "state.py": {"events", "journal", "nodes", "packs", "run_state"},
-    "decide.py": {"cost", "packing", "state"},
-    "measured.py": {"state"},
-    "progress.py": {"models.base"},
-    "models": {"errors"},
-    "strategies": {"errors", "models", "cost"},
-    "counting.py": {"measured", "models", "state", "strategies.base"},
-    "readers": {"errors"},
-    "effort": {"errors"},
-    "generate": {"errors", "models"},
-    "executors": {"__version__", "errors"},
-    "loop.py": {
-        "__version__",
-        "cost",
-        "decide",
-        "events",
-        "executors.base",
-        "counting",
-        "journal",
-        "models.base",
-        "packing",
-        "progress",
-        "settle",
-        "state",
-        "strategies.base",
-    },
+    "types": set(),
+    "errors": {"types"},
+    "units": {"types", "errors"},
+    "storage": {"types", "errors"},
+    "expressions": WORDS,
+    "readers": {*WORDS, "expressions"},
+    "models": {"types", "errors", "units"},
+    "journal": {*WORDS},
+    "space": {*WORDS, "expressions"},
+    "resources": {*WORDS, "expressions"},
+    "registry": {*WORDS},
+    "launch": KNOW - {"models", "journal"},
+    "executors": {*KNOW, "launch"},
+    "strategies": {"types", "errors", "units", "models", "space", "resources"},
+    "generate": {*KNOW, "launch"} - {"journal"},
+    "instrumentation": WORDS,
+    "policy": {"types", "errors", "units", "models", "journal", "resources", "strategies"},
+    "report": {*RUN, "policy", "strategies"},
+    "campaign": {*RUN, *CHOOSE, "policy", "report"},
+    "control": {*RUN, *CHOOSE, "policy", "report", "campaign"},
+    "evaluation": {*RUN, *CHOOSE, "policy", "report", "campaign", "control", "generate"},
+    "doctor": {*RUN, *CHOOSE, "policy", "report", "campaign", "control", "instrumentation"},
+    "cli": set(),  # filled below: the top may use everything
+    "__main__": {"cli"},
 }
+EVERYTHING = set(ALLOWED)
+ALLOWED["cli"] = EVERYTHING
+ALLOWED["__init__"] = EVERYTHING
 
 # Rooms that know nothing of files, the clock, processes or global randomness.
 PURE = (
-    *("models", "strategies", "decide.py", "limits.py", "nodes.py", "state.py", "cost.py", "progress.py"),
-    *("counting.py", "packs.py", "packing.py", "run_state.py"),
+    "models",
+    "strategies",
+    "policy",
+    "resources",
+    "journal/state",
+    "journal/allocations",
+    "journal/nodes",
 )
 IMPURE = {"os", "pathlib", "subprocess", "time", "datetime", "random", "socket", "shutil", "tempfile", "sys"}
 
+MOST_MODULES, MOST_PACKAGES = 12, 16
+FAMILIES = ("models.pmnf", "models.swc")
 
-def files_of(room: str) -> list[Path]:
-    path = PACKAGE / room
-    return [path] if path.is_file() else sorted(path.rglob("*.py"))
+
+def sources(room: str = "") -> list[Path]:
+    path = PACKAGE / f"{room}.py"
+    return [path] if room and path.is_file() else sorted((PACKAGE / room).rglob("*.py"))
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def room_of(module: str) -> str:
+    """Return the module or package directly in `orchestrator`; `__init__` for the package itself."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+MODULES = {module_of(path) for path in sources()}
 
 
 def imports(path: Path) -> set[str]:
+    """Return all that a file imports: modules of the project by their full name, others by theirs."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            found |= (
-                {f"orchestrator.{alias.name}" for alias in node.names}
-                if node.module == "orchestrator"
-                else {node.module or ""}
-            )
+            module = node.module or ""
+            for alias in node.names:
+                full = f"{module}.{alias.name}"
+                found.add(full if full in MODULES else module)
     return found
 
 
-@pytest.mark.parametrize("room", ALLOWED)
+def ours(path: Path) -> set[str]:
+    return {name for name in imports(path) if name.split(".")[0] == "orchestrator"}
+
+
+def test_every_module_and_package_has_its_directions() -> None:
+    there = {path.stem for path in PACKAGE.glob("*.py")}
+    there |= {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert there == set(ALLOWED)
+    assert all(allowed <= set(ALLOWED) for allowed in ALLOWED.values())
+
+
+@pytest.mark.parametrize("room", sorted(ALLOWED))
 def test_a_room_imports_only_what_it_may(room: str) -> None:
-    assert files_of(room)
-    allowed = {"types", room.removesuffix(".py"), *ALLOWED[room]}
-    for path in files_of(room):
-        ours = {
-            name.removeprefix("orchestrator.") for name in imports(path) if name.startswith("orchestrator.")
-        }
-        wrong = {
-            name for name in ours if not any(name == item or name.startswith(f"{item}.") for item in allowed)
-        }
-        assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}"
+    wrong = {
+        f"{module_of(path)} imports {name}"
+        for path in (sources(room) if room != "__init__" else [PACKAGE / "__init__.py"])
+        for name in ours(path)
+        if room_of(name) not in {room, *ALLOWED[room]} and name != "orchestrator"
+    }
+    assert not wrong
+
+
+def test_the_allowed_directions_have_no_circle() -> None:
+    below = {room: allowed - {room} for room, allowed in ALLOWED.items() if room not in ("cli", "__init__")}
+    graphlib.TopologicalSorter(below).prepare()
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    files = {module_of(path): ours(path) - {module_of(path), "orchestrator"} for path in sources()}
+    try:
+        graphlib.TopologicalSorter(files).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_no_packages_import_each_other_in_a_circle() -> None:
+    """Sub-packages, too: `executors.slurm` and `executors.attempt`, say."""
+    packages: dict[str, set[str]] = {}
+    for path in sources():
+        own = module_of(path).rpartition(".")[0] if path.name != "__init__.py" else module_of(path)
+        there = {name if f"{name}.__init__" in MODULES else name.rpartition(".")[0] for name in ours(path)}
+        there |= {name for name in ours(path) if (ROOT / name.replace(".", "/")).is_dir()}
+        packages.setdefault(own, set()).update(there - {own, "orchestrator"})
+    packages.pop("orchestrator", None)
+    # A package's own base module serves its sub-packages: `executors.base` for `executors.slurm`.
+    inner = {
+        name: {other for other in others if not name.startswith(f"{other}.")}
+        for name, others in packages.items()
+    }
+    try:
+        graphlib.TopologicalSorter(inner).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
 
 
 @pytest.mark.parametrize("room", PURE)
 def test_pure_rooms_touch_no_files_clock_or_processes(room: str) -> None:
-    for path in files_of(room):
+    for path in sources(room):
         wrong = {name.split(".")[0] for name in imports(path)} & IMPURE
-        assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}"
-        source = path.read_text()
-        assert "open(" not in source and "np.random.seed" not in source, path
+        assert not wrong, f"{module_of(path)} imports {sorted(wrong)}"
+        for node in ast.walk(ast.parse(path.read_text())):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            assert called not in ("open", "np.random.seed", "print", "input"), f"{module_of(path)}: {called}"
+
+
+def test_the_package_stays_small_at_the_top() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= MOST_MODULES
+    assert len(list(PACKAGE.glob("*/__init__.py"))) <= MOST_PACKAGES
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_is_reached_only_through_models_and_the_registry(family: str) -> None:
+    prefix = f"orchestrator.{family}"
+    wrong = {
+        f"{module_of(path)} imports {name}"
+        for path in sources()
+        if room_of(module_of(path)) != "models"
+        for name in ours(path)
+        if name == prefix or name.startswith(f"{prefix}.")
+    }
+    assert not wrong
 
 
 def test_adapters_import_only_the_types() -> None:
     for path in sorted((ROOT / "adapters").glob("*.py")):
-        ours = {name for name in imports(path) if name.startswith(("orchestrator", "adapters"))}
-        assert ours <= {"orchestrator.types", "adapters", "adapters.common"}, path
+        names = {name for name in imports(path) if name.startswith(("orchestrator", "adapters"))}
+        assert names <= {"orchestrator.types", "adapters", "adapters.common"}, path
 
 
 def test_only_the_registry_names_adapters() -> None:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if path.name != "registry.py":
+    for path in sources():
+        if module_of(path) != "orchestrator.registry":
             assert not any(name.split(".")[0] == "adapters" for name in imports(path)), path
 
 
-def test_files_stay_small() -> None:
-    long = {
-        str(path.relative_to(ROOT)): count
-        for room in (PACKAGE, ROOT / "adapters")
-        for path in sorted(room.rglob("*.py"))
-        if (count := len(path.read_text().splitlines())) > 400
-    }
-    assert not long
+def test_nothing_imports_the_tests() -> None:
+    assert not [path for path in sources() for name in imports(path) if name.split(".")[0] == "tests"]

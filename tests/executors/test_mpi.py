@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.executors.attempt.directory import read_record
 from orchestrator.types import AttemptRequest
-from tests.executors.attempts import FAST, owners, start
+from tests.executors.attempt.attempts import FAST, owners, start
 from tests.executors.conftest import Prepared
 from tests.requirements import need
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests import test_kill_local, test_kill_simulated
+from tests.control import test_kill_local, test_kill_simulated
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.controllers import begin
 from tests.slurm.daemons import wait_for

@@ -1,0 +1,363 @@
+"""Whole campaigns in simulation: budget, determinism, changed rules, full disks."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.campaign import changes, loader
+from orchestrator.campaign.model import Campaign
+from orchestrator.control import planning, runtime, session
+from orchestrator.errors import CampaignError, ExecutorError, JournalWriteError
+from orchestrator.journal import events
+from orchestrator.journal.file import FILE_NAME, read
+from orchestrator.journal.state import State, apply
+
+CAMPAIGN = """
+name: rehearsal
+application: generic
+program: {arguments: ["{p}"], ranks: p, output: [{callpath: main, pattern: "t=(.*)"}]}
+parameters: {p: [1, 2, 4, 8], n: [10, 20, 30, 40]}
+evaluation_point: {p: 16, n: 50}
+measure: {time_limit: 60 s, expected_time: 5 s}
+stop: {budget: 2 core-hours, patience: 3}
+executor:
+  name: simulated
+  poll_interval: 1 s
+  truth: {solve: "0.5 + 0.05*n*p", exchange: "1 + log2(p)*n*0.01"}
+"""
+
+
+def load(*overrides: str, text: str = CAMPAIGN) -> Campaign:
+    return loader.loads(text, "test.yaml", Path.cwd(), overrides)
+
+
+def story(directory: Path) -> list[events.Event]:
+    """What happened, without who did it and when it began."""
+    happened = [entry.event for entry in read(directory / FILE_NAME)]
+    return [
+        replace(event, name="", cores=0) if isinstance(event, events.AttemptIntended) else event
+        for event in happened
+        if not isinstance(event, events.ControllerStarted | events.CampaignStarted | events.AttemptSubmitted)
+        and not isinstance(event, events.AttemptStarted)
+    ]
+
+
+def ledger(directory: Path) -> list[State]:
+    """Return the state after each line of the journal."""
+    states, state = [], State()
+    for entry in read(directory / FILE_NAME):
+        state = apply(state, entry.event, entry.time)
+        states.append(state)
+    return states
+
+
+def test_the_same_seed_gives_the_same_campaign_and_another_seed_another(tmp_path: Path) -> None:
+    noisy = ("executor.noise=5", "executor.failure_rate=0.1", "executor.queue_delay=60")
+    for name in ("a", "b"):
+        session.run(load(*noisy), tmp_path / name, session.Hooks())
+    session.run(load(*noisy, "seed=1"), tmp_path / "c", session.Hooks())
+    assert story(tmp_path / "a") == story(tmp_path / "b") != story(tmp_path / "c")
+
+
+@pytest.mark.parametrize("strategy", ["cpf", "full", "random", "grid"])
+def test_every_strategy_runs_a_campaign_to_a_stop_rule(strategy: str, tmp_path: Path) -> None:
+    state = session.run(load(f"strategy.name={strategy}"), tmp_path / "c", session.Hooks())
+    assert state.stopped is not None and state.stopped.rule in {"patience", "exhausted", "budget"}
+    assert state.rounds_completed == state.round and state.smape is not None
+
+
+@settings(max_examples=25)
+@given(
+    budget=st.floats(0.05, 3),
+    failure_rate=st.sampled_from([0.0, 0.1, 0.5]),
+    max_pending=st.integers(1, 20),
+    seed=st.integers(0, 99),
+)
+def test_spent_and_reserved_never_exceed_the_budget(
+    budget: float, failure_rate: float, max_pending: int, seed: int
+) -> None:
+    chosen = load(
+        f"stop.budget={budget}",
+        f"executor.failure_rate={failure_rate}",
+        f"executor.max_pending={max_pending}",
+        f"seed={seed}",
+        "executor.queue_delay=30",
+        "measure.expected_time=0.1",
+    )
+    with tempfile.TemporaryDirectory() as directory:
+        try:
+            session.run(chosen, Path(directory), session.Hooks())
+        except CampaignError:
+            return  # the first round cannot be paid for, and nothing was spent
+        for state in ledger(Path(directory)):
+            assert state.spent + state.reserved <= chosen.stop.budget * (1 + 1e-12)
+            assert state.jobs <= max_pending
+        assert state.stopped is not None
+
+
+def test_without_a_time_limit_the_budget_decides_how_long_a_run_may_take(tmp_path: Path) -> None:
+    chosen = load("measure.time_limit=null", "measure.expected_time=null", "stop.budget=1")
+    built = runtime.assemble(chosen)
+    executor = runtime.executor(chosen, tmp_path, 0.0)
+    plan = planning.first_round(built, executor)
+    assert plan.derived_limit is not None and set(plan.limits) == {plan.derived_limit}
+    assert plan.derived_limit * sum(plan.cores) <= chosen.stop.budget * (1 + 1e-12)
+    assert plan.worst == pytest.approx(chosen.stop.budget)
+    state = session.run(chosen, tmp_path / "c", session.Hooks())
+    assert state.time_limit == plan.derived_limit
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (
+            ["measure.expected_time=null", "stop.budget=0.1"],
+            "may cost .* stop.budget is 0.1.* or state measure.expected_time",
+        ),
+        (
+            ["measure.expected_time=9", "stop.budget=0.1"],
+            "is expected to cost .* stop.budget is 0.1.* or correct measure.expected_time",
+        ),
+        (
+            ["measure.time_limit=null", "measure.expected_time=null", "stop.budget=0.001"],
+            "leaves .* s for each",
+        ),
+        (["measure.expected_time=0.001", "stop.budget=0.1"], "one run of the first round reserves"),
+    ],
+)
+def test_a_first_round_that_the_budget_cannot_pay_is_refused_before_anything_is_spent(
+    overrides: Sequence[str], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(CampaignError, match=words):
+        session.run(load("strategy=cpf", *overrides), tmp_path / "c", session.Hooks())
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_stopped_campaign_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
+    # Exact simulated times are soon known to all digits: whether rounding still improves must not matter.
+    small = load("stop.budget=0.25", "stop.patience=99")
+    first = session.run(small, tmp_path, session.Hooks())
+    assert first.stopped is not None and first.stopped.rule == "budget"
+    again = session.run(small, tmp_path, session.Hooks())
+    assert again.runs == first.runs  # nothing changed, nothing is done
+    second = session.run(load("stop.budget=9", "stop.patience=99"), tmp_path, session.Hooks())
+    assert second.stopped is not None and second.stopped.rule == "exhausted"
+    assert second.spent > first.spent
+    assert all(second.runs[run] == item for run, item in first.runs.items() if item.samples)
+
+
+def test_measurements_of_different_campaigns_are_not_mixed(tmp_path: Path) -> None:
+    session.run(load(), tmp_path, session.Hooks())
+    with pytest.raises(CampaignError, match="other measure, parameters"):
+        session.run(load("parameters.p=[1, 2, 4]", "measure.aggregate=max"), tmp_path, session.Hooks())
+
+
+def test_what_differs_is_told_with_both_values_and_what_may_change(tmp_path: Path) -> None:
+    session.run(load(), tmp_path, session.Hooks())
+    text = r"measure.time_limit: 60.0 -> 30.0\). Only stop, executor, .*notify, site may change on the way"
+    with pytest.raises(CampaignError, match=text):
+        session.run(load("measure.time_limit=30 s"), tmp_path, session.Hooks())
+
+
+def test_the_documentation_lists_what_may_change() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    *most, last = (f"`{key}`" for key in changes.CHANGEABLE)
+    assert f"The sections {', '.join(most)} and {last} may change on the way" in " ".join(page.split())
+
+
+def test_who_listens_is_told_of_changed_rules(tmp_path: Path) -> None:
+    heard: list[Sequence[str]] = []
+    hooks = session.Hooks(changed=heard.append)
+    session.run(load(), tmp_path, hooks)
+    session.run(load(), tmp_path, hooks)
+    assert heard == []
+    session.run(load("stop.budget=9"), tmp_path, hooks)
+    session.run(load(), tmp_path, hooks)
+    before, after = "7200.0 core-seconds", "32400.0 core-seconds"
+    assert heard == [[f"stop.budget: {before} -> {after}"], [f"stop.budget: {after} -> {before}"]]
+
+
+def test_the_budget_never_becomes_less_than_what_is_spent_and_reserved(tmp_path: Path) -> None:
+    polls = iter(range(1000))
+    hooks = session.Hooks(interrupted=lambda: next(polls) >= 5)
+    state = session.run(load("executor.queue_delay=5"), tmp_path, hooks)
+    assert state.spent > 0 and state.reserved > 0
+    journaled = (tmp_path / FILE_NAME).read_bytes()
+    for budget in (state.spent / 2, state.spent + state.reserved / 2):
+        with pytest.raises(CampaignError, match=r"stop.budget: .* are spent and .* are reserved .*more than"):
+            session.run(load(f"stop.budget={budget} core-seconds"), tmp_path, session.Hooks())
+    assert (tmp_path / FILE_NAME).read_bytes() == journaled
+    enough = f"stop.budget={state.spent + state.reserved} core-seconds"
+    assert session.run(load(enough), tmp_path, session.Hooks()).stopped is not None
+
+
+@pytest.mark.parametrize("real", [True, False])
+def test_a_rehearsal_and_real_runs_do_not_share_a_directory(real: bool, tmp_path: Path) -> None:
+    local = ("executor.name=local", "executor.slots=8", "executor.launcher=env", "executable=/bin/true")
+    begun, other = (local, ["executable=/bin/true"]) if real else (["executable=/bin/true"], local)
+    hooks = session.Hooks(interrupted=lambda: True)
+    session.run(load(*begun), tmp_path, hooks)
+    with pytest.raises(CampaignError, match=f"holds {'real runs' if real else 'a rehearsal'} of a campaign"):
+        session.run(load(*other), tmp_path, hooks)
+
+
+@pytest.mark.parametrize(
+    "rules", [["parameters.p=[1, 2]"], ["parameters.p=[1]", "evaluation_point.p=2", "validate=true"]]
+)
+def test_a_script_that_cannot_be_written_for_a_later_point_is_refused_with_the_campaign(
+    rules: list[str],
+) -> None:
+    local = ("executor={name: local, launcher: none, oversubscribe: true, slots: 1}", "executable=/bin/true")
+    with pytest.raises(CampaignError, match="2 ranks need a launcher"):
+        load(*local, *rules)
+    load(*local, "parameters.p=[1]")
+
+
+def test_a_launcher_that_is_nowhere_is_refused_before_anything_is_begun(tmp_path: Path) -> None:
+    local = (
+        "executor={name: local, slots: 8, launcher: 'no-such-launcher -n {ranks}'}",
+        "executable=/bin/true",
+    )
+    with pytest.raises(CampaignError, match=r"no-such-launcher .*not on PATH.* Nothing was begun"):
+        session.run(load(*local), tmp_path / "c", session.Hooks())
+    assert not (tmp_path / "c").exists()
+
+
+def test_what_cannot_be_rendered_is_not_journaled_as_intended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_template(*_: object) -> NoReturn:
+        raise CampaignError("executor.template: it is gone")
+
+    monkeypatch.setattr(runtime, "request", no_template)
+    with pytest.raises(CampaignError, match="it is gone"):
+        session.run(load(), tmp_path, session.Hooks())
+    state = session.replayed(tmp_path)
+    assert state.round == 1 and not state.in_flight and state.reserved == 0
+
+
+def test_a_disk_that_fills_up_stops_the_campaign_cleanly_and_resume_completes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.run(load(), tmp_path / "reference", session.Hooks())
+    real, calls = os.write, []
+
+    def write(descriptor: int, content: bytes) -> int:
+        calls.append(descriptor)
+        if len(calls) > 12:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(descriptor, content)
+
+    monkeypatch.setattr(os, "write", write)
+    with pytest.raises(JournalWriteError, match="No space left") as caught:
+        session.run(load(), tmp_path / "full", session.Hooks())
+    monkeypatch.undo()
+    assert caught.value.exit_code == 3
+    session.run(load(), tmp_path / "full", session.Hooks())
+    reference, resumed = (session.replayed(tmp_path / name) for name in ("reference", "full"))
+    assert resumed.stopped == reference.stopped
+    assert {k: v.samples for k, v in resumed.runs.items()} == {
+        k: v.samples for k, v in reference.runs.items()
+    }
+
+
+@pytest.mark.parametrize("file", [session.CAMPAIGN_FILE, "models.json", "controller.json"])
+def test_a_full_disk_names_the_file_and_leaves_the_campaign_file_as_it_was(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.run(load(), tmp_path, session.Hooks())
+    before = (tmp_path / session.CAMPAIGN_FILE).read_bytes()
+    real = Path.write_text
+
+    def full(path: Path, *arguments: Any, **options: Any) -> int:
+        if file in path.name:
+            path.write_bytes(b"half")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(JournalWriteError, match=rf"{file}: No space left on device.*resume"):
+        session.run(load("stop.budget=3", "stop.patience=4"), tmp_path, session.Hooks())
+    monkeypatch.undo()
+    if file == session.CAMPAIGN_FILE:
+        assert (tmp_path / file).read_bytes() == before and not list(tmp_path.glob(f".{file}*"))
+    assert session.run(load("stop.budget=3"), tmp_path, session.Hooks()).stopped is not None
+
+
+def test_a_campaign_file_that_was_deleted_is_written_again(tmp_path: Path) -> None:
+    session.run(load(), tmp_path, session.Hooks())
+    (tmp_path / session.CAMPAIGN_FILE).unlink()
+    session.run(load(), tmp_path, session.Hooks())
+    assert session.load(tmp_path).raw == load().raw
+
+
+def test_a_directory_whose_name_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    directory = Path(os.fsdecode(os.fsencode(tmp_path) + b"/c\xff"))
+    with pytest.raises(CampaignError, match=r"xff' has a name that is not UTF-8"):
+        session.run(load(), directory, session.Hooks())
+    assert not directory.exists()
+
+
+def test_an_interrupt_leaves_a_campaign_that_resumes(tmp_path: Path) -> None:
+    polls = iter(range(1000))
+    state = session.run(load(), tmp_path, session.Hooks(interrupted=lambda: next(polls) >= 5))
+    assert state.stopped is None
+    assert isinstance(story(tmp_path)[-1], events.ControllerStopped)
+    assert session.run(load(), tmp_path, session.Hooks()).stopped is not None
+
+
+def test_an_interrupt_with_cancel_settles_what_was_in_flight(tmp_path: Path) -> None:
+    polls = iter(range(1000))
+    hooks = session.Hooks(interrupted=lambda: next(polls) >= 5, cancel_on_interrupt=True)
+    state = session.run(load("executor.queue_delay=5"), tmp_path, hooks)
+    assert state.stopped is None and not state.in_flight
+    assert session.run(load("executor.queue_delay=5"), tmp_path, session.Hooks()).stopped is not None
+
+
+def test_validation_measures_the_evaluation_point_once_and_never_fits_it(tmp_path: Path) -> None:
+    state = session.run(load("validate=true", "stop.budget=6"), tmp_path, session.Hooks())
+    assert state.validation is not None and state.runs[state.validation].samples
+    document = (tmp_path / "models.json").read_text()
+    assert '"validation"' in document and '"error_percent"' in document
+
+
+def test_a_modeler_that_breaks_down_never_ends_a_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(known: object) -> tuple[()]:
+        raise ValueError("singular")
+
+    monkeypatch.setattr(runtime, "modeler", lambda chosen: broken)
+    with pytest.warns(UserWarning, match="no models this time.*singular"):
+        state = session.run(load(), tmp_path, session.Hooks())
+    assert state.stopped is not None and state.stopped.rule == "patience"
+    assert sum(item.accepted is not None for item in state.runs.values()) >= 14
+
+
+def test_a_campaign_does_not_begin_on_a_slurm_that_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("sbatch", "squeue", "scancel", "scontrol", "sinfo", "sacct", "srun"):
+        command = tmp_path / "bin" / name
+        command.parent.mkdir(exist_ok=True)
+        command.write_text("#!/bin/sh\necho 'slurm_load_ctl_conf error: Unable to contact' >&2\nexit 1\n")
+        command.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    chosen = load(
+        "executable=/bin/true",
+        "executor={name: slurm, cores_per_node: 8, launcher: 'srun'}",
+        "stop.budget=50",
+    )
+    with pytest.raises(ExecutorError, match=r"Slurm does not answer.*Unable to contact.*Nothing was begun"):
+        session.run(chosen, tmp_path / "c", session.Hooks())
+    assert not (tmp_path / "c").exists()

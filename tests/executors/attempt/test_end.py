@@ -1,0 +1,157 @@
+"""The process that owns one attempt: what it kills, what kills it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+from orchestrator.executors.attempt import directory as files
+from orchestrator.executors.attempt.worker import DONE, OVERRUN
+from tests.executors.attempt.attempts import FAST, STUBBORN, charged, document, execute, owners, start
+from tests.executors.conftest import Prepared
+from tests.executors.under_test import processes_of, wait_for_file
+from tests.processes import wait_until_dead
+
+# --- limits and cancellation --------------------------------------------------------------------------
+
+
+def test_at_the_limit_everything_ends_within_what_is_reserved(prepared: Prepared) -> None:
+    request = prepared(STUBBORN, limit=0.5)
+    record = execute(request, FAST)
+    assert record.timed_out and not record.cancelled
+    assert record.exit_code == 128 + signal.SIGKILL
+    assert not processes_of(request.directory)
+    assert charged(record) <= request.limit + OVERRUN
+
+
+def test_a_limit_may_be_longer_than_any_timer(prepared: Prepared) -> None:
+    assert execute(prepared(limit=1e100)).exit_code == 0
+
+
+def test_a_program_may_clean_up_at_the_limit(prepared: Prepared) -> None:
+    request = prepared("trap 'sleep 0.1; echo clean; exit 9' TERM\nwhile :; do sleep 0.02; done\n", limit=0.3)
+    record = execute(request)
+    assert record.timed_out
+    assert record.exit_code == 9
+    assert (request.directory / "stdout").read_text() == "clean\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_cancels(prepared: Prepared, number: int) -> None:
+    request = prepared("echo begun\nsleep 600\n")
+    with start(request) as process:
+        wait_for_file(request.directory / "stdout")
+        process.send_signal(number)
+    record = files.read_record(request.directory)
+    assert record is not None and record.cancelled and not record.timed_out
+    assert record.exit_code == 128 + signal.SIGTERM
+    assert not processes_of(request.directory)
+
+
+@pytest.mark.parametrize(("code", "variables"), [(1, {}), (0, {"SLURM_JOB_ID": "7"})])
+def test_a_signal_that_ends_the_script_first_cancels_too(
+    prepared: Prepared, code: int, variables: dict[str, str]
+) -> None:
+    request = prepared(f"trap 'exit {code}' TERM\necho $$\nwhile :; do sleep 0.01; done\n")
+    with start(request, "processes._AFTERMATH = 30.0", **variables) as process:
+        script = int(wait_for_file(request.directory / "stdout"))
+        os.kill(script, signal.SIGTERM)
+        wait_until_dead(script)
+        process.terminate()
+    record = files.read_record(request.directory)
+    assert record is not None and record.cancelled
+    assert record.exit_code == code
+
+
+def test_leftovers_are_counted(prepared: Prepared) -> None:
+    request = prepared("(setsid sleep 600 &)\n(setsid sleep 600 &)\n")
+    assert execute(request).exit_code == 0
+    assert document(request)["leftover"] == 2
+    assert not processes_of(request.directory)
+
+
+def test_a_fork_bomb_of_bounded_size_ends(prepared: Prepared) -> None:
+    bomb = "import os, time\nfor _ in range(5): os.fork()\nif os.getpid() % 2: os.setsid()\ntime.sleep(600)"
+    request = prepared(f"{sys.executable} -c '{bomb}' & sleep 0.5\n")
+    execute(request, FAST)
+    assert not processes_of(request.directory)
+
+
+# --- sudden deaths ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("victim", ["guard", "worker"])
+def test_if_one_of_the_two_is_killed_the_other_ends_and_records_it(prepared: Prepared, victim: str) -> None:
+    request = prepared(STUBBORN)
+    with start(request, FAST) as process:
+        wait_for_file(request.directory / "stdout")
+        guard, worker = owners(request)
+        assert guard == process.pid
+        os.kill(guard if victim == "guard" else worker, signal.SIGKILL)
+        process.wait(60)
+        wait_until_dead(worker)
+    record = files.read_record(request.directory)
+    assert record is not None and record.cancelled
+    assert record.exit_code == 128 + signal.SIGKILL
+    assert 0 < charged(record) <= request.limit + OVERRUN
+    assert not processes_of(request.directory)
+
+
+def test_if_the_worker_is_killed_after_it_wrote_the_end_that_stands(prepared: Prepared) -> None:
+    record = execute(
+        prepared("exit 5\n"),
+        """
+import os
+write = attempt._write_final
+def write_and_die(directory, record):
+    write(directory, record)
+    os.kill(os.getpid(), 9)
+attempt._write_final = write_and_die
+""",
+    )
+    assert record.exit_code == 5
+    assert not record.cancelled
+
+
+def test_if_the_worker_is_stopped_the_guard_keeps_the_limit(prepared: Prepared) -> None:
+    request = prepared(STUBBORN, limit=1.0)
+    with start(request, FAST) as process:
+        wait_for_file(request.directory / "stdout")
+        os.kill(owners(request)[1], signal.SIGSTOP)
+        assert process.wait(60) == DONE
+    record = files.read_record(request.directory)
+    assert record is not None and record.timed_out
+    assert request.limit <= charged(record) <= request.limit + OVERRUN
+    assert not processes_of(request.directory)
+
+
+def test_if_both_are_killed_the_script_dies_with_them(prepared: Prepared) -> None:
+    request = prepared("echo $$\nexec sleep 600\n")
+    with start(request) as process:
+        script = int(wait_for_file(request.directory / "stdout"))
+        for pid in reversed(owners(request)):
+            os.kill(pid, signal.SIGKILL)
+        process.wait(60)
+        wait_until_dead(script)
+    record = files.read_record(request.directory)
+    assert record is not None and record.finished is None
+    holder = files.owners(request.directory)
+    assert holder is not None and holder.alive() == ()
+
+
+def test_the_guard_gives_signs_of_life(prepared: Prepared) -> None:
+    request = prepared("while [ ! -e go ]; do sleep 0.02; done\n")
+    with start(request, "attempt.HEARTBEAT = 0.02"):
+        claim = request.directory / "claim"
+        while not claim.exists():
+            time.sleep(0.01)
+        first = claim.stat().st_mtime_ns
+        deadline = time.monotonic() + 30
+        while claim.stat().st_mtime_ns == first and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert claim.stat().st_mtime_ns > first
+        (request.directory / "go").touch()

@@ -1,0 +1,105 @@
+"""Journals written by earlier versions must replay to what they meant when they were written.
+
+A journal here is never regenerated: when the format grows, another one is added beside it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from orchestrator.journal import events
+from orchestrator.journal.file import read
+from orchestrator.journal.measurements import measurements
+from orchestrator.journal.state import StopReason, replay
+from orchestrator.report import dossier, log, status
+from orchestrator.resources import core_hours
+from orchestrator.types import FailureClass, Parameter, Point
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "journals"
+
+
+def test_attempts_that_share_jobs_replay_to_the_same_campaign() -> None:
+    entries = list(read(GOLDEN / "schema-1-packs.jsonl"))
+    state = replay(entries)
+    shared = Counter(e.event.pack for e in entries if isinstance(e.event, events.AttemptIntended))
+    assert max(count for pack, count in shared.items() if pack) == 3
+    barred = [e.event for e in entries if isinstance(e.event, events.AttemptWithdrawn) and e.event.barred]
+    charged = [e.event for e in entries if isinstance(e.event, events.AttemptCharged)]
+    assert len(barred) == 1 and len(charged) == 4
+    assert {str(item.status) for item in state.runs.values()} == {"measured"}
+    assert state.spent == pytest.approx(571.0, rel=1e-12)
+    assert not state.holds and not state.unconfirmed and state.reserved == 0
+
+
+def test_a_campaign_that_was_cancelled_failed_and_was_mended_replays_to_all_its_measurements() -> None:
+    entries = list(read(GOLDEN / "schema-1-mended.jsonl"))
+    ends = [e.event for e in entries if isinstance(e.event, events.AttemptFinished)]
+    assert [event.cost for event in ends if event.cancelled] == [0.0, 6.0]
+    changes = [e.event.anew for e in entries if isinstance(e.event, events.CampaignChanged)]
+    assert changes == [False, True]
+    state = replay(entries)
+    assert state.spent == pytest.approx(78.0, rel=1e-12)
+    assert {str(item.status) for item in state.runs.values()} == {"measured"}
+    assert not any(item.failures for item in state.runs.values()) and not state.infeasible
+    before = replay(entries[:26])
+    assert before.stopped is not None and before.stopped.rule == "failures"
+    assert before.infeasible == {Point.of(p=2)} and before.recent == (True, True)
+
+
+def test_charges_that_were_corrected_replay_to_what_was_booked() -> None:
+    """With a node that failed, a job without memory and a crash of the application."""
+    entries = list(read(GOLDEN / "schema-1-charges.jsonl"))
+    charged = [e.event for e in entries if isinstance(e.event, events.AttemptCharged)]
+    assert [event.cost for event in charged] == [69.0, 104.0, 74.0]
+    state = replay(entries)
+    assert state.spent == pytest.approx(496.0, rel=1e-12)
+    assert sum(item.cost for item in state.runs.values()) == pytest.approx(496.0, rel=1e-12)
+    assert not state.unconfirmed and state.reserved == 0
+    assert {str(run): item.failures for run, item in state.runs.items() if item.failures} == {
+        "P(p=2) time-1": (FailureClass.APPLICATION,),
+        "P(p=2) time-2": (FailureClass.INFRASTRUCTURE,),
+        "P(p=4) time-1": (FailureClass.MEMORY,),
+    }
+    assert list(state.marks) == ["n1"]
+
+
+def test_schema_1_has_every_event_and_replays_to_the_same_campaign() -> None:
+    entries = list(read(GOLDEN / "schema-1.jsonl"))
+    names = {events.name_of(entry.event) for entry in entries}
+    assert len(names) == 16
+    state = replay(entries)
+    assert state.id == "5a1b53ac"
+    assert state.spent == pytest.approx(2466.333585060428, rel=1e-12)
+    assert Counter(str(item.status) for item in state.runs.values()) == {
+        "measured": 21,
+        "given up": 3,
+        "skipped": 1,
+    }
+    assert (state.round, state.rounds_completed, state.attempts_settled) == (3, 3, 28)
+    assert state.stopped == StopReason("exhausted", "the strategy has nothing left to measure")
+    assert state.validation is not None and state.validation.point == Point.of(p=16, n=40)
+    known = measurements(state, (Parameter("p", ()), Parameter("n", ())))
+    assert [(item.callpath, item.metric) for item in known.items] == [
+        ("(run)", "elapsed"),
+        ("exchange", "time"),
+        ("solve", "time"),
+    ]
+    assert known.items[2].values[Point.of(p=1, n=10)] == pytest.approx(
+        (2.9391706528622965, 2.9308176966696715)
+    )
+
+
+def test_reports_tell_which_runs_shared_a_job() -> None:
+    entries = list(read(GOLDEN / "schema-1-packs.jsonl"))
+    told = log.document(entries)
+    lines = [item["text"] for item in told["events"]]
+    assert any("8 runs in 6 jobs measured, 2 attempts failed" in line for line in lines), lines
+    assert any(line.endswith("did not finish (job 100_0)") for line in lines), lines
+    assert told["spent"]["total"] == pytest.approx(core_hours(replay(entries).spent))
+    shown = status.document(replay(entries), (), measurements(replay(entries), (Parameter("p", ()),)), None)
+    assert shown["jobs"]["in_flight"] == 0 and shown["jobs"]["runs_that_shared_one"] == 6
+    [first, *_] = dossier.document(Path("nowhere"), entries, "p=1/time-1")["attempts"]
+    assert first["shares_job_with"] == [f"p=1/time-{k}/attempt-1" for k in (1, 2, 3)]
