@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "instrumentation": WORDS,
     "policy": {"types", "errors", "units", "models", "journal", "resources", "strategies"},
     "report": {*RUN, "policy", "strategies"},
-    "campaign": {*RUN, *CHOOSE, "policy", "report"},
+    "campaign": {*RUN, *CHOOSE, "policy"},
     "control": {*RUN, *CHOOSE, "policy", "report", "campaign"},
     "evaluation": {*RUN, *CHOOSE, "policy", "report", "campaign", "control", "generate"},
     "doctor": {*RUN, *CHOOSE, "policy", "report", "campaign", "control", "instrumentation"},

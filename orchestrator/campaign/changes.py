@@ -7,8 +7,8 @@ from typing import Any
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.model import Campaign
+from orchestrator.journal.differences import differences
 from orchestrator.journal.state import State
-from orchestrator.report import log
 from orchestrator.units import format_cost
 
 CHANGEABLE = (
@@ -29,7 +29,7 @@ _FAILURES = ("failures", "failure_rate")
 
 def told(chosen: Campaign, known: State) -> list[str]:
     """Return ``key: before -> after`` for every rule in which a campaign differs from the one begun."""
-    return log.changes(loader.normalised(known.campaign), chosen.raw)
+    return differences(loader.normalised(known.campaign), chosen.raw)
 
 
 def refusal(chosen: Campaign, known: State) -> str | None:
@@ -84,7 +84,7 @@ def _other(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
     keys = sorted(key for key in {*new, *old} - {*CHANGEABLE} if new.get(key) != old.get(key))
     if not keys:
         return None
-    differs = log.changes({key: old.get(key) for key in keys}, {key: new.get(key) for key in keys})
+    differs = differences({key: old.get(key) for key in keys}, {key: new.get(key) for key in keys})
     return (
         f"the directory holds a campaign with other {', '.join(keys)}: measurements cannot be mixed "
         f"({'; '.join(differs)}). Only {', '.join(CHANGEABLE)} may change on the way; for anything else "

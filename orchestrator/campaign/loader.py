@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from orchestrator.campaign import resolve as campaign_resolve
 from orchestrator.campaign import schema, validation
 from orchestrator.campaign.messages import validate
-from orchestrator.campaign.model import Campaign, _lacks
+from orchestrator.campaign.model import Campaign
 from orchestrator.campaign.resolve import defaults, resolved_effort
 from orchestrator.campaign.schema import (
     Document,
@@ -24,6 +24,7 @@ from orchestrator.campaign.site import apply
 from orchestrator.campaign.yaml import Problem, Tree, expand, override, parse
 from orchestrator.campaign.yaml import dump as dump_yaml
 from orchestrator.errors import CampaignError, ExpressionError
+from orchestrator.executors.simulated import dataset
 from orchestrator.types import Parameter, Point, Value
 
 
@@ -100,8 +101,9 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
     if measure.effort is not None:
         measure, model = defaults(measure, model, tree.data)
     point = _evaluation_point(document, parameters, tree)
-    unmeasured = point is not None and _lacks(executor, parameters, measure)(point.as_dict()) is not None
-    validated = document.validate_ and not unmeasured
+    replayed = executor.dataset if executor.name == "simulated" else None
+    nothing = dataset.check(replayed, [item.name for item in parameters], measure.metrics)
+    validated = document.validate_ and (point is None or nothing(point.as_dict()) is None)
     update = {"executable": executable, "measure": measure, "model": model, "executor": executor}
     update |= {"settings": settings, "notify": notify, "validate_": validated}
     return _campaign(document.model_copy(update=update), parameters, point)

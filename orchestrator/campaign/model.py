@@ -14,7 +14,7 @@ from orchestrator.campaign.schema import (
     Measure,
     ModelChoice,
     Notify,
-    Program,
+    ProgramSection,
     Stop,
     Strategy,
 )
@@ -67,7 +67,7 @@ class Campaign:
     application: str
     executable: str
     settings: Mapping[str, Value]
-    program: Program | None
+    program: ProgramSection | None
     parameters: tuple[Parameter, ...]
     constraints: tuple[str, ...]
     evaluation_point: Point | None
@@ -110,9 +110,19 @@ class Campaign:
         else:
             names, texts = self.names
             meanings = {name: "setting" if name in self.settings else "parameter" for name in names}
-            spec = generic.application(self.program, meanings, texts)
+            spec = generic.application(self.program.described(), meanings, texts)
         wanted = None if self.evaluation_point is None else self.values(self.evaluation_point)
-        return dataset.restricted(spec, _lacks(self.executor, self.parameters, self.measure), wanted)
+        return dataset.restricted(spec, self.unmeasured(), wanted)
+
+    @property
+    def replayed(self) -> str | None:
+        """Path of the data set that a rehearsal replays, or None."""
+        return self.executor.dataset if self.executor.name == "simulated" else None
+
+    def unmeasured(self) -> dataset.Check:
+        """Return what says why a rehearsal has nothing to replay at a point, or None where it has."""
+        names = [item.name for item in self.parameters]
+        return dataset.check(self.replayed, names, self.measure.metrics)
 
     def machine(self) -> Machine:
         """Return what decides where a run fits and how many cores it is charged for."""
@@ -151,7 +161,3 @@ class Campaign:
 @lru_cache(maxsize=256)
 def _compiled(text: str, names: tuple[str, ...], texts: tuple[str, ...]) -> Expression:
     return expressions.parse(text, names, texts)
-
-
-def _lacks(executor: Executor, parameters: tuple[Parameter, ...], measure: Measure) -> dataset.Check:
-    return dataset.check(executor, [item.name for item in parameters], measure.metrics)

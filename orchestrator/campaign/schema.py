@@ -25,6 +25,7 @@ from pydantic import (
 )
 
 from orchestrator import registry, units
+from orchestrator.launch.generic import Output, Program
 from orchestrator.types import FailureClass, Value
 from orchestrator.units import did_you_mean
 
@@ -222,7 +223,7 @@ class Values(Section):
     type: Literal["integer", "float", "categorical"] | None = None
 
 
-class Output(Section):
+class OutputSection(Section):
     """Where one metric of one call path stands in what the program writes."""
 
     callpath: str
@@ -233,16 +234,21 @@ class Output(Section):
     aggregate: Literal["last", "first", "sum", "mean", "max", "min"] = "last"
 
 
-class Program(Section):
+class ProgramSection(Section):
     """A program without an adapter, described in the campaign file."""
 
     arguments: tuple[ScalarText, ...] = ()
     ranks: Expression = "1"
     threads: Expression = "1"
-    output: tuple[Output, ...] = ()
+    output: tuple[OutputSection, ...] = ()
     environment: Environment = {}
     files: Mapping[Annotated[str, AfterValidator(file_name)], str] = {}
     check: tuple[Expression, ...] = ()
+
+    def described(self) -> Program:
+        """Return the description that the generic application is made of."""
+        rules = tuple(Output(**dict(rule)) for rule in self.output)
+        return Program(**{**dict(self), "output": rules})
 
 
 class Repetitions(Section):
@@ -450,7 +456,7 @@ class Document(Section):
     executable: str = ""
     version_arguments: tuple[ScalarText, ...] = ()
     settings: Mapping[str, Scalar] = {}
-    program: Program | None = None
+    program: ProgramSection | None = None
     parameters: Mapping[str, Annotated[Values, BeforeValidator(_values)]]
     constraints: tuple[Expression, ...] = ()
     evaluation_point: Mapping[str, Scalar] | None = None

@@ -27,7 +27,7 @@ from orchestrator import registry, space
 from orchestrator import resources as cost
 from orchestrator.campaign.model import Campaign
 from orchestrator.campaign.resolve import _HOW, KEY, METRICS, SUFFIX, is_instrumented
-from orchestrator.campaign.schema import ModelChoice, Program, Strategy
+from orchestrator.campaign.schema import ModelChoice, ProgramSection, Strategy
 from orchestrator.campaign.yaml import Path as KeyPath
 from orchestrator.campaign.yaml import Problem
 from orchestrator.errors import CampaignError, ExpressionError
@@ -109,7 +109,7 @@ def _metrics(campaign: Campaign) -> tuple[tuple[str, ...] | None, str]:
     return None, ""
 
 
-def _of_outputs(program: Program) -> tuple[str, ...]:
+def _of_outputs(program: ProgramSection) -> tuple[str, ...]:
     return tuple(dict.fromkeys(rule.metric for rule in program.output))
 
 

@@ -49,16 +49,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def left_out(chosen: Campaign) -> Iterator[str]:
     """Yield a line for what a rehearsal does without, because its data set lacks it."""
-    if chosen.executor.name != "simulated" or chosen.executor.dataset is None:
+    if chosen.replayed is None:
         return
     reason, found = dataset.lacking(chosen.measure.metrics), validation.build(chosen).describe()
     lacking = found.infeasible.get(reason, 0)
     if lacking:
         of = lacking + found.feasible
         yield f"left out: {lacking} of {of} points of the search space: {reason}"
-    names, point = [item.name for item in chosen.parameters], chosen.evaluation_point
-    lacks = dataset.check(chosen.executor, names, chosen.measure.metrics)
-    if point is not None and lacks(point.as_dict()) is not None:
+    point = chosen.evaluation_point
+    if point is not None and chosen.unmeasured()(point.as_dict()) is not None:
         yield f"no validation at {point}: {reason}"
 
 

@@ -1,4 +1,4 @@
-"""A program without an adapter: the ``program`` section of a campaign file as an `Application`."""
+"""The generic application: a program without an adapter, described by expressions and patterns."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import fnmatch
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
 from orchestrator import expressions
-from orchestrator.campaign.schema import Output, Program
 from orchestrator.errors import ExpressionError
 from orchestrator.expressions import Expression
 from orchestrator.types import Application, Sample, Value, format_value
@@ -26,7 +27,42 @@ _COMBINE: Mapping[str, Callable[[Sequence[float]], float]] = MappingProxyType(
     }
 )
 
+Aggregate = Literal["last", "first", "sum", "mean", "max", "min"]
 Template = tuple[str | Expression, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """Where one metric of one call path stands in what the program writes.
+
+    ``pattern`` is a regular expression with one group, or a group called ``value``. It is searched in
+    ``file`` (``stdout``, ``stderr`` or a glob pattern). ``aggregate`` combines several matches; the result is
+    multiplied by ``scale``.
+    """
+
+    callpath: str
+    pattern: str
+    metric: str = "time"
+    file: str = "stdout"
+    scale: float = 1.0
+    aggregate: Aggregate = "last"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A program without an adapter: what ``program`` in a campaign file says.
+
+    ``arguments`` and the contents of ``files`` are templates (see `parse_template`). ``ranks``, ``threads``
+    and ``check`` are expressions over parameters and settings.
+    """
+
+    arguments: tuple[str, ...] = ()
+    ranks: str = "1"
+    threads: str = "1"
+    output: tuple[Output, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    check: tuple[str, ...] = ()
 
 
 def parse_template(text: str, names: Sequence[str], texts: Sequence[str] = ()) -> Template:
@@ -59,12 +95,12 @@ def render(template: Template, values: Mapping[str, Value]) -> str:
 
 
 def application(program: Program, parameters: Mapping[str, str], texts: Sequence[str] = ()) -> Application:
-    """Return the application that a ``program`` section describes.
+    """Return the application that a program's description makes.
 
     Parameters
     ----------
     program
-        The section.
+        The description.
     parameters
         Meaning of every parameter and setting, by name.
     texts

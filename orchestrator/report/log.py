@@ -9,14 +9,13 @@ from typing import Any
 import immutables
 
 from orchestrator.journal import allocations, events
+from orchestrator.journal.differences import differences
 from orchestrator.journal.file import Entry
 from orchestrator.report.wording import count, smape, width
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt
 from orchestrator.units import format_cost, format_duration
-
-_SHOWN = 80  # characters of a value in a line about changed rules
 
 
 def document(entries: Iterable[Entry]) -> dict[str, Any]:
@@ -172,7 +171,7 @@ class _Story:
             self._add(time, "campaign", f"campaign {event.campaign['name']} begins with {cost}")
         else:
             self.state = "running"
-            told = "; ".join(changes(old, event.campaign)) or "nothing that matters"
+            told = "; ".join(differences(old, event.campaign)) or "nothing that matters"
             self._add(time, "campaign", f"rules changed: {told}")
 
     def _controller(self, event: events.ControllerStarted | events.ControllerStopped, time: float) -> None:
@@ -270,12 +269,3 @@ class _Story:
             "given_up": self.given_up,
             "events": self.lines,
         }
-
-
-def changes(old: Any, new: Any, prefix: str = "") -> list[str]:
-    """Return ``key: before -> after`` for every value that differs."""
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
-        found = [changes(old.get(key), new.get(key), f"{prefix}.{key}" if prefix else key) for key in keys]
-        return [text for texts in found for text in texts]
-    return [f"{prefix}: {str(old)[:_SHOWN]} -> {str(new)[:_SHOWN]}"]

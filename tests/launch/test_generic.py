@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.campaign import loader
-from orchestrator.campaign.schema import Output, Program
 from orchestrator.errors import CampaignError, ExpressionError
 from orchestrator.launch import generic
+from orchestrator.launch.generic import Aggregate, Output, Program
 from orchestrator.types import Application, Sample, Value
 
 STENCIL = r"""
@@ -92,11 +92,17 @@ def test_says_what_is_missing_in_the_output(
 
 @given(st.lists(st.floats(-1e9, 1e9, allow_nan=False), min_size=1, max_size=6))
 def test_several_matches_are_combined_as_asked(numbers: list[float]) -> None:
-    wanted = {"last": numbers[-1], "first": numbers[0], "max": max(numbers), "min": min(numbers),
-              "sum": sum(numbers), "mean": sum(numbers) / len(numbers)}  # fmt: skip
+    wanted: dict[Aggregate, float] = {
+        "last": numbers[-1],
+        "first": numbers[0],
+        "max": max(numbers),
+        "min": min(numbers),
+        "sum": sum(numbers),
+        "mean": sum(numbers) / len(numbers),
+    }
     text = "\n".join(f"t = {number!r}" for number in numbers)
     for aggregate, value in wanted.items():
-        rule = Output.model_validate({"callpath": "x", "pattern": r"t = (\S+)", "aggregate": aggregate})
+        rule = Output(callpath="x", pattern=r"t = (\S+)", aggregate=aggregate)
         spec = generic.application(Program(output=(rule,)), {})
         [sample] = spec.output({"stdout": text})
         assert sample.value == pytest.approx(value, abs=1e-6)

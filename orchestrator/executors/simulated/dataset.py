@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from orchestrator.campaign.schema import Executor
 from orchestrator.errors import ReadError
 from orchestrator.readers.load import load
 from orchestrator.types import Application, Value
@@ -21,7 +20,7 @@ class _Held:
     points: frozenset[tuple[Value, ...]]
 
 
-def check(executor: Executor, parameters: Collection[str], metrics: Sequence[str]) -> Check:
+def check(dataset: str | None, parameters: Collection[str], metrics: Sequence[str]) -> Check:
     """Return what says why nothing can be replayed at a point, or None where it can.
 
     Where no data set is replayed, or it cannot be read (which is said when the rehearsal begins), nothing is
@@ -29,14 +28,14 @@ def check(executor: Executor, parameters: Collection[str], metrics: Sequence[str
 
     Parameters
     ----------
-    executor
-        The campaign's section.
+    dataset
+        Path of the data set that is replayed, or None.
     parameters
         Names of the campaign's parameters.
     metrics
         What a run must yield.
     """
-    held = _held(executor, metrics)
+    held = _held(dataset, metrics)
     if held is None:
         return lambda values: None
     missing = [name for name in held.parameters if name not in parameters]
@@ -61,12 +60,12 @@ def lacking(metrics: Sequence[str]) -> str:
     return f"the data set has no {' or no '.join(metrics)} there"
 
 
-def _held(executor: Executor, metrics: Sequence[str]) -> _Held | None:
-    if executor.name != "simulated" or executor.dataset is None:
+def _held(dataset: str | None, metrics: Sequence[str]) -> _Held | None:
+    if dataset is None:
         return None
     try:
-        found = Path(executor.dataset).stat()
-        return _read(executor.dataset, tuple(metrics), found.st_mtime_ns, found.st_size)
+        found = Path(dataset).stat()
+        return _read(dataset, tuple(metrics), found.st_mtime_ns, found.st_size)
     except (OSError, ReadError):
         return None
 
