@@ -11,8 +11,8 @@ from orchestrator import registry
 from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError, ModelError
 from orchestrator.models.base import Model
-from orchestrator.models.swc.callpaths import names
-from orchestrator.models.swc.counts import EFFORT
+from orchestrator.models.callpaths import names
+from orchestrator.models.effort import EFFORT
 from orchestrator.report.models_document import describe, label
 from orchestrator.report.status_text import console, interval, models_table
 from orchestrator.types import Measurements, format_value

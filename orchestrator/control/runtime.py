@@ -29,8 +29,8 @@ from orchestrator.journal.measurements import ELAPSED, Collector, repetitions
 from orchestrator.journal.state import InFlight, RunState, State
 from orchestrator.launch.mpi import launcher_for
 from orchestrator.launch.script import find_template, launch_script
+from orchestrator.models import check_counts
 from orchestrator.models.base import Model, Modeler, expected_costs, expected_total, holds_at
-from orchestrator.models.swc import count_check
 from orchestrator.policy import effort_runs, progress
 from orchestrator.policy.decide import Policy
 from orchestrator.policy.effort_runs import Verdicts
@@ -72,14 +72,14 @@ def rule(campaign: Campaign, application: Application) -> effort_runs.Rule | Non
 
 
 def verdicts(campaign: Campaign, modeler: Modeler, known: Measurements) -> effort_runs.Verdicts:
-    """Judge whether effort models foretell counts; nothing where it makes no difference."""
+    """Check whether effort models predict counts; empty where the campaign counts effort always or never."""
     effort, options = campaign.measure.effort, campaign.model.options
     if effort is None or effort.when == "always":
         return {}
     chosen = {key: options[key] for key in ("times", "tolerance", "ranks") if key in options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return count_check.foretold(known, campaign.parameters, modeler, **chosen)
+        return check_counts(known, campaign.parameters, modeler, **chosen)
 
 
 def wanted(campaign: Campaign) -> bool:

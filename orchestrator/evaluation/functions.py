@@ -13,7 +13,7 @@ import numpy as np
 
 from orchestrator import expressions
 from orchestrator.errors import CampaignError, ExpressionError
-from orchestrator.models.pmnf.hypotheses import PAPER
+from orchestrator.models import PAPER
 from orchestrator.types import Parameter, Point, format_value
 
 Factors = Mapping[str, tuple[float, float]]

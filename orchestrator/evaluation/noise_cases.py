@@ -15,8 +15,8 @@ from orchestrator.generate.complexity import RANKS, Function, model_terms
 from orchestrator.generate.counts import bytes_per_rank, calls, loop_counts
 from orchestrator.generate.manifest import Manifest, callpaths, parts
 from orchestrator.generate.population import DEFAULT, Range, draw
-from orchestrator.models.swc.counts import BLOCKS
-from orchestrator.models.swc.mpi_costs import TABLE
+from orchestrator.models.effort import BLOCKS
+from orchestrator.models.mpi_costs import TABLE
 from orchestrator.types import Measurement, Measurements, Point
 
 KINDS = ("computation", "communication")

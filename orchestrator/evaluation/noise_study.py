@@ -6,22 +6,20 @@ sees times only, *swc* is the prior with coefficients from times, *combined* the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator import registry
 from orchestrator.evaluation.noise_cases import Case, Study
 from orchestrator.evaluation.noise_patterns import PATTERNS, factors
 from orchestrator.evaluation.parallel import Advance, in_parallel
-from orchestrator.models.base import Floats, Model
-from orchestrator.models.data import Category
-from orchestrator.models.pmnf import modeler
+from orchestrator.models import Priors, locate_times, skeletons, with_prior
+from orchestrator.models.base import Floats, Model, Modeler
 from orchestrator.models.pmnf.model import exponent_deviation
-from orchestrator.models.swc.modeler import informed, locate_times
-from orchestrator.models.swc.skeleton import Skeleton, skeletons
 from orchestrator.types import Measurement, Measurements
 
 CONTENDERS = ("classic", "swc", "combined")
@@ -29,8 +27,6 @@ LEVELS = (0.0, 2.0, 5.0, 10.0, 50.0, 75.0)
 TRUST = 0.9
 TOLERANCE = 0.01
 _PARTS = ("value", "low", "high")
-
-Priors = Mapping[str, Mapping[Category, Skeleton]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +98,7 @@ def run(
         See `orchestrator.evaluation.parallel.in_parallel`.
     """
     known = Measurements(study.parameters, study.effort)
-    priors = skeletons(known, [case.callpath for case in study.cases], modeler.modeler(), TOLERANCE, None)
+    priors = skeletons(known, [case.callpath for case in study.cases], _classic(), TOLERANCE, None)
     tasks = [(study, priors, setting, seed) for setting in chosen]
     return [judged for part in in_parallel(_judge_setting, tasks, workers, advance) for judged in part]
 
@@ -117,13 +113,19 @@ def _judge_setting(task: tuple[Study, Priors, Setting, int]) -> list[Judged]:
         cases = [case for case in study.cases if case.kind == kind]
         items = tuple(_disturbed(case, setting, rng) for case in cases)
         timed = Measurements(study.parameters, items)
-        classic = {model.callpath: model for model in modeler.modeler()(timed)}
-        seen = locate_times(timed, "auto")
-        fitted = [informed(classic[case.callpath], priors, seen, (None, TRUST)) for case in cases]
+        classic = {model.callpath: model for model in _classic()(timed)}
+        located = locate_times(timed, "auto")
+        fitted = [with_prior(classic[case.callpath], priors, located, (None, TRUST)) for case in cases]
         contenders = ([classic[case.callpath] for case in cases], *zip(*fitted, strict=True))
         for contender, models in zip(CONTENDERS, contenders, strict=True):
             found.append(_judge(contender, cases, models, study, setting))
     return found
+
+
+def _classic() -> Modeler:
+    """Return the modeler that sees times only."""
+    modeler: Modeler = registry.load("model", "pmnf")()
+    return modeler
 
 
 def _disturbed(case: Case, setting: Setting, rng: np.random.Generator) -> Measurement:

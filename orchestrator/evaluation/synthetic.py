@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from orchestrator.errors import CampaignError
-from orchestrator.evaluation import oracle
 from orchestrator.evaluation.bench import Bench, Listed
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, contenders
 from orchestrator.evaluation.functions import Function, draw, read
@@ -18,6 +17,7 @@ from orchestrator.evaluation.noise import mixed, slowed
 from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.evaluation.rules import Rules, campaigns
 from orchestrator.evaluation.trial import Outcome
+from orchestrator.models import known_form
 from orchestrator.types import Parameter, Point
 
 _CALLPATH = "main"
@@ -141,4 +141,4 @@ def _try_function(task: tuple[Setting, Rules, int, Function | None]) -> list[Out
     rng = np.random.default_rng([rules.seed, index])
     function = given or draw([parameter for parameter, _ in SERIES[: setting.parameters]], rng)
     bench = synthetic_bench(function, setting.parameters, setting.noise, rng, setting.outliers)
-    return campaigns(rules, bench, seed=(rules.seed, index), oracle=lambda: oracle.modeler(function.terms()))
+    return campaigns(rules, bench, seed=(rules.seed, index), oracle=lambda: known_form(function.terms()))

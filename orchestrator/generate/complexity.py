@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.models.mpi_costs import TABLE
 from orchestrator.models.pmnf.model import power_text
-from orchestrator.models.swc.mpi_costs import TABLE
 
 RANKS = "p"
 ARRANGEMENTS = ("nested", "sequential")

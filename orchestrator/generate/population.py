@@ -18,7 +18,7 @@ from orchestrator.generate.complexity import (
     Function,
     Product,
 )
-from orchestrator.models.pmnf.hypotheses import LOGARITHMIC, POLYNOMIAL
+from orchestrator.models import LOGARITHMIC, POLYNOMIAL
 
 _TRIES = 1000
 # How often a function, drawn at random, calls its MPI function a number of times that grows, with messages

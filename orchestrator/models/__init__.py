@@ -1,0 +1,43 @@
+"""Models of measured metrics: what all families share, and a package per family.
+
+A family (`pmnf`, `swc`, ...) is imported by nobody but the registry and this file. What other packages need
+of one family beside its modeler is offered here by name, and imported only when it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestrator.models.pmnf.hypotheses import LOGARITHMIC as LOGARITHMIC
+    from orchestrator.models.pmnf.hypotheses import PAPER as PAPER
+    from orchestrator.models.pmnf.hypotheses import POLYNOMIAL as POLYNOMIAL
+    from orchestrator.models.pmnf.known_form import known_form as known_form
+    from orchestrator.models.swc.combination import Priors as Priors
+    from orchestrator.models.swc.combination import with_prior as with_prior
+    from orchestrator.models.swc.count_check import check_counts as check_counts
+    from orchestrator.models.swc.skeleton import skeletons as skeletons
+    from orchestrator.models.swc.times import locate_times as locate_times
+
+_OFFERED = MappingProxyType(
+    {
+        "LOGARITHMIC": "orchestrator.models.pmnf.hypotheses",
+        "PAPER": "orchestrator.models.pmnf.hypotheses",
+        "POLYNOMIAL": "orchestrator.models.pmnf.hypotheses",
+        "known_form": "orchestrator.models.pmnf.known_form",
+        "Priors": "orchestrator.models.swc.combination",
+        "with_prior": "orchestrator.models.swc.combination",
+        "check_counts": "orchestrator.models.swc.count_check",
+        "skeletons": "orchestrator.models.swc.skeleton",
+        "locate_times": "orchestrator.models.swc.times",
+    }
+)
+"""Offered name -> the module that defines it."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _OFFERED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_OFFERED[name]), name)

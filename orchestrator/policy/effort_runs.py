@@ -1,4 +1,4 @@
-"""Where effort is counted next: only while effort models cannot foretell counts, cheapest points first."""
+"""Where effort is counted next: only while effort models cannot predict counts, cheapest points first."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from orchestrator.journal.measurements import counting_is_in_vain, repetitions
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.data import Category
-from orchestrator.models.swc.count_check import UNCOUNTED, Verdict, category
+from orchestrator.models.effort import UNCOUNTED, CountCheck, category
 from orchestrator.strategies.base import Choice, Costs
 from orchestrator.types import Parameter, Point
 
-Verdicts = Mapping[Category, Verdict]
+Verdicts = Mapping[Category, CountCheck]
 
-_VALUES = 4  # of a parameter that are counted in any case: three to fit, one to be foretold
+_VALUES = 4  # of a parameter that are counted in any case: three to fit, one to be predicted
 _SLOWDOWN = 2.0  # core-seconds of an effort run per core-second of a time run, before any was seen
 _ALWAYS = "counts effort, for the priors of the times at this point"
 
@@ -58,7 +58,7 @@ class Rule:
             return False
         return self.always or not self.verdict(point, verdicts).settled
 
-    def verdict(self, point: Point, verdicts: Verdicts) -> Verdict:
+    def verdict(self, point: Point, verdicts: Verdicts) -> CountCheck:
         """Return the verdict on the effort models of a point's category."""
         return verdicts.get(category(point, self.categorical), UNCOUNTED)
 
@@ -69,14 +69,14 @@ class Rule:
 
 
 def plan(rule: Rule, choices: Sequence[Choice], state: State, verdicts: Verdicts, costs: Costs) -> Plan:
-    """Return the effort runs of a round: a pure function of what was chosen, counted and foretold.
+    """Return the effort runs of a round: a pure function of what was chosen, counted and predicted.
 
     With ``when: always`` every new point is counted. Otherwise nothing is while the effort models of its
-    category are settled (`orchestrator.models.swc.count_check`). While they are not, at most as many points as
-    the round has new ones (one at least) are counted, among them and those timed before: first the cheapest
-    that show four values of each parameter and points off the lines, then the cheapest of the rest; all but
-    the first ones only as long as counting costs no more than the timing. The cheapest point with several
-    ranks is counted twice, which tells whether counts are reproducible.
+    category are settled (`orchestrator.models.swc.count_check`). While they are not, at most as many points
+    as the round has new ones (one at least) are counted, among them and those timed before: first the
+    cheapest that show four values of each parameter and points off the lines, then the cheapest of the rest;
+    all but the first ones only as long as counting costs no more than the timing. The cheapest point with
+    several ranks is counted twice, which tells whether counts are reproducible.
     """
     if not choices:
         return NOTHING

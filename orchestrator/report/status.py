@@ -11,7 +11,7 @@ import numpy as np
 from orchestrator.journal import nodes
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.base import Model
-from orchestrator.models.swc.counts import EFFORT, unmatched, variation
+from orchestrator.models.effort import EFFORT, unmatched, variation
 from orchestrator.report import controller
 from orchestrator.report.models_document import describe, validation
 from orchestrator.report.wording import count, width

@@ -12,7 +12,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.models.swc.counts import EFFORT
+from orchestrator.models.effort import EFFORT
 from orchestrator.report.models_document import CORRECTED, label, shown
 from orchestrator.report.wording import count, moment, plain, smape
 from orchestrator.types import Point

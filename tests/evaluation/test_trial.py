@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from orchestrator.evaluation import oracle
 from orchestrator.evaluation.bench import Bench
 from orchestrator.evaluation.contenders import KNOWN, contenders
 from orchestrator.evaluation.functions import Function
@@ -13,6 +12,7 @@ from orchestrator.evaluation.rows import rows, table
 from orchestrator.evaluation.synthetic import synthetic_bench
 from orchestrator.evaluation.trial import Outcome, run_trial
 from orchestrator.models.base import Model
+from orchestrator.models.pmnf.known_form import known_form
 from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.types import Measurements, Point
 
@@ -47,7 +47,7 @@ def test_a_run_costs_its_time_on_as_many_cores_as_there_are_processes() -> None:
 def test_every_contender_stays_within_its_budget_and_finds_an_easy_truth(label: str) -> None:
     known = bench(noise=1.0)
     (contender,) = contenders([label])
-    told = oracle.modeler(TRUTH.terms()) if contender.oracle else modeler()
+    told = known_form(TRUTH.terms()) if contender.oracle else modeler()
     budget = 100.0 if contender.whole else 15.0
     (outcome,) = run_trial(
         known, contender, told, budget_percent=budget, full_cost=known.full_cost(5), batch_size=2
@@ -94,7 +94,7 @@ def test_strategies_are_not_shown_the_true_cost_of_what_they_have_not_measured()
     seen: list[tuple[Model, ...]] = []
 
     def useless(measurements: Measurements) -> tuple[Model, ...]:
-        models = oracle.modeler([{}])(measurements)  # a constant, far below the true growth
+        models = known_form([{}])(measurements)  # a constant, far below the true growth
         seen.append(models)
         return models
 
@@ -107,8 +107,8 @@ def test_strategies_are_not_shown_the_true_cost_of_what_they_have_not_measured()
 def test_the_oracle_recovers_exact_coefficients_and_refuses_negative_ones() -> None:
     known = bench(noise=0.0)
     measured = known.measured(dict.fromkeys(list(known.space)[:9], 2))
-    (exact,) = oracle.modeler(TRUTH.terms())(measured)
-    (bounded,) = oracle.modeler([*TRUTH.terms(), {"a": (3.0, 0.0)}])(measured)
+    (exact,) = known_form(TRUTH.terms())(measured)
+    (bounded,) = known_form([*TRUTH.terms(), {"a": (3.0, 0.0)}])(measured)
 
     assert exact.predict([known.evaluation_point]).value[0] == pytest.approx(TRUTH(known.evaluation_point))
     assert all(float(str(term["coefficient"])) >= 0 for term in bounded.terms)

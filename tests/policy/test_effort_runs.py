@@ -1,4 +1,4 @@
-"""Where effort is counted next: until counts are foretold, cheapest points first, no dearer than timing."""
+"""Where effort is counted next: until counts are predicted, cheapest points first, no dearer than timing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from orchestrator import registry
 from orchestrator.control import settle
 from orchestrator.journal import events
 from orchestrator.journal.state import State, apply
-from orchestrator.models.swc.count_check import Verdict, foretold
+from orchestrator.models.effort import CountCheck
+from orchestrator.models.swc.count_check import check_counts
 from orchestrator.policy import effort_runs
 from orchestrator.strategies.base import Choice
 from orchestrator.strategies.candidates import initial_runs
@@ -20,8 +21,8 @@ from tests.strategies.views import Box, make_view
 
 SPACE = (Parameter("p", (2, 4, 8, 16, 32)), Parameter("n", (10, 20, 30, 40, 50)))
 BLANK = State()
-OPEN: effort_runs.Verdicts = {(): Verdict(False, "counts are not foretold")}
-SETTLED: effort_runs.Verdicts = {(): Verdict(True, "counts are foretold")}
+OPEN: effort_runs.Verdicts = {(): CountCheck(False, "counts are not predicted")}
+SETTLED: effort_runs.Verdicts = {(): CountCheck(True, "counts are predicted")}
 MODELER = registry.load("model", "swc")()
 
 
@@ -74,10 +75,10 @@ def test_one_cheap_point_with_several_ranks_is_counted_twice() -> None:
     assert set(later.wanted.values()) == {1}
 
 
-def test_nothing_is_counted_once_counts_are_foretold_and_the_round_says_why() -> None:
+def test_nothing_is_counted_once_counts_are_predicted_and_the_round_says_why() -> None:
     state = after(ALL[:4], effort_runs.plan(rule(), ALL[:4], State(), {}, costs))
     plan = effort_runs.plan(rule(), chosen(at(32, 50)), state, SETTLED, costs)
-    assert not plan.wanted and plan.note == "no further effort runs: counts are foretold"
+    assert not plan.wanted and plan.note == "no further effort runs: counts are predicted"
     proposed = settle.round_of(2, chosen(at(32, 50)), state, plan)
     assert [run.kind for run in proposed.runs] == ["time"] and apply(state, proposed, 3.0).note == plan.note
     assert not effort_runs.plan(rule(), [], state, OPEN, costs).wanted  # the campaign is over
@@ -131,9 +132,9 @@ def known(count: Callable[[float, float], float], points: list[Point], share: fl
 STAR = [*(at(2, n) for n in (10, 20, 30, 40)), *(at(p, 10) for p in (4, 8, 16)), at(4, 20), at(4, 30)]
 
 
-def test_effort_models_are_settled_when_they_foretell_the_furthest_counts() -> None:
-    verdict = foretold(known(lambda p, n: 7 * n**2 * p, STAR), SPACE, MODELER)[()]
-    assert verdict.settled and "foretold within" in verdict.reason
+def test_effort_models_are_settled_when_they_predict_the_furthest_counts() -> None:
+    check = check_counts(known(lambda p, n: 7 * n**2 * p, STAR), SPACE, MODELER)[()]
+    assert check.settled and "predicted within" in check.reason
 
 
 @pytest.mark.parametrize(
@@ -144,19 +145,19 @@ def test_effort_models_are_settled_when_they_foretell_the_furthest_counts() -> N
         lambda p, n: 7 * n**2 * p * (1.3 if (p, n) == (4, 30) else 1),
     ],
 )
-def test_what_is_not_foretold_leaves_them_unsettled(count: Callable[[float, float], float]) -> None:
-    verdict = foretold(known(count, STAR), SPACE, MODELER)[()]
-    assert not verdict.settled and "% only, mostly because of main" in verdict.reason
-    assert foretold(known(count, STAR, share=0.01), SPACE, MODELER)[()].settled  # it takes no time
+def test_what_is_not_predicted_leaves_them_unsettled(count: Callable[[float, float], float]) -> None:
+    check = check_counts(known(count, STAR), SPACE, MODELER)[()]
+    assert not check.settled and "% only, mostly because of main" in check.reason
+    assert check_counts(known(count, STAR, share=0.01), SPACE, MODELER)[()].settled  # it takes no time
 
 
 def test_too_little_counted_leaves_them_unsettled() -> None:
     flat = [at(2, n) for n in (10, 20, 30, 40)]
-    verdict = foretold(known(lambda p, n: n, flat), SPACE, MODELER)[()]
-    assert not verdict.settled and verdict.reason == "only 1 of 5 values of p were counted"
+    check = check_counts(known(lambda p, n: n, flat), SPACE, MODELER)[()]
+    assert not check.settled and check.reason == "only 1 of 5 values of p were counted"
     cross = [point for point in STAR if point["p"] == 2 or point["n"] == 10]
-    verdict = foretold(known(lambda p, n: n, cross), SPACE, MODELER)[()]
-    assert not verdict.settled and "more than one parameter" in verdict.reason
+    check = check_counts(known(lambda p, n: n, cross), SPACE, MODELER)[()]
+    assert not check.settled and "more than one parameter" in check.reason
 
 
 def test_counts_that_are_not_reproducible_do_not_count() -> None:
@@ -165,4 +166,4 @@ def test_counts_that_are_not_reproducible_do_not_count() -> None:
     polling = Measurement("rest", "basic_blocks", wild)
     times = Measurement("rest", "time", dict.fromkeys(STAR, (5.0,)))
     items = (*(item for item in base.items if item.callpath == "main"), times, polling)
-    assert foretold(Measurements(("p", "n"), items), SPACE, MODELER)[()].settled
+    assert check_counts(Measurements(("p", "n"), items), SPACE, MODELER)[()].settled

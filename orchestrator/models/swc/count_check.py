@@ -1,13 +1,13 @@
-"""Whether effort models are settled: counts that they have not seen are foretold from cheaper ones.
+"""Check whether effort models predict counts that they were not fitted to.
 
 Counts are deterministic (de Morais et al., Denoising Application Performance Models with Noise-Resilient
-Priors, section III-A). So once the effort models predict further points exactly, further counting is waste;
-the paper counts at every point.
+Priors, section III-A). So once the effort models predict counts at further points exactly, no further effort
+run is needed. The paper counts at every point.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,25 +15,15 @@ import numpy as np
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Modeler
 from orchestrator.models.data import Category
+from orchestrator.models.effort import CountCheck, category
 from orchestrator.models.swc.skeleton import counted
-from orchestrator.types import Measurement, Measurements, Parameter, Point, format_value
+from orchestrator.types import Measurement, Measurements, Parameter, Point
 
-TOLERANCE = 0.01
-_LEAST_VALUES = 3  # of a parameter: two to fit, the largest to be foretold
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether the effort models of one category are settled, and a sentence why (not)."""
-
-    settled: bool
-    reason: str
+TOLERANCE = 0.01  # relative error of predicted counts; chosen by hand, as the tolerance of the modeler
+_LEAST_VALUES = 3  # of a parameter: two to fit, the largest to be predicted
 
 
-UNCOUNTED = Verdict(False, "nothing was counted so far")
-
-
-def foretold(
+def check_counts(
     known: Measurements,
     space: Sequence[Parameter],
     modeler: Modeler,
@@ -41,21 +31,22 @@ def foretold(
     times: Sequence[str] = ("time",),
     tolerance: float = 0.01,
     ranks: str | None = None,
-) -> dict[Category, Verdict]:
-    """Judge the effort models by the counted points that lie furthest out, one kind after the other.
+) -> dict[Category, CountCheck]:
+    """Check whether the effort models predict the counts at the points that lie furthest out.
 
-    Held out are, per parameter, the points at its largest counted value, and the furthest point off the
-    lines along which only one parameter varies. The models of the remaining counts are settled if they
-    predict each of these within `TOLERANCE`: mean over call paths, weighed by their share of the measured
-    time, of the worst relative error of their counts. Counts that are not reproducible do not count.
+    Held out are, one after the other: for every parameter, the points at its largest counted value; and the
+    furthest point at which more than one parameter differs from its smallest value. The models of the
+    remaining counts are settled if they predict each of these within `TOLERANCE`. The error is the mean over
+    call paths, weighed by their share of the measured time, of the largest relative error of their counts.
+    Counts that are not reproducible are left out.
 
     Parameters
     ----------
     known
         All measurements.
     space
-        The parameters with all values that they may have: one whose values were all counted need not be
-        foretold.
+        The parameters with all values that they may have. Where all values of a parameter were counted, there
+        is no value to predict.
     modeler
         For the effort models.
     times, tolerance, ranks
@@ -63,7 +54,7 @@ def foretold(
 
     Returns
     -------
-    A verdict per combination of categorical values that was counted.
+    One check per combination of categorical values that was counted.
     """
     timed = tuple(item for item in known.items if item.metric in times)
     items = counted(known, dict.fromkeys(item.callpath for item in timed), tolerance, ranks)
@@ -73,19 +64,14 @@ def foretold(
         groups.setdefault(category(point, categorical), []).append(point)
     numeric = [parameter for parameter in space if not parameter.categorical]
     return {
-        name: _verdict(_Counts(known.parameters, items, timed, points), numeric, modeler)
+        name: _check(_Counts(known.parameters, items, timed, points), numeric, modeler)
         for name, points in groups.items()
     }
 
 
-def category(point: Point, categorical: Iterable[str]) -> Category:
-    """Return the values of the categorical parameters at a point."""
-    return tuple((name, format_value(point[name])) for name in categorical)
-
-
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """Counts and times of one category, and where it was counted."""
+    """Counts and times of one category, and the points that were counted."""
 
     parameters: tuple[str, ...]
     items: tuple[Measurement, ...]
@@ -104,21 +90,21 @@ class _Counts:
         return {}
 
 
-def _verdict(counts: _Counts, numeric: Sequence[Parameter], modeler: Modeler) -> Verdict:
+def _check(counts: _Counts, numeric: Sequence[Parameter], modeler: Modeler) -> CountCheck:
     worst = 0.0
     for what, held in _tests(counts.points, numeric):
         if not held:
-            return Verdict(False, what)
+            return CountCheck(False, what)
         error, path = _error(counts, held, modeler)
         if error > TOLERANCE:
-            where = f"counts {what} are foretold to {100 * error:.2g} % only"
-            return Verdict(False, where + (f", mostly because of {path}" if path else ""))
+            where = f"counts {what} are predicted to {100 * error:.2g} % only"
+            return CountCheck(False, where + (f", mostly because of {path}" if path else ""))
         worst = max(worst, error)
-    return Verdict(True, f"counts are foretold within {100 * worst:.1g} % from those at cheaper points")
+    return CountCheck(True, f"counts are predicted within {100 * worst:.1g} % from those at cheaper points")
 
 
 def _tests(points: Sequence[Point], numeric: Sequence[Parameter]) -> Iterator[tuple[str, list[Point]]]:
-    """Yield what is held out, in words, and these points; none where too little was counted to tell."""
+    """Yield what is held out, in words, and these points; no points where too little was counted."""
     varied = []
     for parameter in numeric:
         name = parameter.name
@@ -126,7 +112,7 @@ def _tests(points: Sequence[Point], numeric: Sequence[Parameter]) -> Iterator[tu
         if len(values) > 1:
             varied.append(name)
         if len(values) == len(parameter.values):
-            continue  # no other value can be counted
+            continue  # there is no value left to predict
         if len(values) < _LEAST_VALUES:
             yield f"only {len(values)} of {len(parameter.values)} values of {name} were counted", []
         yield f"at the largest {name}", [p for p in points if p.number(name) == values[-1]]
@@ -145,7 +131,7 @@ def _tests(points: Sequence[Point], numeric: Sequence[Parameter]) -> Iterator[tu
 
 
 def _error(counts: _Counts, held: Sequence[Point], modeler: Modeler) -> tuple[float, str]:
-    """Return the weighed error of the models that do not know some points, and where it comes from."""
+    """Return the weighed error of models fitted without some points, and the call path with most of it."""
     gone, here = set(held), set(counts.points)
     train = tuple(
         Measurement(item.callpath, item.metric, values)

@@ -1,9 +1,9 @@
-"""The prior's hypothesis joins the posterior of the normal form: a wrong prior is overruled by good times."""
+"""The prior as one more hypothesis in the posterior of the normal form: good times overrule a wrong prior."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import comb
 
 import numpy as np
@@ -13,27 +13,23 @@ from orchestrator.models.pmnf.correction import Correction
 from orchestrator.models.pmnf.hypotheses import PAPER
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.posterior import Posterior
-from orchestrator.models.swc.regression import Fit, Times, log_evidence, smoothed
-from orchestrator.models.swc.skeleton import Column
+from orchestrator.models.swc.columns import Column
+from orchestrator.models.swc.likelihood import log_marginal_likelihood
+from orchestrator.models.swc.regression import Fit
+from orchestrator.models.swc.times import TimedPoints, Times
 
 Names = tuple[str, ...]
 
-# Members with less than this probability change nothing, and there may be many.
-_HOPELESS = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """Measured times of one call path, and where.
-
-    ``x`` holds the coordinates of the points, shape (n, parameters), in the order of ``parameters``;
-    ``notes`` what a reader should know of the measured values.
-    """
-
-    parameters: Names
-    x: Floats
-    times: Times
-    notes: tuple[str, ...] = ()
+# Constants are chosen by hand unless stated otherwise.
+_LEAST_PROBABILITY = 1e-9  # less probable members change no prediction, and there may be many of them
+_LARGEST_LOG_ODDS = 700.0  # beyond, exp() overflows
+_OUTLIER_SCALE = 2.5  # residuals beyond this many standard deviations weigh less
+_MAD_TO_SIGMA = 1.4826  # derived: standard deviation over median absolute deviation of a normal distribution
+# Degrees of freedom of the noise, at most, where a smooth lack of fit is granted: a large value would fix
+# the variance at that of the noise.
+_MOST_FREEDOM = 4.0
+_LEAST_STRENGTH = 1e-6  # of that lack of fit
+_TINY = 1e-12  # keeps divisions finite
 
 
 def member(columns: Sequence[Column], fitted: Fit, parameters: Names) -> Posterior:
@@ -60,7 +56,7 @@ def member(columns: Sequence[Column], fitted: Fit, parameters: Names) -> Posteri
 
 
 def joined(
-    model: PmnfModel, own: Posterior, seen: Seen, fitted: Fit, design: Floats, trust: float
+    model: PmnfModel, own: Posterior, timed: TimedPoints, fitted: Fit, design: Floats, trust: float
 ) -> tuple[PmnfModel, float]:
     """Add the prior's hypothesis to the posterior of a model fitted to times alone.
 
@@ -69,9 +65,9 @@ def joined(
     model
         Fitted to times alone.
     own, fitted, design
-        The prior: as a posterior over ``seen.parameters``, its fit, and its columns at the points.
-    seen
-        The times.
+        The prior: as a posterior over ``timed.parameters``, its fit, and its columns at the points.
+    timed
+        The located times.
     trust
         Probability, before looking at times, that the prior has the right form.
 
@@ -79,19 +75,19 @@ def joined(
     -------
     The model with both, the more probable hypothesis first, and the probability of the prior.
     """
-    other = widened(model.posterior, model.parameters, seen.parameters)
-    times = seen.times
+    other = widened(model.posterior, model.parameters, timed.parameters)
+    times = timed.times
     if other.correction is not None:
-        times = _with_misfit(times, other.correction, seen.x)
+        times = _with_misfit(times, other.correction, timed.x)
     best = _first(other)
-    weights = _agreed(fitted, times.log_value - best.log_mean(seen.x)[0], times)
-    gain = log_evidence(design, fitted.central, times, weights)
-    gain -= log_evidence(best.design(seen.x)[0].T, best.coefficients[0], times, weights)
+    weights = _agreed(fitted, times.log_value - best.log_mean(timed.x)[0], times)
+    gain = log_marginal_likelihood(design, fitted.central, times, weights)
+    gain -= log_marginal_likelihood(best.design(timed.x)[0].T, best.coefficients[0], times, weights)
     gain -= _log_prior(best.exponents[0]) - float(np.log(other.weights[0]))
     odds = np.log(trust) - np.log1p(-trust) + gain
-    probability = float(1 / (1 + np.exp(-np.clip(odds, -700, 700))))
+    probability = float(1 / (1 + np.exp(-np.clip(odds, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS))))
     posterior = _mixed(own, other, probability)
-    return replace(model, parameters=seen.parameters, posterior=posterior), probability
+    return replace(model, parameters=timed.parameters, posterior=posterior), probability
 
 
 def _first(posterior: Posterior) -> Posterior:
@@ -116,10 +112,11 @@ def _first(posterior: Posterior) -> Posterior:
 
 
 def _agreed(fitted: Fit, residuals: Floats, times: Times) -> Floats:
-    """Weights of the points: little only for those that are outliers to both hypotheses."""
+    """Return the weights of the points. Only an outlier to both hypotheses gets a small weight."""
     base = times.count / times.count.mean()
-    spread = max(1.4826 * float(np.median(np.abs(residuals))), np.sqrt(times.variance), 1e-12)
-    robust = np.minimum((2.5 * spread / np.maximum(np.abs(residuals), 2.5 * spread)) ** 2, 1.0)
+    spread = max(_MAD_TO_SIGMA * float(np.median(np.abs(residuals))), np.sqrt(times.variance), _TINY)
+    limit = _OUTLIER_SCALE * spread
+    robust = np.minimum((limit / np.maximum(np.abs(residuals), limit)) ** 2, 1.0)
     result: Floats = np.maximum(fitted.weights, base * robust)
     return result
 
@@ -156,19 +153,20 @@ def widened(posterior: Posterior, old: Names, new: Names) -> Posterior:
 
 
 def _with_misfit(times: Times, correction: Correction, x: Floats) -> Times:
-    """Grant the prior the smooth lack of fit that was found around the other hypotheses.
+    """Allow the prior the smooth lack of fit that was found around the other hypotheses.
 
     Its strength follows from the covariance of their correction, ``(I/smooth² + FᵀF/v)⁻¹``.
     """
     features = correction.features(x)
     smooth = float(correction.smooth[0])
     inner = np.linalg.inv(correction.covariance[0] / smooth**2) - np.eye(features.shape[1])
-    strength = max(float(np.trace(inner)) / max(float(np.sum(features**2)), 1e-12), 1e-6)
-    return smoothed(replace(times, freedom=min(times.freedom, 4.0)), features, strength)
+    strength = max(float(np.trace(inner)) / max(float(np.sum(features**2)), _TINY), _LEAST_STRENGTH)
+    limited = replace(times, freedom=min(times.freedom, _MOST_FREEDOM))
+    return limited.with_smooth_misfit(features, strength)
 
 
 def _uncorrected(correction: Correction, terms: int) -> Correction:
-    """Return the correction of the prior: none, because counts know how it continues outside the data."""
+    """Return the correction of the prior: zero, because counts determine how it extrapolates."""
     size = len(correction.features.pairs)
     return Correction(
         correction.features,
@@ -180,18 +178,18 @@ def _uncorrected(correction: Correction, terms: int) -> Correction:
 
 
 def _mixed(own: Posterior, other: Posterior, probability: float) -> Posterior:
-    """Join two posteriors over the same parameters, the best hypothesis first, without hopeless ones.
+    """Join two posteriors over the same parameters, the best hypothesis first, without improbable members.
 
-    Later members may weigh more than the best: where few stand for many.
+    A later member may weigh more than the best hypothesis where it represents many hypotheses.
     """
-    if 1 - probability < _HOPELESS:
+    if 1 - probability < _LEAST_PROBABILITY:
         return own
     terms = max(own.exponents.shape[1], other.exponents.shape[1])
     first, second = _padded(own, terms), _padded(other, terms)
     weights = np.concatenate([probability * own.weights, (1 - probability) * other.weights])
     order = np.argsort(-weights, kind="stable")
     best = 0 if weights[0] >= weights[len(own.weights)] else len(own.weights)
-    order = np.r_[best, order[(order != best) & (weights[order] > _HOPELESS)]]
+    order = np.r_[best, order[(order != best) & (weights[order] > _LEAST_PROBABILITY)]]
     correction = None
     if (known := other.correction) is not None:
         none = _uncorrected(known, terms + 1)

@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from orchestrator.evaluation.noise_patterns import factors
-from orchestrator.models.swc.regression import Fit, Times, fit
+from orchestrator.models.swc.regression import Fit, fit
+from orchestrator.models.swc.times import Times
 
 X = np.repeat(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), 5)
 DESIGN = np.stack([np.ones(25), X**2], axis=1)

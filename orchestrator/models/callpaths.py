@@ -1,8 +1,9 @@
-"""Call paths of two builds of a program: the one that is timed, and the one that counts.
+"""Call paths of two builds of a program: the build that is timed, and the build that counts.
 
 Names of C++ functions differ between compilers and tools: return types (``void f(int)``), typedefs in
-parameter lists (``f(Index_t)``), white space, ``[clone .constprop.0]``; Score-P calls the root after the
-program. So what is not found by its name is looked for by ever shorter ones, as long as these are unique.
+parameter lists (``f(Index_t)``), white space, ``[clone .constprop.0]``. Score-P names the root after the
+program. So a call path that is not found by its full name is looked for by shorter and shorter names, as long
+as these are unique.
 """
 
 from __future__ import annotations
@@ -112,17 +113,17 @@ def _last(callpath: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Timed call paths, to be found by what the counting build calls them.
+    """Timed call paths by all names that the counting build may use for them.
 
     Attributes
     ----------
     exact
-        As they are.
+        The full names.
     levels
-        By shorter names, the longer ones first; None where a name stands for several.
+        Call paths by shorter names, the longer names first; None where a name stands for several call paths.
     lone
-        Those that no counted call path has found so, by their last name alone: timers of a program that are
-        called after functions.
+        Call paths that no counted call path matches in this way, by their last name alone: timers of a
+        program that have the names of functions.
     """
 
     exact: frozenset[str]
@@ -130,7 +131,7 @@ class Names:
     lone: Mapping[str, str | None]
 
     def find(self, callpath: str) -> str | None:
-        """Return the timed call path that a counted one is, None where it is none."""
+        """Return the timed call path that matches a counted one, or None."""
         return self._known(callpath) or self.lone.get(_last(callpath))
 
     def _known(self, callpath: str) -> str | None:
@@ -142,13 +143,13 @@ class Names:
         return None
 
     def callers(self, callpath: str) -> Sequence[str]:
-        """Return the timed call paths that a counted one is or is called by, the nearest first."""
+        """Return the timed call paths that match a counted one or its callers, the nearest first."""
         found = (self.find(caller) for caller in callers(callpath))
         return list(dict.fromkeys(path for path in found if path is not None))
 
 
 def names(timed: Iterable[str], counted: Iterable[str]) -> Names:
-    """Return timed call paths by all the names under which counted ones may mean them."""
+    """Return the timed call paths by all names that counted call paths may use for them."""
     exact = frozenset(timed)
     roots = {parts(path)[0] for path in exact if not path.startswith("(")}
     root = next(iter(roots)) if len(roots) == 1 else _ROOT

@@ -1,4 +1,4 @@
-"""Counted effort: which counts belong to which measured time, and whether they can be trusted.
+"""Counted effort: which counts belong to which measured time, and whether they are reproducible.
 
 De Morais et al., Denoising Application Performance Models with Noise-Resilient Priors, sections III-A
 and III-C.
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.models.swc.callpaths import names
-from orchestrator.models.swc.mpi_costs import POLLING, RECEIVED, SENT, operation
-from orchestrator.types import Measurements, Point
+from orchestrator.models.callpaths import names
+from orchestrator.models.data import Category
+from orchestrator.models.mpi_costs import POLLING, RECEIVED, SENT, operation
+from orchestrator.types import Measurements, Point, format_value
 
 BLOCKS = "basic_blocks"
 SIZE = "communicator_size"
@@ -40,17 +41,33 @@ class Effort:
     below: Mapping[str, Mapping[str, Values]]
 
 
+@dataclass(frozen=True, slots=True)
+class CountCheck:
+    """Whether the effort models of one category predict counts, and a sentence why (not)."""
+
+    settled: bool
+    reason: str
+
+
+UNCOUNTED = CountCheck(False, "nothing was counted so far")
+
+
+def category(point: Point, categorical: Iterable[str]) -> Category:
+    """Return the values of the categorical parameters at a point."""
+    return tuple((name, format_value(point[name])) for name in categorical)
+
+
 def has_effort(known: Measurements) -> bool:
-    """Tell whether there are counts to make priors of."""
+    """Return whether there are counts to make priors of."""
     return any(item.metric in (BLOCKS, SENT, RECEIVED) for item in known.items)
 
 
 def assign(known: Measurements, times: Iterable[str]) -> tuple[dict[str, Effort], tuple[str, ...]]:
-    """Give every call path with effort to the nearest caller, or itself, that has a time.
+    """Assign the effort of every call path to itself, if it has a time, or to its nearest caller with a time.
 
-    The build that counts and the build that is timed may have different call trees: what was inlined or
-    filtered in one is still there in the other, and its cost is in the time of its caller. They may also
-    write names differently (`orchestrator.models.swc.callpaths`).
+    The build that counts and the build that is timed may have different call trees. A function that was
+    inlined or filtered in one build still exists in the other, and its cost is in the time of its caller. The
+    two builds may also write names differently (`orchestrator.models.callpaths`).
 
     Parameters
     ----------
@@ -100,7 +117,7 @@ def unmatched(known: Measurements, times: Iterable[str]) -> tuple[frozenset[str]
 
 
 def total(parts: Sequence[Values]) -> Values:
-    """Add counts of several call paths; one that does not occur at a point counts nothing there."""
+    """Add counts of several call paths; a call path that does not occur at a point adds nothing there."""
     if len(parts) == 1:
         return parts[0]
     points = dict.fromkeys(point for part in parts for point in part)
@@ -115,24 +132,24 @@ def total(parts: Sequence[Values]) -> Values:
 def blocks(effort: Effort, tolerance: float) -> tuple[Values | None, dict[str, float]]:
     """Return the executed basic blocks outside MPI, None where there are none that are reproducible.
 
-    Call paths whose blocks differ by more than ``tolerance`` between effort runs at one point are left out,
-    unless all are; they are returned with their variation.
+    Call paths whose blocks differ by more than ``tolerance`` between effort runs at one point are left out.
+    They are returned with their variation.
     """
     parts = {
         name: metrics[BLOCKS]
         for name, metrics in effort.counts.items()
         if BLOCKS in metrics and operation(name) is None and _unless_zero(metrics[BLOCKS]) is not None
     }
-    wild = {name: change for name, v in parts.items() if (change := variation(v)) > tolerance}
-    kept = [values for name, values in parts.items() if name not in wild]
-    return total(kept) if kept else None, wild
+    left_out = {name: change for name, v in parts.items() if (change := variation(v)) > tolerance}
+    kept = [values for name, values in parts.items() if name not in left_out]
+    return total(kept) if kept else None, left_out
 
 
 def transfers(effort: Effort) -> list[tuple[str, Mapping[str, Values]]]:
     """Return (operation, counts) for every MPI operation whose time is in the measured one.
 
-    Where bytes are attributed to a call path that is no MPI operation itself (inclusive profiles), they
-    are those of the operations below it; without any, they count as sent and received one by one.
+    A call path that is no MPI operation itself has bytes in inclusive profiles. They are the bytes of the
+    operations below it. Without such operations they count as point-to-point messages.
     """
     found = [(name, metrics) for name, metrics in effort.counts.items() if operation(name) is not None]
     own = effort.counts.get(effort.callpath, {})
@@ -156,14 +173,14 @@ def variation(values: Values) -> float:
 
 
 def repeated(values: Values) -> bool:
-    """Tell whether any point has more than one effort run."""
+    """Return whether any point has more than one effort run."""
     return any(len(v) > 1 for v in values.values())
 
 
 def polls(name: str, metrics: Mapping[str, Values], tolerance: float) -> bool:
-    """Tell whether an MPI operation is called until something arrives: its calls are not reproducible.
+    """Return whether a program polls by an MPI operation, so that its number of calls is not reproducible.
 
-    Without repeated effort runs its name decides.
+    Without repeated effort runs the name of the operation decides.
     """
     calls = next((metrics[metric] for metric in CALLS if metric in metrics), None)
     if calls is not None and repeated(calls):

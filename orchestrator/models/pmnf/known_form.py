@@ -1,22 +1,31 @@
-"""A modeler that is told the true exponents: what remains is the error of the coefficients."""
+"""A modeler for known exponents: only the coefficients are fitted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.optimize import nnls
 
 from orchestrator.errors import ModelError
-from orchestrator.evaluation.functions import Factors
 from orchestrator.models.base import Model, Modeler
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.types import Measurement, Measurements
 
+Factors = Mapping[str, tuple[float, float]]
+"""The (exponent, log exponent) of every parameter in a term."""
 
-def modeler(terms: Sequence[Factors]) -> Modeler:
-    """Return a modeler that fits ``c0 + Σ c_k * term_k``, c >= 0, to relative errors, for given exponents."""
+_STEPS = (
+    2  # residuals relative to the measured value first, then to the fitted one, which noise does not bias
+)
+
+
+def known_form(terms: Sequence[Factors]) -> Modeler:
+    """Return a modeler that fits ``c0 + Σ c_k * term_k``, c >= 0, to relative errors.
+
+    Comparisons use it with the true exponents: what remains is the error of the coefficients.
+    """
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
         return tuple(_fit(item, measurements.parameters, terms) for item in measurements.items)
@@ -35,9 +44,7 @@ def _fit(item: Measurement, parameters: tuple[str, ...], terms: Sequence[Factors
     values = np.array([value for _, value in runs])
     terms_at = blank.design(x)[0].T
     expected = values
-    for _ in range(
-        2
-    ):  # relative to the measured value first, then to the fitted one, which noise does not bias
+    for _ in range(_STEPS):
         design = terms_at / expected[:, None]
         coefficients, distance = nnls(design, values / expected)
         expected = terms_at @ coefficients

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.models.callpaths import bare, callers, names, parts, signature
+from orchestrator.models.effort import assign, unmatched
 from orchestrator.models.swc import modeler
-from orchestrator.models.swc.callpaths import bare, callers, names, parts, signature
-from orchestrator.models.swc.counts import assign, unmatched
 from orchestrator.types import Measurement, Measurements, Point
 
 POINTS = [Point.of(p=p, n=n) for p in (2, 4, 8) for n in (10, 20, 30, 40)]
