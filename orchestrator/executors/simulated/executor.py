@@ -1,7 +1,7 @@
 """The simulated executor: a virtual clock, a queue, failures; no process is started and no time passes.
 
-What an attempt yields comes from a ``Truth`` (stated functions with noise, or replayed measurements).
-Everything drawn for an attempt depends on the seed and the attempt alone, never on the order of
+What an attempt yields comes from a ``Truth`` (stated functions with noise, or replayed measurements, see
+`orchestrator.executors.simulated.truth`). Everything drawn for an attempt depends on the seed and the attempt alone, never on the order of
 submission, so that an interrupted rehearsal continues as if nothing had happened.
 """
 
@@ -22,12 +22,24 @@ from orchestrator.types import Attempt, AttemptRecord, AttemptRequest, AttemptSt
 _KILLED = 128 + 15
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedSettings:
-    """``queue_delay``: mean seconds in the queue; ``failure_rate``: share of attempts that fail (0..1).
+    """What a simulation adds to the runs.
 
-    ``overhead``: seconds of every allocation besides the application; ``slots``: cores that run at once
-    (None: as many as asked for); ``start``: the virtual clock's first instant, in Unix seconds.
+    Attributes
+    ----------
+    queue_delay
+        Mean seconds in the queue (exponentially distributed).
+    failure_rate
+        Share of attempts that fail (0..1).
+    overhead
+        Seconds of every allocation besides the application.
+    slots
+        Cores that run at once; None: as many as asked for. No campaign sets it; tests of queues do.
+    seed
+        Of all that is drawn.
+    start
+        First instant of the virtual clock, in Unix seconds.
     """
 
     queue_delay: float = 0.0
@@ -56,14 +68,13 @@ def build(context: ExecutorContext) -> SimulatedExecutor:
         queue_delay=options["queue_delay"],
         failure_rate=options["failure_rate"],
         overhead=options["overhead"],
-        slots=options.get("simulated_slots"),
         seed=context.seed,
         start=context.start,
     )
     return SimulatedExecutor(settings, context.truth)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
     request: AttemptRequest
     ready: float  # earliest start
@@ -90,7 +101,7 @@ class SimulatedExecutor:
         self._waiting: dict[Attempt, _Job] = {}
         self._running: dict[Attempt, _Job] = {}
         self._over: dict[Attempt, _Job] = {}
-        self._behind: dict[Attempt, list[_Job]] = {}  # who follows in the allocation of one
+        self._behind: dict[Attempt, list[_Job]] = {}  # the jobs that follow in the allocation of an attempt
         self._instants: list[tuple[float, str, Attempt]] = []  # heap: when a job is ready or ends; its name
         self._free = math.inf if settings.slots is None else settings.slots
 
@@ -107,7 +118,7 @@ class SimulatedExecutor:
         return sum(limits)
 
     def submit(self, requests: Sequence[AttemptRequest]) -> list[Observation]:
-        """Queue attempts; of those that share an allocation the first one, with the others behind it."""
+        """Queue attempts; those that share an allocation behind the first of them."""
         first: dict[str, Attempt] = {}
         for request in requests:
             if request.attempt in self._running or request.attempt in self._over:
@@ -121,7 +132,7 @@ class SimulatedExecutor:
             if request.pack:
                 first[request.pack] = request.attempt
                 self._behind[request.attempt] = []
-        self._start_what_can()
+        self._start_ready()
         return self.poll(requests)
 
     def poll(self, attempts: Sequence[AttemptRequest]) -> list[Observation]:
@@ -148,7 +159,7 @@ class SimulatedExecutor:
                 self._over[request.attempt] = replace(
                     job, outcome="cancelled", elapsed=self._clock - job.started
                 )
-        self._start_what_can()
+        self._start_ready()
 
     def wait(self, seconds: float) -> None:
         """Advance the clock in steps of ``seconds`` until something has changed, as a poller would see it."""
@@ -172,9 +183,11 @@ class SimulatedExecutor:
         # The measurement belongs to the run: a further attempt at it finds the same truth.
         truth_rng = np.random.default_rng([settings.seed, zlib.crc32(request.attempt.run.id.encode())])
         run = self._truth(request.attempt.run, truth_rng)
-        return _Job(request, self._clock + delay, outcome, run, settings.overhead)
+        return _Job(
+            request=request, ready=self._clock + delay, outcome=outcome, run=run, overhead=settings.overhead
+        )
 
-    def _start_what_can(self) -> None:
+    def _start_ready(self) -> None:
         """First come, first served; a job that does not fit holds back those behind it."""
         for attempt, job in list(self._waiting.items()):
             if job.ready > self._clock:
@@ -209,7 +222,7 @@ class SimulatedExecutor:
             self._clock = max(self._clock, instant)
             if attempt in self._running and self._running[attempt].ends <= self._clock:
                 self._end(attempt)
-            self._start_what_can()
+            self._start_ready()
         self._clock = max(self._clock, until)
 
     def _observe(self, attempt: Attempt) -> Observation:

@@ -44,9 +44,9 @@ def stated(
 def replayed(measurements: Measurements) -> Truth:
     """Return runs that yield measured values: repetition k gives the k-th measured one.
 
-    No number is invented: beyond the measured repetitions, earlier ones are drawn again. A run takes as long
-    as the data say of whole runs (see `orchestrator.journal.measurements`), else the time of the call path ``main`` where
-    there is one, else the sum over call paths.
+    No number is invented: beyond the measured repetitions, earlier ones are drawn again. A run takes the
+    duration of whole runs in the data (see `orchestrator.journal.measurements`), else the time of the call
+    path ``main``, else the sum over call paths.
 
     Raises
     ------
