@@ -210,8 +210,8 @@ class Observation:
     ``elapsed`` are the seconds to charge where the scheduler knows better than ``record``; ``estimated``
     where it should, and did not say. ``blamed`` are nodes that failed; ``out_of_memory`` says
     that the attempt was ended for that. ``cores`` are those
-    to charge where they are not the ones that were asked for. ``barred`` says of an absent attempt that its
-    claim was taken, so that the run needs another one.
+    to charge where they are not the ones that were asked for. ``revoked`` says of an absent attempt that its
+    claim was taken, so that it can never begin and the run needs another attempt.
     ``samples`` are set by executors that produce values themselves (simulation).
     """
 
@@ -226,7 +226,7 @@ class Observation:
     blamed: tuple[str, ...] = ()
     out_of_memory: bool = False
     cores: int | None = None
-    barred: bool = False
+    revoked: bool = False
 
 
 class FailureClass(StrEnum):

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from orchestrator.control.runtime import RUNS
 from orchestrator.errors import ExecutorError, ReadError
-from orchestrator.executors.attempt.directory import OURS, read_record
+from orchestrator.executors.attempt.directory import OURS
+from orchestrator.executors.attempt.record import read_record
 from orchestrator.executors.attempt.worker import REQUEST
 from orchestrator.executors.slurm.arrays import FOLDER, read
 from orchestrator.journal import events

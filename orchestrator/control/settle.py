@@ -100,7 +100,7 @@ def events_of(
             return [events.AttemptStarted(attempt, observation.handle)]
         case AttemptState.ABSENT:
             reason = observation.reason or "it was never begun"
-            return [events.AttemptWithdrawn(attempt, reason, observation.barred)]
+            return [events.AttemptWithdrawn(attempt, reason, observation.revoked)]
         case AttemptState.LOST:
             return [_lost(observation, flight, ceiling)]
         case AttemptState.FINISHED:

@@ -13,7 +13,7 @@ from orchestrator.campaign import loader
 from orchestrator.campaign.model import Campaign
 from orchestrator.control import runtime
 from orchestrator.errors import CampaignError
-from orchestrator.executors.slurm.sbatch import JobOptions
+from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.types import Point
 
 CAMPAIGN = """\

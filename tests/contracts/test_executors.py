@@ -12,7 +12,8 @@ import pytest
 
 from orchestrator import registry
 from orchestrator.executors.attempt import worker
-from orchestrator.executors.attempt.directory import prepare, read_record
+from orchestrator.executors.attempt.directory import prepare
+from orchestrator.executors.attempt.record import read_record
 from orchestrator.types import AttemptState, Observation
 from tests.executors.under_test import (
     EXECUTORS,
@@ -314,7 +315,7 @@ def test_submitting_twice_executes_once(real: ExecutorUnderTest) -> None:
     assert output(real, name="times") == b"once\n"
 
 
-def test_what_a_controller_barred_never_starts(real: ExecutorUnderTest) -> None:
+def test_what_a_controller_revoked_never_starts(real: ExecutorUnderTest) -> None:
     request = real.request("touch started\n")
     prepare(request)
     assert worker.claim(request.directory, "controller: a test")

@@ -14,7 +14,7 @@ from orchestrator.cli.prune import render
 from orchestrator.control import pruning
 from orchestrator.executors.attempt import worker
 from orchestrator.executors.attempt.directory import prepare
-from orchestrator.executors.slurm.arrays import Batches
+from orchestrator.executors.slurm.arrays import JobArrays
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
 from orchestrator.types import Attempt, AttemptRequest, Point, Resources, Run
@@ -169,7 +169,7 @@ def test_what_cannot_be_deleted_is_told(tmp_path: Path) -> None:
 
 
 def test_batches_go_when_all_their_attempts_are_settled(tmp_path: Path) -> None:
-    batches = Batches(tmp_path)
+    batches = JobArrays(tmp_path)
     both = batches.begin([[request(tmp_path, one)] for one in RUNS[:2]], 1.0)
     other = batches.begin([[request(tmp_path, one) for one in RUNS[2:]]], 2.0)
     for batch in (both, other):
@@ -186,13 +186,15 @@ def test_batches_go_when_all_their_attempts_are_settled(tmp_path: Path) -> None:
         other.name,
         *(f"{other.name}/{name}" for name in ("submission.sh", "0.pkl", "7_0_log.out")),
     }
-    again = Batches(tmp_path)
-    assert again.places(request(tmp_path, RUNS[3]).name) and not again.places(request(tmp_path, RUNS[0]).name)
+    again = JobArrays(tmp_path)
+    assert again.elements(request(tmp_path, RUNS[3]).name) and not again.elements(
+        request(tmp_path, RUNS[0]).name
+    )
 
 
 def test_a_batch_of_runs_that_shared_a_job_stays_until_its_books_are_final(tmp_path: Path) -> None:
     first, second = RUNS[:2]
-    batch = Batches(tmp_path).begin([[request(tmp_path, one) for one in (first, second)]], 1.0)
+    batch = JobArrays(tmp_path).begin([[request(tmp_path, one) for one in (first, second)]], 1.0)
     estimate = replace(finished(first), estimated=True)
     story: list[events.Event] = [
         intended(first),
@@ -207,7 +209,7 @@ def test_a_batch_of_runs_that_shared_a_job_stays_until_its_books_are_final(tmp_p
 
 
 def test_a_batch_whose_attempt_is_submitted_again_under_its_name_stays(tmp_path: Path) -> None:
-    batch = Batches(tmp_path).begin([[replace(request(tmp_path, RUNS[0]))]], 1.0)
+    batch = JobArrays(tmp_path).begin([[replace(request(tmp_path, RUNS[0]))]], 1.0)
     story: list[events.Event] = [
         intended(RUNS[0]),
         events.AttemptWithdrawn(RUNS[0], "never began"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.executors.attempt.directory import read_record
+from orchestrator.executors.attempt.record import read_record
 from orchestrator.types import AttemptRequest
 from tests.executors.attempt.attempts import FAST, owners, start
 from tests.executors.conftest import Prepared

@@ -167,7 +167,7 @@ def watch(
         ]
         for item in executor.poll(open_requests):
             before = last.get(item.attempt)
-            goes_back = before is not None and not item.barred and _goes_back(before.state, item.state)
+            goes_back = before is not None and not item.revoked and _goes_back(before.state, item.state)
             assert not goes_back, f"{before} -> {item}"
             last[item.attempt] = item
         if until(last) if until else all(map(over, last.values())):
@@ -178,7 +178,7 @@ def watch(
 
 def over(observation: Observation) -> bool:
     """Whether nothing more is to be seen of an attempt."""
-    return observation.state in TERMINAL or observation.barred
+    return observation.state in TERMINAL or observation.revoked
 
 
 def _goes_back(before: AttemptState, after: AttemptState) -> bool:

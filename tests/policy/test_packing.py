@@ -200,7 +200,7 @@ def test_what_began_may_have_cost_what_those_that_never_began_reserved() -> None
     gone, lost = AttemptState.ABSENT, AttemptState.LOST
     # While the others may still begin, each has its own part; of two that are lost only one gets the rest.
     assert settle.ceilings([Observation(first, lost)], state) == {first: 100.0}
-    together = [Observation(first, lost), Observation(second, lost), Observation(third, gone, barred=True)]
+    together = [Observation(first, lost), Observation(second, lost), Observation(third, gone, revoked=True)]
     assert settle.ceilings(together, state) == {first: 200.0, second: 100.0, third: 100.0}
 
     for other in (second, third):

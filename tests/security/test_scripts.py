@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from orchestrator.campaign import loader
 from orchestrator.errors import CampaignError
-from orchestrator.executors.slurm.sbatch import JobOptions
+from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.executors.slurm.sbatch import script as batch_script
 from orchestrator.launch.script import find_template, launch_script, load_lines, render
 from orchestrator.types import Application, Resources

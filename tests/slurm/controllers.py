@@ -13,7 +13,7 @@ from orchestrator import registry
 from orchestrator.campaign import loader
 from orchestrator.control import session
 from orchestrator.executors.slurm import executor
-from orchestrator.executors.slurm.settings import SlurmSettings
+from orchestrator.executors.slurm.options import SlurmSettings
 from orchestrator.journal import nodes
 from orchestrator.policy import decide
 

@@ -15,7 +15,7 @@ import pytest
 from orchestrator import storage
 from orchestrator.executors.attempt import worker
 from orchestrator.executors.slurm.executor import SlurmExecutor
-from orchestrator.executors.slurm.settings import SlurmSettings
+from orchestrator.executors.slurm.options import SlurmSettings
 from orchestrator.types import Attempt, AttemptRequest, Observation, Point, Resources, Run
 
 START = 1_800_000_000.0

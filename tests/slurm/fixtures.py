@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from orchestrator.executors.slurm.executor import SlurmExecutor
-from orchestrator.executors.slurm.sbatch import JobOptions
-from orchestrator.executors.slurm.settings import SlurmSettings
+from orchestrator.executors.slurm.options import JobOptions, SlurmSettings
 from tests.requirements import need
 from tests.slurm.cluster import SlurmCluster, missing
 

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.control import settle
 from orchestrator.executors.attempt import worker
 from orchestrator.executors.slurm.executor import SlurmExecutor
-from orchestrator.executors.slurm.sbatch import JobOptions
+from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.journal import events
 from orchestrator.journal.state import InFlight
 from orchestrator.types import AttemptRequest, AttemptState, FailureClass, Observation

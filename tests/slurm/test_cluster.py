@@ -16,7 +16,7 @@ import pytest
 from orchestrator.executors.attempt import worker
 from orchestrator.executors.base import Executor
 from orchestrator.executors.slurm.executor import SlurmExecutor
-from orchestrator.executors.slurm.sbatch import JobOptions
+from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.types import AttemptRequest, AttemptState, Observation, Resources
 from tests.executors.under_test import ExecutorUnderTest, assert_nothing_lives, run, wait_for_file, watch
 from tests.requirements import need

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from orchestrator.executors.attempt import directory as files
-from orchestrator.executors.attempt.directory import DirectoryTrouble
-from orchestrator.executors.slurm import arrays as slurm_batch
+from orchestrator.executors.attempt.directory import DirectoryUnwritable
+from orchestrator.executors.slurm import arrays
 from orchestrator.types import AttemptState
 from tests.slurm.fake_slurm import FakeSlurm, state_of
 
 
 @pytest.mark.parametrize(
-    ("where", "name"), [(files, "_replace"), (slurm_batch, "_write"), (Path, "write_text")], ids=str
+    ("where", "name"), [(files, "_replace"), (arrays, "_write"), (Path, "write_text")], ids=str
 )
 def test_a_full_disk_fails_no_attempt(
     fake: FakeSlurm, monkeypatch: pytest.MonkeyPatch, where: Any, name: str
@@ -29,7 +29,7 @@ def test_a_full_disk_fails_no_attempt(
 
     with monkeypatch.context() as patch:
         patch.setattr(where, name, fail)
-        with pytest.raises(DirectoryTrouble, match="No space left"):
+        with pytest.raises(DirectoryUnwritable, match="No space left"):
             fake.executor().submit([request])
     assert not fake.calls("sbatch")
     fake.answer("squeue", "")

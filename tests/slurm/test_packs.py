@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.executors.base import Executor
-from orchestrator.executors.slurm.sbatch import JobOptions
+from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.types import AttemptRequest, AttemptState, Observation
 from tests.executors.under_test import PATIENCE, ExecutorUnderTest, assert_nothing_lives, wait_for_file, watch
 from tests.slurm.cluster import SlurmCluster
@@ -110,7 +110,7 @@ def test_what_never_began_is_free_and_barred(
     assert first.state is AttemptState.FINISHED and not first.reason
     word = "CANCELLED" if how == "cancelled" else "NODE_FAIL"
     assert word in second.reason
-    assert all(item.state is AttemptState.ABSENT and item.barred for item in rest)
+    assert all(item.state is AttemptState.ABSENT and item.revoked for item in rest)
     assert not any((item.directory / "started").exists() for item in requests[2:])
     assert_paid(cluster, [first, second])
 
@@ -124,7 +124,7 @@ def test_what_is_cancelled_ends_and_does_not_begin(tested: ExecutorUnderTest, cl
     first, second, third = settle(ours, requests)
     assert first.record is not None and first.record.exit_code == 0
     assert second.record is not None and second.record.cancelled
-    assert third.barred
+    assert third.revoked
     assert not (requests[2].directory / "started").exists()
     assert_paid(cluster, [first, second])
 
@@ -168,7 +168,7 @@ def test_a_requeued_job_executes_nothing_more(tested: ExecutorUnderTest, cluster
     cluster.run("scontrol", "update", f"JobId={handle}", "StartTime=now")
     first, second = settle(ours, requests)
     assert (requests[0].directory / "times").read_text() == "once\n"
-    assert first.reason and second.barred and not (requests[1].directory / "started").exists()
+    assert first.reason and second.revoked and not (requests[1].directory / "started").exists()
 
 
 def test_without_accounting_they_are_charged_by_the_queue(
@@ -184,7 +184,7 @@ def test_without_accounting_they_are_charged_by_the_queue(
     slurm_cluster_without_accounting.run("scancel", ours.poll(requests)[2].handle)
     observations = settle(ours, requests)
     assert [item.state for item in observations[:2]] == [AttemptState.FINISHED] * 2
-    assert observations[2].reason and observations[3].barred
+    assert observations[2].reason and observations[3].revoked
     seconds = [item.elapsed or 0.0 for item in observations]
     # Slurm books whole seconds, so a span may be a little shorter in its books.
     assert 0.5 <= seconds[1] <= 5 and 1.9 <= sum(seconds) <= 20

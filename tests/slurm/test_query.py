@@ -12,8 +12,8 @@ from orchestrator.executors.slurm.commands import (
     CommandFailed,
     Job,
     Site,
+    parse_accounting,
     parse_configuration,
-    parse_ledger,
     parse_limits,
     parse_queue,
     read_site,
@@ -49,7 +49,7 @@ def test_the_queue_is_read() -> None:
 
 
 def test_the_ledger_is_read() -> None:
-    jobs = parse_ledger(LEDGER)
+    jobs = parse_accounting(LEDGER)
     assert [(job.number, job.index, job.elapsed) for job in jobs] == [
         (1, 0, 2),
         (1, 1, None),
@@ -61,7 +61,7 @@ def test_the_ledger_is_read() -> None:
     ]
 
 
-@pytest.mark.parametrize("parse", [parse_queue, parse_ledger])
+@pytest.mark.parametrize("parse", [parse_queue, parse_accounting])
 @given(text=st.text())
 def test_any_text_is_read_or_refused(parse: Callable[[str], list[Job]], text: str) -> None:
     try:
@@ -77,13 +77,13 @@ def test_a_row_that_was_cut_is_never_read_as_another_job(data: st.DataObject) ->
     line = data.draw(st.sampled_from(LEDGER.splitlines()))
     cut = line[: data.draw(st.integers(1, line.rindex("|")))]
     with pytest.raises(CommandFailed):
-        parse_ledger(cut)
+        parse_accounting(cut)
 
 
 @pytest.mark.parametrize("indices", ["[0-99999999999]", "[1-", "[a]", "[0-3:0]", "[]", "x", "1_2"])
 def test_impossible_indices_are_refused(indices: str) -> None:
     with pytest.raises(CommandFailed):
-        parse_ledger(f"5_{indices}|mo|PENDING|0|None assigned")
+        parse_accounting(f"5_{indices}|mo|PENDING|0|None assigned")
 
 
 @given(st.text())

@@ -12,8 +12,8 @@ from orchestrator.errors import CampaignError, ExecutorError
 from orchestrator.executors.attempt import worker
 from orchestrator.executors.base import ExecutorContext
 from orchestrator.executors.slurm.executor import build, sbatch_script
-from orchestrator.executors.slurm.options import START_UP, minutes
-from orchestrator.executors.slurm.sbatch import JobOptions, script
+from orchestrator.executors.slurm.options import START_UP, JobOptions, minutes
+from orchestrator.executors.slurm.sbatch import script
 from orchestrator.types import Attempt, AttemptRequest, Point, Resources, Run
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.fake_slurm import FakeSlurm

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.executors.attempt import worker
-from orchestrator.executors.slurm.sbatch import JobOptions
+from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.types import AttemptState
 from tests.slurm.fake_slurm import FakeSlurm, state_of
 
@@ -50,7 +50,7 @@ def test_a_pack_that_slurm_does_not_know_is_barred_as_a_whole(fake: FakeSlurm) -
     assert {item.state for item in executor.submit(requests)} == {AttemptState.UNKNOWN}
     fake.turn(70)
     found = executor.find(requests)
-    assert {(item.state, item.barred, item.elapsed) for item in found} == {(AttemptState.ABSENT, True, 0.0)}
+    assert {(item.state, item.revoked, item.elapsed) for item in found} == {(AttemptState.ABSENT, True, 0.0)}
     # Should sbatch have worked after all, its job does nothing.
     assert {fake.execute(item) for item in requests} == {worker.CLAIMED}
 
@@ -68,7 +68,7 @@ def test_a_pack_that_slurm_refuses_is_begun_one_by_one(fake: FakeSlurm) -> None:
         requests = [replace(fake.request(limit=100.0), pack=f"pack {calls}") for _ in range(3)]
         first, *rest = executor.submit(requests)
         assert (first.state, first.handle) == (AttemptState.QUEUED, handle)
-        assert {(item.state, item.barred) for item in rest} == {(AttemptState.ABSENT, True)}
+        assert {(item.state, item.revoked) for item in rest} == {(AttemptState.ABSENT, True)}
         assert len(fake.calls("sbatch")) == calls
 
 

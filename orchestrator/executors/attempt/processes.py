@@ -1,17 +1,17 @@
-"""Linux processes of one attempt: who they are, waiting for them, ending all of them.
+"""Linux processes of one attempt: how to identify them, wait for them, and end all of them.
 
-Imported by ``attempt.py``, so it too avoids everything that is slow to import.
+The process on the node that owns an attempt imports this module, so it needs nothing but the standard
+library.
 """
 
+from __future__ import annotations
+
+import ctypes
 import os
+import signal
 import time
-from _ctypes import call_function, dlopen, dlsym  # without `ctypes`, which takes 2 ms more to import
+from signal import SIGKILL, SIGTERM
 
-# The module behind `signal`, without the enum classes that take 4 ms to build.
-_signal = __import__("_signal")
-
-SIGTERM: int = _signal.SIGTERM
-SIGKILL: int = _signal.SIGKILL
 MARK = "ORCHESTRATOR_ATTEMPT"  # in the environment of everything an attempt starts: its directory
 TERM_GRACE = 3.0  # seconds from SIGTERM to SIGKILL
 KILL_WAIT = 4.0  # seconds to wait for processes to die of SIGKILL
@@ -20,26 +20,25 @@ KILL_WAIT = 4.0  # seconds to wait for processes to die of SIGKILL
 # processes of a job within 10 ms, the youngest first, as seen with four busy processes per core.
 _AFTERMATH = 0.05
 _LONGEST_SLEEP = 86400.0  # seconds; the system call's number of them is finite
-_CANCEL = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP)
-_WATCHED = (_signal.SIGCHLD, *_CANCEL)
-_GONE = (FileNotFoundError, ProcessLookupError)  # what reading /proc/PID says of a process that ended
+_CANCEL = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_WATCHED = (signal.SIGCHLD, *_CANCEL)
+_GONE = (FileNotFoundError, ProcessLookupError)  # what reading /proc/PID raises once the process has ended
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
-# None is this program with its libraries, which the stub does not know.
-_prctl_address = dlsym(dlopen(None, 0), "prctl")  # type: ignore[arg-type]
+_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def block_signals() -> None:
     """Make the signals that `wait_for` watches wait for it."""
-    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # where it is ignored, no child has an exit code
-    _signal.pthread_sigmask(_signal.SIG_BLOCK, _WATCHED)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, no child has an exit code
+    signal.pthread_sigmask(signal.SIG_BLOCK, _WATCHED)
 
 
 def restore_signals() -> None:
     """Give a child, before it executes a program, the signals as a shell would."""
-    for signal in (_signal.SIGPIPE, _signal.SIGXFSZ):  # which Python ignores
-        _signal.signal(signal, _signal.SIG_DFL)
-    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, _WATCHED)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
 
 
 def adopt_orphans() -> None:
@@ -47,9 +46,9 @@ def adopt_orphans() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def die_with(parent: int, signal: int) -> bool:
-    """Get a signal when the parent dies; false if it is dead already."""
-    _prctl(_PR_SET_PDEATHSIG, signal)
+def die_with(parent: int, number: int) -> bool:
+    """Ask for a signal when the parent dies; return false if the parent is dead already."""
+    _prctl(_PR_SET_PDEATHSIG, number)
     return os.getppid() == parent
 
 
@@ -68,7 +67,7 @@ def identity() -> list[int]:
 
 
 def is_running(pid: int, start_ticks: int) -> bool:
-    """Tell whether the process that got this pid at that time (clock ticks since boot) still runs."""
+    """Return whether the process that got this pid at that time (clock ticks since boot) still runs."""
     try:
         state, ticks, _ = _stat(pid)
     except _GONE:
@@ -102,14 +101,15 @@ def descendants() -> list[int]:
 
 
 def _prctl(option: int, value: int) -> None:
-    if call_function(_prctl_address, (option, value, 0, 0, 0)) != 0:
-        raise OSError(f"prctl({option}, {value}) failed")
+    if _libc.prctl(option, value, 0, 0, 0) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"prctl({option}, {value}): {os.strerror(code)}")
 
 
-def kill(pid: int, signal: int) -> None:
+def kill(pid: int, number: int) -> None:
     """Send a signal to a process that may be gone."""
     try:
-        os.kill(pid, signal)
+        os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
         pass  # gone, or it changed its user: nothing more can be done
 
@@ -130,20 +130,20 @@ def _reap(ended: dict[int, int]) -> bool:
 def wait_for(pid: int, deadline: float, ended: dict[int, int], doubtful: bool = False) -> str:
     """Return "ended", "deadline" or "cancelled", whichever happens first to a child.
 
-    A good end is taken at its word unless it is ``doubtful``: a shell goes on when its command is ended,
-    and leaves with 0.
+    An exit code of 0 means "ended", unless it is ``doubtful``: a shell whose command was ended from outside
+    continues, and may exit with 0.
     """
     while True:
         _reap(ended)
         if pid in ended:
             # Schedulers signal every process of a job: the child may have got it a moment before us.
-            told = (ended[pid] or doubtful) and _signal.sigtimedwait(_CANCEL, _AFTERMATH)
-            return "cancelled" if told else "ended"
+            signalled = (ended[pid] or doubtful) and signal.sigtimedwait(_CANCEL, _AFTERMATH)
+            return "cancelled" if signalled else "ended"
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             return "deadline"
-        signal = _signal.sigtimedwait(_WATCHED, min(remaining, _LONGEST_SLEEP))
-        if signal is not None and signal.si_signo in _CANCEL:
+        received = signal.sigtimedwait(_WATCHED, min(remaining, _LONGEST_SLEEP))
+        if received is not None and received.si_signo in _CANCEL:
             return "cancelled"
 
 
@@ -153,18 +153,18 @@ def end_all(ended: dict[int, int], grace: float) -> int:
         return 0
     victims = set(descendants())
     if grace:
-        # Only who is there now: what a handler of SIGTERM starts for its cleanup has until SIGKILL.
+        # Only processes that exist now: what a handler of SIGTERM starts for its cleanup has until SIGKILL.
         for pid in victims:
             kill(pid, SIGTERM)
         deadline = time.monotonic() + grace
         while _reap(ended) and (remaining := deadline - time.monotonic()) > 0:
-            _signal.sigtimedwait((_signal.SIGCHLD,), remaining)
+            signal.sigtimedwait((signal.SIGCHLD,), remaining)
     deadline = time.monotonic() + KILL_WAIT
     while _reap(ended) and time.monotonic() < deadline:
         for pid in descendants():
             victims.add(pid)
             kill(pid, SIGKILL)
-        _signal.sigtimedwait((_signal.SIGCHLD,), 0.02)  # and look again: they may have forked meanwhile
+        signal.sigtimedwait((signal.SIGCHLD,), 0.02)  # then look again: they may have forked meanwhile
     return len(victims)
 
 
@@ -174,21 +174,15 @@ def read_text(path: str) -> str:
 
 
 def _read(path: str) -> bytes:
-    file = os.open(path, os.O_RDONLY)  # `open` would make eight system calls for the three needed here
-    try:
-        chunks = []
-        while chunk := os.read(file, 65536):
-            chunks.append(chunk)
-        return b"".join(chunks)
-    finally:
-        os.close(file)
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def belongs(pid: int, directory: str | os.PathLike[str]) -> bool:
-    """Tell whether a process is of the attempt in this directory, not in one that this is a copy of.
+    """Return whether a process is of the attempt in this directory, not of a copy of the directory.
 
-    The standard input of a local attempt is a file in its directory, wherever that is moved to; else the
-    environment names it. True where neither says.
+    The standard input of a local attempt is a file in its directory, wherever the directory is moved to.
+    Elsewhere the environment names the directory. True where neither says.
     """
     try:
         name = os.readlink(f"/proc/{pid}/fd/0")
@@ -209,7 +203,7 @@ def belongs(pid: int, directory: str | os.PathLike[str]) -> bool:
 def marked(directory: str) -> list[int]:
     """Return the processes that an attempt started, by the directory in their environment.
 
-    This finds what outlived its owners, whoever adopted it; only a program that also clears its
+    This finds what outlived its owners, whichever process adopted it. Only a program that also clears its
     environment escapes.
     """
     mark = f"{MARK}={directory}".encode(errors="surrogateescape")

@@ -1,13 +1,13 @@
-"""The process that owns one attempt: claim, start, limit, kill, record. ``attempt.py DIRECTORY``.
+"""The process that owns one attempt: claim it, start it, enforce its limit, end it, record it.
 
-Standard library only, and little of it: this file starts once per attempt, so it avoids ``json``,
-``signal``, ``re``, ``enum`` and ``subprocess``, whose imports take longer than all that is done here.
+Executors start it with `command`, on the node that executes the attempt. It needs nothing but the standard
+library, so it also starts where none of the project's dependencies can be imported.
 
 Two processes share the work. The *worker* starts ``run.sh``, enforces the limit and writes
-``attempt.json``; the *guard*, its parent, only waits. Each covers the other: if the worker is killed, the
-guard (a subreaper, so it inherits every orphan) ends what was started and writes the record; if the guard
-is killed, the worker receives SIGTERM and does the same. Only when both are killed at once nothing is
-recorded; the executor then ends what is left and says LOST.
+``attempt.json``. The *guard*, the parent of the worker, only waits. Each covers the other: if the worker is
+killed, the guard (a subreaper, so it inherits every orphan) ends what was started and writes the record. If
+the guard is killed, the worker receives SIGTERM and does the same. Only when both are killed at once nothing
+is recorded. The executor then ends what is left and reports the attempt as LOST.
 
 The wall clock is read once. ``finished`` is ``started`` plus monotonic time, so no adjustment of the
 clock can charge an attempt more than its limit plus `OVERRUN`.
@@ -16,21 +16,22 @@ clock can charge an attempt more than its limit plus `OVERRUN`.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
 import time
-from _json import encode_basestring_ascii, make_scanner
+from signal import SIGKILL, SIGTERM
 
 from orchestrator import __version__
 from orchestrator.executors.attempt import processes
-from orchestrator.executors.attempt.processes import KILL_WAIT, SIGKILL, SIGTERM, TERM_GRACE
+from orchestrator.executors.attempt.processes import KILL_WAIT, TERM_GRACE
 from orchestrator.storage import SECRET_WORDS, iso
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 CLAIM, RECORD, REQUEST, SCRIPT = "claim", "attempt.json", "request.json", "run.sh"
-OWNER = "attempt"  # who claims, where it is this process
-DONE, CLAIMED, BROKEN = 0, 73, 74  # exit codes: recorded; somebody else's; nothing could be recorded
+OWNER = "attempt"  # who claimed, where it is this process
+DONE, CLAIMED, BROKEN = 0, 73, 74  # exit codes: recorded; claimed by another; nothing could be recorded
 
 GUARD_SLACK = 1.0  # seconds that the guard leaves to the worker beyond the worker's own deadlines
 OVERRUN = TERM_GRACE + KILL_WAIT + GUARD_SLACK + KILL_WAIT  # most seconds beyond the limit, if all goes wrong
@@ -46,10 +47,11 @@ _NEXT = ".next"  # suffix of the file that becomes the final record
 
 
 def claim(directory: str | os.PathLike[str], who: str, durable: bool = True) -> bool:
-    """Take the attempt for good; false if somebody has. Its holder alone may start it or call it dead.
+    """Claim an attempt for good; return false if it is claimed already.
 
-    Creates the directory where it is missing: a controller can bar an attempt that was never prepared.
-    Where it is not ``durable``, the caller must see to that before it acts on the claim.
+    Only the holder of the claim may start the attempt, or declare that it never began. The directory is
+    created where it is missing: a controller can revoke an attempt that was never prepared. A claim that is
+    not ``durable`` must become durable before the caller acts on it.
     """
     os.makedirs(directory, 0o700, exist_ok=True)
     try:
@@ -58,9 +60,9 @@ def claim(directory: str | os.PathLike[str], who: str, durable: bool = True) -> 
         return False
     owner = {"who": who, "time": iso(time.time()), **processes.place(), "processes": [processes.identity()]}
     try:
-        _write_and_close(file, _to_json(owner), durable)
+        _write_and_close(file, json.dumps(owner), durable)
     except OSError as error:
-        # The existence of the file is the claim; its content tells people who has it.
+        # The existence of the file is the claim; its content only says who has it.
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
     if durable:
@@ -72,7 +74,7 @@ def _write_record(directory: str, record: dict[str, object], suffix: str) -> Non
     """Replace attempt.json at once: a reader sees the old or the new one, also after a power failure."""
     path = os.path.join(directory, RECORD)
     # Not O_TRUNC: the final record goes into the blocks that `_reserve` allocated.
-    _write_and_close(os.open(path + suffix, os.O_WRONLY | os.O_CREAT, 0o644), _to_json(record) + "\n")
+    _write_and_close(os.open(path + suffix, os.O_WRONLY | os.O_CREAT, 0o644), json.dumps(record) + "\n")
     os.rename(path + suffix, path)
     _sync(directory)
 
@@ -122,32 +124,8 @@ def _sync(directory: str | os.PathLike[str]) -> None:
         os.close(file)
 
 
-def _to_json(value: object) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_to_json(key)}: {_to_json(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_to_json, value)) + "]"
-    if isinstance(value, str):
-        return encode_basestring_ascii(value)
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else repr(value)
-
-
-class _Json:
-    """What the C scanner of `json` asks of its decoder."""
-
-    strict = True
-    object_hook = object_pairs_hook = None
-    parse_float, parse_int, parse_constant = float, int, float
-
-
 def _read_json(path: str) -> dict[str, object]:
-    try:
-        # The stub of this private function asks for a class that does not exist at runtime.
-        value, _ = make_scanner(_Json)(processes.read_text(path), 0)  # type: ignore[arg-type]
-    except StopIteration:
-        value = None
+    value = json.loads(processes.read_text(path))
     if not isinstance(value, dict):
         raise ValueError(f"{path} is not a JSON object")
     return value
@@ -166,7 +144,7 @@ def _masked_environment() -> dict[str, object]:
 
 
 def _identity(path: str) -> dict[str, object]:
-    """Describe a file so that a later look tells whether it was replaced; its content takes too long here."""
+    """Describe a file so that a later look shows whether it was replaced; hashing it would take too long."""
     try:
         found = os.stat(path)
     except OSError:
@@ -197,7 +175,6 @@ class _Attempt:
         self.begin, self.started = time.monotonic(), time.time()
         self.guard = os.getpid()
         self.processes = [processes.identity()]
-        # All this before the fork, after which every page that is written has to be copied.
         self.first_record: dict[str, object] = {
             "run": str(request["run"]),
             "attempt": int(str(request["attempt"])),
@@ -214,25 +191,25 @@ class _Attempt:
         }
 
     def final_record(
-        self, record: dict[str, object], exit_code: int, word: str, leftover: int
+        self, record: dict[str, object], exit_code: int, how: str, leftover: int
     ) -> dict[str, object]:
         return record | {
             "finished": iso(self.started + time.monotonic() - self.begin),
             "exit_code": exit_code,
-            "timed_out": word == "deadline",
-            "cancelled": word == "cancelled",
+            "timed_out": how == "deadline",
+            "cancelled": how == "cancelled",
             "leftover": leftover,
         }
 
 
 def execute(directory: str) -> int:
-    """Execute the attempt prepared in a directory, unless somebody claimed it; return an exit code.
+    """Execute the attempt prepared in a directory, unless it is claimed already; return an exit code.
 
-    To be called once, in a process of its own, which it forks (both return), makes a subreaper, and
-    whose signals it blocks. The code says whether there is a record, not how the application ended.
+    Call it once, in a process of its own: the call forks that process (both return), makes it a subreaper and
+    blocks its signals. The code says whether there is a record, not how the application ended.
     """
     directory = os.path.realpath(directory)
-    # From here on a signal is no sudden death: it ends the attempt and is recorded.
+    # From here on a signal does not kill this process: it ends the attempt and is recorded.
     processes.block_signals()
     try:
         attempt = _Attempt(directory, _read_json(os.path.join(directory, REQUEST)))
@@ -252,17 +229,17 @@ def _work(attempt: _Attempt) -> int:
     record = attempt.first_record
     try:
         attempt.processes.append(processes.identity())
-        _reserve(attempt.directory, len(_to_json(record)) + _GROWTH)
+        _reserve(attempt.directory, len(json.dumps(record)) + _GROWTH)
         _write_record(attempt.directory, record, ".tmp")
     except OSError as error:
         return _broken(f"cannot write {RECORD} in {attempt.directory}, so nothing was started: {error}")
     ended: dict[int, int] = {}
     script = _start(attempt.directory)
-    in_job = "SLURM_JOB_ID" in os.environ  # where everything is signalled at once
-    word = processes.wait_for(script, attempt.begin + attempt.limit, ended, doubtful=in_job)
+    in_job = "SLURM_JOB_ID" in os.environ  # Slurm signals all processes of a job at once
+    how = processes.wait_for(script, attempt.begin + attempt.limit, ended, doubtful=in_job)
     count = processes.end_all(ended, TERM_GRACE)
-    leftover = count if word == "ended" else 0
-    final = attempt.final_record(record, ended.get(script, 128 + SIGKILL), word, leftover)
+    leftover = count if how == "ended" else 0
+    final = attempt.final_record(record, ended.get(script, 128 + SIGKILL), how, leftover)
     return _write_final(attempt.directory, final)
 
 
@@ -295,18 +272,18 @@ def _start(directory: str) -> int:
 
 
 def _guard(attempt: _Attempt, worker: int) -> int:
-    """Wait for the worker; where it was killed or hangs, end the attempt and record that."""
+    """Wait for the worker. If it was killed or hangs, end the attempt and record that."""
     ended: dict[int, int] = {}
     deadline = attempt.begin + attempt.limit + TERM_GRACE + KILL_WAIT + GUARD_SLACK
     while True:
         beat = time.monotonic() + HEARTBEAT
-        word = processes.wait_for(worker, min(beat, deadline) if time.monotonic() < deadline else beat, ended)
-        if word == "ended":
+        how = processes.wait_for(worker, min(beat, deadline) if time.monotonic() < deadline else beat, ended)
+        if how == "ended":
             break
-        if word == "cancelled":
+        if how == "cancelled":
             processes.kill(worker, SIGTERM)
         elif time.monotonic() >= deadline and processes.descendants() != [worker]:
-            break  # the worker was stopped; where it is alone, it still tries to write the record
+            break  # the worker was stopped; a worker without children still tries to write the record
         _touch(os.path.join(attempt.directory, CLAIM))
     if ended.get(worker) in (DONE, BROKEN):
         return ended[worker]
@@ -317,8 +294,8 @@ def _guard(attempt: _Attempt, worker: int) -> int:
         return _broken(f"killed before the start: {error}")
     if "finished" in record:
         return DONE
-    word = "deadline" if word == "deadline" else "cancelled"
-    final = attempt.final_record(record, 128 + SIGKILL, word, leftover)
+    how = "deadline" if how == "deadline" else "cancelled"
+    final = attempt.final_record(record, 128 + SIGKILL, how, leftover)
     return _write_final(attempt.directory, final)
 
 
@@ -326,29 +303,26 @@ def _touch(path: str) -> None:
     try:
         os.utime(path)
     except OSError:
-        pass  # it only tells more precisely when a killed attempt ended
+        pass  # it only says more precisely when a killed attempt ended
 
 
 def command(directory: str) -> list[str]:
     """Return the command that executes an attempt.
 
-    It is ``python attempt.py DIRECTORY``, but 4 ms faster: Python would compile a script at every start.
+    Python starts isolated (``-I -S``): no variable of the user and no ``site-packages`` changes what runs.
     """
-    python = os.path.realpath(sys.executable)  # a virtual environment's has one more file to read
     code = f"import sys; sys.path.append({_ROOT!r}); from {_MODULE} import main; main()"
-    return [python, "-I", "-S", "-c", code, directory]
+    return [os.path.realpath(sys.executable), "-I", "-S", "-c", code, directory]
 
 
 def main() -> None:
-    """Execute the attempt that the command line names, and exit."""
-    # No tear-down of the interpreter: it takes a millisecond, and there is nothing to tear down.
+    """Execute the attempt that the command line names, and exit.
+
+    Guard and worker are one program forked: neither may run what the interpreter does at its exit.
+    """
     os._exit(execute(sys.argv[1]))
 
 
 def _broken(message: str) -> int:
-    sys.stderr.write(f"attempt.py: {message}\n")
+    sys.stderr.write(f"attempt: {message}\n")
     return BROKEN
-
-
-if __name__ == "__main__":
-    main()

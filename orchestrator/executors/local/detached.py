@@ -1,4 +1,4 @@
-"""Processes that outlive the controller which starts them: starting, awaiting, ending what they left."""
+"""Processes that outlive the controller which starts them: starting them, waiting, ending what they left."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import select
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from signal import SIGKILL
 
 from orchestrator.executors.attempt import processes, worker
 
@@ -17,10 +18,10 @@ _LONGEST_SLEEP = 3600.0  # seconds; poll(2) counts milliseconds in an int
 
 
 def start(directory: Path) -> int | None:
-    """Start attempt.py in a session of its own: no signal to the controller's terminal reaches it.
+    """Start the process of an attempt in a session of its own: no signal to the terminal reaches it.
 
-    Its standard input is a locked file. The lock lives from before the process to its end, so another
-    controller never takes for absent what has not yet come to claim the attempt.
+    Its standard input is a locked file. The lock exists from before the process to its end, so another
+    controller never calls an attempt absent whose process is about to claim it.
 
     Returns
     -------
@@ -56,7 +57,7 @@ def start(directory: Path) -> int | None:
 
 
 def is_about_to_begin(directory: Path) -> bool:
-    """Tell whether a process was started for an attempt that nobody has claimed (see `start`)."""
+    """Return whether a process was started for an attempt that is not claimed yet (see `start`)."""
     try:
         request = os.open(directory / worker.REQUEST, os.O_RDONLY)
     except FileNotFoundError:
@@ -68,7 +69,7 @@ def is_about_to_begin(directory: Path) -> bool:
 
 
 def _lock(file: int) -> bool:
-    """Lock a file until its last descriptor is closed; false if another holds it."""
+    """Lock a file until its last descriptor is closed; return false if another process holds the lock."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -79,7 +80,7 @@ def _lock(file: int) -> bool:
 
 
 def pidfd(pid: int) -> int | None:
-    """Return a descriptor that becomes readable when a process ends; None where there is none to be had.
+    """Return a descriptor that becomes readable when a process ends; None where the system gives none.
 
     Raises
     ------
@@ -90,14 +91,14 @@ def pidfd(pid: int) -> int | None:
         return os.pidfd_open(pid)
     except ProcessLookupError:
         raise
-    except OSError:  # an old kernel, or no descriptor left: `sleep_until_one_ends` does without
+    except OSError:  # an old kernel, or no descriptor left: `sleep_until_one_ends` works without it
         return None
 
 
 def sleep_until_one_ends(pidfds: Iterable[int | None], seconds: float) -> None:
     """Return when one of the processes ends, at the latest after some seconds.
 
-    Without descriptors of all processes it returns early, so that the caller looks for itself.
+    Where a process has no descriptor, it returns early, so that the caller can look at the process.
     """
     poll = select.poll()
     for descriptor in pidfds:
@@ -109,7 +110,7 @@ def sleep_until_one_ends(pidfds: Iterable[int | None], seconds: float) -> None:
 
 
 def end_survivors(directory: Path) -> int | None:
-    """Kill what an attempt left behind; return how many processes, None if they do not die."""
+    """Kill the processes that an attempt left behind; return how many, None if they do not die."""
     ended: set[int] = set()
     deadline = time.monotonic() + processes.KILL_WAIT
     while pids := processes.marked(os.path.realpath(directory)):
@@ -117,6 +118,6 @@ def end_survivors(directory: Path) -> int | None:
             return None
         ended.update(pids)
         for pid in pids:
-            processes.kill(pid, processes.SIGKILL)
+            processes.kill(pid, SIGKILL)
         time.sleep(0.01)
     return len(ended)

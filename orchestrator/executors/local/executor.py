@@ -1,7 +1,11 @@
 """The local executor: attempts on this machine, as many at once as their cores fit into the slots.
 
-Each attempt is a process of its own (``attempt.py``) that outlives a killed controller; the next one
-adopts it. What waits for cores was never started, and is absent for the next controller.
+Each attempt is a process of its own (`orchestrator.executors.attempt.worker`) that outlives a killed
+controller. The next controller adopts it. An attempt that waits for cores was never started, and is absent
+for the next controller.
+
+Attempts of another executor never get here: a campaign whose attempts are in flight keeps its executor (see
+`orchestrator.campaign.changes`).
 """
 
 from __future__ import annotations
@@ -10,25 +14,23 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from signal import SIGTERM
 
 from orchestrator.errors import ReadError, SubmitRejected
-from orchestrator.executors.attempt import directory as files
-from orchestrator.executors.attempt import processes, worker
-from orchestrator.executors.attempt.directory import require_room, stop_for_trouble
+from orchestrator.executors.attempt import directory, processes, worker
+from orchestrator.executors.attempt import record as files
 from orchestrator.executors.base import ExecutorContext
 from orchestrator.executors.local import detached
 from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Observation
 
 _LOOK_AGAIN = 0.02  # seconds; a process comes to claim its attempt within about that
-_PATIENCE = (
-    60.0  # seconds without a sign of life after which files that do not say whose they are count as deserted
-)
+# Seconds without a sign of life after which an attempt counts as gone whose files cannot be read.
+_PATIENCE = 60.0
 
 
 def build(context: ExecutorContext) -> LocalExecutor:
     """Build the executor from a campaign."""
-    return LocalExecutor(context.options["slots"], context.directory)
+    return LocalExecutor(context.options["slots"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +55,18 @@ class LocalExecutor:
     ----------
     slots
         Cores that attempts may occupy at the same time.
-    directory
-        The campaign directory, where the executor ``slurm`` notes what it submitted.
     """
 
     name = "local"
 
-    def __init__(self, slots: int, directory: Path | None = None):
+    def __init__(self, slots: int) -> None:
         self._slots = slots
-        self._directory = directory
         self._waiting: dict[str, AttemptRequest] = {}  # by name, first come first served
         self._running: dict[str, _Process] = {}
-        self._ends: dict[str, str] = {}  # how attempt.py ended, for children; by name
-        self._news: set[str] = set()  # ended, and not reported since
-        self._beginning: set[str] = set()  # an earlier controller's, about to claim: there is no pid to watch
+        self._ends: dict[str, str] = {}  # how the process of an attempt ended, for children; by name
+        self._unreported: set[str] = set()  # ended, and not reported since
+        # Started by an earlier controller, and not claimed yet: their pids are not known.
+        self._beginning: set[str] = set()
 
     def now(self) -> float:
         """Return the time."""
@@ -98,25 +98,25 @@ class LocalExecutor:
         return [None] * len(attempts)
 
     def cancel(self, attempts: Sequence[AttemptRequest]) -> None:
-        """End running attempts and whatever they started; bar waiting ones."""
+        """End running attempts and whatever they started; revoke waiting ones."""
         for request in attempts:
             if self._waiting.pop(request.name, None):
                 worker.claim(request.directory, "controller: cancelled while it waited for cores")
-                self._news.add(request.name)
+                self._unreported.add(request.name)
             elif self._observe(request).state is AttemptState.RUNNING:
                 process = self._running[request.name]
                 if processes.is_running(process.pid, process.start_time):
-                    processes.kill(process.pid, processes.SIGTERM)
+                    processes.kill(process.pid, SIGTERM)
         self._start_waiting()
 
     def wait(self, seconds: float) -> None:
         """Return when an attempt ends, or ended and was not reported; at the latest after ``seconds``."""
         deadline = time.monotonic() + (min(seconds, _LOOK_AGAIN) if self._beginning else seconds)
         self._collect()
-        while not self._news and (remaining := deadline - time.monotonic()) > 0:
+        while not self._unreported and (remaining := deadline - time.monotonic()) > 0:
             detached.sleep_until_one_ends((item.pidfd for item in self._running.values()), remaining)
             self._collect()
-        self._news.clear()
+        self._unreported.clear()
 
     # --- starting -------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class LocalExecutor:
         if cores > self._slots:
             return _rejected(request, f"it needs {cores} cores: set executor.slots to at least that")
         try:
-            files.prepare(request, durable=False)
+            directory.prepare(request, durable=False)
         except SubmitRejected as error:
             return _rejected(request, str(error))
         if not (request.directory / worker.CLAIM).exists():
@@ -148,9 +148,9 @@ class LocalExecutor:
                 if pid is not None:
                     self._running[name] = _process(request, pid, child=True)
             except OSError as error:
-                self._news.add(name)
+                self._unreported.add(name)
                 if (request.directory / worker.REQUEST).exists():  # else it was deleted: ABSENT
-                    stop_for_trouble(error, request.directory)
+                    directory.raise_if_unwritable(error, request.directory)
                     self._ends[name] = f"no process could be started: {error}"
 
     # --- looking --------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class LocalExecutor:
         for name, process in list(self._running.items()):
             if self._has_ended(process):
                 del self._running[name]
-                self._news.add(name)
+                self._unreported.add(name)
                 if process.pidfd is not None:
                     os.close(process.pidfd)
         self._start_waiting()
@@ -174,14 +174,14 @@ class LocalExecutor:
             return True
         if pid:
             code = os.waitstatus_to_exitcode(status)
-            self._ends[process.request.name] = f"attempt.py ended with exit code {code}"
+            self._ends[process.request.name] = f"its process ended with exit code {code}"
         return bool(pid)
 
     def _observe(self, request: AttemptRequest) -> Observation:
         if request.name in self._waiting:
             return Observation(request.attempt, AttemptState.QUEUED, request.name)
         if request.name not in self._running:
-            self._news.discard(request.name)
+            self._unreported.discard(request.name)
             self._beginning.discard(request.name)
             try:
                 observation = self._look_up(request)
@@ -192,66 +192,62 @@ class LocalExecutor:
         return Observation(request.attempt, AttemptState.RUNNING, str(self._running[request.name].pid))
 
     def _look_up(self, request: AttemptRequest) -> Observation:
-        """Say what the directory says of an attempt that is no known process of ours; adopt it if it runs."""
+        """Classify an attempt that is no known process by its directory; adopt it if it runs."""
         try:
             owners = files.owners(request.directory)
             alive = () if owners is None else owners.alive()
             # After the owners: what has ended by then has also written its record.
             record = files.read_record(request.directory)
         except ReadError as error:
-            return self._illegible(request, error)
+            return self._classify_unreadable(request, error)
         if record is not None and record.finished is not None:
             reason = "cancelled, or its processes were killed" if record.cancelled else ""
             return Observation(request.attempt, AttemptState.FINISHED, record=record, reason=reason)
         if owners is None:
             return self._unclaimed(request)
         if owners.who != worker.OWNER:
-            return _lost(request, 0.0, f"barred before it began, by {owners.who}")
+            return _lost(request, 0.0, f"revoked before it began, by {owners.who}")
         if alive is None:
-            reason = f"it is {owners.host}'s (or another container's): continue the campaign there"
+            reason = f"it runs on {owners.host} (or in another container): continue the campaign there"
             return Observation(request.attempt, AttemptState.UNKNOWN, reason=reason)
         adopted = self._adopt(request, alive)
         if adopted is not None:
             return adopted
-        buried = _bury(request, record, self.reserved_seconds(request.limit))
-        return self._without_start(request, buried) if record is None else buried
+        gone = _classify_gone(request, record, self.reserved_seconds(request.limit))
+        return self._without_start(request, gone) if record is None else gone
 
     def _unclaimed(self, request: AttemptRequest) -> Observation:
-        """Tell what never began from what is about to."""
+        """Classify an attempt that is not claimed: about to begin, failed to begin, or absent."""
         if detached.is_about_to_begin(request.directory):
             self._beginning.add(request.name)
             return Observation(request.attempt, AttemptState.QUEUED)
         how = self._ends.get(request.name)
         if how is not None and not request.directory.exists():
-            most = self.reserved_seconds(request.limit)  # for good: nobody will ever say what it was
+            most = self.reserved_seconds(request.limit)  # final: no record will ever say more
             return _lost(request, most, f"its directory was deleted: {request.directory}")
         if how is not None:
-            require_room(request.directory)
+            directory.require_room(request.directory)
         if how is not None and worker.claim(request.directory, "controller: it ended before it began"):
             return _lost(request, 0.0, f"it never began: {how}; see {request.directory / 'stderr'}")
         if (request.directory / worker.CLAIM).exists():  # claimed since we looked
             return self._look_up(request)
-        if self._directory is not None and files.is_in_a_batch(self._directory, request.name):
-            reason = "submitted to Slurm, and barred before it began"
-            if not worker.claim(request.directory, f"controller: {reason}"):
-                return self._look_up(request)
-            return Observation(request.attempt, AttemptState.ABSENT, reason=reason, barred=True)
         return Observation(request.attempt, AttemptState.ABSENT)
 
-    def _without_start(self, request: AttemptRequest, buried: Observation) -> Observation:
-        """Withdraw what an earlier controller's process claimed, and ended before it started anything.
+    def _without_start(self, request: AttemptRequest, gone: Observation) -> Observation:
+        """Withdraw an attempt whose process claimed it, and ended before it started anything.
 
-        It does so where there is no room for its record: of a process of ours that stops the campaign.
+        A process ends so where there is no room for its record. If this controller started the process, that
+        stops the campaign. If an earlier controller did, the attempt is withdrawn.
         """
-        if buried.state is not AttemptState.LOST:
-            return buried
-        require_room(request.directory)
+        if gone.state is not AttemptState.LOST:
+            return gone
+        directory.require_room(request.directory)
         if request.name in self._ends:
-            return buried
-        return Observation(request.attempt, AttemptState.ABSENT, reason=buried.reason, barred=True)
+            return gone
+        return Observation(request.attempt, AttemptState.ABSENT, reason=gone.reason, revoked=True)
 
-    def _illegible(self, request: AttemptRequest, error: ReadError) -> Observation:
-        """Judge an attempt by its processes where its files do not say."""
+    def _classify_unreadable(self, request: AttemptRequest, error: ReadError) -> Observation:
+        """Classify an attempt by its processes where its files cannot be read."""
         adopted = self._adopt(request, processes.marked(os.path.realpath(request.directory)))
         if adopted:
             return adopted
@@ -280,8 +276,8 @@ def _lost(request: AttemptRequest, elapsed: float | None, reason: str) -> Observ
     return Observation(request.attempt, AttemptState.LOST, elapsed=elapsed, reason=reason)
 
 
-def _bury(request: AttemptRequest, record: AttemptRecord | None, most: float) -> Observation:
-    """Declare lost what was claimed and is gone, after ending what it left; charge an upper bound."""
+def _classify_gone(request: AttemptRequest, record: AttemptRecord | None, most: float) -> Observation:
+    """Declare lost an attempt that was claimed and is gone; end what it left, charge an upper bound."""
     survivors = detached.end_survivors(request.directory)
     if survivors is None:
         reason = f"its processes do not die: end them ({processes.marked(str(request.directory))})"
@@ -294,5 +290,5 @@ def _bury(request: AttemptRequest, record: AttemptRecord | None, most: float) ->
     if elapsed <= 0:  # the clock was set back meanwhile
         elapsed = most
     what = f"it left {survivors} processes, ended now" if survivors else "from its last sign of life"
-    gone = "its owner was killed (or works in the directory that this is a copy of)"
+    gone = "its owner was killed (or runs in the directory that this one is a copy of)"
     return _lost(request, elapsed, f"{gone}; charged at most {elapsed:.0f} s ({what})")

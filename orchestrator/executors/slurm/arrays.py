@@ -1,8 +1,8 @@
-"""Batches: attempts of equal resources, submitted as one job array under a name derived from them.
+"""Job arrays: attempts that are equal in what Slurm is told, under a name derived from them.
 
-An element of the array executes one attempt, or the attempts of a pack one after another.
+An element of an array is a job that executes one attempt, or the attempts of a pack one after another.
 
-The manifest of a batch is on disk before ``sbatch`` is called. Whatever happens to the call or to the
+The manifest of an array is on disk before ``sbatch`` is called. Whatever happens to that call or to the
 controller, a job that is found by its name can be traced back to its attempts.
 """
 
@@ -24,15 +24,24 @@ FOLDER = "batches"
 _READABLE = 40  # characters of the campaign directory's name in a job's name
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A job array; ``packs`` are the names of its attempts by array index, in the order of execution.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobArray:
+    """A job array as its manifest describes it.
 
-    ``first`` and ``last`` are the instants (Unix seconds) of the first and the latest submission under this
-    name: attempts that never got through may be submitted again. ``minutes`` is what each job may take (0: an
-    earlier version did not note it), and
-    ``directories`` are those of attempts that share one, from the campaign's: their charges depend on each
-    other's files.
+    Attributes
+    ----------
+    name
+        Of the array, hence of its jobs.
+    packs
+        The names of the attempts of each job, by array index, in the order of execution.
+    first, last
+        Instants (Unix seconds) of the first and the latest submission under this name. Attempts whose
+        submission failed may be submitted again.
+    minutes
+        Time limit of each job; 0 in manifests of an earlier version.
+    directories
+        Of attempts that share a job, by name, relative to the campaign directory. What one of them is
+        charged depends on the files of the others.
     """
 
     name: str
@@ -44,6 +53,10 @@ class Batch:
 
 
 Pack = Sequence[AttemptRequest]
+"""Attempts of one job, in the order of execution."""
+
+Element = tuple[JobArray, int]
+"""A job array and the index of one of its jobs."""
 
 
 def groups(requests: Sequence[AttemptRequest], most: int) -> Iterator[list[Pack]]:
@@ -62,73 +75,80 @@ def groups(requests: Sequence[AttemptRequest], most: int) -> Iterator[list[Pack]
 
 
 def name_of(packs: Sequence[Pack], prefix: str) -> str:
-    """Return the name of the batch of these packs: the same for the same attempts, in any process."""
+    """Return the name of the array of these packs: the same for the same attempts, in any process."""
     lines = ("+".join(request.name for request in pack) for pack in packs)
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
     readable = re.sub(r"[^A-Za-z0-9._-]+", "-", prefix)[:_READABLE].strip("-.")
     return f"{readable or 'campaign'}-{digest[:16]}"
 
 
-class Batches:
+class JobArrays:
     """The manifests in ``batches/`` of a campaign directory, read once."""
 
     def __init__(self, directory: Path) -> None:
         self.folder = directory / FOLDER
-        self._by_name: dict[str, Batch] = {}
-        self._places: dict[str, list[tuple[str, int]]] = {}
+        self._by_name: dict[str, JobArray] = {}
+        self._elements: dict[str, list[tuple[str, int]]] = {}
         for path in sorted(self.folder.glob("*.json")):
             self._remember(read(path))
 
-    def begin(self, packs: Sequence[Pack], now: float) -> Batch:
-        """Make the manifest of a batch durable, before its submission; raise ``OSError`` if that fails."""
+    def begin(self, packs: Sequence[Pack], now: float) -> JobArray:
+        """Make the manifest of an array durable, before its submission; raise ``OSError`` if that fails."""
         name = name_of(packs, self.folder.parent.name)
         names = tuple(tuple(request.name for request in pack) for pack in packs)
         shared = [request for pack in packs if len(pack) > 1 for request in pack]
         directories = {item.name: os.path.relpath(item.directory, self.folder.parent) for item in shared}
-        batch = Batch(name, names, now, now, _minutes(packs[0]), directories)
+        array = JobArray(
+            name=name,
+            packs=names,
+            first=now,
+            last=now,
+            minutes=_minutes(packs[0]),
+            directories=directories,
+        )
         known = self._by_name.get(name)
         if known is not None:
-            batch = replace(batch, first=known.first)
+            array = replace(array, first=known.first)
         self.folder.mkdir(parents=True, exist_ok=True)
-        _write(self.folder / f"{name}.json", batch)
+        _write(self.folder / f"{name}.json", array)
         if known is None:
-            self._remember(batch)
-        self._by_name[name] = batch
-        return batch
+            self._remember(array)
+        self._by_name[name] = array
+        return array
 
-    def drop(self, batch: Batch) -> None:
-        """Forget a batch that Slurm certainly did not accept."""
-        (self.folder / f"{batch.name}.json").unlink(missing_ok=True)
-        del self._by_name[batch.name]
-        for index, pack in enumerate(batch.packs):
+    def drop(self, array: JobArray) -> None:
+        """Forget an array that Slurm certainly did not accept."""
+        (self.folder / f"{array.name}.json").unlink(missing_ok=True)
+        del self._by_name[array.name]
+        for index, pack in enumerate(array.packs):
             for attempt in pack:
-                self._places[attempt].remove((batch.name, index))
+                self._elements[attempt].remove((array.name, index))
 
-    def places(self, attempt: str) -> list[tuple[Batch, int]]:
-        """Return the batches that an attempt was submitted in, each with its index there."""
-        return [(self._by_name[name], index) for name, index in self._places.get(attempt, [])]
+    def elements(self, attempt: str) -> list[Element]:
+        """Return the arrays that an attempt was submitted in, each with the index of its job there."""
+        return [(self._by_name[name], index) for name, index in self._elements.get(attempt, [])]
 
     def companions(self, attempt: str) -> list[tuple[str, Path]]:
-        """Return the attempts that share a job with one, itself among them, with directories; or none."""
-        for batch, index in self.places(attempt):
-            if len(batch.packs[index]) > 1:
+        """Return the attempts of a job that several share, with their directories; empty for a job of one."""
+        for array, index in self.elements(attempt):
+            if len(array.packs[index]) > 1:
                 parent = self.folder.parent
-                return [(name, parent / batch.directories[name]) for name in batch.packs[index]]
+                return [(name, parent / array.directories[name]) for name in array.packs[index]]
         return []
 
-    def _remember(self, batch: Batch) -> None:
-        self._by_name[batch.name] = batch
-        for index, attempt in ((i, name) for i, pack in enumerate(batch.packs) for name in pack):
-            self._places.setdefault(attempt, []).append((batch.name, index))
+    def _remember(self, array: JobArray) -> None:
+        self._by_name[array.name] = array
+        for index, attempt in ((i, name) for i, pack in enumerate(array.packs) for name in pack):
+            self._elements.setdefault(attempt, []).append((array.name, index))
 
 
-def _write(path: Path, batch: Batch) -> None:
+def _write(path: Path, array: JobArray) -> None:
     document = {
-        "attempts": [pack[0] if len(pack) == 1 else pack for pack in batch.packs],
-        "first": batch.first,
-        "last": batch.last,
-        "minutes": batch.minutes,
-        **({"directories": batch.directories} if batch.directories else {}),
+        "attempts": [pack[0] if len(pack) == 1 else pack for pack in array.packs],
+        "first": array.first,
+        "last": array.last,
+        "minutes": array.minutes,
+        **({"directories": array.directories} if array.directories else {}),
     }
     temporary = path.with_suffix(".tmp")
     with temporary.open("w") as stream:
@@ -143,20 +163,20 @@ def _write(path: Path, batch: Batch) -> None:
         os.close(folder)
 
 
-def read(path: Path) -> Batch:
-    """Return the batch of a manifest; raise ``ExecutorError`` where it cannot be told whose it is."""
+def read(path: Path) -> JobArray:
+    """Return the array of a manifest; raise ``ExecutorError`` where the manifest cannot be read."""
     try:
         document = json.loads(path.read_bytes())
         packs = tuple(
             (item,) if isinstance(item, str) else tuple(map(str, item)) for item in document["attempts"]
         )
-        return Batch(
-            path.stem,
-            packs,
-            float(document["first"]),
-            float(document["last"]),
-            int(document.get("minutes", 0)),
-            {str(name): str(path) for name, path in document.get("directories", {}).items()},
+        return JobArray(
+            name=path.stem,
+            packs=packs,
+            first=float(document["first"]),
+            last=float(document["last"]),
+            minutes=int(document.get("minutes", 0)),
+            directories={str(name): str(path) for name, path in document.get("directories", {}).items()},
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ExecutorError(

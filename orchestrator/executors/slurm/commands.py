@@ -1,4 +1,8 @@
-"""What each of Slurm's job states means for an attempt: a total map from words to states."""
+"""Slurm's commands: how they are called, and what ``squeue``, ``sacct`` and ``scontrol`` answer.
+
+Every command has a time limit, and one call answers for all jobs. Jobs are asked for by name: the name is
+all that is known of a submission that was not confirmed.
+"""
 
 from __future__ import annotations
 
@@ -14,142 +18,20 @@ from types import MappingProxyType
 from orchestrator.errors import ExecutorError
 from orchestrator.types import AttemptState
 
-_QUEUED = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT")
-_RUNNING = (
-    "COMPLETING",
-    "CONFIGURING",
-    "POWER_UP_NODE",
-    "RESIZING",
-    "RUNNING",
-    "SIGNALING",
-    "STAGE_OUT",
-    "STOPPED",
-    "SUSPENDED",
-)
-# None of these proves that the attempt finished, COMPLETED least of all: only its own record does.
-_ENDED = (
-    "BOOT_FAIL",
-    "CANCELLED",
-    "COMPLETED",
-    "DEADLINE",
-    "FAILED",
-    "LAUNCH_FAILED",
-    "NODE_FAIL",
-    "OUT_OF_MEMORY",
-    "PREEMPTED",
-    "RECONFIG_FAIL",
-    "REVOKED",
-    "TIMEOUT",
-)
-# Where Slurm ends a job in one of these, a failure of the application is not the application's fault.
-_FROM_OUTSIDE = ("BOOT_FAIL", "CANCELLED", "DEADLINE", "NODE_FAIL", "PREEMPTED", "REVOKED")
-
-# Where a node is to blame.
-_NODE = ("BOOT_FAIL", "LAUNCH_FAILED", "NODE_FAIL")
-
-STATES: Mapping[str, AttemptState] = MappingProxyType(
-    dict.fromkeys(_QUEUED, AttemptState.QUEUED)
-    | dict.fromkeys(_RUNNING, AttemptState.RUNNING)
-    | dict.fromkeys(_ENDED, AttemptState.LOST)
-)
-
-
-def meaning(state: str) -> AttemptState:
-    """Return what a job state means for an attempt that has no finished record.
-
-    Parameters
-    ----------
-    state
-        As ``squeue`` or ``sacct`` print it: ``RUNNING``, ``CANCELLED by 1000``, ``CANCELLED+``.
-
-    Returns
-    -------
-    AttemptState
-        QUEUED, RUNNING, LOST (the job has ended) or, for a word that no Slurm known to us prints, UNKNOWN.
-    """
-    return STATES.get(word(state), AttemptState.UNKNOWN)
-
-
-def word(state: str) -> str:
-    """Return a job state without what ``sacct`` appends to it."""
-    return (state.split() or [""])[0].rstrip("+").upper()
-
-
-def from_outside(state: str) -> bool:
-    """Tell whether a job in this state was ended by Slurm, its nodes or a person."""
-    return word(state) in _FROM_OUTSIDE
-
-
-def blames_node(state: str) -> bool:
-    """Tell whether a job in this state was ended by a failing node."""
-    return word(state) in _NODE
-
-
-#
-# # FOLDED orchestrator.executors.slurm.commands: Asking Slurm: every command has a time limit, and one call answers for all jobs.
-#
-# Jobs are asked for by name, since a name is all that is known of a submission nobody confirmed.
-#
-
-
 TIMED_OUT = -1  # in place of an exit code
 
 _KEPT = ("SLURM_CONF", "SLURM_CLUSTERS", "SLURM_CONF_SERVER")
 _DEFAULTS = ("SBATCH_ACCOUNT", "SBATCH_PARTITION", "SBATCH_QOS", "SBATCH_RESERVATION", "SBATCH_CONSTRAINT")
 _FOREIGN = ("SLURM_", "SLURMD_", "SBATCH_", "SQUEUE_", "SACCT_", "SALLOC_", "SRUN_", "PMI_", "PMIX_")
-_QUEUE_FORMAT = "%F|%K|%j|%T|%S|%e|%N|%C|%r"
-_LEDGER_FIELDS = "JobID,JobName,State,ElapsedRaw,NodeList,AllocCPUS"
-_LONGEST_ARGUMENT = 100_000  # bytes; Linux refuses more than 128 KiB
-_MOST_TASKS = 4_000_001  # Slurm's own bound on the size of an array
 
 
 class CommandFailed(ExecutorError):
-    """A command of Slurm that failed, took too long or answered with what makes no sense."""
+    """A command of Slurm that failed, took too long, or printed what cannot be read."""
 
     def __init__(self, message: str, code: int = 0, output: str = "") -> None:
         super().__init__(message)
         self.code = code
         self.output = output
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What Slurm says of one element of a job array.
-
-    Attributes
-    ----------
-    name, number
-        Of the array.
-    index
-        Of the element; None stands for all that are not listed by themselves.
-    state
-        As Slurm prints it.
-    started
-        Unix seconds, or None where it has not started or that is not said.
-    elapsed
-        Seconds charged for it, or None before its end.
-    reason
-        Why it is still queued.
-    nodes
-        Where it runs or ran, in Slurm's short form.
-    cpus
-        Allocated to it; 0 before it got a node.
-    """
-
-    name: str
-    number: int
-    index: int | None
-    state: str
-    started: float | None = None
-    elapsed: float | None = None
-    reason: str = ""
-    nodes: str = ""
-    cpus: int = 0
-
-    @property
-    def meaning(self) -> AttemptState:
-        """Return what the state means for the attempt."""
-        return meaning(self.state)
 
 
 def environment(keep: Sequence[str] = ()) -> dict[str, str]:
@@ -168,9 +50,9 @@ def environment(keep: Sequence[str] = ()) -> dict[str, str]:
 
 
 def submission_environment(settings: Mapping[str, object]) -> dict[str, str]:
-    """Return the environment for ``sbatch``: a user's own defaults stay where the campaign says nothing.
+    """Return the environment for ``sbatch``, with the user's own defaults where the campaign sets nothing.
 
-    They must go otherwise, because for ``sbatch`` a variable outweighs an option in the script.
+    All other defaults of the user are removed: for ``sbatch`` a variable outweighs an option in the script.
     """
     keep = [name for name in _DEFAULTS if settings.get(name.removeprefix("SBATCH_").lower()) is None]
     changed = environment(keep)
@@ -208,6 +90,127 @@ def call(command: Sequence[str], seconds: float, env: Mapping[str, str] | None =
     return output
 
 
+# --- job states -----------------------------------------------------------------------------------------
+
+_QUEUED = ("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT")
+_RUNNING = (
+    "COMPLETING",
+    "CONFIGURING",
+    "POWER_UP_NODE",
+    "RESIZING",
+    "RUNNING",
+    "SIGNALING",
+    "STAGE_OUT",
+    "STOPPED",
+    "SUSPENDED",
+)
+# None of these proves that the attempt finished, COMPLETED least of all: only its own record does.
+_ENDED = (
+    "BOOT_FAIL",
+    "CANCELLED",
+    "COMPLETED",
+    "DEADLINE",
+    "FAILED",
+    "LAUNCH_FAILED",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+    "PREEMPTED",
+    "RECONFIG_FAIL",
+    "REVOKED",
+    "TIMEOUT",
+)
+# If Slurm ends a job in one of these, a failure of the application is not the application's fault.
+_FROM_OUTSIDE = ("BOOT_FAIL", "CANCELLED", "DEADLINE", "NODE_FAIL", "PREEMPTED", "REVOKED")
+
+# If a job ends in one of these, its node failed.
+_NODE = ("BOOT_FAIL", "LAUNCH_FAILED", "NODE_FAIL")
+
+STATES: Mapping[str, AttemptState] = MappingProxyType(
+    dict.fromkeys(_QUEUED, AttemptState.QUEUED)
+    | dict.fromkeys(_RUNNING, AttemptState.RUNNING)
+    | dict.fromkeys(_ENDED, AttemptState.LOST)
+)
+
+
+def meaning(state: str) -> AttemptState:
+    """Return what a job state means for an attempt that has no finished record.
+
+    Parameters
+    ----------
+    state
+        As ``squeue`` or ``sacct`` print it: ``RUNNING``, ``CANCELLED by 1000``, ``CANCELLED+``.
+
+    Returns
+    -------
+    AttemptState
+        QUEUED, RUNNING, LOST (the job has ended) or, for a word that no Slurm known to us prints, UNKNOWN.
+    """
+    return STATES.get(word(state), AttemptState.UNKNOWN)
+
+
+def word(state: str) -> str:
+    """Return a job state without what ``sacct`` appends to it."""
+    return (state.split() or [""])[0].rstrip("+").upper()
+
+
+def from_outside(state: str) -> bool:
+    """Return whether a job in this state was ended by Slurm, its nodes or a person."""
+    return word(state) in _FROM_OUTSIDE
+
+
+def blames_node(state: str) -> bool:
+    """Return whether a job in this state was ended by a failing node."""
+    return word(state) in _NODE
+
+
+# --- queue and accounting -------------------------------------------------------------------------------
+
+_QUEUE_FORMAT = "%F|%K|%j|%T|%S|%e|%N|%C|%r"
+_ACCOUNTING_FIELDS = "JobID,JobName,State,ElapsedRaw,NodeList,AllocCPUS"
+_LONGEST_ARGUMENT = 100_000  # bytes; Linux refuses more than 128 KiB
+_MOST_TASKS = 4_000_001  # Slurm's own bound on the size of an array
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What Slurm reports of one element of a job array.
+
+    Attributes
+    ----------
+    name, number
+        Of the array.
+    index
+        Of the element; None stands for all elements that have no row of their own.
+    state
+        As Slurm prints it.
+    started
+        Unix seconds; None where it has not started, or the source does not say.
+    elapsed
+        Seconds charged for it, or None before its end.
+    reason
+        Why it is still queued.
+    nodes
+        Where it runs or ran, in Slurm's short form.
+    cpus
+        Allocated to it; 0 before it got a node.
+    """
+
+    name: str
+    number: int
+    index: int | None
+    state: str
+    started: float | None = None
+    elapsed: float | None = None
+    reason: str = ""
+    nodes: str = ""
+    cpus: int = 0
+
+    @property
+    def meaning(self) -> AttemptState:
+        """Return what the state means for the attempt."""
+        return meaning(self.state)
+
+
 def queue(names: Sequence[str], seconds: float) -> list[Job]:
     """Ask ``squeue`` once for the jobs with these names, the recently ended ones among them."""
     command = ["squeue", "--noheader", "--array", "--states=all", f"--format={_QUEUE_FORMAT}"]
@@ -215,7 +218,7 @@ def queue(names: Sequence[str], seconds: float) -> list[Job]:
     return [job for job in parse_queue(call([*command, _selection(names)], seconds)) if job.name in wanted]
 
 
-def ledger(names: Sequence[str], since: float, seconds: float) -> list[Job]:
+def accounting(names: Sequence[str], since: float, seconds: float) -> list[Job]:
     """Ask ``sacct`` once for the jobs with these names that existed after an instant (Unix seconds).
 
     Without a start time ``sacct`` begins at midnight. A requeued job has one row per start.
@@ -223,7 +226,7 @@ def ledger(names: Sequence[str], since: float, seconds: float) -> list[Job]:
     start = datetime.fromtimestamp(since).strftime("%Y-%m-%dT%H:%M:%S")
     command = ["sacct", "--noheader", "--parsable2", "--allocations", "--duplicates", f"--starttime={start}"]
     wanted = set(names)
-    rows = parse_ledger(call([*command, f"--format={_LEDGER_FIELDS}", _selection(names)], seconds))
+    rows = parse_accounting(call([*command, f"--format={_ACCOUNTING_FIELDS}", _selection(names)], seconds))
     return [job for job in rows if job.name in wanted]
 
 
@@ -238,7 +241,7 @@ def parse_queue(text: str) -> list[Job]:
     Raises
     ------
     CommandFailed
-        For a line that makes no sense. A job must not seem to have vanished because its line was cut.
+        For a line that cannot be read. A job must not seem to have vanished because its line was cut.
     """
     jobs = []
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -268,8 +271,8 @@ def parse_queue(text: str) -> list[Job]:
     return jobs
 
 
-def parse_ledger(text: str) -> list[Job]:
-    """Read what `ledger` makes ``sacct`` print; raises like `parse_queue`."""
+def parse_accounting(text: str) -> list[Job]:
+    """Read what `accounting` makes ``sacct`` print; raises like `parse_queue`."""
     jobs = []
     for line in filter(None, map(str.strip, text.splitlines())):
         try:
@@ -323,15 +326,13 @@ def _indices(text: str) -> Sequence[int | None]:
     return indices
 
 
-#
-# # FOLDED orchestrator.executors.slurm.commands: What the administrators of a Slurm chose: read once, needed for limits and for what may be charged.
-
+# --- the site -------------------------------------------------------------------------------------------
 
 _DEFAULT_ARRAY = 1001  # Slurm's own default of MaxArraySize
 _NO_ACCOUNTING = {"", "(null)", "accounting_storage/none"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """Settings of a Slurm; the defaults are Slurm's own.
 
@@ -375,7 +376,7 @@ def read_site(seconds: float, account: str | None = None, qos: str | None = None
         If ``scontrol`` fails, or prints something else: nothing is known of the cluster then.
     """
     configuration = parse_configuration(call(["scontrol", "show", "config"], seconds))
-    if "KillWait" not in configuration:  # what else it is must not be taken for a site without accounting
+    if "KillWait" not in configuration:  # other output must not pass for a site without accounting
         raise CommandFailed("scontrol printed no configuration")
     accounting = configuration.get("AccountingStorageType", "") not in _NO_ACCOUNTING
     limit = _submit_limit(seconds, account, qos) if accounting else None
@@ -413,11 +414,11 @@ def _submit_limit(seconds: float, account: str | None, qos: str | None) -> int |
             fields = "format=Name,MaxSubmitJobsPerUser,GrpSubmitJobs"
             found += parse_limits(call([*query, "qos", fields], seconds), qos)
     except CommandFailed:
-        return None  # then sbatch will say when it is too much
+        return None  # then sbatch refuses what is too much
     return min(found, default=None)
 
 
 def _number(text: str | None, default: float) -> float:
-    """Read ``30 sec``; UNLIMITED and what is missing are the default."""
+    """Return the number of ``30 sec``; the default for UNLIMITED and for a missing entry."""
     found = re.match(r"\d+", text or "")
     return float(found[0]) if found else default

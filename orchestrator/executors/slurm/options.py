@@ -1,4 +1,4 @@
-"""What a campaign says about its jobs: options of ``sbatch``, apart from those that the executor chooses."""
+"""What a campaign says about its Slurm jobs, and how the executor is to use Slurm."""
 
 from __future__ import annotations
 
@@ -12,21 +12,13 @@ from orchestrator.errors import CampaignError
 from orchestrator.executors.attempt import worker
 from orchestrator.types import Resources
 
+START_UP = 30.0  # seconds that Python may take to start on a slow file system, within the job's time limit
+
 # What the executor itself decides: another value would break the search for jobs, the limit or the charge.
 _OWN = {
     *("array", "chdir", "cpus-per-task", "error", "export", "export-file", "job-name", "nodes", "no-requeue"),
-    *(
-        "ntasks",
-        "ntasks-per-node",
-        "open-mode",
-        "output",
-        "parsable",
-        "requeue",
-        "signal",
-        "test-only",
-        "time",
-    ),
-    *("time-min", "wait", "wrap"),
+    *("ntasks", "ntasks-per-node", "open-mode", "output", "parsable", "requeue", "signal", "test-only"),
+    *("time", "time-min", "wait", "wrap"),
 }
 _KEYS = {"partition", "account", "qos", "constraint", "reservation", "exclusive", "gpus-per-node"}
 
@@ -34,11 +26,18 @@ _MEMORY = {"mem", "mem-per-cpu", "mem-per-gpu"}
 _AMOUNT = re.compile(r"([1-9]\d*)([KMGT]?)", re.IGNORECASE)  # 0 means all that a node has
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobOptions:
-    """What a campaign says about its jobs. ``sbatch`` holds further options: name -> value, None for a flag.
+    """What a campaign says about its jobs.
 
-    ``by_size`` has the partitions for runs of up to some size (keys as in a campaign file).
+    Attributes
+    ----------
+    partition, account, qos, constraint, reservation, exclusive, gpus_per_node
+        As ``sbatch`` takes them; None leaves the choice to Slurm.
+    sbatch
+        Further options of ``sbatch``: name -> value, None for a flag.
+    by_size
+        Partitions for runs of up to some size (keys as in a campaign file).
 
     Raises
     ------
@@ -115,7 +114,7 @@ class JobOptions:
 
 
 def asks_for_memory(sbatch: Mapping[str, object]) -> bool:
-    """Tell whether options of ``sbatch`` ask for an amount of memory, so that it can be raised."""
+    """Return whether options of ``sbatch`` ask for an amount of memory, so that it can be raised."""
     return any(long_name(name) in _MEMORY and _AMOUNT.fullmatch(str(sbatch[name])) for name in sbatch)
 
 
@@ -129,9 +128,43 @@ def long_name(name: str) -> str:
     return name.lstrip("-").replace("_", "-")
 
 
-START_UP = 30.0  # seconds that Python may take to start on a slow file system, within the job's time limit
-
-
 def minutes(*limits: float) -> int:
-    """Return the time to ask Slurm for, in its unit, so that attempts always end by their own limits."""
+    """Return the time to ask Slurm for, in its unit, so that attempts always end by their own limits.
+
+    Parameters
+    ----------
+    *limits
+        Of the attempts of one job, in seconds.
+    """
     return math.ceil((sum(limits) + len(limits) * worker.OVERRUN + START_UP) / 60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlurmSettings:
+    """How to use Slurm. Durations in seconds.
+
+    Attributes
+    ----------
+    job
+        Options of every job.
+    poll_interval
+        Between queries of Slurm.
+    command_timeout
+        After which a command of Slurm is ended.
+    submission_grace
+        After which a submission that was not confirmed, and that Slurm does not know, did not happen.
+    file_grace
+        For an attempt's files to become visible here after its job ended elsewhere.
+    accounting_grace
+        For the charge of an attempt to be known after it finished.
+    hopeless_grace
+        After which a job that fits no limit of Slurm is cancelled.
+    """
+
+    job: JobOptions = field(default_factory=JobOptions)
+    poll_interval: float = 10.0
+    command_timeout: float = 30.0
+    submission_grace: float = 60.0
+    file_grace: float = 30.0
+    accounting_grace: float = 60.0
+    hopeless_grace: float = 300.0

@@ -1,4 +1,8 @@
-"""Submitting a batch through submitit: the options of a job, its script, what ``sbatch`` answers."""
+"""Submitting a job array through submitit: the options of a job, its script, what ``sbatch`` answers.
+
+submitit writes the script and the pickles, and executes the pickles in the jobs. `_Arrays` is the only place
+that changes what submitit does; its docstring lists each change with the reason.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +19,15 @@ from submitit.core.utils import DelayedSubmission
 
 import orchestrator
 from orchestrator.errors import SubmitRejected, SubmitUncertain
-from orchestrator.executors.attempt.directory import stop_for_trouble
+from orchestrator.executors.attempt.directory import raise_if_unwritable
 from orchestrator.executors.slurm.commands import CommandFailed, call, submission_environment
 from orchestrator.executors.slurm.job import run
-from orchestrator.executors.slurm.options import JobOptions as JobOptions
-from orchestrator.executors.slurm.options import long_name, minutes
+from orchestrator.executors.slurm.options import JobOptions, long_name, minutes
 from orchestrator.types import AttemptRequest, Resources
 
 _MOST_AT_ONCE = 10**6  # elements of an array: the campaign limits how many are submitted
 
+# What ``sbatch`` says where the same submission may succeed later, and where it may have succeeded.
 _NOT_NOW = re.compile(r"SubmitJob|temporarily un(?:able|available)", re.IGNORECASE)
 _UNCLEAR = re.compile(
     r"timed? ?out|unable to contact|communication|connection|not responding|zero bytes|insane"
@@ -40,12 +44,12 @@ class SubmitLater(SubmitRejected):
 def parameters(
     name: str, resources: Resources, limits: Sequence[float], options: JobOptions, folder: Path, root: Path
 ) -> dict[str, Any]:
-    """Return submitit's parameters for a batch. Pure.
+    """Return submitit's parameters for an array. Pure.
 
     Parameters
     ----------
     name
-        Of the batch, hence of the job.
+        Of the array, hence of its jobs.
     resources
         Of each of its attempts.
     limits
@@ -53,12 +57,12 @@ def parameters(
     options
         The campaign's.
     folder
-        Where the batch's files are.
+        Where the files of the array are.
     root
         Directory to start Python in: it finds the orchestrator there, installed or not.
     """
-    batch = shlex.quote(str(folder))
-    task = f"{batch}/${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
+    files = shlex.quote(str(folder))
+    task = f"{files}/${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"
     further = {long_name(key): True if value is None else value for key, value in options.sbatch.items()}
     named: dict[str, Any] = options.named()
     reservation = named.pop("reservation")  # for which submitit has no parameter
@@ -75,8 +79,8 @@ def parameters(
         "signal_delay_s": 0,
         "array_parallelism": _MOST_AT_ONCE,
         "wckey": None,
-        # submitit expects a task's work under the id of the job, which is not known before sbatch returns.
-        "setup": [f"ln -sf {batch}/$SLURM_ARRAY_TASK_ID.pkl {task}_submitted.pkl"],
+        # submitit expects a task's pickle under the id of the job, which is not known before sbatch returns.
+        "setup": [f"ln -sf {files}/$SLURM_ARRAY_TASK_ID.pkl {task}_submitted.pkl"],
         "additional_parameters": {
             "ntasks": resources.ranks,
             "ntasks-per-node": resources.ranks_per_node,
@@ -91,37 +95,50 @@ def parameters(
 
 
 class _Arrays(submitit.SlurmExecutor):
-    """submitit's executor, for arrays that survive the death of the controller at any point."""
+    """submitit's executor, for arrays that survive the death of the controller at any point.
+
+    Used as submitit documents it: `update_parameters`, `submit_array`, `job_class`. What differs:
+
+    ``affinity`` (public)
+        submitit requires ``srun`` on PATH. It is not used here, and missing where scripts are only shown.
+    ``python`` (public)
+        Starts with ``exec``: a signal to the batch script must reach the attempt. A shell in between would
+        die of it first, and the record of the attempt would be lost.
+    ``_internal_process_submissions`` (overridden)
+        submitit writes the pickles of the tasks after ``sbatch`` has returned, under the id of the job. A
+        controller that is killed in between would leave jobs without work. So the pickles are written
+        before, under their array index, and the script links them (see ``setup`` in `parameters`). submitit
+        submits a single task without an array; here it is an array, too, so that one name finds all. And
+        submitit's call of ``sbatch`` has no time limit and passes on the variables of an enclosing job.
+    ``_submitit_command_str``, ``_make_submission_file_text``, ``_get_job_id_from_submission_command``
+        (called) As submitit's own method does, for the same purpose: the command of a task, the text of the script,
+        and the job id in the answer of ``sbatch``.
+    """
 
     def __init__(self, folder: Path, python: str, seconds: float, options: JobOptions) -> None:
-        # exec: a signal to the batch script is then one to the attempt, whose record would be lost if
-        # the shell died of it first.
         super().__init__(folder, python=f"exec {shlex.quote(python)}")
         self._seconds = seconds
         self._environment = submission_environment(options.named())
 
     @classmethod
     def affinity(cls) -> int:
-        """Be available without ``srun``, which is not used (and not there where scripts are only shown)."""
+        """Return that this executor is available, with or without ``srun``."""
         return 2
 
     def text(self, count: int) -> str:
-        """Return the script of an array."""
+        """Return the script of an array of ``count`` jobs."""
         self.parameters["map_count"] = count
         return self._make_submission_file_text(self._submitit_command_str, "")
 
     def _internal_process_submissions(
         self, delayed_submissions: list[DelayedSubmission]
     ) -> list[submitit.Job[Any]]:
-        # submitit writes the tasks' work after sbatch has returned, under the id of the job. A controller
-        # that is killed in between would leave jobs without work. And a single task is an array, too.
         self.folder.mkdir(parents=True, exist_ok=True)
         for index, delayed in enumerate(delayed_submissions):
             delayed.set_timeout(self.parameters["time"], 0)
             delayed.dump(self.folder / f"{index}.pkl")
         script = self.folder / "submission.sh"
         script.write_text(self.text(len(delayed_submissions)))
-        # submitit's own call of sbatch has no time limit and hands on the variables of an enclosing job.
         output = call(["sbatch", str(script)], self._seconds, self._environment)
         number = self._get_job_id_from_submission_command(output)
         return [self.job_class(self.folder, f"{number}_{i}") for i in range(len(delayed_submissions))]
@@ -137,7 +154,7 @@ def script(
     root: Path | None = None,
     python: str = sys.executable,
 ) -> str:
-    """Return the script that would be submitted for a batch of ``count`` jobs. Touches nothing."""
+    """Return the script that would be submitted for an array of ``count`` jobs. Touches nothing."""
     options = options.fitting(resources)
     arrays = _Arrays(folder, python, 0.0, options)
     arrays.update_parameters(**parameters(name, resources, limits, options, folder, root or _root()))
@@ -163,8 +180,8 @@ def submit(
         If it certainly did not accept these, saying why.
     SubmitUncertain
         If it may have.
-    DirectoryTrouble
-        If the files of a batch cannot be written now.
+    DirectoryUnwritable
+        If the files of an array cannot be written now.
     """
     first, limits = packs[0][0], [request.limit for request in packs[0]]
     options = options.fitting(first.resources).without(first.exclude).with_memory(first.memory)
@@ -174,18 +191,21 @@ def submit(
     try:
         jobs = arrays.submit_array([functools.partial(run, *pack) for pack in directories])
     except CommandFailed as error:
-        raise _verdict(error) from error
+        raise _classified(error) from error
     except submitit.core.utils.FailedSubmissionError as error:
         raise SubmitUncertain(f"sbatch gave no job id: {error}") from error
     except OSError as error:
-        stop_for_trouble(error, folder)
-        raise SubmitRejected(f"cannot write the files of a batch into {folder}: {error.strerror}") from error
+        raise_if_unwritable(error, folder)
+        raise SubmitRejected(
+            f"cannot write the files of a job array into {folder}: {error.strerror}"
+        ) from error
     return [job.job_id for job in jobs]
 
 
-def _verdict(error: CommandFailed) -> SubmitRejected | SubmitUncertain:
-    # A negative code: out of time, or killed by a signal; beyond 128: so was what a wrapper called. Slurm's
-    # own commands know 1 and 255.
+def _classified(error: CommandFailed) -> SubmitRejected | SubmitUncertain:
+    """Return what a failure of ``sbatch`` means for the submission."""
+    # A negative code: out of time, or killed by a signal. Beyond 128: a wrapper reports the same of the
+    # command that it called. Slurm's own commands exit with 1 or 255.
     if error.code < 0 or 128 < error.code < 255 or _UNCLEAR.search(error.output):
         return SubmitUncertain(str(error))
     return SubmitLater(str(error)) if _NOT_NOW.search(error.output) else SubmitRejected(str(error))

@@ -11,7 +11,7 @@ from typing import Any
 
 from orchestrator.executors.attempt import processes
 from orchestrator.executors.attempt import worker as attempt
-from orchestrator.executors.attempt.directory import read_record
+from orchestrator.executors.attempt.record import read_record
 from orchestrator.executors.local.executor import LocalExecutor
 from orchestrator.types import AttemptRecord, AttemptRequest, Observation
 
@@ -37,11 +37,12 @@ attempt.KILL_WAIT = processes.KILL_WAIT = 0.5
 
 
 def start(request: AttemptRequest, patch: str = "", **variables: str) -> subprocess.Popen[bytes]:
-    """Start attempt.py as executors do, with the mark; ``patch`` is Python executed before."""
+    """Start the process of an attempt as executors do; ``patch`` is Python executed before."""
     command = attempt.command(str(request.directory))
     if patch:
         command[-2] = (
-            f"import sys; sys.path.append({ROOT!r})\nfrom orchestrator.executors.attempt import processes, worker as attempt\n"
+            f"import sys; sys.path.append({ROOT!r})\n"
+            "from orchestrator.executors.attempt import processes, worker as attempt\n"
             f"{patch}\nattempt.main()"
         )
     environment = {**os.environ, processes.MARK: str(request.directory), **variables}

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from orchestrator import storage
 from orchestrator.errors import ReadError, SubmitRejected
 from orchestrator.executors.attempt import worker
-from orchestrator.executors.attempt.directory import _record, expand_nodes, owners, prepare, read_record
+from orchestrator.executors.attempt.directory import prepare
+from orchestrator.executors.attempt.record import _record, expand_nodes, owners, read_record
 from orchestrator.types import Attempt, AttemptRecord, AttemptRequest, Point, Resources, Run
 
 RECORD: dict[str, Any] = {

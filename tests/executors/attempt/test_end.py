@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from orchestrator.executors.attempt import directory as files
+from orchestrator.executors.attempt import record as files
 from orchestrator.executors.attempt.worker import DONE, OVERRUN
 from tests.executors.attempt.attempts import FAST, STUBBORN, charged, document, execute, owners, start
 from tests.executors.conftest import Prepared

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from orchestrator.executors.attempt import worker
-from orchestrator.executors.attempt.directory import read_record
+from orchestrator.executors.attempt.record import read_record
 from tests.executors.attempt.attempts import execute, start
 from tests.executors.conftest import Prepared
 from tests.requirements import need

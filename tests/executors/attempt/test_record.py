@@ -12,7 +12,8 @@ import pytest
 
 from orchestrator import __version__
 from orchestrator.executors.attempt import worker
-from orchestrator.executors.attempt.directory import prepare, read_record
+from orchestrator.executors.attempt.directory import prepare
+from orchestrator.executors.attempt.record import read_record
 from tests.executors.attempt.attempts import charged, document, execute, start
 from tests.executors.conftest import Prepared
 from tests.executors.under_test import ExecutorUnderTest, wait_for_file

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from orchestrator.executors.attempt import worker
-from orchestrator.executors.attempt.directory import owners, read_record
+from orchestrator.executors.attempt.record import owners
 from tests.executors.attempt.attempts import execute, start
 from tests.executors.conftest import Prepared
 
@@ -37,21 +37,16 @@ def test_a_parent_that_ignores_its_children_hides_no_exit_code(prepared: Prepare
     assert execute(prepared("exit 7\n"), ignoring).exit_code == 7
 
 
-def test_starting_imports_nothing_slow() -> None:
+def test_starting_needs_only_the_standard_library() -> None:
     code = worker.command("")[-2].replace("main()", "print(*sys.modules)")
     loaded = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert "orchestrator.executors.attempt.worker" in loaded
-    slow = {"json", "re", "enum", "signal", "subprocess", "pathlib", "typing", "dataclasses", "numpy", "site"}
-    assert not slow & set(loaded)
-
-
-def test_it_runs_as_a_script_too(prepared: Prepared) -> None:
-    request = prepared("exit 3\n")
-    assert subprocess.run([sys.executable, "-I", "-S", worker.__file__, request.directory]).returncode == 0
-    record = read_record(request.directory)
-    assert record is not None and record.exit_code == 3
+    ours = {name for name in loaded if name.split(".")[0] == "orchestrator"}
+    assert worker.__name__ in ours and len(ours) <= 7, ours
+    foreign = {name.split(".")[0] for name in loaded} - {"orchestrator", "__main__", *sys.stdlib_module_names}
+    assert {name for name in foreign if not name.startswith("__")} == set()
+    assert "site" not in loaded
 
 
 # --- the claim ----------------------------------------------------------------------------------------
@@ -69,7 +64,7 @@ def test_of_many_at_once_one_executes(prepared: Prepared) -> None:
     assert (request.directory / "times").read_text() == "once\n"
 
 
-def test_a_controller_can_bar_what_was_never_prepared(tmp_path: Path) -> None:
+def test_a_controller_can_revoke_what_was_never_prepared(tmp_path: Path) -> None:
     directory = tmp_path / "runs" / "attempt-1"
     assert worker.claim(directory, "controller")
     assert not worker.claim(directory, "another")

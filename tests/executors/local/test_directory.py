@@ -1,4 +1,4 @@
-"""The local executor where the campaign directory is in trouble: full, or attempts' directories deleted."""
+"""The local executor where the campaign directory is full, or the directories of attempts are deleted."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ import pytest
 
 from orchestrator.executors.attempt import directory as files
 from orchestrator.executors.attempt import worker
-from orchestrator.executors.attempt.directory import DirectoryTrouble
+from orchestrator.executors.attempt.directory import DirectoryUnwritable
 from orchestrator.executors.local.executor import LocalExecutor
-from orchestrator.executors.slurm.arrays import Batches
 from orchestrator.types import AttemptState
-from tests.executors.attempt.attempts import UNTIL_GO, one, start
+from tests.executors.attempt.attempts import UNTIL_GO, one
 from tests.executors.under_test import ExecutorUnderTest, run, wait_for_file, watch
 
 
@@ -39,7 +38,7 @@ def test_a_full_disk_fails_no_attempt_and_can_be_continued(
     machine.directory.mkdir(exist_ok=True)
     with monkeypatch.context() as patch:
         patch.setattr(where, name, full(number))
-        with pytest.raises(DirectoryTrouble, match=os.strerror(number)) as stopped:
+        with pytest.raises(DirectoryUnwritable, match=os.strerror(number)) as stopped:
             LocalExecutor(slots=1).submit([request])
     assert stopped.value.exit_code == 3
     executor = LocalExecutor(slots=1)
@@ -57,7 +56,7 @@ def test_no_room_for_the_claim_fails_no_attempt(
         patch.setattr(Path, "write_bytes", full(errno.ENOSPC))
         executor = LocalExecutor(slots=1)
         executor.submit([request])
-        with pytest.raises(DirectoryTrouble):
+        with pytest.raises(DirectoryUnwritable):
             watch(executor, [request])
     assert one(LocalExecutor(slots=1), request).state is AttemptState.ABSENT
 
@@ -72,11 +71,11 @@ def test_no_room_for_the_record_fails_no_attempt(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_bytes", full(errno.ENOSPC))
         executor.submit([request])
-        with pytest.raises(DirectoryTrouble):
+        with pytest.raises(DirectoryUnwritable):
             watch(executor, [request])
     assert one(executor, request).state is AttemptState.LOST, "there is room, so it was something else"
     found = one(LocalExecutor(slots=1), request)
-    assert (found.state, found.barred) == (AttemptState.ABSENT, True)
+    assert (found.state, found.revoked) == (AttemptState.ABSENT, True)
     assert not (request.directory / "started").exists()
 
 
@@ -93,19 +92,3 @@ def test_what_waited_for_cores_when_its_directory_was_deleted_begins_again(
     assert one(executor, second).state is AttemptState.ABSENT
     assert run(executor, second)[0].state is AttemptState.FINISHED
     assert (second.directory / "times").read_text() == "once\n"
-
-
-def test_what_waits_in_slurm_is_barred_before_it_is_called_absent(machine: ExecutorUnderTest) -> None:
-    waiting, other = machine.request("touch started\n"), machine.request()
-    for request in (waiting, other):
-        files.prepare(request)
-    Batches(machine.directory).begin([[waiting]], 0.0)
-    executor = LocalExecutor(1, machine.directory)
-    found = executor.find([waiting, other])
-    assert [(item.state, item.barred) for item in found] == [
-        (AttemptState.ABSENT, True),
-        (AttemptState.ABSENT, False),
-    ]
-    with start(waiting) as job:  # when its turn comes
-        assert job.wait(60) == worker.CLAIMED
-    assert not (waiting.directory / "started").exists()

@@ -18,7 +18,7 @@ CONTROLLER = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from orchestrator.executors.local import LocalExecutor
+from orchestrator.executors.local.executor import LocalExecutor
 from tests.executors.under_test import ExecutorUnderTest, local
 tested = local(None, Path(sys.argv[2]))
 script = "echo $$ >> times\\nsleep 0.1\\n"
@@ -40,7 +40,7 @@ def test_a_controller_killed_at_any_time_leaves_every_attempt_executed_once(
     )
     assert controller.stdout is not None
     with controller:
-        controller.stdout.readline()
+        assert controller.stdout.readline() == b"ready\n"
         time.sleep(random.Random(seed).uniform(0, 0.2))
         controller.kill()
     requests = [machine.request("echo $$ >> times\nsleep 0.1\n") for _ in range(4)]

@@ -1,4 +1,4 @@
-"""The local executor: judging attempts by what is left of them."""
+"""The local executor: classifying attempts by what is left of them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from orchestrator import storage
-from orchestrator.executors.attempt import directory as files
 from orchestrator.executors.attempt import processes, worker
+from orchestrator.executors.attempt import record as files
 from orchestrator.executors.local.executor import LocalExecutor
 from orchestrator.types import AttemptRequest, AttemptState
 from tests.executors.attempt.attempts import ROOT, UNTIL_GO, one, owners, start
@@ -115,10 +115,13 @@ def test_neither_a_recycled_pid_nor_another_boot_is_mistaken_for_a_living_attemp
 
 def test_claimed_but_killed_before_the_record_costs_nothing(prepared: Prepared) -> None:
     request = prepared()
-    code = f"from orchestrator.executors.attempt import worker as attempt; attempt.claim({str(request.directory)!r}, 'attempt')"
+    code = (
+        "from orchestrator.executors.attempt import worker; "
+        f"worker.claim({str(request.directory)!r}, worker.OWNER)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
     observation = one(LocalExecutor(slots=1), request)
-    assert (observation.state, observation.barred) == (AttemptState.ABSENT, True)
+    assert (observation.state, observation.revoked) == (AttemptState.ABSENT, True)
 
 
 def test_an_attempt_whose_directory_is_deleted_is_charged_what_was_reserved(
@@ -162,7 +165,8 @@ def test_a_worker_whose_guard_was_killed_before_the_record_starts_nothing(
 ) -> None:
     request = machine.request("touch started\n")
     hang = (
-        f"import sys, time; sys.path.append({ROOT!r}); from orchestrator.executors.attempt import worker as attempt\n"
+        f"import sys, time; sys.path.append({ROOT!r})\n"
+        "from orchestrator.executors.attempt import worker as attempt\n"
         "attempt._reserve = lambda *x: time.sleep(600)\n"
     )
     guard = submit_patched(monkeypatch, request, hang)
@@ -171,7 +175,7 @@ def test_a_worker_whose_guard_was_killed_before_the_record_starts_nothing(
     os.kill(guard, signal.SIGKILL)
     wait_until_dead(guard)
     observation = one(LocalExecutor(slots=1), request)
-    assert (observation.state, observation.barred) == (AttemptState.ABSENT, True)
+    assert (observation.state, observation.revoked) == (AttemptState.ABSENT, True)
     for pid in pids:
         wait_until_dead(pid)
     assert not (request.directory / "started").exists()
@@ -203,7 +207,7 @@ def test_what_began_and_ended_between_two_looks_is_not_absent(
 
 
 @pytest.mark.parametrize("name", ["attempt.json", "claim"])
-def test_files_that_say_nothing_are_judged_by_processes_and_patience(prepared: Prepared, name: str) -> None:
+def test_unreadable_files_are_classified_by_processes_and_patience(prepared: Prepared, name: str) -> None:
     request = prepared(UNTIL_GO)
     with start(request):
         wait_for_file(request.directory / "stdout")
@@ -220,12 +224,12 @@ def test_files_that_say_nothing_are_judged_by_processes_and_patience(prepared: P
     executor = LocalExecutor(slots=1)
     observation = one(executor, request)
     assert observation.state is AttemptState.LOST
-    # Nobody knows, and nobody will: no estimate to wait for.
+    # No record will ever say more: the charge is final.
     assert observation.elapsed == executor.reserved_seconds(request.limit)
     assert str(request.directory / name) in observation.reason
 
 
-def test_trouble_with_proc_is_not_taken_for_death(
+def test_an_error_of_proc_is_not_taken_for_death(
     machine: ExecutorUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = machine.request(UNTIL_GO)

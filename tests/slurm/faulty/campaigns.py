@@ -19,7 +19,7 @@ import numpy as np
 from orchestrator.campaign import loader
 from orchestrator.control import loop, runtime, settle
 from orchestrator.executors.slurm.executor import SlurmExecutor
-from orchestrator.executors.slurm.settings import SlurmSettings
+from orchestrator.executors.slurm.options import SlurmSettings
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
 from orchestrator.journal.state import RunStatus, State, apply, replay

@@ -1,4 +1,4 @@
-"""Attempts that take no time: what `orchestrator.executors.attempt.worker` does to files, at virtual instants."""
+"""Attempts that take no time: they do to files what the process of an attempt does, at virtual instants."""
 
 from __future__ import annotations
 

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.executors.attempt.worker import OWNER
-from orchestrator.executors.slurm.outcome import Crew, Evidence, Member, divide, judge
-from orchestrator.executors.slurm.poller import Sight
-from orchestrator.executors.slurm.settings import SlurmSettings
+from orchestrator.executors.slurm.options import SlurmSettings
+from orchestrator.executors.slurm.outcome import Evidence, classify
+from orchestrator.executors.slurm.poller import JobStatus
+from orchestrator.executors.slurm.shared_jobs import Member, SharedJob, divide
 from orchestrator.types import (
     Attempt,
     AttemptRecord,
@@ -33,7 +34,7 @@ def member(started: float | None, finished: float | None = None, owner: str | No
 
 
 NEVER = member(None)
-BARRED = member(None, owner="controller: gone")
+REVOKED = member(None, owner="controller: gone")
 CLAIMED = member(None, owner=OWNER)
 
 
@@ -42,11 +43,11 @@ CLAIMED = member(None, owner=OWNER)
     [
         # Start-up and end go to the first one.
         (30.0, [member(102, 110), member(110, 125), member(125, 128)], [8 + 4, 15, 3]),
-        # What was running when the job ended pays for that.
+        # The attempt that was running when the job ended is charged for that.
         (30.0, [member(102, 110), member(110), NEVER], [8, 22, 0]),
-        (30.0, [member(102, 110), CLAIMED, BARRED], [8, 22, 0]),
+        (30.0, [member(102, 110), CLAIMED, REVOKED], [8, 22, 0]),
         # Nobody began: the first one stands for all.
-        (7.0, [NEVER, BARRED, NEVER], [7, 0, 0]),
+        (7.0, [NEVER, REVOKED, NEVER], [7, 0, 0]),
         # Between two attempts.
         (30.0, [member(102, 110), NEVER], [30, 0]),
         # Its processes were killed, and the next one went on.
@@ -61,15 +62,15 @@ def test_the_job_is_divided_by_the_spans(
     assert divide(elapsed, members) == pytest.approx(expected)
 
 
-def test_records_tell_what_a_job_took_unless_one_has_no_end() -> None:
-    assert Crew((member(102.5, 110.2), member(110.3, 125.1), NEVER), 0).told == 26
-    assert Crew((member(102.5, 110.2), member(110.3)), 0).told is None
-    assert Crew((member(102.5, 110.2), CLAIMED), 0).told is None
+def test_records_say_how_long_a_job_took_unless_one_has_no_end() -> None:
+    assert SharedJob((member(102.5, 110.2), member(110.3, 125.1), NEVER), 0).recorded_seconds == 26
+    assert SharedJob((member(102.5, 110.2), member(110.3)), 0).recorded_seconds is None
+    assert SharedJob((member(102.5, 110.2), CLAIMED), 0).recorded_seconds is None
 
 
 def members() -> st.SearchStrategy[list[Member]]:
     span = st.tuples(
-        st.floats(0, 50), st.floats(0, 50), st.sampled_from(["ended", "lost", "claimed", "barred"])
+        st.floats(0, 50), st.floats(0, 50), st.sampled_from(["ended", "lost", "claimed", "revoked"])
     )
 
     def build(spans: list[tuple[float, float, str]]) -> list[Member]:
@@ -82,7 +83,7 @@ def members() -> st.SearchStrategy[list[Member]]:
                     "ended": member(begun, now),
                     "lost": member(begun),
                     "claimed": CLAIMED,
-                    "barred": BARRED,
+                    "revoked": REVOKED,
                 }[fate]
             )
         return found
@@ -91,37 +92,43 @@ def members() -> st.SearchStrategy[list[Member]]:
 
 
 @given(members(), st.floats(0, 1000))
-def test_the_parts_add_up_and_none_is_negative(crew: list[Member], elapsed: float) -> None:
-    parts = divide(elapsed, crew)
+def test_the_parts_add_up_and_none_is_negative(sharing: list[Member], elapsed: float) -> None:
+    parts = divide(elapsed, sharing)
     assert sum(parts) == pytest.approx(elapsed)
     assert all(part >= 0 for part in parts)
-    began = [item.begun for item in crew]
+    began = [item.begun for item in sharing]
     assert not any(part for part, begun in zip(parts, began, strict=True) if not begun) or not any(began)
 
 
 # --- one that never began -------------------------------------------------------------------------------
 
 
-def never_began(sight: Sight, gone_for: float) -> Observation:
-    """Judge the second attempt of a job that is gone: barred by a cancellation, the first having finished."""
+def never_began(status: JobStatus, gone_for: float) -> Observation:
+    """Classify the second attempt of a job that is gone: revoked by a cancellation, the first finished."""
     attempt = Attempt(Run(Point.of(p=1), repetition=2), 1)
     request = AttemptRequest(attempt, "c-r2-1", Path("/nowhere"), Resources(1), 60.0, "")
     owner = "controller: cancelled before it began"
-    crew = Crew((member(102, 110), member(None, owner=owner)), 1)
+    shared = SharedJob((member(102, 110), member(None, owner=owner)), 1)
     evidence = Evidence(
-        request, owner=owner, submitted=500.0, handle="7", sight=sight, gone_for=gone_for, crew=crew
+        request=request,
+        owner=owner,
+        submitted=500.0,
+        job_id="7",
+        status=status,
+        gone_for=gone_for,
+        shared=shared,
     )
-    return judge(evidence, SlurmSettings(accounting_grace=60.0), False)
+    return classify(evidence, SlurmSettings(accounting_grace=60.0), False)
 
 
 def test_one_that_never_began_is_withdrawn_once_its_job_is_charged_for() -> None:
-    seen = never_began(Sight(elapsed=12.0, booked=True), gone_for=5.0)
-    assert (seen.state, seen.barred, seen.elapsed) == (AttemptState.ABSENT, True, 0.0)
+    seen = never_began(JobStatus(elapsed=12.0, accounted=True), gone_for=5.0)
+    assert (seen.state, seen.revoked, seen.elapsed) == (AttemptState.ABSENT, True, 0.0)
 
 
 def test_while_accounting_is_silent_it_is_waited_for_and_then_lost_with_all_that_is_reserved() -> None:
-    waiting = never_began(Sight(), gone_for=5.0)
+    waiting = never_began(JobStatus(), gone_for=5.0)
     assert waiting.state is AttemptState.UNKNOWN
     assert waiting.reason.endswith("what its job cost is not known yet")
-    given_up = never_began(Sight(), gone_for=61.0)
-    assert (given_up.state, given_up.barred, given_up.elapsed) == (AttemptState.LOST, False, None)
+    given_up = never_began(JobStatus(), gone_for=61.0)
+    assert (given_up.state, given_up.revoked, given_up.elapsed) == (AttemptState.LOST, False, None)
