@@ -8,8 +8,8 @@ from pathlib import Path
 
 from orchestrator.cli import common
 from orchestrator.evaluation import noise_cases, noise_figures, noise_runs, noise_study
+from orchestrator.evaluation.noise import PATTERNS
 from orchestrator.evaluation.noise_cases import REPETITIONS, Study
-from orchestrator.evaluation.noise_patterns import PATTERNS
 from orchestrator.evaluation.noise_rows import rows, table
 from orchestrator.generate import manifest
 
@@ -79,8 +79,8 @@ def run(arguments: argparse.Namespace, advance: Advance) -> int:
         arguments.injections,
         arguments.pattern or tuple(PATTERNS),
     )
-    judged = noise_study.run(study, chosen, seed=arguments.seed, workers=arguments.workers, advance=advance)
-    results = rows(judged, study.parameters)
+    errors = noise_study.run(study, chosen, seed=arguments.seed, workers=arguments.workers, advance=advance)
+    results = rows(errors, study.parameters)
     if arguments.figures is not None:
         noise_figures.write(results, arguments.figures)
     if arguments.json:

@@ -25,7 +25,7 @@ REPETITIONS = 5
 PAPER = Range({"p": 128, "n": 8000}, {"p": 2048, "n": 40000})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """Times of one call path without artificial noise.
 
@@ -50,7 +50,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Cases that are fitted together, the effort counted for them, and where predictions are judged."""
+    """Cases that are fitted together, the effort counted for them, and where predictions are tested."""
 
     parameters: tuple[str, ...]
     cases: tuple[Case, ...]
@@ -90,7 +90,9 @@ def synthetic(functions: int, natural: float, seed: int, range_: Range = PAPER) 
         ):
             noisy = seconds[:-1, None] * mixed(natural, (len(points), REPETITIONS), rng)
             times = {p: tuple(map(float, row)) for p, row in zip(points, noisy, strict=True)}
-            cases.append(Case(path, kind, tuple(model_terms(truth)), times, float(seconds[-1])))
+            expected = float(seconds[-1])
+            terms = tuple(model_terms(truth))
+            cases.append(Case(callpath=path, kind=kind, truth=terms, times=times, expected=expected))
         effort += _counted(function, range_, points)
     return Study(names, tuple(cases), tuple(effort), test)
 
@@ -153,9 +155,9 @@ def measured(manifest: Manifest, known: Measurements, metric: str = "time") -> S
             if item is None or test is None or test not in item.values:
                 raise CampaignError(f"no {metric} of {path} at the largest values of {', '.join(names)}")
             times = {p: v for p, v in item.values.items() if p in training}
-            cases.append(
-                Case(path, kind, tuple(model_terms(truth)), times, float(np.median(item.values[test])))
-            )
+            expected = float(np.median(item.values[test]))
+            terms = tuple(model_terms(truth))
+            cases.append(Case(callpath=path, kind=kind, truth=terms, times=times, expected=expected))
     paths = {case.callpath for case in cases}
     for item in known.items:
         if item.callpath in paths and item.metric in {BLOCKS, "visits", "bytes_sent", "bytes_received"}:

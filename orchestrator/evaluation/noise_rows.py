@@ -1,4 +1,4 @@
-"""From judged models to the rows of the noise study."""
+"""From errors of models to the rows of the noise study."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from orchestrator.evaluation.noise_study import Judged
+from orchestrator.evaluation.noise_study import Errors
 
 
 class Row(TypedDict):
@@ -33,10 +33,10 @@ class Row(TypedDict):
     covered_percent: float
 
 
-def rows(judged: Iterable[Judged], parameters: Sequence[str]) -> list[Row]:
-    """Aggregate judged models by kind, noise, repetitions and modeler, in this order."""
-    groups: dict[tuple[str, float, int, str], list[Judged]] = {}
-    for item in judged:
+def rows(errors: Iterable[Errors], parameters: Sequence[str]) -> list[Row]:
+    """Aggregate errors of models by kind, noise, repetitions and modeler, in this order."""
+    groups: dict[tuple[str, float, int, str], list[Errors]] = {}
+    for item in errors:
         key = (item.kind, item.setting.percent, item.setting.repetitions, item.contender)
         groups.setdefault(key, []).append(item)
     places = {kind: k for k, kind in enumerate(dict.fromkeys(key[0] for key in groups))}
@@ -45,7 +45,7 @@ def rows(judged: Iterable[Judged], parameters: Sequence[str]) -> list[Row]:
     return [_row(key, groups[key], parameters) for key in ordered]
 
 
-def _row(key: tuple[str, float, int, str], members: Sequence[Judged], parameters: Sequence[str]) -> Row:
+def _row(key: tuple[str, float, int, str], members: Sequence[Errors], parameters: Sequence[str]) -> Row:
     kind, percent, repetitions, contender = key
     deviations = np.concatenate([item.deviations for item in members])
     errors = np.concatenate([item.error_percent for item in members])

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator import registry
+from orchestrator.evaluation.noise import PATTERNS, factors
 from orchestrator.evaluation.noise_cases import Case, Study
-from orchestrator.evaluation.noise_patterns import PATTERNS, factors
 from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.models import Priors, locate_times, skeletons, with_prior
 from orchestrator.models.base import Floats, Model, Modeler
@@ -39,9 +39,9 @@ class Setting:
     injection: int
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The models of one kind of call paths under one setting.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errors:
+    """Errors of the models of one kind of call paths under one setting.
 
     Attributes
     ----------
@@ -83,8 +83,8 @@ def run(
     seed: int = 0,
     workers: int | None = None,
     advance: Advance | None = None,
-) -> list[Judged]:
-    """Fit and judge the models of every setting; the priors are the same for all.
+) -> list[Errors]:
+    """Fit the models of every setting and return their errors; the priors are the same for all.
 
     Parameters
     ----------
@@ -100,14 +100,14 @@ def run(
     known = Measurements(study.parameters, study.effort)
     priors = skeletons(known, [case.callpath for case in study.cases], _classic(), TOLERANCE, None)
     tasks = [(study, priors, setting, seed) for setting in chosen]
-    return [judged for part in in_parallel(_judge_setting, tasks, workers, advance) for judged in part]
+    return [errors for part in in_parallel(_errors_of_setting, tasks, workers, advance) for errors in part]
 
 
-def _judge_setting(task: tuple[Study, Priors, Setting, int]) -> list[Judged]:
+def _errors_of_setting(task: tuple[Study, Priors, Setting, int]) -> list[Errors]:
     study, priors, setting, seed = task
     place = list(PATTERNS).index(setting.pattern)
     rng = np.random.default_rng([seed, place, round(100 * setting.percent), setting.injection])
-    found: list[Judged] = []
+    found: list[Errors] = []
     # The noise of computation and of communication differs, and so do their aggregates.
     for kind in dict.fromkeys(case.kind for case in study.cases):
         cases = [case for case in study.cases if case.kind == kind]
@@ -118,7 +118,7 @@ def _judge_setting(task: tuple[Study, Priors, Setting, int]) -> list[Judged]:
         fitted = [with_prior(classic[case.callpath], priors, located, (None, TRUST)) for case in cases]
         contenders = ([classic[case.callpath] for case in cases], *zip(*fitted, strict=True))
         for contender, models in zip(CONTENDERS, contenders, strict=True):
-            found.append(_judge(contender, cases, models, study, setting))
+            found.append(_errors(contender, cases, models, study, setting))
     return found
 
 
@@ -139,9 +139,9 @@ def _disturbed(case: Case, setting: Setting, rng: np.random.Generator) -> Measur
     return Measurement(case.callpath, "time", values)
 
 
-def _judge(
+def _errors(
     contender: str, cases: Sequence[Case], models: Sequence[Model], study: Study, setting: Setting
-) -> Judged:
+) -> Errors:
     expected = np.array([case.expected for case in cases])
     predictions = [model.predict([study.test]) for model in models]
     value, low, high = (np.array([getattr(p, name)[0] for p in predictions]) for name in _PARTS)
@@ -151,4 +151,11 @@ def _judge(
     ]
     error = 100 * np.abs(value - expected) / expected
     covered = (low <= expected) & (expected <= high)
-    return Judged(contender, cases[0].kind, setting, np.array(deviations), error, covered)
+    return Errors(
+        contender=contender,
+        kind=cases[0].kind,
+        setting=setting,
+        deviations=np.array(deviations),
+        error_percent=error,
+        covered=covered,
+    )

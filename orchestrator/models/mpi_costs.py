@@ -32,7 +32,7 @@ from types import MappingProxyType
 SENT, RECEIVED = "bytes_sent", "bytes_received"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One row of Table I.
 
@@ -60,17 +60,17 @@ class Row:
     reduces: bool = False
 
 
-SEND = Row("Send", False, SENT)
-RECEIVE = Row("Receive", False, RECEIVED)
+SEND = Row(operation="Send", tree=False, metric=SENT)
+RECEIVE = Row(operation="Receive", tree=False, metric=RECEIVED)
 _ROWS = {
-    "bcast": Row("Broadcast", True, RECEIVED),
-    "scatter": Row("Scatter", True, RECEIVED, power=1, fraction=True),
-    "gather": Row("Gather", True, SENT, power=1, fraction=True),
-    "allgather": Row("Allgather", True, RECEIVED, fraction=True),
-    "reduce": Row("Reduce", True, SENT, reduces=True),
-    "allreduce": Row("Allreduce", True, SENT, power=-1, reduces=True),
+    "bcast": Row(operation="Broadcast", tree=True, metric=RECEIVED),
+    "scatter": Row(operation="Scatter", tree=True, metric=RECEIVED, power=1, fraction=True),
+    "gather": Row(operation="Gather", tree=True, metric=SENT, power=1, fraction=True),
+    "allgather": Row(operation="Allgather", tree=True, metric=RECEIVED, fraction=True),
+    "reduce": Row(operation="Reduce", tree=True, metric=SENT, reduces=True),
+    "allreduce": Row(operation="Allreduce", tree=True, metric=SENT, power=-1, reduces=True),
     # Not in the table: a reduction of nothing.
-    "barrier": Row("Barrier", True),
+    "barrier": Row(operation="Barrier", tree=True),
 }
 
 # Names without MPI_, in lower case. Variants with counts per rank (v) and without blocking (i) share a row.

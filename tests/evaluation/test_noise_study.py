@@ -9,9 +9,9 @@ import pytest
 
 from orchestrator.errors import CampaignError
 from orchestrator.evaluation import noise_cases, noise_figures, noise_study
-from orchestrator.evaluation.noise_patterns import PATTERNS, factors
+from orchestrator.evaluation.noise import PATTERNS, factors
 from orchestrator.evaluation.noise_rows import Row, rows, table
-from orchestrator.evaluation.noise_study import Judged, Setting
+from orchestrator.evaluation.noise_study import Errors, Setting
 from orchestrator.generate.manifest import Manifest
 from orchestrator.generate.population import DEFAULT, Range, draw
 from orchestrator.types import Measurements
@@ -41,14 +41,14 @@ def test_settings_that_injections_do_not_change_come_once() -> None:
 
 
 @pytest.fixture(scope="module")
-def judged() -> list[Judged]:
+def errors() -> list[Errors]:
     study = noise_cases.synthetic(12, 2.0, seed=4, range_=SMALL)
     chosen = noise_study.settings([0.0, 75.0], [1, 5], 1, ["uniform", "none"])
     return noise_study.run(study, chosen, workers=1)
 
 
-def test_priors_keep_exponents_that_noise_takes_from_classic_models(judged: list[Judged]) -> None:
-    results = {(r["kind"], r["modeler"], r["noise_percent"], r["repetitions"]): r for r in rows(judged, "pn")}
+def test_priors_keep_exponents_that_noise_takes_from_classic_models(errors: list[Errors]) -> None:
+    results = {(r["kind"], r["modeler"], r["noise_percent"], r["repetitions"]): r for r in rows(errors, "pn")}
     for kind in noise_cases.KINDS:
         for modeler in ("swc", "combined"):
             for repetitions in (1, 5):
@@ -57,8 +57,8 @@ def test_priors_keep_exponents_that_noise_takes_from_classic_models(judged: list
         assert results[kind, "classic", 75.0, 1]["exact_percent"] < 80.0
 
 
-def test_priors_predict_better_under_noise(judged: list[Judged]) -> None:
-    results = {(r["kind"], r["modeler"], r["noise_percent"], r["repetitions"]): r for r in rows(judged, "pn")}
+def test_priors_predict_better_under_noise(errors: list[Errors]) -> None:
+    results = {(r["kind"], r["modeler"], r["noise_percent"], r["repetitions"]): r for r in rows(errors, "pn")}
     classic, prior = (results["computation", name, 75.0, 1] for name in ("classic", "swc"))
     assert prior["error_percent"] < classic["error_percent"]
 
@@ -71,7 +71,14 @@ def test_the_same_seed_gives_the_same_study() -> None:
 def row_of(members: list[tuple[tuple[float, float], float]]) -> Row:
     setting = Setting("uniform", 10.0, 1, 0)
     found = [
-        Judged("classic", "computation", setting, np.array([dev]), np.array([error]), np.array([True]))
+        Errors(
+            contender="classic",
+            kind="computation",
+            setting=setting,
+            deviations=np.array([dev]),
+            error_percent=np.array([error]),
+            covered=np.array([True]),
+        )
         for dev, error in members
     ]
     (row,) = rows(found, ("p", "n"))
@@ -86,14 +93,14 @@ def test_rows_are_means_over_functions_and_parameters() -> None:
     assert (row["error_percent"], row["median_error_percent"]) == (3.0, 3.0)
 
 
-def test_the_table_shows_every_row(judged: list[Judged]) -> None:
-    results = rows(judged, ("p", "n"))
+def test_the_table_shows_every_row(errors: list[Errors]) -> None:
+    results = rows(errors, ("p", "n"))
     lines = table(results).splitlines()
     assert len(lines) == 1 + len(results) and "ED p" in lines[0]
 
 
-def test_figures_are_written(judged: list[Judged], tmp_path: Path) -> None:
-    results = rows(judged, ("p", "n"))
+def test_figures_are_written(errors: list[Errors], tmp_path: Path) -> None:
+    results = rows(errors, ("p", "n"))
     noise_figures.write(results, tmp_path / "new")
     files = {path.name: path.read_bytes() for path in (tmp_path / "new").iterdir()}
     assert set(files) == {"noise-1.png", "noise-5.png", "repetitions.png"}

@@ -40,7 +40,7 @@ _MAD_TO_SIGMA = 1.4826  # derived: standard deviation over median absolute devia
 _SHARE_PRECISION = 12.0  # derived: one over the variance of a share that is uniform between 0 and 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fit:
     """A fitted linear hypothesis.
 

@@ -17,7 +17,7 @@ Key = tuple[str, str, data.Category]
 """Call path, metric and category of a series of times."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
     """Located times of one call path.
 
@@ -112,11 +112,11 @@ def _times(located: Located, row: int, runs: NDArray[np.float64]) -> Times:
     size = located.log_value.shape[1]
     point, _ = finite = np.nonzero(np.isfinite(runs))
     return Times(
-        located.log_value[row],
-        located.count[row],
-        float(located.sigma[row]),
-        float(located.freedom[row]),
-        np.zeros((size, size)),
-        runs[finite],
-        point,
+        log_value=located.log_value[row],
+        count=located.count[row],
+        sigma=float(located.sigma[row]),
+        freedom=float(located.freedom[row]),
+        smooth=np.zeros((size, size)),
+        runs=runs[finite],
+        point=point,
     )

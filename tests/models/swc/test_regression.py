@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from orchestrator.evaluation.noise_patterns import factors
+from orchestrator.evaluation.noise import factors
 from orchestrator.models.swc.regression import Fit, fit
 from orchestrator.models.swc.times import Times
 
@@ -19,6 +19,21 @@ TRUE = np.array([3.0, 2.0])
 FAR = np.array([1.0, 36.0])
 
 
+def located(
+    log_value: NDArray[np.float64], count: float, runs: NDArray[np.float64], point: NDArray[np.intp]
+) -> Times:
+    """Times at 25 points, with the noise that is guessed for single runs."""
+    return Times(
+        log_value=log_value,
+        count=np.full(25, count),
+        sigma=0.025,
+        freedom=1.0,
+        smooth=np.zeros((25, 25)),
+        runs=runs,
+        point=point,
+    )
+
+
 def fitted(
     rng: np.random.Generator, runs: int, pattern: str, percent: float, noise: float, selected: float = 0.5
 ) -> Fit:
@@ -26,9 +41,7 @@ def fitted(
     value = (DESIGN @ TRUE)[:, None] * np.exp(rng.normal(0, noise, shape))
     logs = np.log(value * factors(pattern, percent, shape, rng, selected))
     point = np.repeat(np.arange(25), runs)
-    times = Times(
-        np.median(logs, axis=1), np.full(25, float(runs)), 0.025, 1.0, np.zeros((25, 25)), logs.ravel(), point
-    )
+    times = located(np.median(logs, axis=1), float(runs), logs.ravel(), point)
     return fit(DESIGN, np.array([0.0, 1.0]), np.array([False, True]), times)
 
 
@@ -60,9 +73,14 @@ def test_runs_that_look_like_outliers_below_may_be_the_undisturbed_ones() -> Non
     """35 of 50 runs are slowed by the same share: a mixture around these is no explanation of the others."""
     case = json.loads((Path(__file__).parents[2] / "data" / "mostly_disturbed.json").read_text())
     design, runs = np.array(case["design"]), np.array(case["runs"])
-    noise = (case["sigma"], case["freedom"], np.zeros((25, 25)))
     times = Times(
-        np.array(case["log_value"]), np.array(case["count"]), *noise, runs, np.repeat(np.arange(25), 2)
+        log_value=np.array(case["log_value"]),
+        count=np.array(case["count"]),
+        sigma=case["sigma"],
+        freedom=case["freedom"],
+        smooth=np.zeros((25, 25)),
+        runs=runs,
+        point=np.repeat(np.arange(25), 2),
     )
     found = fit(design, np.zeros(4), np.array(case["floored"]), times)
     slow = runs - np.log(design @ found.coefficients)[times.point] > 0.3
@@ -77,7 +95,7 @@ def test_of_a_prior_with_many_columns_not_every_choice_of_them_is_tried(columns:
     rng = np.random.default_rng(3)
     design = rng.uniform(0.5, 1.5, (25, columns))
     logs = np.log(design.sum(axis=1) * factors("uniform", 75.0, (25,), rng))
-    times = Times(logs, np.ones(25), 0.025, 1.0, np.zeros((25, 25)), logs, np.arange(25))
+    times = located(logs, 1.0, logs, np.arange(25))
     found = fit(design, np.zeros(columns), np.ones(columns, dtype=bool), times)
     assert np.all(np.isfinite(found.coefficients)) and np.all(found.coefficients > 0)
 
