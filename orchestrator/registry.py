@@ -23,7 +23,7 @@ TABLES = MappingProxyType(
         },
         "reader": {
             "stdout": "orchestrator.readers.stdout:read",
-            "scorep": "orchestrator.readers.cube:read",
+            "scorep": "orchestrator.readers.scorep:read",
             "time": "orchestrator.readers.time:read",
             "effort": "orchestrator.readers.effort:read",
         },

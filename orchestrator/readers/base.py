@@ -17,7 +17,7 @@ class Reader(Protocol):
     ) -> Sequence[Sample]:
         """Return samples (all aggregates that are there); raise ``ReadError`` with file and reason.
 
-        ``inclusive`` values include those of called regions, where the file can tell the difference;
-        what an application prints is taken as it is.
+        ``inclusive`` values include those of called regions, where the file distinguishes the two. Values
+        that an application prints are taken as they are.
         """
         ...

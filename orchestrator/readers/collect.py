@@ -1,4 +1,4 @@
-"""What the file readers share: text, numbers, and entries put together to measurements."""
+"""What all readers of measurement files share: text, numbers, and the step from entries to measurements."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def decoded(content: bytes, source: str) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Tell whether a text is a decimal number (which excludes ``nan``, ``inf`` and ``1_000``)."""
+    """Return whether a text is a decimal number (which excludes ``nan``, ``inf`` and ``1_000``)."""
     return _NUMBER.fullmatch(text) is not None
 
 

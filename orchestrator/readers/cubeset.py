@@ -2,7 +2,7 @@
 
 The names follow Extra-P (``docs/file-formats.md`` of extra-p/extrap):
 ``[PREFIX "."] PARAMETER VALUE *(["." | ","] PARAMETER VALUE) [".r" REPETITION]``, where a comma in a
-value is a decimal point. Parameters that are the same everywhere are left out, as they are by Extra-P.
+value is a decimal point. Parameters that are the same everywhere are left out, as Extra-P does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.collect import Entry, assemble, number
-from orchestrator.readers.cube import profile
+from orchestrator.readers.scorep import profile
 from orchestrator.readers.select import select
 from orchestrator.types import Measurement, Measurements
 
@@ -46,7 +46,7 @@ def read(
     """Read CUBE sets as one; several profiles of a point are its repetitions.
 
     A call path has values only at those points where it occurs. Metrics that are zero everywhere are
-    left out unless they are asked for.
+    left out unless ``metrics`` names them.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def read(
     metrics
         The wanted metrics; None for all.
     aggregate, inclusive
-        How ranks become one value, see `orchestrator.readers.cube.profile` and `select`.
+        How ranks become one value, see `orchestrator.readers.scorep.profile` and `select`.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Counters of computational and communication effort: one file per rank into samples per call path.
 
-The files are written by the runtime in ``orchestrator/effort/runtime``. Metrics are named as in Score-P
-profiles that carry the same counters, so that models need not know where they came from.
+The files are written by the runtime in ``orchestrator/instrumentation/runtime``. Metrics are named as in
+Score-P profiles that carry the same counters, so that models need not know the source of the counts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FIELDS = 9  # of a node's line: thread, id, parent, five values, name
 Values = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankCounts:
     """What one rank has counted: per call path visits, blocks, bytes sent and received, sum of sizes."""
 
@@ -45,9 +45,9 @@ class RankCounts:
 class Profile:
     """The counts of all ranks: ``values`` has shape (call paths, ranks, metrics).
 
-    ``metrics`` are those that were counted at all: without MPI there are no bytes, in a program that was
-    not compiled for it no basic blocks. What a call path cannot have is NaN: a function the bytes and
-    communicator of an operation, an MPI operation basic blocks.
+    ``metrics`` are those that were counted: there are no bytes without MPI, and no basic blocks in a program
+    that was compiled without the counters. A value that makes no sense is NaN: bytes and communicator size of
+    a function, basic blocks of an MPI operation.
     """
 
     callpaths: tuple[str, ...]
@@ -69,8 +69,9 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
 def profile(directory: Path, inclusive: bool = False) -> Profile:
     """Read the files of all ranks up to `DEPTH` folders below ``directory``, and put them together.
 
-    A call path joins the names of its functions by ``->``; threads add up; a rank that never was at a call
-    path has zero there. With ``inclusive`` a call path's counts include those of all that it calls.
+    A call path joins the names of its functions by ``->``. Counts of threads are added. A rank that never
+    reached a call path has zero there. With ``inclusive`` a call path's counts include those of all regions
+    it calls.
 
     Raises
     ------
@@ -139,6 +140,7 @@ def _nothing_in(directory: Path) -> str:
 
 
 def _cut(directory: Path) -> str:
+    """Return what happened to a file of counts that was not written to its end; empty without such a file."""
     for path in find(directory, SUFFIX + ".part"):
         return f"{path}: the process was killed, or the disk was full, while it wrote its counts"
     return ""
@@ -167,7 +169,7 @@ def _check_complete(directory: Path, found: Sequence[RankCounts]) -> None:
 
 
 def _counted(directory: Path, found: Profile, mpi: bool) -> Profile:
-    """Leave out what was not counted: absent is not zero."""
+    """Leave out the metrics that were not counted: absent is not zero."""
     blocks = bool(np.nansum(found.values[:, :, METRICS.index(BLOCKS)]))
     if not blocks and not mpi:
         raise ReadError(
@@ -234,7 +236,8 @@ def _checked(path: Path, head: Mapping[str, str], nodes: Sequence[Sequence[str]]
         raise ReadError(
             f"{path}: the functions of {head['unnamed']} have no names: link it without -s, do not strip it"
         )
-    return RankCounts(path, rank, ranks, head.get("mpi", "none"), _by_callpath(path, nodes))
+    counts = _by_callpath(path, nodes)
+    return RankCounts(path=path, rank=rank, ranks=ranks, mpi=head.get("mpi", "none"), counts=counts)
 
 
 def _by_callpath(path: Path, nodes: Sequence[Sequence[str]]) -> dict[str, tuple[int, ...]]:
@@ -259,7 +262,7 @@ def _by_callpath(path: Path, nodes: Sequence[Sequence[str]]) -> dict[str, tuple[
     for fields in nodes:
         counts = tuple(map(int, fields[3:8]))
         if not any(counts):
-            continue  # only a way to what another thread has counted
+            continue  # only the caller of a call path that another thread has counted
         try:
             callpath = name((fields[0], fields[1]))
         except KeyError as error:

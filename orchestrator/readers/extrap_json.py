@@ -1,6 +1,7 @@
 """Extra-P's JSON formats, current and old, and JSON Lines (``docs/file-formats.md`` of extra-p/extrap).
 
-Unlike Extra-P's own, these readers let a call path lack points, and refuse lines whose parameters differ.
+Unlike Extra-P's own readers, these accept call paths without values at some points, and refuse lines whose
+parameters differ.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def _old_entries(
 def _referred(table: Mapping[float, T], item: object, key: str, where: str) -> T:
     id_ = finite(_get(item, key, where), where)
     if id_ not in table:
-        raise ReadError(f"{where}: {key} is {id_:g}, which nothing has")
+        raise ReadError(f"{where}: {key} is {id_:g}, but no entry has this id")
     return table[id_]
 
 

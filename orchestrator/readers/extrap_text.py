@@ -1,6 +1,6 @@
 """Extra-P's text format, as described in its documentation (``docs/file-formats.md`` of extra-p/extrap).
 
-Unlike Extra-P's own, this reader allows more than four parameters, and comments after blanks.
+Unlike Extra-P's own reader, this one allows more than four parameters, and comments after blanks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def read_text(text: str, source: str) -> Measurements:
     Raises
     ------
     ReadError
-        With file and line, for unknown keywords, numbers that are none, points with too few or too
+        With file and line, for unknown keywords, texts that are no numbers, points with too few or too
         many values, and regions whose DATA lines do not match the POINTS.
     """
     parser = _Text(source)

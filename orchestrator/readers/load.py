@@ -1,4 +1,4 @@
-"""One entry for measurements in files, whatever their format."""
+"""Load measurements from files of any known format: the one function that all callers use."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def load(
         Files and folders; their parameters must be the same, in any order. Values of one point in
         several files are repetitions.
     parameters
-        The columns of tables that are parameters, where the header alone does not tell.
+        The columns of tables that are parameters, where the header alone does not say which these are.
     metrics
         The wanted metrics; None for all.
     aggregate, inclusive
@@ -44,7 +44,7 @@ def load(
     Raises
     ------
     ReadError
-        Naming file and line; where no format fits, what was tried.
+        Naming file and line. Where no format fits, the message lists the formats that were tried.
     """
     folders = [path for path in paths if path.is_dir()]
     parts = [cubeset.read(folders, metrics, aggregate, inclusive)] if folders else []

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from orchestrator.errors import ReadError
 from orchestrator.types import Sample, by_callpath
 
-# What to take instead where the asked aggregate is not there, the nearest first. "value" is the only
-# number that the application gives, so it serves every wish.
+# What to take instead of a missing aggregate, the nearest first. "value" is the only
+# number that the application gives, so it stands for every aggregate.
 NEAREST = MappingProxyType(
     {
         "value": ("mean", "max", "sum", "min"),
@@ -33,8 +33,8 @@ def select(
     metrics
         The wanted metrics; None for all that are there.
     aggregate
-        ``mean``, ``max``, ``min``, ``sum`` or ``value``. Where a call path lacks it, the nearest
-        other one is taken: `NEAREST`.
+        ``mean``, ``max``, ``min``, ``sum`` or ``value``. Where a call path has no such value, the
+        nearest other one is taken: `NEAREST`.
 
     Raises
     ------

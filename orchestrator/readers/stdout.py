@@ -22,8 +22,8 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
     Raises
     ------
     ReadError
-        Where a file cannot be read, the application's output lacks something, or a value is not
-        finite or negative.
+        Where a file cannot be read, the application does not find its values in the output, or a value is
+        not finite or negative.
     """
     texts = {"stdout": _text(directory / "stdout"), "stderr": ""}
     if (directory / "stderr").exists():
@@ -35,8 +35,8 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
     try:
         samples = application.output(texts)
     except (ValueError, LookupError, ArithmeticError, AttributeError, TypeError) as error:
-        # The contract says ValueError; the others are what parsing unexpected text tends to raise, and
-        # one odd output must fail its attempt, not the campaign.
+        # The contract says ValueError. The other exceptions are what parsing unexpected text tends to raise.
+        # An unexpected output must fail its attempt, not the campaign.
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         raise ReadError(f"{where}: {application.name}: {kind}{error}") from error
     if not samples:

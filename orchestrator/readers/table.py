@@ -1,9 +1,11 @@
 """Tables of measurements: CSV, and Parquet where pyarrow is installed.
 
-Long: one row per value, with the columns ``callpath``, ``metric``, ``value`` and one per parameter.
-Wide: one row per point (and call path), with one column per parameter and per metric. Rows that agree
-in all but the values are repetitions. A column ``repetition`` (or ``rep``) is for humans; the order of
-the rows counts.
+Long: one row per value, with the columns ``callpath``, ``metric``, ``value`` and one per parameter. Wide: one
+row per point (and call path), with one column per parameter and per metric. Rows that agree in all but the
+values are repetitions, in the order of the rows. A column ``repetition`` (or ``rep``) is ignored.
+
+CSV is read by the `csv` module, not by pandas: it knows the line of every row, which errors name, and a small
+file is read before pandas would be imported.
 """
 
 from __future__ import annotations

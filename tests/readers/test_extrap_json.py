@@ -109,7 +109,11 @@ def test_mistakes_in_the_current_format_are_told_with_their_place(
         (["metrics"], None, "'metrics' is missing"),
         (["metrics", 1, "id"], 1, r"metrics\[1\]: the id 1 is given twice"),
         (["callpaths", 0, "name"], None, "'name' is missing"),
-        (["measurements", 2, "callpath_id"], 77, r"measurements\[2\]: callpath_id is 77, which nothing has"),
+        (
+            ["measurements", 2, "callpath_id"],
+            77,
+            r"measurements\[2\]: callpath_id is 77, but no entry has this id",
+        ),
         (["measurements", 0, "value"], "fast", r"measurements\[0\]: 'fast' is not a number"),
         (
             ["coordinates", 0, "parameter_value_pairs", 0, "parameter_id"],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pycubexr import CubexParser
 
-from orchestrator.readers.cube import profile
+from orchestrator.readers.scorep import profile
 from tests.requirements import measurement_data
 
 EXTREME = ("min_time", "max_time")

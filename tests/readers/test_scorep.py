@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.cube import profile, read
+from orchestrator.readers.scorep import profile, read
 from orchestrator.types import Application, Sample
 from tests.readers.cubex_files import Cubex, Node, Stored
 
