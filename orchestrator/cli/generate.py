@@ -17,7 +17,7 @@ from orchestrator.errors import CampaignError
 from orchestrator.generate import directory, manifest
 from orchestrator.generate.complexity import ARRANGEMENTS, OPERATIONS, Element, Function, text
 from orchestrator.generate.manifest import Manifest, callpaths, parts
-from orchestrator.generate.population import DEFAULT, Range, Wishes, check, draw
+from orchestrator.generate.population import DEFAULT, Range, Request, check, draw
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,9 +82,9 @@ def _content(arguments: argparse.Namespace) -> Manifest:
         raise CampaignError("--count and --programs: at least one function, and one for every program")
     range_ = Range(_values("--smallest", arguments.smallest), _values("--largest", arguments.largest))
     check(range_)
-    wishes = _wishes(arguments, range_)
+    request = _request(arguments, range_)
     rng = np.random.default_rng(arguments.seed)
-    functions = [draw(index, range_, wishes, rng) for index in range(arguments.count)]
+    functions = [draw(index, range_, request, rng) for index in range(arguments.count)]
     return Manifest(arguments.seed, range_, _spread(functions, arguments.programs))
 
 
@@ -103,9 +103,9 @@ def _values(option: str, given: str) -> dict[str, float]:
         raise CampaignError(f"{option} {given!r}: give numbers like p=2,n=1000") from None
 
 
-def _wishes(arguments: argparse.Namespace, range_: Range) -> Wishes:
+def _request(arguments: argparse.Namespace, range_: Range) -> Request:
     message = arguments.message
-    return Wishes(
+    return Request(
         arrangement=arguments.arrangement,
         loops=tuple(element("--loop", given, range_) for given in arguments.loop),
         operation=arguments.operation,

@@ -19,7 +19,7 @@ _VALUES = 5  # per parameter (section V-A4)
 
 
 def write(directory: Path, content: Manifest) -> list[Path]:
-    """Write everything that is needed to build, run and judge the programs; return the files.
+    """Write everything that is needed to build, run and check the programs; return the files.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def build(directory: Path, jobs: int = 1) -> None:
     Raises
     ------
     CampaignError
-        When there is no make or compiler, or the build fails, with the end of what it said.
+        When there is no make or compiler, or the build fails, with the end of its messages.
     """
     try:
         done = subprocess.run(

@@ -21,8 +21,7 @@ from orchestrator.generate.complexity import (
 from orchestrator.models import LOGARITHMIC, POLYNOMIAL
 
 _TRIES = 1000
-# How often a function, drawn at random, calls its MPI function a number of times that grows, with messages
-# of constant size.
+# Probability that the number of MPI calls of a function grows, with messages of constant size.
 _REPEATED_CALLS = 0.2
 
 
@@ -47,9 +46,9 @@ class Range:
         return float(total)
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What a user asks for; whatever is None or empty is drawn.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a user requests of generated functions; whatever is None or empty is drawn.
 
     Attributes
     ----------
@@ -60,7 +59,7 @@ class Wishes:
     exponents, logs
         I and J of eq. 2.
     most_work, most_bytes, most_calls
-        Largest growth of loops, bytes and calls over the range: what grows more is not drawn.
+        Largest growth of loops, bytes and calls over the range; nothing that grows more is drawn.
     """
 
     arrangement: str | None = None
@@ -75,45 +74,47 @@ class Wishes:
     most_calls: float = 10.0
 
 
-DEFAULT = Wishes()
+DEFAULT = Request()
 
 
-def elements(parameter: str, wishes: Wishes) -> tuple[Element, ...]:
+def elements(parameter: str, request: Request) -> tuple[Element, ...]:
     """Return the elements of F in one parameter (eq. 3), without the constant."""
-    powers = tuple(Element(parameter, exponent=i) for i in wishes.exponents if i)
-    return (*powers, *(Element(parameter, log_exponent=j) for j in wishes.logs if j))
+    powers = tuple(Element(parameter, exponent=i) for i in request.exponents if i)
+    return (*powers, *(Element(parameter, log_exponent=j) for j in request.logs if j))
 
 
-def draw(index: int, range_: Range, wishes: Wishes, rng: np.random.Generator) -> Function:
+def draw(index: int, range_: Range, request: Request, rng: np.random.Generator) -> Function:
     """Draw one function.
 
     Raises
     ------
     CampaignError
-        When nothing that may be drawn is small enough, or what was asked for does not fit the range.
+        When nothing that may be drawn is small enough, or the request does not fit the range.
     """
-    return Function(f"f{index:03d}", _computation(range_, wishes, rng), _communication(range_, wishes, rng))
+    return Function(f"f{index:03d}", _computation(range_, request, rng), _communication(range_, request, rng))
 
 
-def _computation(range_: Range, wishes: Wishes, rng: np.random.Generator) -> Computation:
+def _computation(range_: Range, request: Request, rng: np.random.Generator) -> Computation:
     for _ in range(_TRIES):
-        arrangement = wishes.arrangement or str(rng.choice(ARRANGEMENTS))
-        found = Computation(arrangement, wishes.loops or _loops(arrangement, range_, wishes, rng))
-        if wishes.loops or all(range_.growth(term) <= wishes.most_work for term in found.terms):
+        arrangement = request.arrangement or str(rng.choice(ARRANGEMENTS))
+        found = Computation(arrangement, request.loops or _loops(arrangement, range_, request, rng))
+        if request.loops or all(range_.growth(term) <= request.most_work for term in found.terms):
             return found
     raise CampaignError(
-        f"no loops found whose work grows at most {wishes.most_work:g}-fold from {_text(range_.smallest)} to "
-        f"{_text(range_.largest)}: allow more with --most-work, or give smaller exponents"
+        f"no loops found whose work grows at most {request.most_work:g}-fold from {_text(range_.smallest)} "
+        f"to {_text(range_.largest)}: allow more with --most-work, or give smaller exponents"
     )
 
 
-def _loops(arrangement: str, range_: Range, wishes: Wishes, rng: np.random.Generator) -> tuple[Element, ...]:
+def _loops(
+    arrangement: str, range_: Range, request: Request, rng: np.random.Generator
+) -> tuple[Element, ...]:
     """Draw one or two loops; two nested ones over one parameter are a power and a logarithm."""
     names = range_.parameters
-    first = _pick(elements(str(rng.choice(names)), wishes), rng)
+    first = _pick(elements(str(rng.choice(names)), request), rng)
     if rng.random() < 0.5:
         return (first,)
-    second = _pick(elements(str(rng.choice(names)), wishes), rng)
+    second = _pick(elements(str(rng.choice(names)), request), rng)
     if second.parameter != first.parameter:
         return (first, second)
     if arrangement == "nested" and bool(first.exponent) != bool(second.exponent):
@@ -125,31 +126,31 @@ def _pick(choices: Sequence[Element], rng: np.random.Generator) -> Element:
     return choices[int(rng.integers(len(choices)))]
 
 
-def _communication(range_: Range, wishes: Wishes, rng: np.random.Generator) -> Communication:
+def _communication(range_: Range, request: Request, rng: np.random.Generator) -> Communication:
     for _ in range(_TRIES):
-        operation = wishes.operation or str(rng.choice(OPERATIONS))
-        message = _message(range_, wishes, rng) if wishes.message is None else wishes.message
-        calls = wishes.calls
-        if calls is None and wishes.message is None and rng.random() < _REPEATED_CALLS:
-            calls = _pick(elements(str(rng.choice(range_.parameters)), wishes), rng)
+        operation = request.operation or str(rng.choice(OPERATIONS))
+        message = _message(range_, request, rng) if request.message is None else request.message
+        calls = request.calls
+        if calls is None and request.message is None and rng.random() < _REPEATED_CALLS:
+            calls = _pick(elements(str(rng.choice(range_.parameters)), request), rng)
             message = ()
         if operation == "barrier":
             message = ()
         found = Communication(operation, message, calls)
-        asked = wishes.message is not None and wishes.calls is not None
-        frequent = calls is not None and range_.growth(calls.product) > wishes.most_calls
-        if asked or (not frequent and range_.growth(found.volume) <= wishes.most_bytes):
+        requested = request.message is not None and request.calls is not None
+        frequent = calls is not None and range_.growth(calls.product) > request.most_calls
+        if requested or (not frequent and range_.growth(found.volume) <= request.most_bytes):
             return found
     raise CampaignError(
-        f"no messages found that grow at most {wishes.most_bytes:g}-fold from {_text(range_.smallest)} to "
+        f"no messages found that grow at most {request.most_bytes:g}-fold from {_text(range_.smallest)} to "
         f"{_text(range_.largest)}: allow more with --most-bytes, or give smaller exponents"
     )
 
 
-def _message(range_: Range, wishes: Wishes, rng: np.random.Generator) -> tuple[Element, ...]:
+def _message(range_: Range, request: Request, rng: np.random.Generator) -> tuple[Element, ...]:
     """Draw an element of F for none, some or all of the parameters."""
     chosen = [name for name in range_.parameters if rng.random() < 0.6]
-    return tuple(_pick(elements(name, wishes), rng) for name in chosen)
+    return tuple(_pick(elements(name, request), rng) for name in chosen)
 
 
 def check(range_: Range) -> None:
@@ -161,7 +162,7 @@ def check(range_: Range) -> None:
         Naming the parameter.
     """
     if RANKS not in range_.smallest:
-        raise CampaignError(f"the range lacks {RANKS}, the number of MPI ranks: --smallest {RANKS}=2,n=1000")
+        raise CampaignError(f"the range has no {RANKS}, the number of MPI ranks: --smallest {RANKS}=2,n=1000")
     if set(range_.smallest) != set(range_.largest):
         raise CampaignError("--smallest and --largest must name the same parameters")
     for name, low in range_.smallest.items():

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.errors import CampaignError
 from orchestrator.generate.complexity import Communication, Computation, Element, model_terms, text
 from orchestrator.generate.directory import series
-from orchestrator.generate.population import DEFAULT, Range, Wishes, check, draw
+from orchestrator.generate.population import DEFAULT, Range, Request, check, draw
 from orchestrator.models.pmnf.hypotheses import PAPER
 
 RANGE = Range({"p": 2, "n": 1000}, {"p": 32, "n": 5000})
@@ -65,29 +65,29 @@ def test_a_seed_is_a_population() -> None:
 
 
 def test_what_is_wished_is_not_drawn() -> None:
-    wishes = Wishes(
+    request = Request(
         arrangement="nested",
         loops=(Element("n", 3.0), Element("p", 3.0)),
         operation="gather",
         message=(Element("n", 2.0),),
         calls=Element("p", 1.0),
     )
-    function = draw(0, RANGE, wishes, np.random.default_rng(0))
-    assert function.computation == Computation("nested", wishes.loops)
+    function = draw(0, RANGE, request, np.random.default_rng(0))
+    assert function.computation == Computation("nested", request.loops)
     assert function.communication == Communication("gather", (Element("n", 2.0),), Element("p", 1.0))
 
 
 def test_impossible_wishes_are_refused() -> None:
     with pytest.raises(CampaignError, match="--most-work"):
-        draw(0, RANGE, Wishes(exponents=(3.0,), logs=(), most_work=2.0), np.random.default_rng(0))
+        draw(0, RANGE, Request(exponents=(3.0,), logs=(), most_work=2.0), np.random.default_rng(0))
     with pytest.raises(CampaignError, match="--most-bytes"):
-        draw(0, RANGE, Wishes(operation="bcast", message=(Element("n", 5.0),)), np.random.default_rng(0))
+        draw(0, RANGE, Request(operation="bcast", message=(Element("n", 5.0),)), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(
     ("smallest", "largest", "word"),
     [
-        ({"n": 10}, {"n": 20}, "lacks p"),
+        ({"n": 10}, {"n": 20}, "the range has no p"),
         ({"p": 2}, {"p": 4, "n": 3}, "same parameters"),
         ({"p": 1}, {"p": 4}, "at least 2"),
         ({"p": float("nan")}, {"p": 4}, "at least 2"),
