@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator import expressions
-from orchestrator.campaign import loader, validation
+from orchestrator.campaign import loader
 from orchestrator.campaign.model import Campaign
 from orchestrator.errors import CampaignError
 from orchestrator.space import SearchSpace
@@ -138,12 +138,10 @@ def _campaign(text: str) -> Campaign:
 
 def test_parallelogram_of_a_strong_scaling_study() -> None:
     # as of FASTEST (Ritter et al., section V-B): one size at 16 ranks, two at 32, one at 2048
-    built = validation.build(
-        _campaign(
-            "parameters: {p: {from: 16, to: 2048, factor: 2}, s: {from: 8192, to: 131072, factor: 2}}\n"
-            "constraints: ['2**21 <= p * s <= 2**24']\n"
-        )
-    )
+    built = _campaign(
+        "parameters: {p: {from: 16, to: 2048, factor: 2}, s: {from: 8192, to: 131072, factor: 2}}\n"
+        "constraints: ['2**21 <= p * s <= 2**24']\n"
+    ).space
     assert [(point["p"], point["s"]) for point in built] == [
         (2**i, 2**j) for i in range(4, 12) for j in range(13, 18) if 21 <= i + j <= 24
     ]
@@ -152,12 +150,10 @@ def test_parallelogram_of_a_strong_scaling_study() -> None:
 
 
 def test_factorisations_of_the_ranks() -> None:
-    built = validation.build(
-        _campaign(
-            "parameters: {p: {from: 1, to: 64, factor: 2}, x: {from: 1, to: 64, factor: 2}, "
-            "y: {from: 1, to: 64, factor: 2}, z: {from: 1, to: 64, factor: 2}}\nconstraints: ['x*y*z == p']\n"
-        )
-    )
+    built = _campaign(
+        "parameters: {p: {from: 1, to: 64, factor: 2}, x: {from: 1, to: 64, factor: 2}, "
+        "y: {from: 1, to: 64, factor: 2}, z: {from: 1, to: 64, factor: 2}}\nconstraints: ['x*y*z == p']\n"
+    ).space
     assert built.size() == sum((n + 1) * (n + 2) // 2 for n in range(7))
     assert all(point.number("x") * point.number("y") * point.number("z") == point["p"] for point in built)
 
@@ -165,9 +161,9 @@ def test_factorisations_of_the_ranks() -> None:
 def test_points_that_the_machine_cannot_hold_are_not_in_the_space() -> None:
     text = "parameters: {p: [1, 2, 4, 8]}\n"
     loaded = _campaign(text)
-    assert validation.build(loaded).size() == 4
+    assert loaded.space.size() == 4
     local = loader.loads(loader.dump(loaded), overrides=["executor={name: local, slots: 2}"])
-    description = validation.build(local).describe()
+    description = local.space.describe()
     assert description.values["p"] == (1, 2)
     [(reason, count)] = description.infeasible.items()
     assert "slots" in reason

@@ -27,7 +27,7 @@ CHANGEABLE = (
 _FAILURES = ("failures", "failure_rate")
 
 
-def told(chosen: Campaign, known: State) -> list[str]:
+def changed_rules(chosen: Campaign, known: State) -> list[str]:
     """Return ``key: before -> after`` for every rule in which a campaign differs from the one begun."""
     return differences(loader.normalised(known.campaign), chosen.raw)
 
@@ -36,15 +36,15 @@ def refusal(chosen: Campaign, known: State) -> str | None:
     """Return why a campaign that was begun, and came to a state, cannot continue as ``chosen``, or None."""
     new, old = chosen.raw, loader.normalised(known.campaign)
     return (
-        _rehearsal(new, old) or _other(new, old) or _left_behind(new, old, known) or _overspent(chosen, known)
+        _rehearsal(new, old) or _other(new, old) or _unfinished(new, old, known) or _overspent(chosen, known)
     )
 
 
-def anew(chosen: Campaign, known: State) -> bool:
-    """Tell whether what was given up under the old rules may be tried again.
+def may_try_again(chosen: Campaign, known: State) -> bool:
+    """Return whether runs that were given up under the old rules may be tried again.
 
-    That is so for a campaign that stopped, or was about to, because of failures: who resumes it with whatever
-    other rule has mended their cause. After any other stop, what is executed differently must have changed.
+    They may in a campaign that stopped, or was about to stop, because of failures: changing a rule says that
+    their cause is fixed. After any other stop, they may if the executor or the retries changed.
     """
     reason = known.stopped or known.stopping
     if reason is None:
@@ -53,16 +53,16 @@ def anew(chosen: Campaign, known: State) -> bool:
     return reason.rule in _FAILURES or any(new.get(key) != old.get(key) for key in ("executor", "retries"))
 
 
-def _left_behind(new: Mapping[str, Any], old: Mapping[str, Any], known: State) -> str | None:
-    """Another executor cannot tell what became of attempts, nor what they cost."""
+def _unfinished(new: Mapping[str, Any], old: Mapping[str, Any], known: State) -> str | None:
+    """Refuse another executor while attempts are open: it cannot find out their outcome or cost."""
     before, after = old["executor"]["name"], new["executor"]["name"]
-    # A local charge is never corrected; and a campaign that stopped has waited for what Slurm may still say.
+    # A local charge is never corrected; and a campaign that stopped has waited for Slurm's accounting.
     unconfirmed = 0 if before == "local" or known.stopped is not None else len(known.unconfirmed)
     if before == after or not (known.in_flight or unconfirmed):
         return None
     return (
         f"executor.name: {before} -> {after}: attempts in flight: {len(known.in_flight)}, charges not "
-        f"confirmed: {unconfirmed}; only executor {before} can tell what becomes of them. Resume with "
+        f"confirmed: {unconfirmed}; only executor {before} can find out what becomes of them. Resume with "
         f"executor.name={before} first: with --set stop.wall_time='1 s' it stops when all is settled, with "
         "--cancel Ctrl-C ends what is in flight. Nothing was changed"
     )

@@ -10,16 +10,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from orchestrator.campaign import resolve as campaign_resolve
-from orchestrator.campaign import schema, validation
+from orchestrator.campaign import resolve, schema, validation
 from orchestrator.campaign.messages import validate
 from orchestrator.campaign.model import Campaign
-from orchestrator.campaign.resolve import defaults, resolved_effort
-from orchestrator.campaign.schema import (
-    Document,
-    Executor,
-    Notify,
-)
+from orchestrator.campaign.schema import Document, ExecutorOptions, Notify, SimulatedOptions
 from orchestrator.campaign.site import apply
 from orchestrator.campaign.yaml import Problem, Tree, expand, override, parse
 from orchestrator.campaign.yaml import dump as dump_yaml
@@ -28,7 +22,7 @@ from orchestrator.executors.simulated import dataset
 from orchestrator.types import Parameter, Point, Value
 
 
-def load(path: Path, overrides: Sequence[str] = (), *, starts: bool = True) -> Campaign:
+def load(path: Path, overrides: Sequence[str] = (), *, starts: bool = True, saved: bool = False) -> Campaign:
     """Read a campaign file.
 
     Parameters
@@ -40,6 +34,9 @@ def load(path: Path, overrides: Sequence[str] = (), *, starts: bool = True) -> C
     starts
         False where nothing will be started (reports, predictions): executable, data set and launch script
         need not be on this machine.
+    saved
+        Whether it is the file of a campaign directory, which an earlier version may have written: keys of
+        executors that it does not use are then ignored.
 
     Raises
     ------
@@ -52,7 +49,7 @@ def load(path: Path, overrides: Sequence[str] = (), *, starts: bool = True) -> C
         raise CampaignError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise CampaignError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
-    return loads(text, str(path), path.absolute().parent, overrides, starts=starts)
+    return loads(text, str(path), path.absolute().parent, overrides, starts=starts, saved=saved)
 
 
 def loads(
@@ -62,13 +59,18 @@ def loads(
     overrides: Sequence[str] = (),
     *,
     starts: bool = True,
+    saved: bool = False,
 ) -> Campaign:
     """Parse the text of a campaign file; ``source`` is what errors call it. See `load`."""
     base = base_directory or Path.cwd()
     tree = parse(text, source)
+    if saved and isinstance(tree.data.get("executor"), dict):
+        tree.data["executor"] = schema.without_other_executors(tree.data["executor"])
+    former = _executor_name(tree)
     for assignment in overrides:
         override(tree, assignment)
     expand(tree, os.environ)
+    _switch_executor(tree, former)
     site = apply(tree, base, os.environ)
     document, broken, problems = validate(tree.data)
     known = {problem.path for problem in tree.problems}
@@ -82,6 +84,28 @@ def loads(
     return campaign
 
 
+def _executor_name(tree: Tree) -> object:
+    """Return the name of the executor as the tree has it, variables expanded."""
+    section = tree.data.get("executor")
+    name = section.get("name", "local") if isinstance(section, dict) else section
+    alone = Tree(tree.source, {"name": name})
+    expand(alone, os.environ)
+    return alone.data["name"] or "local"
+
+
+def _switch_executor(tree: Tree, former: object) -> None:
+    """Where an override chose another executor, drop the keys of the file that only the former one has."""
+    section, name = tree.data.get("executor"), _executor_name(tree)
+    if name == former or not isinstance(section, dict):
+        return
+    own, dropped = schema.executor_keys(name), schema.executor_keys(former)
+    if former not in schema.EXECUTORS:
+        dropped = frozenset(section)
+    in_file = {key for key in section if isinstance(tree.places.get(("executor", key)), int)}
+    gone = (dropped & in_file) - own
+    tree.data["executor"] = {key: value for key, value in section.items() if key not in gone}
+
+
 def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree: Tree) -> Campaign:
     """Look up what the document names, files only with a ``base``; what is missing becomes a problem."""
     settings = {} if "settings" in broken else document.settings
@@ -93,15 +117,15 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
     if base is None or name == "simulated":  # a rehearsal works without the application, too
         tree.problems = [problem for problem in tree.problems if problem.path != ("executable",)]
     elif "executable" not in broken | tree.blocked():
-        executable = _found(campaign_resolve.executable, executable, base, ("executable",), tree)
+        executable = _found(resolve.executable, executable, base, ("executable",), tree)
     notify = _notify(document.notify, base, tree) if document.notify and base else document.notify
     measure, model = document.measure, document.model
     if base is not None and name != "simulated":
-        measure = resolved_effort(measure, executable, base, tree)
+        measure = resolve.resolved_effort(measure, executable, base, tree)
     if measure.effort is not None:
-        measure, model = defaults(measure, model, tree.data)
+        measure, model = resolve.effort_defaults(measure, model, tree.data)
     point = _evaluation_point(document, parameters, tree)
-    replayed = executor.dataset if executor.name == "simulated" else None
+    replayed = executor.dataset if isinstance(executor, SimulatedOptions) else None
     nothing = dataset.check(replayed, [item.name for item in parameters], measure.metrics)
     validated = document.validate_ and (point is None or nothing(point.as_dict()) is None)
     update = {"executable": executable, "measure": measure, "model": model, "executor": executor}
@@ -137,27 +161,23 @@ def _parameters(document: Document, settings: Mapping[str, Value], tree: Tree) -
     result = []
     for name, section in document.parameters.items():
         try:
-            result.append(campaign_resolve.parameter(name, section, settings))
+            result.append(resolve.parameter(name, section, settings))
         except (ValueError, ExpressionError) as error:
             tree.problems.append(Problem(("parameters", name), str(error)))
     return tuple(result)
 
 
-def _executor(executor: Executor, base: Path, tree: Tree) -> Executor:
+def _executor(executor: ExecutorOptions, base: Path, tree: Tree) -> ExecutorOptions:
     update = {}
-    if executor.dataset is not None:
-        update["dataset"] = _found(
-            campaign_resolve.file, executor.dataset, base, ("executor", "dataset"), tree
-        )
-    if executor.template is not None and campaign_resolve.is_path(executor.template, base):
-        update["template"] = _found(
-            campaign_resolve.file, executor.template, base, ("executor", "template"), tree
-        )
+    if isinstance(executor, SimulatedOptions) and executor.dataset is not None:
+        update["dataset"] = _found(resolve.file, executor.dataset, base, ("executor", "dataset"), tree)
+    if executor.template is not None and resolve.is_path(executor.template, base):
+        update["template"] = _found(resolve.file, executor.template, base, ("executor", "template"), tree)
     return executor.model_copy(update=update)
 
 
 def _notify(notify: Notify, base: Path, tree: Tree) -> Notify:
-    program = _found(campaign_resolve.executable, notify.command[0], base, ("notify", "command"), tree)
+    program = _found(resolve.executable, notify.command[0], base, ("notify", "command"), tree)
     return notify.model_copy(update={"command": (program, *notify.command[1:])})
 
 
@@ -174,7 +194,7 @@ def _evaluation_point(document: Document, parameters: tuple[Parameter, ...], tre
     if given is None or len(parameters) < len(document.parameters):
         return None
     try:
-        return campaign_resolve.evaluation_point(given, parameters)
+        return resolve.evaluation_point(given, parameters)
     except ValueError as error:
         tree.problems.append(Problem(("evaluation_point",), str(error)))
         return None
@@ -190,8 +210,10 @@ def _raw(document: Document) -> dict[str, Any]:
 def normalised(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return the ``raw`` of a campaign that an earlier version journaled, with the defaults of new keys."""
     try:
-        return _raw(Document.model_validate(_as_parsed(raw)))
-    except ValidationError:  # it knows keys that this version does not: then they differ
+        parsed = _as_parsed(raw)
+        executor = schema.without_other_executors(parsed["executor"])
+        return _raw(Document.model_validate({**parsed, "executor": executor}))
+    except (ValidationError, KeyError):  # it has keys that this version does not know: then they differ
         return dict(raw)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from orchestrator.campaign.schema import Document, Section
+from orchestrator.campaign.schema import EXECUTORS, PLUGIN, Document, Section
 from orchestrator.campaign.yaml import Path, Problem, dotted
 from orchestrator.units import closest, did_you_mean
 
@@ -46,12 +46,20 @@ def validate(data: Mapping[str, Any]) -> tuple[Document, frozenset[str], list[Pr
     try:
         return Document.model_validate(data), frozenset(), []
     except ValidationError as error:
-        details = error.errors(include_url=False)
+        details = [_as_written(detail) for detail in error.errors(include_url=False)]
     problems, meant = _problems(details, data)
     broken = frozenset(str(path[0]) for path in (*meant, *(detail["loc"] for detail in details)))
     rest = {key: value for key, value in data.items() if key not in broken}
     stand_in = {key: value for key, value in _PLACEHOLDERS.items() if key in broken}
     return Document.model_validate({**rest, **stand_in}), broken, problems
+
+
+def _as_written(detail: ErrorDetails) -> ErrorDetails:
+    """Return a mistake at the path that stands in the file: without the marks that pydantic puts into it."""
+    path = tuple(part for part in detail["loc"] if part != "[key]")
+    if path[:1] == ("executor",) and path[1:2] and path[1] in (*EXECUTORS, PLUGIN):
+        path = (path[0], *path[2:])
+    return {**detail, "loc": path}
 
 
 def _problems(details: list[ErrorDetails], data: Mapping[str, Any]) -> tuple[list[Problem], set[Path]]:
@@ -65,7 +73,7 @@ def _problems(details: list[ErrorDetails], data: Mapping[str, Any]) -> tuple[lis
             meant.update([(*detail["loc"][:-1], key)] if key else [])
     for detail in details:
         kind, value = detail["type"], detail["input"]
-        path: Path = tuple(part for part in detail["loc"] if part != "[key]")  # pydantic's mark of a bad key
+        path: Path = detail["loc"]
         if kind == "missing" and path not in meant:
             problems.append(Problem(path, f"is required; add it{_under(path[:-1])}"))
         elif kind not in ("missing", "extra_forbidden"):
@@ -101,11 +109,14 @@ def shown(value: object) -> str:
 def _unknown_key(path: Path, data: Mapping[str, Any]) -> tuple[str, str | None]:
     """Return what to say of an unknown key, and the key that was meant in its place, if one is known."""
     key, parent = str(path[-1]), path[:-1]
-    section = section_at(parent)
-    known = keys(section) if section else []
     present: Any = data
     for part in parent:
         present = present[part]
+    owners = [name for name, options in EXECUTORS.items() if key in keys(options)]
+    if parent == ("executor",) and owners:
+        return _of_another(owners), None
+    sections = sections_at(parent)
+    known = list(dict.fromkeys(name for section in sections for name in keys(section)))
     # A misspelt key is most likely one that is not there in its right spelling, too.
     absent = [name for name in known if not isinstance(present, Mapping) or name not in present]
     meant = closest(key, absent) or closest(key, known)
@@ -117,6 +128,15 @@ def _unknown_key(path: Path, data: Mapping[str, Any]) -> tuple[str, str | None]:
     return f"unknown key; known{_under(parent)}: {', '.join(known)}", None
 
 
+def _of_another(owners: Sequence[str]) -> str:
+    """Return what to say of a key that only other executors have."""
+    several = "s" if len(owners) > 1 else ""
+    return (
+        f"belongs to executor{several} {' and '.join(owners)}; "
+        f"remove it or set executor.name: {' or '.join(owners)}"
+    )
+
+
 def _under(path: Path) -> str:
     return f" under {dotted(path)}" if path else ""
 
@@ -126,39 +146,41 @@ def keys(section: type[Section]) -> list[str]:
     return [field.alias or name for name, field in section.model_fields.items()]
 
 
-def _inner(annotation: Any) -> tuple[type[Section] | None, bool]:
-    """Return the section that an annotation holds, if any, and whether in a mapping or list."""
+def _inner(annotation: Any) -> tuple[tuple[type[Section], ...], bool]:
+    """Return the sections that an annotation allows, and whether they stand in a mapping or list."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return (annotation if issubclass(annotation, Section) else None), False
-    origin = get_origin(annotation)
-    arguments = get_args(annotation)
+        return ((annotation,) if issubclass(annotation, Section) else ()), False
+    origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _inner(arguments[0])
-    for argument in arguments:
-        section, _ = _inner(argument)
-        if section is not None:
-            return section, origin in (tuple, Mapping)
-    return None, False
+    found = [section for argument in arguments for section in _inner(argument)[0]]
+    return tuple(dict.fromkeys(found)), bool(found) and origin in (tuple, Mapping)
 
 
-def places(section: type[Section], prefix: Path = ()) -> Iterator[tuple[Path, FieldInfo]]:
-    """Yield every key that a section may have, as a path in which ``*`` stands for any name or index."""
-    for name, field in section.model_fields.items():
-        path = (*prefix, field.alias or name)
+def places(*sections: type[Section], prefix: Path = ()) -> Iterator[tuple[Path, FieldInfo]]:
+    """Yield every key that sections may have, once, as a path in which ``*`` stands for any name or index."""
+    for key, field in _fields(sections).items():
+        path = (*prefix, key)
         yield path, field
         inner, nested = _inner(field.annotation)
-        if inner is not None:
-            yield from places(inner, (*path, "*") if nested else path)
+        if inner:
+            yield from places(*inner, prefix=(*path, "*") if nested else path)
 
 
-def section_at(path: Path) -> type[Section] | None:
-    """Return the section at a path, or None."""
-    section: type[Section] | None = Document
+def _fields(sections: Sequence[type[Section]]) -> dict[str | int, FieldInfo]:
+    """Return the fields of sections by their keys; the first section that has a key counts."""
+    items = [item for section in reversed(sections) for item in section.model_fields.items()]
+    return {field.alias or name: field for name, field in items}
+
+
+def sections_at(path: Path) -> tuple[type[Section], ...]:
+    """Return the sections that may stand at a path: several for ``executor``."""
+    sections: tuple[type[Section], ...] = (Document,)
     remaining = list(path)
-    while remaining and section is not None:
+    while remaining and sections:
         key = remaining.pop(0)
-        field = next((f for name, f in section.model_fields.items() if (f.alias or name) == key), None)
-        section, nested = _inner(field.annotation) if field else (None, False)
+        field = _fields(sections).get(key)
+        sections, nested = _inner(field.annotation) if field else ((), False)
         if nested and remaining:
             remaining.pop(0)
-    return section
+    return sections

@@ -10,11 +10,14 @@ from typing import Any
 
 from orchestrator import expressions, registry
 from orchestrator.campaign.schema import (
-    Executor,
+    ClusterOptions,
+    ExecutorOptions,
+    LocalOptions,
     Measure,
     ModelChoice,
     Notify,
     ProgramSection,
+    SimulatedOptions,
     Stop,
     Strategy,
 )
@@ -22,11 +25,12 @@ from orchestrator.errors import CampaignError
 from orchestrator.executors.simulated import dataset
 from orchestrator.expressions import Expression
 from orchestrator.launch import generic
-from orchestrator.resources import Machine
+from orchestrator.resources import Machine, resources
+from orchestrator.space import MOST_COMBINATIONS, Check, SearchSpace
 from orchestrator.types import Application, FailureClass, Parameter, Point, RunKind, Value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Campaign:
     """A valid campaign: every default filled in, every path absolute.
 
@@ -75,7 +79,7 @@ class Campaign:
     strategy: Strategy
     model: ModelChoice
     stop: Stop
-    executor: Executor
+    executor: ExecutorOptions
     retries: Mapping[FailureClass, int]
     notify: Notify | None
     seed: int
@@ -99,11 +103,12 @@ class Campaign:
         """Compile an expression over parameters and settings; raise `ExpressionError`."""
         return _compiled(text, *self.names)
 
+    @cached_property
     def application_spec(self) -> Application:
-        """Return the adapter, or the generic application that ``program`` describes.
+        """The adapter, or the generic application that ``program`` describes; built once.
 
-        In a rehearsal with a data set it is impossible where the data set has nothing to replay, unless that
-        is the evaluation point: that is where models must hold, measured or not.
+        A rehearsal with a data set is restricted to the points that the data set holds, and to the evaluation
+        point: that is where models must hold, measured or not.
         """
         if self.program is None:
             spec: Application = registry.load("application", self.application)
@@ -117,7 +122,7 @@ class Campaign:
     @property
     def replayed(self) -> str | None:
         """Path of the data set that a rehearsal replays, or None."""
-        return self.executor.dataset if self.executor.name == "simulated" else None
+        return self.executor.dataset if isinstance(self.executor, SimulatedOptions) else None
 
     def unmeasured(self) -> dataset.Check:
         """Return what says why a rehearsal has nothing to replay at a point, or None where it has."""
@@ -127,14 +132,38 @@ class Campaign:
     def machine(self) -> Machine:
         """Return what decides where a run fits and how many cores it is charged for."""
         options = self.executor
+        if isinstance(options, LocalOptions):
+            return Machine(slots=options.slots, oversubscribe=options.oversubscribe)
+        if not isinstance(options, ClusterOptions):
+            return Machine()
         return Machine(
-            slots=options.slots if options.name == "local" else None,
             cores_per_node=options.cores_per_node,
             ranks_per_node=options.ranks_per_node,
             whole_nodes=options.exclusive or options.billing == "nodes",
-            oversubscribe=options.oversubscribe,
             sizes=tuple((item.up_to or math.inf, item.cores_per_node) for item in options.by_size),
         )
+
+    @cached_property
+    def space(self) -> SearchSpace:
+        """The search space: what the application and the machine can run; built once.
+
+        Raises
+        ------
+        CampaignError
+            If it is empty, naming the constraint that removed the last points, or has more than
+            `MOST_COMBINATIONS` combinations.
+        """
+        constraints = [self.expression(text) for text in self.constraints]
+        check = _possible(self.application_spec, self.machine())
+        space = SearchSpace(self.parameters, constraints, self.settings, check)
+        if space.combinations > MOST_COMBINATIONS:
+            raise CampaignError(
+                f"the parameters have {space.combinations:.3g} combinations, more than "
+                f"{MOST_COMBINATIONS:.0e}; use fewer values, or a constraint on the values of one parameter"
+            )
+        if next(iter(space), None) is None:
+            raise CampaignError(_emptiness(space))
+        return space
 
     def slowdown(self, kind: RunKind) -> float:
         """Return how many times longer a run may take than a time run at the same point."""
@@ -156,6 +185,32 @@ class Campaign:
         if seconds <= 0:
             raise CampaignError(f"measure.{key}: {text} gives {seconds} s at {point}; it must be positive")
         return seconds
+
+
+def _possible(application: Application, machine: Machine) -> Check:
+    """Return what says why the application or the machine cannot run a point, or None where they can."""
+
+    def check(values: Mapping[str, Value]) -> str | None:
+        reason = application.check(values)
+        if reason is None:
+            try:
+                resources(application.ranks(values), application.threads(values), machine)
+            except ValueError as error:
+                reason = str(error)
+        return reason
+
+    return check
+
+
+def _emptiness(space: SearchSpace) -> str:
+    """Return why a search space is empty, and what to do."""
+    description = space.describe()
+    counts = "; ".join(f"{count} by {reason!r}" for reason, count in description.infeasible.items())
+    return (
+        f"the search space is empty: the last of {description.combinations} combinations was excluded by "
+        f"{description.last!r}; relax it or add values"
+        + (f" (excluded: {counts})" if len(description.infeasible) > 1 else "")
+    )
 
 
 @lru_cache(maxsize=256)

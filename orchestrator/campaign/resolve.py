@@ -1,4 +1,4 @@
-"""What sections of a campaign file stand for: values of parameters, files on this machine."""
+"""What sections of a campaign file stand for: values of parameters, files on this machine, effort runs."""
 
 from __future__ import annotations
 
@@ -241,17 +241,16 @@ def file(text: str, base: Path) -> str:
     raise ValueError(f"{text!r} does not exist; tried {' and '.join(map(str, dict.fromkeys(tried)))}")
 
 
-#
-# # FOLDED orchestrator.campaign.resolve: Runs that count effort: which executable they start, and what is wrong with it.
-
-
-KEY = ("measure", "effort")
-SUFFIX = "-effort"
-METRICS = ("visits", "basic_blocks", "bytes_sent", "bytes_received", "communicator_size")
+EFFORT_KEY = ("measure", "effort")
+EFFORT_SUFFIX = "-effort"
+EFFORT_METRICS = ("visits", "basic_blocks", "bytes_sent", "bytes_received", "communicator_size")
 """What effort runs are read for. Times measured in them are those of counting."""
 
-_MARK = b"liborchestrator-effort.so"  # what a program is linked with that counts
-_HOW = 'CXX="$(orchestrator effort compiler mpicxx)" make'
+BUILD_WITH_COUNTERS = 'CXX="$(orchestrator effort compiler mpicxx)" make'
+
+
+_ELF = b"\x7fELF"
+_COUNTERS = b"liborchestrator-effort.so"
 
 
 def resolved_effort(measure: Measure, program: str, base: Path, tree: Tree) -> Measure:
@@ -267,19 +266,23 @@ def resolved_effort(measure: Measure, program: str, base: Path, tree: Tree) -> M
         wanted = effort.executable or _beside(program)
         update["executable"] = executable(wanted, base)
     except ValueError as error:
-        tree.problems.append(Problem((*KEY, "executable") if effort.executable else KEY, str(error)))
+        tree.problems.append(
+            Problem((*EFFORT_KEY, "executable") if effort.executable else EFFORT_KEY, str(error))
+        )
     if effort.template is not None and is_path(effort.template, base):
         try:
             update["template"] = file(effort.template, base)
         except ValueError as error:
-            tree.problems.append(Problem((*KEY, "template"), str(error)))
+            tree.problems.append(Problem((*EFFORT_KEY, "template"), str(error)))
     return measure.model_copy(update={"effort": effort.model_copy(update=update)})
 
 
-def defaults(measure: Measure, model: ModelChoice, written: Mapping[str, Any]) -> tuple[Measure, ModelChoice]:
-    """Return what a campaign that counts effort means where it does not say otherwise.
+def effort_defaults(
+    measure: Measure, model: ModelChoice, written: Mapping[str, Any]
+) -> tuple[Measure, ModelChoice]:
+    """Return the defaults of a campaign that counts effort, where ``written`` does not say otherwise.
 
-    The modeler that knows priors, and one timed run of a point: the paper's section V-A.4, "a single
+    The modeler is the one that knows priors, and a point is timed once: the paper's section V-A.4, "a single
     noise-sensitive measurement per configuration".
     """
     if "model" not in written:
@@ -293,24 +296,24 @@ def defaults(measure: Measure, model: ModelChoice, written: Mapping[str, Any]) -
 
 
 def _beside(executable: str) -> str:
-    path = f"{executable}{SUFFIX}"
+    path = f"{executable}{EFFORT_SUFFIX}"
     if not executable or Path(path).is_file():
         return path
     raise ValueError(
-        f"there is no {path}: times and effort need a build each. Build that one with {_HOW}, or name it "
-        "under measure.effort.executable; see docs/effort.md"
+        f"there is no {path}: times and effort need a build each. Build that one with "
+        f"{BUILD_WITH_COUNTERS}, or name it under measure.effort.executable; see docs/effort.md"
     )
 
 
 def is_instrumented(path: Path) -> bool:
-    """Tell whether a program is linked with the counters' library. Scripts are taken at their word."""
+    """Return whether a program is linked with the counters' library; scripts are assumed to start one."""
     try:
         content = path.read_bytes()
     except OSError:
-        return True  # what is wrong with the file is said elsewhere
-    return not content.startswith(b"\x7fELF") or _MARK in content
+        return True  # another check reports what is wrong with the file
+    return not content.startswith(_ELF) or _COUNTERS in content
 
 
 def counts_for_sure(path: Path) -> bool:
-    """Tell whether a file is a program that is linked with the counters' library."""
-    return is_instrumented(path) and path.read_bytes().startswith(b"\x7fELF")
+    """Return whether a file is a program, not a script, that is linked with the counters' library."""
+    return is_instrumented(path) and path.read_bytes().startswith(_ELF)

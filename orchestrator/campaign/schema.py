@@ -1,6 +1,8 @@
-"""Types of the values in a campaign file: what text and numbers may be, and what they become.
+"""The keys of a campaign file with their types and defaults: the only place where defaults live.
 
-Durations are seconds and budgets core-seconds once validated. Nothing is converted silently.
+First the types of values: what text and numbers may be, and what they become. Then the sections. Once a
+section is validated, durations are seconds and the budget is core-seconds; short forms (a strategy's bare
+name, a parameter's bare list of values) are expanded before. Nothing else is converted.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -18,9 +21,11 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     PlainSerializer,
     PlainValidator,
+    Tag,
     WithJsonSchema,
 )
 
@@ -152,7 +157,7 @@ def unique(items: tuple[str, ...]) -> tuple[str, ...]:
 def command_line(command: tuple[str, ...]) -> tuple[str, ...]:
     """Accept a program with its arguments."""
     if not command or not command[0]:
-        raise ValueError("is empty; give a program and its arguments, such as [./tell-me, --loudly]")
+        raise ValueError("is empty; give a program and its arguments, such as [./notify-me, --verbose]")
     if any("\0" in word for word in command):
         raise ValueError("has a NUL character, which no argument can carry")
     return command
@@ -196,13 +201,6 @@ Environment = Mapping[Annotated[str, AfterValidator(_variable)], ScalarText]
 Positive = Annotated[int, Field(ge=1)]
 Natural = Annotated[int, Field(ge=0)]
 Aggregate = Literal["mean", "max", "sum", "min"]
-
-#
-# # FOLDED orchestrator.campaign.schema: The keys of a campaign file with their types and defaults: the only place where defaults live.
-#
-# Durations are seconds and the budget is core-seconds once a section is validated; short forms (a
-# strategy's bare name, a parameter's bare list of values) are expanded before.
-#
 
 
 class Section(BaseModel):
@@ -259,7 +257,7 @@ class Repetitions(Section):
 
 
 class Effort(Section):
-    """Runs that count effort beside those that are timed. ``slowdown``: how much longer they take.
+    """Runs that count effort, besides those that are timed. ``slowdown``: how much longer they take.
 
     ``when``: at new points while the effort models need it, or always.
     """
@@ -371,14 +369,11 @@ def _pack(value: object) -> object:
     return value if isinstance(value, Mapping | Pack) else {"most": value}
 
 
-class Executor(Section):
-    """Where attempts run. Keys that the chosen executor does not need are ignored."""
+class ExecutorOptions(Section):
+    """Where attempts run: what every executor has. A rehearsal starts nothing, so it needs no script."""
 
-    name: Annotated[str, AfterValidator(registered("executor"))] = "local"
+    name: str
     max_pending: Positive = 8
-    pack: Annotated[Pack, BeforeValidator(_pack)] = Pack()
-    slots: Positive = Field(default_factory=_cores)
-    oversubscribe: bool = False
     launcher: str | None = None
     mpi: Word | None = None
     template: str | None = None
@@ -387,24 +382,106 @@ class Executor(Section):
     epilogue: tuple[str, ...] = ()
     environment: Environment = {}
     poll_interval: Annotated[Duration, Field(gt=0)] = 10.0
+
+
+class LocalOptions(ExecutorOptions):
+    """Runs on this machine."""
+
+    name: Literal["local"] = "local"
+    slots: Positive = Field(default_factory=_cores)
+    oversubscribe: bool = False
+
+
+class ClusterOptions(ExecutorOptions):
+    """Runs on the nodes of a cluster: what decides which cores a run occupies."""
+
     cores_per_node: Positive | None = None
     ranks_per_node: Positive | None = None
     exclusive: bool = False
     billing: Literal["cores", "nodes"] = "cores"
+    by_size: Annotated[tuple[SizeClass, ...], AfterValidator(_ascending)] = ()
+
+
+class SharedJobOptions(ClusterOptions):
+    """Runs in jobs, real or simulated, that several runs may share."""
+
+    pack: Annotated[Pack, BeforeValidator(_pack)] = Pack()
+
+
+class SlurmOptions(SharedJobOptions):
+    """Runs as jobs of Slurm."""
+
+    name: Literal["slurm"] = "slurm"
     gpus_per_node: Positive | None = None
     partition: Line | None = None
-    by_size: Annotated[tuple[SizeClass, ...], AfterValidator(_ascending)] = ()
     account: Line | None = None
     qos: Line | None = None
     constraint: Line | None = None
     reservation: Line | None = None
     sbatch: Mapping[str, ScalarLine | None] = {}
+
+
+class SimulatedOptions(SharedJobOptions):
+    """Runs of a rehearsal: values from stated truths or a data set, on a virtual clock."""
+
+    name: Literal["simulated"] = "simulated"
     queue_delay: Duration = 0.0
     failure_rate: Annotated[float, Field(ge=0, lt=1)] = 0.0
     noise: Annotated[float, Field(ge=0)] = 0.0
     overhead: Duration = 0.0
     truth: Mapping[str, Expression] = {}
     dataset: str | None = None
+
+
+class PluginOptions(ClusterOptions):
+    """Runs of another distribution's executor. Further keys are options that it validates itself."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Annotated[str, AfterValidator(registered("executor"))]
+
+
+EXECUTORS: Mapping[str, type[ExecutorOptions]] = MappingProxyType(
+    {"local": LocalOptions, "slurm": SlurmOptions, "simulated": SimulatedOptions}
+)
+"""The options of our own executors, by name."""
+
+PLUGIN = "plug-in"
+
+
+def executor_keys(name: object) -> frozenset[str]:
+    """Return the keys that the options of an executor have, those of its own distribution apart."""
+    options = EXECUTORS.get(name, PluginOptions) if isinstance(name, str) else PluginOptions
+    return frozenset(options.model_fields)
+
+
+def without_other_executors(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an ``executor`` section without the keys that only other executors of ours have.
+
+    Earlier versions wrote the keys of all executors, with defaults, into journals and directories.
+    """
+    name = section.get("name", "local")
+    if not isinstance(name, str) or name not in EXECUTORS:
+        return dict(section)
+    others = frozenset().union(*map(executor_keys, EXECUTORS)) - executor_keys(name)
+    return {key: value for key, value in section.items() if key not in others}
+
+
+def _kind(value: object) -> str:
+    """Return which class validates an ``executor`` section: the name of one of ours, or `PLUGIN`."""
+    if isinstance(value, PluginOptions):
+        return PLUGIN
+    name = value.get("name", "local") if isinstance(value, Mapping) else getattr(value, "name", "local")
+    return name if isinstance(name, str) and name in EXECUTORS else PLUGIN
+
+
+ExecutorSection = Annotated[
+    Annotated[LocalOptions, Tag("local")]
+    | Annotated[SlurmOptions, Tag("slurm")]
+    | Annotated[SimulatedOptions, Tag("simulated")]
+    | Annotated[PluginOptions, Tag(PLUGIN)],
+    Discriminator(_kind),
+]
 
 
 class Notify(Section):
@@ -465,7 +542,7 @@ class Document(Section):
     model: Annotated[ModelChoice, _BY_NAME] = ModelChoice()
     stop: Stop
     site: str = "none"
-    executor: Annotated[Executor, _BY_NAME] = Field(default_factory=Executor)
+    executor: Annotated[ExecutorSection, _BY_NAME] = Field(default_factory=LocalOptions)
     retries: Retries = Retries()
     notify: Notify | None = None
     seed: Natural = 0
@@ -478,9 +555,13 @@ def json_schema() -> dict[str, Any]:
     properties = schema["properties"]
     for key in ("strategy", "model", "executor"):
         properties[key] = {"anyOf": [{"type": "string"}, properties[key]]}
-    packed = schema["$defs"]["Executor"]["properties"]
-    most = schema["$defs"]["Pack"]["properties"]["most"]["anyOf"]
-    packed["pack"] = {"anyOf": [*most, {"$ref": "#/$defs/Pack"}]}
+    definitions = schema["$defs"]
+    most = definitions["Pack"]["properties"]["most"]["anyOf"]
+    for options in (SlurmOptions, SimulatedOptions):
+        section = definitions[options.__name__]
+        section["properties"]["pack"] = {"anyOf": [*most, {"$ref": "#/$defs/Pack"}]}
+        section["required"] = ["name"]  # without it an executor is local
+    definitions["PluginOptions"]["properties"]["name"]["not"] = {"enum": [*EXECUTORS]}
     counted = schema["$defs"]["Measure"]["properties"]["effort"]
     counted["anyOf"] = [{"type": "boolean"}, *(item for item in counted["anyOf"] if "$ref" in item)]
     counted["default"] = False

@@ -1,6 +1,8 @@
-"""Checks of what a campaign is begun for: values that its runs can yield, rules that can hold.
+"""Semantic validation: what no single key of a campaign file can show to be wrong alone.
 
-What they refuse was once accepted: directories of such campaigns can be read, but not continued.
+Every check yields problems and names the top-level keys that it needs to be right, so that one mistake is
+reported once. The last checks, those that need `START`, concern only a campaign that is to be run: earlier
+versions accepted what they refuse, so directories of such campaigns can be read but not continued.
 """
 
 from __future__ import annotations
@@ -23,11 +25,23 @@ from pydantic import (
     ValidationError,
 )
 
-from orchestrator import registry, space
-from orchestrator import resources as cost
+from orchestrator import registry
 from orchestrator.campaign.model import Campaign
-from orchestrator.campaign.resolve import _HOW, KEY, METRICS, SUFFIX, is_instrumented
-from orchestrator.campaign.schema import ModelChoice, ProgramSection, Strategy
+from orchestrator.campaign.resolve import (
+    BUILD_WITH_COUNTERS,
+    EFFORT_KEY,
+    EFFORT_METRICS,
+    EFFORT_SUFFIX,
+    is_instrumented,
+)
+from orchestrator.campaign.schema import (
+    ModelChoice,
+    ProgramSection,
+    SharedJobOptions,
+    SimulatedOptions,
+    SlurmOptions,
+    Strategy,
+)
 from orchestrator.campaign.yaml import Path as KeyPath
 from orchestrator.campaign.yaml import Problem
 from orchestrator.errors import CampaignError, ExpressionError
@@ -35,161 +49,16 @@ from orchestrator.executors.attempt.directory import OURS
 from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.expressions import Kind
 from orchestrator.launch import generic, script
-from orchestrator.resources import Machine, resources
-from orchestrator.space import MOST_COMBINATIONS, Check, SearchSpace
-from orchestrator.types import Application, Point, Resources, Value
+from orchestrator.resources import resources
+from orchestrator.types import Point, Resources, Value
 from orchestrator.units import did_you_mean
-
-
-def problems(campaign: Campaign) -> Iterator[Problem]:
-    """Yield what is wrong with effort runs as a whole."""
-    effort = campaign.measure.effort
-    if effort is None:
-        return
-    both = [metric for metric in campaign.measure.metrics if metric in METRICS]
-    if both:
-        yield Problem(
-            ("measure", "metrics"),
-            f"{', '.join(both)} would be measured by time runs and counted by effort runs: drop it here, "
-            "or write effort: false",
-        )
-    if campaign.executor.name == "simulated":
-        if campaign.executor.dataset is None:
-            yield Problem(
-                KEY, "executor.truth states times, no counts: give executor.dataset, or write effort: false"
-            )
-    elif effort.profiler == "effort" and not is_instrumented(Path(effort.executable)):
-        key = KEY if effort.executable == f"{campaign.executable}{SUFFIX}" else (*KEY, "executable")
-        yield Problem(
-            key, f"{effort.executable} was not built to count effort (with {_HOW}): its runs would be in vain"
-        )
-
 
 Problems = Iterator[Problem]
 
-
-def outputs(campaign: Campaign) -> Problems:
-    """Yield what is wrong with the values that are read from a generic program's output."""
-    for index, rule in enumerate(campaign.program.output if campaign.program is not None else ()):
-        path = ("program", "output", index)
-        if not rule.callpath.strip():
-            yield Problem((*path, "callpath"), "is empty; name what the value belongs to, such as main")
-        if not rule.metric.strip():
-            yield Problem((*path, "metric"), "is empty; name what the value is, such as time")
-        if rule.scale <= 0:
-            yield Problem(
-                (*path, "scale"),
-                "must be greater than 0, as values are never negative and all zero says nothing; "
-                f"write 1, or 0.001 for milliseconds (value: {rule.scale:g})",
-            )
-
-
-def metrics(campaign: Campaign) -> Problems:
-    """Yield a problem where runs cannot yield a metric that is to be kept."""
-    known, remedy = _metrics(campaign)
-    if known is None:
-        return
-    lacking = [metric for metric in campaign.measure.metrics if metric not in known]
-    if lacking:
-        there = f"runs yield only {', '.join(known)}"
-        yield Problem(
-            ("measure", "metrics"), f"{', '.join(lacking)} is measured by nothing: {there}; {remedy}"
-        )
-
-
-def _metrics(campaign: Campaign) -> tuple[tuple[str, ...] | None, str]:
-    """Return the metrics that runs yield, None where that cannot be told, and what to do for others."""
-    executor, profiler, program = campaign.executor, campaign.measure.profiler, campaign.program
-    if executor.name == "simulated":  # a data set is read when the rehearsal begins
-        return (("time",) if executor.dataset is None else None), "write metrics: [time], or give a dataset"
-    if profiler == "time":
-        return ("time",), "write metrics: [time], or choose another measure.profiler"
-    if profiler == "stdout" and program is not None and program.output:
-        return _of_outputs(program), "correct it, or add an item with this metric to program.output"
-    return None, ""
-
-
-def _of_outputs(program: ProgramSection) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(rule.metric for rule in program.output))
-
-
-def no_output(campaign: Campaign) -> Problems:
-    """Yield a problem where a generic program's output is to be read, and nothing in it is described."""
-    if campaign.measure.profiler == "stdout" and campaign.program is not None and not campaign.program.output:
-        others = [name for name in registry.names("reader") if name not in ("stdout", "effort")]
-        yield Problem(
-            ("program",),
-            "has no output, so profiler stdout finds nothing; add program.output, "
-            f"or set measure.profiler to {' or '.join(others)}",
-        )
-
-
-def width(campaign: Campaign) -> Problems:
-    """Yield a problem where a stop rule asks for intervals at a point that is not given."""
-    if campaign.stop.width is not None and campaign.evaluation_point is None:
-        yield Problem(
-            ("stop", "width"),
-            "is the width of intervals at the evaluation point, which is not given, so the rule never holds; "
-            f"add evaluation_point, or remove it (value: {campaign.stop.width:g})",
-        )
-
-
-def build(campaign: Campaign, machine: Machine | None = None) -> SearchSpace:
-    """Return the search space of a campaign: what its machine and application can run.
-
-    Parameters
-    ----------
-    campaign
-        The campaign.
-    machine
-        Where runs must fit; by default the campaign's own.
-
-    Raises
-    ------
-    CampaignError
-        If it is empty, naming the constraint that removed the last points, or has more than
-        `MOST_COMBINATIONS` combinations.
-    """
-    constraints = [campaign.expression(text) for text in campaign.constraints]
-    check = _possible(campaign.application_spec(), machine or campaign.machine())
-    space = SearchSpace(campaign.parameters, constraints, campaign.settings, check)
-    if space.combinations > MOST_COMBINATIONS:
-        raise CampaignError(
-            f"the parameters have {space.combinations:.3g} combinations, more than {MOST_COMBINATIONS:.0e}; "
-            "use fewer values, or a constraint on the values of one parameter"
-        )
-    if next(iter(space), None) is None:
-        description = space.describe()
-        counts = "; ".join(f"{count} by {reason!r}" for reason, count in description.infeasible.items())
-        raise CampaignError(
-            f"the search space is empty: the last of {description.combinations} combinations was excluded by "
-            f"{description.last!r}; relax it or add values"
-            + (f" (excluded: {counts})" if len(description.infeasible) > 1 else "")
-        )
-    return space
-
-
-def _possible(application: Application, machine: Machine) -> Check:
-    def check(values: Mapping[str, Value]) -> str | None:
-        reason = application.check(values)
-        if reason is None:
-            try:
-                resources(application.ranks(values), application.threads(values), machine)
-            except ValueError as error:
-                reason = str(error)
-        return reason
-
-    return check
-
-
-#
-# # FOLDED orchestrator.campaign.validation: Checks of a campaign as a whole: what no single key of the file can be blamed for alone.
-
-
-_MOST_POINTS = 100_000  # looked at for what runs occupy
-
 START = "(start)"
-"""Blocks what is only asked of a campaign that is to be run; no key of a file has this name."""
+"""Blocks the checks of a campaign that is to be run; no key of a file has this name."""
+
+_MOST_POINTS = 100_000  # of which launch scripts are rendered, one for every shape of a run
 
 
 def check(campaign: Campaign, blocked: frozenset[str]) -> list[Problem]:
@@ -231,7 +100,7 @@ def _application(campaign: Campaign) -> Problems:
         yield Problem(
             ("program",), f"is only for generic applications, not for {campaign.application}; {remedy}"
         )
-    spec = campaign.application_spec()
+    spec = campaign.application_spec
     places = [("settings", name) for name in campaign.settings]
     places += [("parameters", item.name) for item in campaign.parameters]
     for section, name in places:
@@ -252,9 +121,9 @@ def _expressions(campaign: Campaign) -> Problems:
     for key in ("time_limit", "expected_time"):
         text = getattr(campaign.measure, key)
         wanted += [(("measure", key), text, "number")] if text is not None else []
-    wanted += [
-        (("executor", "truth", path), text, "number") for path, text in campaign.executor.truth.items()
-    ]
+    if isinstance(campaign.executor, SimulatedOptions):
+        truth = campaign.executor.truth
+        wanted += [(("executor", "truth", path), text, "number") for path, text in truth.items()]
     if campaign.program is not None:
         wanted += [
             (("program", key), getattr(campaign.program, key), "number") for key in ("ranks", "threads")
@@ -294,18 +163,103 @@ def _files(campaign: Campaign) -> Problems:
 
 def _measure(campaign: Campaign) -> Problems:
     measure = campaign.measure
-    yield from problems(campaign)
+    yield from _effort(campaign)
     if measure.repetitions.initial > measure.repetitions.maximum:
         initial, maximum = measure.repetitions.initial, measure.repetitions.maximum
         yield Problem(
             ("measure", "repetitions"), f"initial {initial} exceeds maximum {maximum}; raise maximum"
         )
-    yield from no_output(campaign)
+    yield from _no_output(campaign)
+
+
+def _effort(campaign: Campaign) -> Iterator[Problem]:
+    """Effort runs can count, and nothing is both measured and counted."""
+    effort = campaign.measure.effort
+    if effort is None:
+        return
+    both = [metric for metric in campaign.measure.metrics if metric in EFFORT_METRICS]
+    if both:
+        yield Problem(
+            ("measure", "metrics"),
+            f"{', '.join(both)} would be measured by time runs and counted by effort runs: drop it here, "
+            "or write effort: false",
+        )
+    if isinstance(campaign.executor, SimulatedOptions):
+        if campaign.executor.dataset is None:
+            yield Problem(
+                EFFORT_KEY,
+                "executor.truth states times, no counts: give executor.dataset, or write effort: false",
+            )
+    elif effort.profiler == "effort" and not is_instrumented(Path(effort.executable)):
+        beside = effort.executable == f"{campaign.executable}{EFFORT_SUFFIX}"
+        key = EFFORT_KEY if beside else (*EFFORT_KEY, "executable")
+        yield Problem(
+            key,
+            f"{effort.executable} was not built to count effort (with {BUILD_WITH_COUNTERS}): its runs "
+            "would measure nothing",
+        )
+
+
+def _no_output(campaign: Campaign) -> Problems:
+    """A generic program whose output is read says what to read in it."""
+    if campaign.measure.profiler == "stdout" and campaign.program is not None and not campaign.program.output:
+        others = [name for name in registry.names("reader") if name not in ("stdout", "effort")]
+        yield Problem(
+            ("program",),
+            "has no output, so profiler stdout finds nothing; add program.output, "
+            f"or set measure.profiler to {' or '.join(others)}",
+        )
+
+
+def _outputs(campaign: Campaign) -> Problems:
+    """The values that are read from a generic program's output can be named and used."""
+    for index, rule in enumerate(campaign.program.output if campaign.program is not None else ()):
+        path = ("program", "output", index)
+        if not rule.callpath.strip():
+            yield Problem((*path, "callpath"), "is empty; name what the value belongs to, such as main")
+        if not rule.metric.strip():
+            yield Problem((*path, "metric"), "is empty; name what the value is, such as time")
+        if rule.scale <= 0:
+            yield Problem(
+                (*path, "scale"),
+                "must be greater than 0, as values are never negative and all zero says nothing; "
+                f"write 1, or 0.001 for milliseconds (value: {rule.scale:g})",
+            )
+
+
+def _metrics(campaign: Campaign) -> Problems:
+    """Some run produces every metric that is to be kept."""
+    known, remedy = _readable_metrics(campaign)
+    if known is None:
+        return
+    missing = [metric for metric in campaign.measure.metrics if metric not in known]
+    if missing:
+        there = f"runs produce only {', '.join(known)}"
+        yield Problem(
+            ("measure", "metrics"), f"no run produces metric {', '.join(missing)}: {there}; {remedy}"
+        )
+
+
+def _readable_metrics(campaign: Campaign) -> tuple[tuple[str, ...] | None, str]:
+    """Return the metrics that runs produce (None where only a run can show that), and the remedy."""
+    executor, profiler, program = campaign.executor, campaign.measure.profiler, campaign.program
+    if isinstance(executor, SimulatedOptions):  # a data set is read when the rehearsal begins
+        return (("time",) if executor.dataset is None else None), "write metrics: [time], or give a dataset"
+    if profiler == "time":
+        return ("time",), "write metrics: [time], or choose another measure.profiler"
+    if profiler == "stdout" and program is not None and program.output:
+        return _of_outputs(program), "correct it, or add an item with this metric to program.output"
+    return None, ""
+
+
+def _of_outputs(program: ProgramSection) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(rule.metric for rule in program.output))
 
 
 def _simulated(campaign: Campaign) -> Problems:
+    """A rehearsal states what runs would yield."""
     executor = campaign.executor
-    if executor.name == "simulated" and bool(executor.truth) == (executor.dataset is not None):
+    if isinstance(executor, SimulatedOptions) and bool(executor.truth) == (executor.dataset is not None):
         yield Problem(
             ("executor",),
             "the simulated executor needs either truth or a dataset, for what runs would yield; give one: "
@@ -314,15 +268,20 @@ def _simulated(campaign: Campaign) -> Problems:
 
 
 def _jobs(campaign: Campaign) -> Problems:
+    """The options of jobs do not contradict each other or the executor."""
     executor = campaign.executor
+    if not isinstance(executor, SharedJobOptions):
+        return
+    if executor.pack.repetitions == "together" and executor.pack.most in ("off", 1):
+        text = "off lets no runs share a job, so repetitions cannot be kept together; write auto or a number"
+        yield Problem(("executor", "pack", "most"), text)
+    if not isinstance(executor, SlurmOptions):
+        return
     for name, value in executor.sbatch.items():
         try:
             JobOptions(sbatch={name: value})
         except CampaignError as error:
             yield Problem(("executor", "sbatch", name), str(error).partition(": ")[2])
-    if executor.pack.repetitions == "together" and executor.pack.most in ("off", 1):
-        text = "off lets no runs share a job, so repetitions cannot be kept together; write auto or a number"
-        yield Problem(("executor", "pack", "most"), text)
     if executor.partition is not None and executor.by_size:
         yield Problem(("executor", "by_size"), "executor.partition is given, too; keep one of them")
 
@@ -336,13 +295,13 @@ def _script(campaign: Campaign) -> Problems:
         if effort is not None and effort.template is not None:
             script.find_template(effort.template, executor.name)
         template = script.find_template(executor.template, executor.name)
-        spec, text = campaign.application_spec(), template.read_text(encoding="utf-8")
-        for resources, values in _shapes(campaign).items():
+        spec, text = campaign.application_spec, template.read_text(encoding="utf-8")
+        for shape, values in _shapes(campaign).items():
             script.launch_script(
                 application=spec,
                 executable=campaign.executable,
                 settings=values,
-                resources=resources,
+                resources=shape,
                 launcher=executor.launcher or "mpiexec",  # which one is there is looked up when runs begin
                 template=text,
                 prologue=executor.prologue,
@@ -360,14 +319,14 @@ def _script(campaign: Campaign) -> Problems:
 
 def _shapes(campaign: Campaign) -> dict[Resources, Mapping[str, Value]]:
     """Return what the runs of a campaign occupy, each with the settings of the first such run."""
-    spec, machine = campaign.application_spec(), campaign.machine()
+    spec, machine = campaign.application_spec, campaign.machine()
     found: dict[Resources, Mapping[str, Value]] = {}
     validated = campaign.evaluation_point if campaign.validate else None
-    points = itertools.islice(build(campaign), _MOST_POINTS)
+    points = itertools.islice(campaign.space, _MOST_POINTS)
     for point in itertools.chain(points, [] if validated is None else [validated]):
         values = campaign.values(point)
-        with suppress(ValueError):  # an evaluation point that the machine cannot hold is told elsewhere
-            found.setdefault(cost.resources(spec.ranks(values), spec.threads(values), machine), values)
+        with suppress(ValueError):  # `_evaluation_point` reports a point that the machine cannot hold
+            found.setdefault(resources(spec.ranks(values), spec.threads(values), machine), values)
     return found
 
 
@@ -413,9 +372,9 @@ def _type_hints(factory: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _space(campaign: Campaign) -> Problems:
+    """There are points, and the evaluation point is none of them."""
     try:
-        points = build(campaign)
-        evaluation = list(_evaluation_point(campaign, points, campaign.application_spec()))
+        evaluation = list(_evaluation_point(campaign))
     except CampaignError as error:
         yield Problem(("constraints",) if campaign.constraints else ("parameters",), str(error))
         return
@@ -424,7 +383,7 @@ def _space(campaign: Campaign) -> Problems:
 
 def _times(campaign: Campaign) -> Problems:
     """Times in seconds are positive everywhere, not only where the campaign begins."""
-    points, measure = build(campaign), campaign.measure
+    points, measure = campaign.space, campaign.measure
     for key, text, seconds in (
         ("time_limit", measure.time_limit, campaign.time_limit),
         ("expected_time", measure.expected_time, campaign.expected_time),
@@ -441,8 +400,8 @@ def _times(campaign: Campaign) -> Problems:
             yield Problem(("measure", key), str(error).removeprefix(f"measure.{key}: "))
 
 
-def _evaluation_point(campaign: Campaign, points: space.SearchSpace, spec: Application) -> Problems:
-    point = campaign.evaluation_point
+def _evaluation_point(campaign: Campaign) -> Problems:
+    points, spec, point = campaign.space, campaign.application_spec, campaign.evaluation_point
     if point is None:
         if campaign.validate:
             yield Problem(
@@ -461,16 +420,26 @@ def _evaluation_point(campaign: Campaign, points: space.SearchSpace, spec: Appli
     elif campaign.validate:
         values = campaign.values(point)
         try:
-            cost.resources(spec.ranks(values), spec.threads(values), campaign.machine())
+            resources(spec.ranks(values), spec.threads(values), campaign.machine())
         except ValueError as error:
             yield Problem(("validate",), f"{point} cannot be measured: {error}; or write validate: false")
 
 
 def _narrowest(campaign: Campaign, point: Point) -> str:
-    """The numeric parameter of whose range the evaluation point takes the most, hence the one to narrow."""
+    """Return the numeric parameter in whose range the evaluation point is highest: the one to narrow."""
     numeric = [item for item in campaign.parameters if not item.categorical]
     ranked = sorted(numeric, key=lambda item: item.values.index(point[item.name]) / len(item.values))
     return ranked[-1].name if ranked else campaign.parameters[0].name
+
+
+def _width(campaign: Campaign) -> Problems:
+    """A stop rule on intervals at the evaluation point has such a point."""
+    if campaign.stop.width is not None and campaign.evaluation_point is None:
+        yield Problem(
+            ("stop", "width"),
+            "is the width of intervals at the evaluation point, which is not given, so the rule never holds; "
+            f"add evaluation_point, or remove it (value: {campaign.stop.width:g})",
+        )
 
 
 _SPACE = frozenset({"application", "program", "settings", "parameters", "constraints"})
@@ -486,8 +455,8 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
     (_SPACE, _space),
     (_SPACE | {"measure"}, _times),
     (_SPACE | {"measure", "executor"}, _script),
-    (frozenset({"program", START}), outputs),
-    (frozenset({"program", "measure", "executor", START}), metrics),
-    (frozenset({"stop", "evaluation_point", "parameters", START}), width),
+    (frozenset({"program", START}), _outputs),
+    (frozenset({"program", "measure", "executor", START}), _metrics),
+    (frozenset({"stop", "evaluation_point", "parameters", START}), _width),
 )
 """The top-level keys that a check needs to be right, and the check."""

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from orchestrator.campaign import validation
 from orchestrator.campaign.model import Campaign
 from orchestrator.cli import common
 from orchestrator.cli.display import Display
@@ -51,7 +50,7 @@ def left_out(chosen: Campaign) -> Iterator[str]:
     """Yield a line for what a rehearsal does without, because its data set lacks it."""
     if chosen.replayed is None:
         return
-    reason, found = dataset.lacking(chosen.measure.metrics), validation.build(chosen).describe()
+    reason, found = dataset.lacking(chosen.measure.metrics), chosen.space.describe()
     lacking = found.infeasible.get(reason, 0)
     if lacking:
         of = lacking + found.feasible

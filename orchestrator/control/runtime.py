@@ -15,9 +15,9 @@ import numpy as np
 
 from orchestrator import registry
 from orchestrator import resources as cost
-from orchestrator.campaign import validation
 from orchestrator.campaign.model import Campaign
-from orchestrator.campaign.resolve import METRICS
+from orchestrator.campaign.resolve import EFFORT_METRICS
+from orchestrator.campaign.schema import Pack, SharedJobOptions, SimulatedOptions, SlurmOptions
 from orchestrator.control.loop import Parts
 from orchestrator.errors import CampaignError, ModelError, ReadError
 from orchestrator.executors.base import Executor, ExecutorContext, Truth
@@ -85,12 +85,13 @@ def verdicts(campaign: Campaign, modeler: Modeler, known: Measurements) -> effor
 def wanted(campaign: Campaign) -> bool:
     """Whether runs may share a job: where there are jobs, and more than one run is allowed in them."""
     options = campaign.executor
-    return options.name in ("slurm", "simulated") and options.pack.most not in ("off", 1)
+    return isinstance(options, SharedJobOptions) and options.pack.most not in ("off", 1)
 
 
 def rules(campaign: Campaign) -> Rules:
     """Return what the campaign says."""
-    pack = campaign.executor.pack
+    options = campaign.executor
+    pack = options.pack if isinstance(options, SharedJobOptions) else Pack()
     return Rules(pack.most if isinstance(pack.most, int) else None, pack.longest, pack.repetitions)
 
 
@@ -139,7 +140,7 @@ def executor(campaign: Campaign, directory: Path, start: float) -> Executor:
 
 def _truth(campaign: Campaign) -> Truth | None:
     options = campaign.executor
-    if options.name != "simulated":
+    if not isinstance(options, SimulatedOptions):
         return None
     if options.dataset is not None:
         return truth.replayed(measured_files.load([Path(options.dataset)]))
@@ -254,14 +255,16 @@ def assemble(campaign: Campaign) -> Assembly:
         For an empty space, or a machine that cannot hold any point.
     """
     machine = campaign.machine()
-    return Assembly(campaign, campaign.application_spec(), validation.build(campaign, machine), machine)
+    return Assembly(campaign, campaign.application_spec, campaign.space, machine)
 
 
 def policy(campaign: Campaign) -> Policy:
     """Return the campaign's rules for `decide`."""
     stop = campaign.stop
     # Without an amount of memory that can be raised, another attempt would end as the first one did.
-    in_vain = {} if asks_for_memory(campaign.executor.sbatch) else {FailureClass.MEMORY: 0}
+    options = campaign.executor
+    raised_memory = isinstance(options, SlurmOptions) and asks_for_memory(options.sbatch)
+    in_vain = {} if raised_memory else {FailureClass.MEMORY: 0}
     return Policy(
         budget=stop.budget,
         patience=stop.patience,
@@ -457,10 +460,10 @@ def collect(assembly: Assembly, item: AttemptRequest, observation: Observation) 
 def _counted(samples: Sequence[Sample]) -> tuple[str, ...]:
     """Return the metrics of effort that a run has counted: without MPI, say, there are no bytes."""
     there = {sample.metric for sample in samples}
-    counted = tuple(metric for metric in METRICS if metric in there)
+    counted = tuple(metric for metric in EFFORT_METRICS if metric in there)
     if not set(counted) - {"visits"}:
         raise ReadError(
-            f"no effort was counted ({' or '.join(METRICS[1:])}); this run has "
+            f"no effort was counted ({' or '.join(EFFORT_METRICS[1:])}); this run has "
             f"{', '.join(sorted(there)) or 'nothing'}"
         )
     return counted

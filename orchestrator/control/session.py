@@ -80,7 +80,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     with Journal(directory, hooks.boundary) as opened, Notifier(chosen, directory) as notifier:
         known = replay(notifier.seen(opened.entries()))
         executor = runtime.executor(chosen, directory, known.time)
-        changes = campaign_changes.told(chosen, known) if known.id else []
+        changes = campaign_changes.changed_rules(chosen, known) if known.id else []
         if known.id:
             first = _changed(built, known, bool(changes))
         else:
@@ -125,7 +125,7 @@ def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -
             f"{directory} holds no campaign (no {FILE_NAME} with {CAMPAIGN_FILE}): "
             "start one with: orchestrator run CAMPAIGN.yaml --directory DIR"
         )
-    return loader.load(path, overrides, starts=starts)
+    return loader.load(path, overrides, starts=starts, saved=True)
 
 
 def replayed(directory: Path) -> State:
@@ -256,5 +256,5 @@ def _changed(built: Assembly, known: State, changed: bool) -> list[events.Event]
     if not changed:
         return []
     _refuse_launcher(built)
-    anew = campaign_changes.anew(built.campaign, known)
+    anew = campaign_changes.may_try_again(built.campaign, known)
     return [events.CampaignChanged(dict(built.campaign.raw), anew)]

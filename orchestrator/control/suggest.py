@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orchestrator import expressions, registry, resources
-from orchestrator.campaign import validation
 from orchestrator.campaign.model import Campaign
 from orchestrator.errors import CampaignError, ExpressionError, ModelError
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
@@ -126,10 +125,8 @@ def _constrained(parameters: Sequence[Parameter], question: Question) -> SearchS
     if question.campaign is None:
         return SearchSpace(parameters, constraints)
     of_campaign = replace(question.campaign, parameters=tuple(parameters))
-    _check_values(validation.build(of_campaign), question.values)
-    return validation.build(
-        replace(of_campaign, constraints=(*of_campaign.constraints, *question.constraints))
-    )
+    _check_values(of_campaign.space, question.values)
+    return replace(of_campaign, constraints=(*of_campaign.constraints, *question.constraints)).space
 
 
 def _check_values(possible: SearchSpace, values: Mapping[str, Sequence[Value]]) -> None:

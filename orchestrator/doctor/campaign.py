@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 from orchestrator.campaign import changes
 from orchestrator.campaign.model import Campaign
 from orchestrator.campaign.resolve import counts_for_sure
+from orchestrator.campaign.schema import LocalOptions
 from orchestrator.control import planning, preflight, runtime, session
 from orchestrator.control.runtime import Assembly
 from orchestrator.doctor.check import Check, Probe, failed, missing, ok, warning
@@ -45,7 +46,7 @@ def checks(chosen: Campaign, directory: Path, probe: Probe) -> Iterator[Check]:
         yield from launcher(chosen, largest, probe)
         path = script.find_template(chosen.executor.template, chosen.executor.name)
         yield ok("launch script", str(path))  # that it can be filled in was checked with the file
-    if chosen.executor.name == "local":
+    if isinstance(chosen.executor, LocalOptions):
         yield slots(chosen.executor.slots, chosen.executor.oversubscribe, len(os.sched_getaffinity(0)))
     yield budget(built, directory)
     yield from folder(chosen, directory)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.campaign.model import Campaign
-from orchestrator.campaign.schema import Executor
+from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.control import planning, runtime
 from orchestrator.control.runtime import Assembly
 from orchestrator.doctor import campaign, installation, machine, on_slurm, site, slurm, trial_run
@@ -107,16 +107,17 @@ def _on_slurm(chosen: Campaign, cluster: slurm.Cluster, probe: Probe) -> list[Ch
         longest: float | None = max(planning.first_round(built, executor).limits)
     except OrchestratorError:  # likewise
         longest = None
+    if not isinstance(chosen.executor, SlurmOptions):
+        return []
     found = list(site.of_jobs(chosen.executor, probe))
-    for options, largest in _sizes(built):
+    for options, largest in _sizes(built, chosen.executor):
         found += on_slurm.checks(options, cluster, largest, longest)
         found += site.of_partition(options, cluster, probe)
     return list(dict.fromkeys(found))  # several sizes of runs share an account, say
 
 
-def _sizes(built: Assembly) -> Iterator[tuple[Executor, tuple[Point, Resources]]]:
+def _sizes(built: Assembly, options: SlurmOptions) -> Iterator[tuple[SlurmOptions, tuple[Point, Resources]]]:
     """Yield the options for every size of runs that there is, with the largest run of that size."""
-    options = built.campaign.executor
     if not options.by_size:
         yield options, campaign.largest_run(built)
     least = 0.0

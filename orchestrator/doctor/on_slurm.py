@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from orchestrator.campaign.schema import Executor, Pack
+from orchestrator.campaign.schema import Pack, SlurmOptions
 from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
 from orchestrator.doctor.slurm import Association, Cluster, Partition
 from orchestrator.types import Point, Resources
@@ -12,7 +12,7 @@ from orchestrator.units import did_you_mean, format_duration
 
 
 def checks(
-    options: Executor, cluster: Cluster, largest: tuple[Point, Resources], longest: float | None
+    options: SlurmOptions, cluster: Cluster, largest: tuple[Point, Resources], longest: float | None
 ) -> Iterator[Check]:
     """Check the ``executor`` section of a campaign.
 
@@ -37,7 +37,7 @@ def _is_meant(item: Partition, name: str | None) -> bool:
     return item.default if name is None else item.name in name.split(",")
 
 
-def _partition(options: Executor, cluster: Cluster, found: Sequence[Partition]) -> Iterator[Check]:
+def _partition(options: SlurmOptions, cluster: Cluster, found: Sequence[Partition]) -> Iterator[Check]:
     known = [item.name for item in cluster.partitions]
     if options.partition is None and not found:
         remedy = f"set executor.partition; known: {', '.join(known)}"
@@ -58,7 +58,7 @@ def _partition(options: Executor, cluster: Cluster, found: Sequence[Partition]) 
 
 
 def _fit(
-    options: Executor, item: Partition, largest: tuple[Point, Resources], longest: float | None
+    options: SlurmOptions, item: Partition, largest: tuple[Point, Resources], longest: float | None
 ) -> Iterator[Check]:
     point, resources = largest
     yield _cores(options, item, resources)
@@ -85,7 +85,7 @@ def _fit(
         yield failed("time limit", detail, remedy)
 
 
-def _cores(options: Executor, item: Partition, largest: Resources) -> Check:
+def _cores(options: SlurmOptions, item: Partition, largest: Resources) -> Check:
     stated = options.cores_per_node
     if not item.cores:
         return warning("cores_per_node", f"sinfo does not tell the cores of {item.name}", "ask the site")
@@ -115,7 +115,7 @@ def _unknown_cores(item: Partition, largest: Resources) -> Check:
     return missing("cores_per_node", detail, f"set executor.cores_per_node: {cores}")
 
 
-def _account(options: Executor, known: Sequence[Association]) -> Iterator[Check]:
+def _account(options: SlurmOptions, known: Sequence[Association]) -> Iterator[Check]:
     accounts = list(dict.fromkeys(item.account for item in known))
     mine = [item for item in known if options.account in (None, item.account)]
     if options.account is not None and not mine:

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from orchestrator.campaign.schema import Executor
+from orchestrator.campaign.schema import ExecutorOptions, SlurmOptions
 from orchestrator.doctor.check import Check, Probe, Status, failed, ok, warning
 from orchestrator.doctor.slurm import Cluster
 from orchestrator.launch.mpi import KNOWN
@@ -18,7 +18,7 @@ _WORD = re.compile(r"[A-Za-z_][\w.:-]*")
 _GPUS = re.compile(r"\bgpu(?::[^:,(]+)?:(\d+)")
 
 
-def of_script(options: Executor, probe: Probe) -> Iterator[Check]:
+def of_script(options: ExecutorOptions, probe: Probe) -> Iterator[Check]:
     """Check what the launch script has besides the program: modules, shell text, the launcher."""
     loaded = False
     if options.modules:
@@ -33,7 +33,7 @@ def of_script(options: Executor, probe: Probe) -> Iterator[Check]:
         yield _launcher(options.launcher, options.modules, probe)
 
 
-def of_jobs(options: Executor, probe: Probe) -> Iterator[Check]:
+def of_jobs(options: SlurmOptions, probe: Probe) -> Iterator[Check]:
     """Check what every job has in common, whatever its size."""
     if options.reservation is not None:
         yield _reservation(options.reservation, probe)
@@ -44,7 +44,7 @@ def of_jobs(options: Executor, probe: Probe) -> Iterator[Check]:
         yield failed("billing", "by whole nodes of unknown size", remedy)
 
 
-def of_partition(options: Executor, cluster: Cluster, probe: Probe) -> Iterator[Check]:
+def of_partition(options: SlurmOptions, cluster: Cluster, probe: Probe) -> Iterator[Check]:
     """Check what depends on the partition; ``options`` are those for one size of runs."""
     default = next((item.name for item in cluster.partitions if item.default), None)
     names = (options.partition or default or "").split(",")
@@ -61,7 +61,7 @@ def of_partition(options: Executor, cluster: Cluster, probe: Probe) -> Iterator[
             yield from _whole_nodes(options, name, facts, cluster)
 
 
-def _cores_known(options: Executor) -> bool:
+def _cores_known(options: SlurmOptions) -> bool:
     sizes = options.by_size
     return options.cores_per_node is not None or bool(sizes and all(item.cores_per_node for item in sizes))
 
@@ -96,7 +96,7 @@ def _gpus(wanted: int, partitions: Sequence[str], most: int) -> Check:
 # --- partitions and reservations ------------------------------------------------------------------------
 
 
-def _admitted(options: Executor, name: str, facts: dict[str, str]) -> Iterator[Check]:
+def _admitted(options: SlurmOptions, name: str, facts: dict[str, str]) -> Iterator[Check]:
     for key, mine, allow, deny in (
         ("account", options.account, "AllowAccounts", "DenyAccounts"),
         ("QOS", options.qos, "AllowQos", "DenyQos"),
@@ -109,7 +109,9 @@ def _admitted(options: Executor, name: str, facts: dict[str, str]) -> Iterator[C
             yield failed(key, detail, f"set another executor.partition or executor.{key.lower()}")
 
 
-def _whole_nodes(options: Executor, name: str, facts: dict[str, str], cluster: Cluster) -> Iterator[Check]:
+def _whole_nodes(
+    options: SlurmOptions, name: str, facts: dict[str, str], cluster: Cluster
+) -> Iterator[Check]:
     linear = cluster.configuration.get("SelectType") == "select/linear"
     if not linear and not facts.get("OverSubscribe", "").startswith("EXCLUSIVE"):
         return

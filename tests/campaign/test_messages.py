@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.campaign import loader
-from orchestrator.campaign.messages import keys, places, section_at
-from orchestrator.campaign.schema import Document
+from orchestrator.campaign.messages import keys, places, sections_at
+from orchestrator.campaign.schema import Document, SlurmOptions
 from orchestrator.errors import CampaignError
 
 VALID = """\
@@ -125,13 +125,17 @@ def test_a_misspelt_key_always_gives_the_key_that_was_meant(
 ) -> None:
     *parents, key = path
     wrong = _misspelt(key, kind, position, letter)
-    section = section_at(tuple(parents))
-    assert section is not None
-    if wrong in keys(section) or (key in ("name", "batch_size") and parents[:1] in (["strategy"], ["model"])):
+    sections = sections_at(tuple(parents))
+    assert sections
+    if any(wrong in keys(section) for section in sections) or (
+        key in ("name", "batch_size") and parents[:1] in (["strategy"], ["model"])
+    ):
         return  # another key; options of strategies and modelers are tested with their factories
     data: Any = {wrong: None}
     for part in reversed(parents):
         data = [data] if part == "*" and parents[-2:] in (["output", "*"], ["by_size", "*"]) else {part: data}
+    if len(parents) > 1 and parents[0] == "executor":
+        data["executor"]["name"] = "slurm"  # which has every section within
     whole = yaml.safe_load(VALID)
     whole.pop(path[0], None)
     found = mistakes(yaml.safe_dump({**whole, **data}))
@@ -169,7 +173,9 @@ def test_variables_expand_or_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NOWHERE", raising=False)
 
     def partition(value: str) -> str | None:
-        return loader.loads(VALID.replace("partition: debug", f"partition: '{value}'")).executor.partition
+        options = loader.loads(VALID.replace("partition: debug", f"partition: '{value}'")).executor
+        assert isinstance(options, SlurmOptions)
+        return options.partition
 
     assert partition("${WHERE}-${NOWHERE:-small}${NOWHERE:-}") == "debug-small"
     assert partition("${EMPTY:-small}") == "small"
@@ -240,7 +246,7 @@ def test_datasets_and_templates_are_searched_beside_the_campaign_file(tmp_path: 
     path = tmp_path / "c.yaml"
     path.write_text(VALID)
     simulated = loader.load(path, ["executor={name: simulated, dataset: data.txt, template: my.sh}"])
-    assert simulated.executor.dataset == str(tmp_path / "data.txt")
+    assert simulated.replayed == str(tmp_path / "data.txt")
     assert simulated.executor.template == str(tmp_path / "my.sh")
     assert loader.load(path, ["executor.template=slurm"]).executor.template == "slurm"
     with pytest.raises(

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.campaign import loader, validation
+from orchestrator.campaign import loader
 from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.schema import LocalOptions
 from orchestrator.control import runtime
 from orchestrator.launch.script import data_directory
 
@@ -45,8 +46,8 @@ def test_its_grid_suits_the_strategies(path: Path) -> None:
 
 def test_no_point_of_its_grid_is_lost_to_the_application(path: Path) -> None:
     chosen = load(path)
-    application = chosen.application_spec()
-    points = list(validation.build(chosen))
+    application = chosen.application_spec
+    points = list(chosen.space)
     assert points
     assert all(application.check(chosen.values(point)) is None for point in points)
     assert chosen.evaluation_point is not None
@@ -56,7 +57,7 @@ def test_no_point_of_its_grid_is_lost_to_the_application(path: Path) -> None:
 def test_its_scripts_can_be_rendered(path: Path) -> None:
     chosen = loader.load(path, ["executor.slots=512", "executor.launcher='mpiexec -n {ranks}'"])
     parts = runtime.assemble(chosen)
-    for point in validation.build(chosen):
+    for point in chosen.space:
         assert "mpiexec" in runtime.script(parts, point, parts.resources(point))
 
 
@@ -69,6 +70,7 @@ def test_a_campaign_for_everyone_needs_two_cores_for_at_most_three_minutes(
     executable.chmod(0o755)
     monkeypatch.setenv("LAMMPS", str(executable))
     chosen = loader.load(data_directory("campaigns") / f"{name}.yaml")
+    assert isinstance(chosen.executor, LocalOptions)
     slots = chosen.executor.slots
-    assert chosen.executor.name == "local" and slots <= 2
+    assert slots <= 2
     assert chosen.stop.budget / slots <= 180

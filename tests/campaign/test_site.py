@@ -11,6 +11,7 @@ import pytest
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.schema import LocalOptions, SlurmOptions
 from orchestrator.control import runtime
 from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm.options import JobOptions
@@ -50,13 +51,19 @@ def mistakes(folder: Path, rest: str, *overrides: str) -> list[str]:
     return str(error.value).replace(f"{folder}/", "").splitlines()
 
 
+def on_slurm(campaign: Campaign) -> SlurmOptions:
+    """Return the executor's options of a campaign that runs on Slurm."""
+    assert isinstance(campaign.executor, SlurmOptions)
+    return campaign.executor
+
+
 # --- what it fills in -----------------------------------------------------------------------------------
 
 
 def test_a_site_fills_in_what_the_campaign_does_not_say(tmp_path: Path) -> None:
     site = write(tmp_path / "site.yaml", "account: p1\nqos: long\nmodules: [gcc/12]\nexclusive: true\n")
     loaded = load(tmp_path, "site: site.yaml\nexecutor: {name: slurm, qos: short}")
-    options = loaded.executor
+    options = on_slurm(loaded)
     assert (options.account, options.qos, options.modules, options.exclusive) == (
         "p1",
         "short",
@@ -69,7 +76,7 @@ def test_a_site_fills_in_what_the_campaign_does_not_say(tmp_path: Path) -> None:
 def test_mappings_are_joined_and_lists_replaced(tmp_path: Path) -> None:
     write(tmp_path / "s.yaml", "environment: {A: 1, B: 2}\nsbatch: {mem: 1G}\nprologue: [one, two]\n")
     executor = "{name: slurm, environment: {B: 3}, sbatch: {switches: 1}, prologue: [three]}"
-    options = load(tmp_path, f"site: s.yaml\nexecutor: {executor}").executor
+    options = on_slurm(load(tmp_path, f"site: s.yaml\nexecutor: {executor}"))
     assert options.environment == {"A": "1", "B": "3"}
     assert options.sbatch == {"mem": "1G", "switches": "1"}
     assert options.prologue == ("three",)
@@ -79,7 +86,8 @@ def test_a_site_that_is_named_chooses_the_executor(tmp_path: Path) -> None:
     write(tmp_path / "s.yaml", "partition: big\n")
     assert load(tmp_path, "site: s.yaml").executor.name == "slurm"
     write(tmp_path / "s.yaml", "name: local\nslots: 512\n")
-    assert load(tmp_path, "site: s.yaml").executor.slots == 512
+    options = load(tmp_path, "site: s.yaml").executor
+    assert isinstance(options, LocalOptions) and options.slots == 512
 
 
 def test_a_site_does_not_concern_another_executor(tmp_path: Path) -> None:
@@ -94,7 +102,7 @@ def test_one_partition_replaces_several_and_the_other_way_round(tmp_path: Path, 
         tmp_path / "s.yaml",
         "by_size: [{partition: a, up_to: 4}, {partition: b}]\n" if "s:" not in own else "partition: a\n",
     )
-    options = load(tmp_path, f"site: s.yaml\nexecutor: {{name: slurm, {own}}}").executor
+    options = on_slurm(load(tmp_path, f"site: s.yaml\nexecutor: {{name: slurm, {own}}}"))
     assert (options.partition, [item.partition for item in options.by_size]) in (
         ("fast", []),
         (None, ["fast"]),
@@ -128,7 +136,7 @@ def test_a_template_is_found_beside_the_site_file(tmp_path: Path) -> None:
 
 def test_a_name_leads_to_the_configuration_folder(tmp_path: Path) -> None:
     write(tmp_path / "config/measurement-orchestrator/sites/lab.yaml", "account: lab\n")
-    assert load(tmp_path, "site: lab").executor.account == "lab"
+    assert on_slurm(load(tmp_path, "site: lab")).account == "lab"
     (line,) = mistakes(tmp_path, "site: lub")
     assert line.startswith(
         "campaign.yaml:7: site: no site 'lub'; tried config/measurement-orchestrator/sites/lub.yaml"
@@ -140,10 +148,10 @@ def test_the_variable_counts_where_the_campaign_names_none(
 ) -> None:
     monkeypatch.setenv("ORCHESTRATOR_SITE", str(write(tmp_path / "a.yaml", "account: a\n")))
     write(tmp_path / "config/measurement-orchestrator/site.yaml", "account: b\n")
-    assert load(tmp_path, "executor: slurm").executor.account == "a"
+    assert on_slurm(load(tmp_path, "executor: slurm")).account == "a"
     monkeypatch.delenv("ORCHESTRATOR_SITE")
-    assert load(tmp_path, "executor: slurm").executor.account == "b"
-    assert load(tmp_path, "executor: slurm\nsite: none").executor.account is None
+    assert on_slurm(load(tmp_path, "executor: slurm")).account == "b"
+    assert on_slurm(load(tmp_path, "executor: slurm\nsite: none")).account is None
     assert load(tmp_path, "executor: {slots: 512}").site == "", (
         "what is not named is only for its own executor"
     )
@@ -176,7 +184,7 @@ def test_mistakes_of_both_files_are_reported_together_in_their_own_lines(tmp_pat
 def test_what_the_campaign_replaces_cannot_be_wrong(tmp_path: Path) -> None:
     write(tmp_path / "s.yaml", "account: ${NO_SUCH_VARIABLE}\nbilling: 7\n")
     executor = "{name: slurm, account: mine, billing: nodes, cores_per_node: 256}"
-    assert load(tmp_path, f"site: s.yaml\nexecutor: {executor}").executor.account == "mine"
+    assert on_slurm(load(tmp_path, f"site: s.yaml\nexecutor: {executor}")).account == "mine"
 
 
 @pytest.mark.parametrize(
@@ -250,7 +258,7 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "sites.md").read_text()
 def test_the_site_of_the_documentation_is_valid(tmp_path: Path) -> None:
     site, sited = re.findall(r"```yaml\n(.*?)```", DOCUMENT, re.DOTALL)
     write(tmp_path / "lichtenberg.yaml", site)
-    options = load(tmp_path, sited.partition("\n")[2].replace("name: lulesh-weak\n", "")).executor
+    options = on_slurm(load(tmp_path, sited.partition("\n")[2].replace("name: lulesh-weak\n", "")))
     assert (options.account, options.qos, options.max_pending) == ("p0020", "long", 32)
     assert [item.partition for item in options.by_size] == ["small", "wide"]
 

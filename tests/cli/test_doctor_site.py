@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.campaign.schema import Executor
+from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.doctor import site, slurm
 from orchestrator.doctor.check import Answer, Check, Probe, Status, here
 from tests.cli import machines
@@ -40,7 +40,7 @@ def found(options: Mapping[str, Any], configuration: str = "", **changes: str | 
     at = probe(config=machines.CONFIGURATION + configuration, **changes)
     cluster = slurm.examine(at, "me")[1]
     assert cluster is not None
-    executor = Executor.model_validate({"name": "slurm", **options})
+    executor = SlurmOptions.model_validate({"name": "slurm", **options})
     checks = [*site.of_script(executor, at), *site.of_jobs(executor, at)]
     checks += site.of_partition(executor, cluster, at)
     return {item.name: item for item in checks}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.campaign.schema import Executor
+from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.doctor import on_slurm, slurm
 from orchestrator.doctor.check import Answer, Check, Probe, Status, here
 from orchestrator.doctor.slurm import Cluster, Partition
@@ -172,7 +172,7 @@ def faults(
 ) -> dict[str, Check]:
     cluster = slurm.examine(machines.cluster(), "me")[1]
     assert cluster is not None
-    executor = Executor.model_validate({"name": "slurm", "cores_per_node": 64, **options})
+    executor = SlurmOptions.model_validate({"name": "slurm", "cores_per_node": 64, **options})
     largest = (Point.of(p=nodes), Resources(ranks, 2, nodes))
     found = on_slurm.checks(executor, cluster, largest, limit)
     return {item.name: item for item in found if item.status is not Status.OK}
@@ -255,7 +255,7 @@ def test_jobs_of_several_runs_that_take_longer_than_the_partition_allows() -> No
 def test_a_cluster_without_a_default_partition() -> None:
     partitions = slurm.parse_partitions(PARTITIONS.replace("*", ""))
     cluster = Cluster({}, partitions, None)
-    checks = on_slurm.checks(Executor(name="slurm"), cluster, (Point.of(p=1), Resources(1)), None)
+    checks = on_slurm.checks(SlurmOptions(name="slurm"), cluster, (Point.of(p=1), Resources(1)), None)
     (check,) = checks
     assert check.status is Status.FAILED
     assert "compute, threads" in check.remedy

@@ -20,12 +20,12 @@ version_arguments: {arguments}
 program: {{arguments: ["{{p}}"], output: [{{callpath: main, pattern: "t=(.*)"}}]}}
 parameters: {{p: [1, 2]}}
 stop: {{budget: 1}}
-executor: {{name: {executor}, launcher: none, truth: {truth}}}
+executor: {{name: {executor}, launcher: none{more}}}
 """
 
 
-def chosen(executable: Path, arguments: str = "[]", executor: str = "local", truth: str = "{}") -> Campaign:
-    text = CAMPAIGN.format(executable=executable, arguments=arguments, executor=executor, truth=truth)
+def chosen(executable: Path, arguments: str = "[]", executor: str = "local", more: str = "") -> Campaign:
+    text = CAMPAIGN.format(executable=executable, arguments=arguments, executor=executor, more=more)
     return loader.loads(text)
 
 
@@ -104,7 +104,7 @@ def test_what_vanished_since_is_no_error(tmp_path: Path) -> None:
 
 def test_simulated_runs_have_none(tmp_path: Path) -> None:
     path = write(tmp_path / "app", "#!/bin/sh\n")
-    assert provenance.gather(chosen(path, executor="simulated", truth='{main: "p"}')) == {}
+    assert provenance.gather(chosen(path, executor="simulated", more=', truth: {main: "p"}')) == {}
 
 
 def test_a_campaign_of_an_earlier_version_gets_the_defaults_of_new_keys(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_campaign_of_an_earlier_version_gets_the_defaults_of_new_keys(tmp_path
 def test_the_program_that_counts_effort_is_identified_too(tmp_path: Path) -> None:
     path = write(tmp_path / "app", "#!/bin/sh\n")
     other = write(tmp_path / "app-effort", "#!/bin/sh\n:\n")
-    text = CAMPAIGN.format(executable=path, arguments="[]", executor="local", truth="{}")
+    text = CAMPAIGN.format(executable=path, arguments="[]", executor="local", more="")
     found = provenance.gather(loader.loads(text, overrides=["measure.effort=true"]))
     assert found["executable"]["path"] == str(path)
     assert found["effort_executable"]["sha256"] == hashlib.sha256(other.read_bytes()).hexdigest()

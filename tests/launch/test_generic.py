@@ -38,7 +38,7 @@ stop: {budget: 1}
 
 @pytest.fixture
 def stencil() -> Application:
-    return loader.loads(STENCIL).application_spec()
+    return loader.loads(STENCIL).application_spec
 
 
 def test_arguments_ranks_threads_files_and_environment(stencil: Application) -> None:
