@@ -45,10 +45,10 @@ def git_revision(folder: Path) -> str | None:
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     # An enclosing git (a hook, a rebase) would answer for itself.
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return _first_line(command, {**variables, "GIT_OPTIONAL_LOCKS": "0"}, only_output=True)
+    return first_line(command, {**variables, "GIT_OPTIONAL_LOCKS": "0"}, only_output=True)
 
 
-def _first_line(command: Sequence[str], variables: Mapping[str, str], only_output: bool) -> str | None:
+def first_line(command: Sequence[str], variables: Mapping[str, str], only_output: bool) -> str | None:
     """Return the first line that a command prints; many programs print their version as an error."""
     try:
         answer = subprocess.run(

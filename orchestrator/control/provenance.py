@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.campaign.model import Campaign
-from orchestrator.storage import _first_line, file_hash, file_identity, git_revision
+from orchestrator.storage import file_hash, file_identity, first_line, git_revision
 
 
 def gather(campaign: Campaign) -> dict[str, Any]:
@@ -49,4 +49,4 @@ def _executable(name: str, version_arguments: Sequence[str]) -> dict[str, Any]:
 
 
 def _version(command: Sequence[str]) -> str | None:
-    return _first_line(command, os.environ, only_output=False)
+    return first_line(command, os.environ, only_output=False)
