@@ -54,7 +54,7 @@ class Executor(Protocol):
     Exactly-once rests on one file: whoever creates ``claim`` in the attempt's directory
     (``O_CREAT | O_EXCL``) owns the attempt. The attempt's own process claims it before it starts the
     application and exits at once if the claim is taken; the controller claims it before it calls an
-    attempt lost or absent for good. A queued ghost that wakes up late therefore does nothing.
+    attempt lost or absent for good. A queued job that starts late therefore does nothing.
     """
 
     name: str
@@ -64,9 +64,9 @@ class Executor(Protocol):
         ...
 
     def ready(self) -> str | None:
-        """Say why nothing can be started at all now (no scheduler answers), or None.
+        """Return why nothing can be started at all now (no scheduler answers), or None.
 
-        Asked before a campaign begins. Later the same silence is waited out.
+        Asked before a campaign begins. Later a scheduler that does not answer is waited for.
         """
         ...
 
@@ -77,9 +77,9 @@ class Executor(Protocol):
     def submit(self, requests: Sequence[AttemptRequest]) -> list[Observation]:
         """Start or queue attempts; one observation each, in order.
 
-        Those with the same ``pack`` share an allocation where there are any, one after another in this order,
-        each as if it were alone. If the allocation ends early, those that had not begun are ABSENT and
-        ``barred``.
+        Attempts with the same ``pack`` share an allocation where there are allocations: one after another in
+        this order, each as if it were alone. If the allocation ends early, those that had not begun are
+        ABSENT and ``revoked``.
 
         Returns within seconds. State is QUEUED, RUNNING, LOST with a reason (certainly rejected: cost
         nothing, ``elapsed=0``) or UNKNOWN (may have happened: look it up with `find`).
@@ -94,7 +94,7 @@ class Executor(Protocol):
         """Look up attempts by name, after a crash or an uncertain submission; adopts what runs.
 
         ABSENT means that the attempt certainly never started and is not queued: it may be
-        submitted again. Where that cannot be told, UNKNOWN.
+        submitted again. Where that is not certain, UNKNOWN.
         """
         ...
 

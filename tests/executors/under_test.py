@@ -105,12 +105,12 @@ def slurm(request: pytest.FixtureRequest, directory: Path) -> ExecutorUnderTest:
 
 
 def slurm_without_accounting(request: pytest.FixtureRequest, directory: Path) -> ExecutorUnderTest:
-    """The same where only the queue and the attempts' own files tell."""
+    """The same where only the queue and the attempts' own files report."""
     return _on_cluster(request, directory, "slurm_cluster_without_accounting")
 
 
 def faulty_slurm(request: pytest.FixtureRequest, directory: Path) -> ExecutorUnderTest:
-    """The Slurm that errs on purpose, while it does not."""
+    """The Slurm that can fail on purpose, while it does not."""
     return _on_faulty_slurm(request, directory, accounting=True)
 
 

@@ -36,10 +36,10 @@ FLUSH PRIVILEGES;
 
 
 def missing(accounting: bool) -> tuple[str, ...]:
-    """Return what this machine lacks for a cluster; empty where one can be started."""
+    """Return what is missing on this machine for a cluster; empty where one can be started."""
     programs = PROGRAMS + (ACCOUNTING_PROGRAMS if accounting else ())
-    lacking = tuple(program for program in programs if shutil.which(program) is None)
-    return lacking if os.geteuid() == 0 else (*lacking, "root")
+    absent = tuple(program for program in programs if shutil.which(program) is None)
+    return absent if os.geteuid() == 0 else (*absent, "root")
 
 
 class SlurmCluster:
@@ -222,7 +222,7 @@ class SlurmCluster:
             return False
 
     def _end_steps(self) -> None:
-        # A step that lost its slurmd (kill_node) is known to nobody else: end what is left by its pid.
+        # A step that lost its slurmd (kill_node) is not known to Slurm any more: end what is left by its pid.
         def left() -> list[int]:
             return marked(f"SLURM_CONF={self.conf}", command="slurmstepd")
 
@@ -238,9 +238,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.slurm.cluster", description=main.__doc__)
     parser.add_argument("--no-accounting", action="store_true", help="as on a site without slurmdbd")
     options = parser.parse_args(arguments)
-    lacking = missing(accounting=not options.no_accounting)
-    if lacking:
-        print(f"missing on this machine: {', '.join(lacking)}", file=sys.stderr)
+    absent = missing(accounting=not options.no_accounting)
+    if absent:
+        print(f"missing on this machine: {', '.join(absent)}", file=sys.stderr)
         return 1
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     with SlurmCluster(accounting=not options.no_accounting) as cluster:

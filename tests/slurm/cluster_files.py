@@ -145,5 +145,5 @@ class Site:
 
 
 def memory_node() -> str:
-    """Return a name for the node whose jobs have their memory limited; empty where none can be had."""
+    """Return a name for the node whose jobs have their memory limited; empty where there is none."""
     return f"m{os.getpid()}" if os.access(GROUPS / "tasks", os.W_OK) else ""

@@ -1,4 +1,4 @@
-"""Daemons that live as long as somebody wants them, and waiting for what they do."""
+"""Daemons that live as long as a test needs them, and waiting for what they do."""
 
 from __future__ import annotations
 

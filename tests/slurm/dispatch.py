@@ -12,8 +12,8 @@ from orchestrator.journal import events
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.controllers import begin
 from tests.slurm.daemons import wait_for
-from tests.slurm.hostile import Hostile, booked
-from tests.slurm.kills import BOOKS, FIELDS, settled
+from tests.slurm.hostile import Hostile, accounted_starts
+from tests.slurm.kills import FIELDS, SACCT, settled
 
 _PATIENCE = 900.0  # seconds; only against hangs
 
@@ -65,7 +65,7 @@ def economy(folder: Path, cluster: SlurmCluster, runs: int, pack: str) -> dict[s
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == 0, one.directory.with_suffix(".out").read_text()[-2000:]
     assert not settled(one, cluster)
-    starts = [start for own in booked(one, cluster.run(*BOOKS, FIELDS)).values() for start in own]
+    starts = [start for own in accounted_starts(one, cluster.run(*SACCT, FIELDS)).values() for start in own]
     intents = [e.event for e in one.entries() if isinstance(e.event, events.AttemptIntended)]
     return {
         "core-seconds": sum(seconds * cpus for seconds, cpus in starts),
@@ -97,7 +97,7 @@ def theirs(folder: Path, cluster: SlurmCluster, jobs: int) -> dict[str, float]:
 
 
 def _makespan(cluster: SlurmCluster, name: str) -> float:
-    """Return the seconds from the first submission to the last end, as booked."""
+    """Return the seconds from the first submission to the last end, as accounting has it."""
     rows = cluster.run("sacct", "--starttime=2020-01-01", "-X", "-n", "-P", "--format=JobName%100,Submit,End")
     spans = [row.split("|")[1:] for row in rows.splitlines() if row.split("|")[0].startswith(name)]
     begun, ended = min(item[0] for item in spans), max(item[1] for item in spans)

@@ -1,4 +1,4 @@
-"""Slurm's commands as scripts that answer what a test tells them to, and a clock that a test turns."""
+"""Slurm's commands as scripts that answer what a test chooses, and a clock that a test turns."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class FakeSlurm:
             text += f"{job}|{index}|{self.batch()}|{state}|{times}|{' '.join(reason) or 'None'}\n"
         self.answer("squeue", text)
 
-    def ledger(self, *rows: str) -> None:
+    def accounted(self, *rows: str) -> None:
         """Let ``sacct`` list ``id elapsed state`` under the name of the batch."""
         parts = [row.split(maxsplit=2) for row in rows]
         self.answer("sacct", "".join(f"{i}|{self.batch()}|{state}|{t}|n1|1\n" for i, t, state in parts))

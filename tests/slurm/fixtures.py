@@ -16,8 +16,8 @@ from tests.slurm.cluster import SlurmCluster, missing
 
 
 def _cluster(accounting: bool) -> Iterator[SlurmCluster]:
-    lacking = missing(accounting)
-    need(not lacking, f"{', '.join(lacking)} for a Slurm of our own")
+    absent = missing(accounting)
+    need(not absent, f"{', '.join(absent)} for a Slurm of our own")
     with SlurmCluster(accounting) as cluster:
         yield cluster
 

@@ -21,7 +21,7 @@ from tests.slurm.controllers import begin
 from tests.slurm.daemons import wait_for
 from tests.slurm.faulty.campaigns import charges
 
-Books = Mapping[tuple[str, ...], Sequence[tuple[float, int]]]
+Starts = Mapping[tuple[str, ...], Sequence[tuple[float, int]]]
 
 # The program notes when each attempt begins and ends, and prints what depends on its point only.
 TEXT = """
@@ -146,18 +146,18 @@ def executions(log: Path) -> tuple[Counter[str], set[str]]:
     return begun, {attempt for word, attempt in told if word == "end"}
 
 
-def broken(hostile: Hostile, books: Books) -> list[str]:
+def broken(hostile: Hostile, starts: Starts) -> list[str]:
     """Return every broken promise of a campaign, in words.
 
     Parameters
     ----------
     hostile
         The campaign, which has ended.
-    books
+    starts
         Seconds and CPUs of each start of a job, by the attempts that share it.
     """
     final = session.replayed(hostile.directory)
-    return [*_ended(final), *_executed(hostile, final), *_budget(hostile), *_ledger(hostile, books)]
+    return [*_ended(final), *_executed(hostile, final), *_budget(hostile), *_charges(hostile, starts)]
 
 
 def _ended(final: State) -> Iterator[str]:
@@ -195,11 +195,11 @@ def _budget(hostile: Hostile) -> Iterator[str]:
             yield f"entry {entry.sequence}: {now.spent} spent and {now.reserved} reserved of {budget}"
 
 
-def _ledger(hostile: Hostile, books: Books) -> Iterator[str]:
+def _charges(hostile: Hostile, starts: Starts) -> Iterator[str]:
     unconfirmed = {attempt.id for attempt in session.replayed(hostile.directory).unconfirmed}
     charged = {attempt.id: cost for attempt, cost in charges(hostile.entries()).items()}
-    for group in _sharing([*books, *((attempt,) for attempt in charged)]):
-        own = [start for pack, starts in books.items() if group & {*pack} for start in starts]
+    for group in _sharing([*starts, *((attempt,) for attempt in charged)]):
+        own = [start for pack, found in starts.items() if group & {*pack} for start in found]
         cost = sum(charged.get(attempt, 0.0) for attempt in group)
         truth = sum(seconds * cpus for seconds, cpus in own)
         most = sum(cpus for _, cpus in own)  # a second of each start
@@ -217,10 +217,11 @@ def _sharing(packs: Iterable[Sequence[str]]) -> list[set[str]]:
     return groups
 
 
-def booked(hostile: Hostile, rows: str) -> Books:
-    """Return the books by attempts, from ``JobName|JobID|ElapsedRaw|AllocCPUS|End`` rows of ``sacct``.
+def accounted_starts(hostile: Hostile, rows: str) -> Starts:
+    """Return the starts of jobs by attempts.
 
-    Without the jobs that never end there, because Slurm's controller was killed and has forgotten them.
+    Rows of ``sacct`` are ``JobName|JobID|ElapsedRaw|AllocCPUS|End``.
+    Jobs that never end in accounting are left out: Slurm's controller was killed and has forgotten them.
     """
     names = {
         event.name: event.attempt.id

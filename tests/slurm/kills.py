@@ -15,11 +15,11 @@ from tests.control import test_kill_local, test_kill_simulated
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.controllers import begin
 from tests.slurm.daemons import wait_for
-from tests.slurm.hostile import Hostile, booked, broken
+from tests.slurm.hostile import Hostile, accounted_starts, broken
 
-BOOKS = ("sacct", "--starttime=2020-01-01", "--duplicates", "-X", "-n", "-P")
+SACCT = ("sacct", "--starttime=2020-01-01", "--duplicates", "-X", "-n", "-P")
 FIELDS = "--format=JobName%100,JobID,ElapsedRaw,AllocCPUS,End"
-_BOOKING = 30.0  # seconds for slurmdbd to hear of what slurmctld knows
+_BOOKING = 30.0  # seconds for slurmdbd to receive what slurmctld knows
 _WAIT = 300.0  # seconds for a last controller to come to the end; only against hangs
 
 
@@ -61,7 +61,7 @@ def torment(text: str, directory: Path, rng: np.random.Generator, most: int, lon
         kills += 1
 
 
-def _verdict(check: Callable[[], object]) -> list[str]:
+def _failures(check: Callable[[], object]) -> list[str]:
     try:
         check()
     except AssertionError as error:
@@ -82,7 +82,7 @@ def simulated(folder: Path, wanted: int, seed: int) -> Count:
         )
         count.add(
             kills,
-            _verdict(lambda: test_kill_simulated.check_same_campaign(directory, expected)),  # noqa: B023
+            _failures(lambda: test_kill_simulated.check_same_campaign(directory, expected)),  # noqa: B023
         )
     return count
 
@@ -96,12 +96,12 @@ def local(folder: Path, wanted: int, seed: int) -> Count:
         directory = folder / f"local-{count.campaigns}"
         text = test_kill_local.text_for(directory)
         kills = torment(text, directory, rng, min(20, wanted - count.kills), longest=0.4)
-        count.add(kills, _verdict(lambda: test_kill_local.check(directory, reference)))  # noqa: B023
+        count.add(kills, _failures(lambda: test_kill_local.check(directory, reference)))  # noqa: B023
     return count
 
 
 def on_slurm(folder: Path, wanted: int, seed: int, cluster: SlurmCluster) -> Count:
-    """Kill controllers of jobs; the ledger is compared with ``sacct``'s, too."""
+    """Kill controllers of jobs; charges are compared with those of ``sacct``, too."""
     rng, count = np.random.default_rng(seed), Count()
     os.environ["SLURM_CONF"] = str(cluster.conf)
     while count.kills < wanted:
@@ -122,8 +122,10 @@ def on_slurm(folder: Path, wanted: int, seed: int, cluster: SlurmCluster) -> Cou
 
 
 def settled(one: Hostile, cluster: SlurmCluster) -> list[str]:
-    """Return what is broken in a campaign that has ended; accounting may hear of its jobs late."""
+    """Return what is broken in a campaign that has ended; accounting may receive its jobs late."""
     deadline = time.monotonic() + _BOOKING
-    while (faults := broken(one, booked(one, cluster.run(*BOOKS, FIELDS)))) and time.monotonic() < deadline:
+    while (
+        faults := broken(one, accounted_starts(one, cluster.run(*SACCT, FIELDS)))
+    ) and time.monotonic() < deadline:
         time.sleep(0.5)
     return faults

@@ -1,4 +1,4 @@
-"""What attempts are charged when books, queue and records disagree, and what else Slurm must be told."""
+"""What attempts are charged when accounting, queue and records disagree; options that failures change."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_reservation_covers_what_slurm_may_charge(fake: FakeSlurm) -> None:
 def test_a_failing_node_is_named(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.begin(request)
-    fake.ledger("100_0 90 NODE_FAIL")
+    fake.accounted("100_0 90 NODE_FAIL")
     executor.poll([request])
     fake.turn(40)
     assert executor.poll([request])[0].blamed == ("n1",)
@@ -40,7 +40,7 @@ def test_a_failing_node_is_named(fake: FakeSlurm) -> None:
 def test_signs_of_life_outweigh_what_slurm_says(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.begin(request)
-    fake.ledger("100_0 9 NODE_FAIL")
+    fake.accounted("100_0 9 NODE_FAIL")
     for _ in range(20):
         assert state_of(executor.poll([request])) == "unknown"
         os.utime(request.directory / worker.CLAIM, (fake.now, fake.now))
@@ -51,20 +51,18 @@ def test_signs_of_life_outweigh_what_slurm_says(fake: FakeSlurm) -> None:
     assert state_of(executor.poll([request])) == "lost"
 
 
-def asked_again(
-    fake: FakeSlurm, executor: SlurmExecutor, request: AttemptRequest, *books: str
-) -> Observation:
-    """Return the charge that is known later, if the books have these rows by then; it is not known yet."""
+def asked_again(fake: FakeSlurm, executor: SlurmExecutor, request: AttemptRequest, *rows: str) -> Observation:
+    """Return the charge that is known later, if accounting has these rows by then; it is not known yet."""
     assert executor.charged([request]) == [None]
-    if books:
-        fake.ledger(*books)
+    if rows:
+        fake.accounted(*rows)
     fake.turn(700)
     [known] = executor.charged([request])
     assert known is not None
     return known
 
 
-def test_a_charge_that_nobody_confirmed_is_asked_for_again(fake: FakeSlurm) -> None:
+def test_a_charge_that_was_not_confirmed_is_asked_for_again(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.answer("squeue", code=1)
     fake.answer("sacct", code=1)
@@ -78,11 +76,11 @@ def test_a_charge_that_nobody_confirmed_is_asked_for_again(fake: FakeSlurm) -> N
     assert (known.elapsed, known.cores) == (12, 1)
 
 
-def test_books_that_say_less_than_the_attempt_took_are_asked_again(fake: FakeSlurm) -> None:
+def test_accounting_that_reports_less_than_the_attempt_took_is_asked_again(fake: FakeSlurm) -> None:
     executor, request = submitted(fake, "sleep 1.1\n")
     fake.execute(request)
     fake.queue()
-    fake.ledger("100_0 0 COMPLETED")
+    fake.accounted("100_0 0 COMPLETED")
     [observation] = executor.poll([request])
     assert observation.state is AttemptState.FINISHED and observation.estimated
     assert observation.elapsed is not None and 1 < observation.elapsed < 10
@@ -92,7 +90,7 @@ def test_books_that_say_less_than_the_attempt_took_are_asked_again(fake: FakeSlu
 def test_books_that_insist_are_believed(fake: FakeSlurm) -> None:
     executor, request = submitted(fake, "sleep 1.1\n")
     fake.execute(request)
-    fake.ledger("100_0 0 COMPLETED")
+    fake.accounted("100_0 0 COMPLETED")
     executor.poll([request])
     assert asked_again(fake, executor, request).elapsed == 0
 
@@ -115,24 +113,24 @@ def test_excluded_nodes_are_told_to_sbatch(fake: FakeSlurm) -> None:
 
 
 @pytest.mark.parametrize("begun", [True, False])
-def test_an_attempt_without_memory_is_told_from_a_lost_one(fake: FakeSlurm, begun: bool) -> None:
+def test_an_attempt_without_memory_differs_from_a_lost_one(fake: FakeSlurm, begun: bool) -> None:
     executor, request = submitted(fake, "exit 137\n")
     if begun:
         fake.begin(request)
     else:
         fake.execute(request)
-    fake.ledger("100_0 9 OUT_OF_MEMORY")
+    fake.accounted("100_0 9 OUT_OF_MEMORY")
     executor.poll([request])
     fake.turn(40)
     assert executor.poll([request])[0].out_of_memory
 
 
-def test_a_run_that_lacked_memory_is_no_measurement_whatever_its_exit_code(
+def test_a_run_without_enough_memory_is_no_measurement_whatever_its_exit_code(
     fake: FakeSlurm,
 ) -> None:
     executor, request = submitted(fake)
     fake.execute(request)
-    fake.ledger("100_0 9 OUT_OF_MEMORY")
+    fake.accounted("100_0 9 OUT_OF_MEMORY")
     [observation] = executor.poll([request])
     flight = InFlight("x", 1, 60.0, 60.0)
     [event] = settle.events_of(
@@ -147,7 +145,7 @@ def test_a_node_has_the_name_that_slurm_gives_it(fake: FakeSlurm) -> None:
     fake.execute(request)
     record = request.directory / worker.RECORD
     record.write_text(json.dumps({**json.loads(record.read_text()), "host": "c17.example", "nodes": "n17"}))
-    fake.ledger("100_0 9 COMPLETED")
+    fake.accounted("100_0 9 COMPLETED")
     [observation] = executor.poll([request])
     [event] = settle.events_of(observation, InFlight("x", 1, 60.0, 60.0), request, lambda *_: {}, 60.0)
     assert isinstance(event, events.AttemptFinished)
@@ -172,12 +170,12 @@ def test_more_memory_is_asked_for(fake: FakeSlurm) -> None:
     assert "#SBATCH --mem-per-cpu=5700M\n" in script and "#SBATCH --mem=0\n" in script
 
 
-def test_what_was_told_to_end_is_no_measurement_whatever_its_exit_code(fake: FakeSlurm) -> None:
+def test_what_was_ended_by_a_signal_is_no_measurement_whatever_its_exit_code(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.execute(request)
     record = request.directory / worker.RECORD
     record.write_text(record.read_text().replace('"cancelled": false', '"cancelled": true'))
-    fake.ledger("100_0 5 COMPLETED")
+    fake.accounted("100_0 5 COMPLETED")
     [observation] = executor.poll([request])
     assert observation.record is not None and observation.record.exit_code == 0
     assert "ended from outside" in observation.reason

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slurm
 
 @dataclass
 class Overdue:
-    """An attempt that does not keep its limit, as far as Slurm can tell."""
+    """An attempt that does not keep its limit, as far as Slurm knows."""
 
     executor: SlurmExecutor
     request: AttemptRequest
@@ -72,21 +72,21 @@ def running(ours: Executor, request: AttemptRequest) -> Observation:
     ]
 
 
-def booked(cluster: SlurmCluster, handle: str) -> list[float]:
-    """Return the seconds in the books of every start of a job, once it has ended."""
+def accounted(cluster: SlurmCluster, handle: str) -> list[float]:
+    """Return the seconds in accounting of every start of a job, once it has ended."""
     fields = ("--format=ElapsedRaw,End", "--starttime=2020-01-01", "--duplicates", "-X", "-n", "-P")
 
     def rows() -> list[list[str]]:
         return [line.split("|") for line in cluster.run("sacct", "-j", handle, *fields).splitlines()]
 
-    wait_for(lambda: bool(rows()) and all(end != "Unknown" for _, end in rows()), f"the books on {handle}")
+    wait_for(lambda: bool(rows()) and all(end != "Unknown" for _, end in rows()), f"accounting of {handle}")
     return [float(elapsed) for elapsed, _ in rows()]
 
 
 def test_the_charge_is_what_the_books_say(tested: ExecutorUnderTest, cluster: SlurmCluster) -> None:
     requests = [tested.request(f"sleep {seconds}\n") for seconds in (0, 1, 2.5)]
     for observation in run(tested.make(), *requests):
-        assert [observation.elapsed] == pytest.approx(booked(cluster, observation.handle), abs=1)
+        assert [observation.elapsed] == pytest.approx(accounted(cluster, observation.handle), abs=1)
 
 
 @pytest.mark.parametrize("launcher", ["srun", "mpirun"])
@@ -99,12 +99,12 @@ def test_an_attempt_spans_nodes(tested: ExecutorUnderTest, cluster: SlurmCluster
     assert observation.record is not None and len(observation.record.nodes) == 2
     lines = (request.directory / "stdout").read_text().splitlines()
     assert sorted(lines) == sorted(f"rank on {node}" for node in 2 * observation.record.nodes)
-    booked(cluster, observation.handle)
+    accounted(cluster, observation.handle)
     fields = ("--format=AllocCPUS", "-X", "-n", "-P")
     assert cluster.run("sacct", "-j", observation.handle, *fields).strip() == "8"
 
 
-def test_a_job_cancelled_by_somebody_else_is_not_a_failure_of_the_application(
+def test_a_job_cancelled_from_outside_is_not_a_failure_of_the_application(
     tested: ExecutorUnderTest, cluster: SlurmCluster
 ) -> None:
     ours, request = tested.make(), tested.request("echo begun\nsleep 600\n")
@@ -114,10 +114,10 @@ def test_a_job_cancelled_by_somebody_else_is_not_a_failure_of_the_application(
     assert observation.state is AttemptState.FINISHED
     assert observation.record is not None and observation.record.cancelled
     assert "CANCELLED" in observation.reason
-    assert [observation.elapsed] == pytest.approx(booked(cluster, handle), abs=1)
+    assert [observation.elapsed] == pytest.approx(accounted(cluster, handle), abs=1)
 
 
-def test_a_waiting_job_cancelled_by_somebody_else_is_lost_at_no_cost(
+def test_a_waiting_job_cancelled_from_outside_is_lost_at_no_cost(
     tested: ExecutorUnderTest, cluster: SlurmCluster
 ) -> None:
     job = JobOptions(partition="debug", sbatch={"begin": "now+1hour"})
@@ -140,7 +140,7 @@ def test_an_attempt_on_a_dying_node_is_lost_and_its_node_is_used_again(
         observation = last(ours, request)
         assert observation.state is AttemptState.LOST
         assert "NODE_FAIL" in observation.reason
-        assert [observation.elapsed] == pytest.approx(booked(cluster, handle), abs=1)
+        assert [observation.elapsed] == pytest.approx(accounted(cluster, handle), abs=1)
     finally:
         cluster.start_node("n3")
     [observation] = run(ours, later)
@@ -157,7 +157,7 @@ def test_a_requeued_job_executes_nothing_twice(tested: ExecutorUnderTest, cluste
     assert (request.directory / "times").read_text() == "once\n"
     assert observation.reason
     # Whether it starts again before it is cancelled depends on who is faster.
-    assert observation.elapsed == pytest.approx(sum(booked(cluster, handle)), abs=2)
+    assert observation.elapsed == pytest.approx(sum(accounted(cluster, handle)), abs=2)
 
 
 def test_accounting_may_be_away(tested: ExecutorUnderTest, cluster: SlurmCluster) -> None:
@@ -209,7 +209,7 @@ def killed_in_sbatch(
     assert controller.exitcode == -signal.SIGKILL
 
 
-def test_a_job_whose_id_nobody_noted_is_adopted(
+def test_a_job_whose_id_was_not_noted_is_adopted(
     tested: ExecutorUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = tested.request("echo once >> times\nsleep 1\n")
@@ -250,7 +250,7 @@ def test_an_attempt_beyond_slurms_limit_is_charged_within_its_reservation(
     assert observation.record is not None and observation.record.cancelled
     assert observation.record.finished is not None
     assert "TIMEOUT" in observation.reason
-    assert [observation.elapsed] == pytest.approx(booked(cluster, overdue.handle), abs=1)
+    assert [observation.elapsed] == pytest.approx(accounted(cluster, overdue.handle), abs=1)
     # Slurm made it a job of one minute; nothing is left to run after it was charged.
     assert observation.elapsed is not None
     assert observation.elapsed <= overdue.executor.reserved_seconds(1.0)

@@ -1,4 +1,4 @@
-"""Attempts that ended, or are gone from a Slurm that forgets and lies."""
+"""Attempts that ended, or are gone from a Slurm that forgets and reports wrongly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.slurm.fake_slurm import FakeSlurm, state_of, states, submitted
 def test_only_the_record_makes_an_attempt_finished(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.queue()
-    fake.ledger("100_0 12 COMPLETED")
+    fake.accounted("100_0 12 COMPLETED")
     assert states(fake, executor, request, 20) == {"unknown"}
     fake.execute(request)
     [observation] = executor.poll([request])
@@ -40,7 +40,7 @@ def test_a_finished_attempt_is_charged_what_the_queue_says_without_accounting(
 def test_every_start_of_a_requeued_job_is_charged(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.execute(request)
-    fake.ledger("100_0 40 REQUEUED", "100_0 2 FAILED")
+    fake.accounted("100_0 40 REQUEUED", "100_0 2 FAILED")
     assert executor.poll([request])[0].elapsed == 42
 
 
@@ -67,7 +67,7 @@ def test_a_silent_queue_does_not_hold_up_a_finished_attempt(fake: FakeSlurm) -> 
 def test_a_failure_by_a_dying_node_is_not_the_applications(fake: FakeSlurm) -> None:
     executor, request = submitted(fake, "exit 1\n")
     fake.execute(request)
-    fake.ledger("100_0 5 NODE_FAIL")
+    fake.accounted("100_0 5 NODE_FAIL")
     [observation] = executor.poll([request])
     assert observation.state is AttemptState.FINISHED
     assert "NODE_FAIL" in observation.reason
@@ -76,7 +76,7 @@ def test_a_failure_by_a_dying_node_is_not_the_applications(fake: FakeSlurm) -> N
 def test_a_failure_of_the_application_is_its_own(fake: FakeSlurm) -> None:
     executor, request = submitted(fake, "exit 1\n")
     fake.execute(request)
-    fake.ledger("100_0 5 COMPLETED")
+    fake.accounted("100_0 5 COMPLETED")
     assert executor.poll([request])[0].reason == ""
 
 
@@ -87,7 +87,7 @@ def test_a_failure_of_the_application_is_its_own(fake: FakeSlurm) -> None:
 def test_what_ended_without_a_record_is_lost_after_a_grace(fake: FakeSlurm, state: str) -> None:
     executor, request = submitted(fake)
     fake.begin(request)
-    fake.ledger(f"100_0 90 {state}")
+    fake.accounted(f"100_0 90 {state}")
     assert states(fake, executor, request, 29) == {"unknown"}
     fake.turn(10)
     [observation] = executor.poll([request])
@@ -95,9 +95,9 @@ def test_what_ended_without_a_record_is_lost_after_a_grace(fake: FakeSlurm, stat
     assert state in observation.reason
 
 
-def test_what_never_began_is_barred_before_it_is_called_lost(fake: FakeSlurm) -> None:
+def test_what_never_began_is_revoked_before_it_is_called_lost(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
-    fake.ledger("100_0 3 BOOT_FAIL")
+    fake.accounted("100_0 3 BOOT_FAIL")
     executor.poll([request])
     fake.turn(40)
     [observation] = executor.poll([request])
@@ -111,7 +111,7 @@ def test_a_job_that_the_queue_drops_for_a_while_is_not_lost(fake: FakeSlurm) -> 
     fake.queue("100_0 RUNNING")
     assert states(fake, executor, request, 20) == {"running"}
     fake.answer("squeue", "")
-    fake.ledger("100_0 0 RUNNING")
+    fake.accounted("100_0 0 RUNNING")
     assert "lost" not in states(fake, executor, request, 120)
     fake.queue("100_0 RUNNING")
     assert states(fake, executor, request, 20) >= {"running"}
@@ -122,7 +122,7 @@ def test_a_job_that_the_queue_drops_for_a_while_is_not_lost(fake: FakeSlurm) -> 
 def test_a_job_whose_end_got_lost_is_given_up_when_it_must_have_ended(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.begin(request)
-    fake.ledger("100_0 0 RUNNING")
+    fake.accounted("100_0 0 RUNNING")
     assert states(fake, executor, request, 100) == {"unknown"}
     fake.turn(200)
     [observation] = executor.poll([request])
@@ -134,7 +134,7 @@ def test_hours_without_accounting_lose_nothing(fake: FakeSlurm) -> None:
     fake.begin(request)
     fake.answer("sacct", err="Unable to contact slurmdbd", code=1)
     assert states(fake, executor, request, 3 * 3600) == {"unknown"}
-    fake.ledger("100_0 80 TIMEOUT")
+    fake.accounted("100_0 80 TIMEOUT")
     fake.turn(700)
     [observation] = executor.poll([request])
     assert (observation.state, observation.elapsed) == (AttemptState.LOST, 80)
@@ -172,7 +172,7 @@ def test_a_damaged_record_of_a_dead_job_is_lost(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.begin(request)
     (request.directory / worker.RECORD).write_text("{")
-    fake.ledger("100_0 9 FAILED")
+    fake.accounted("100_0 9 FAILED")
     executor.poll([request])
     fake.turn(40)
     [observation] = executor.poll([request])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,7 @@ from tests.control.test_session import load
 from tests.slurm.fake_slurm import FakeSlurm
 
 LOCAL = "executor.name=local"
-SLURM = (
-    "executor={name: slurm, launcher: none, oversubscribe: true, cores_per_node: 8, poll_interval: 1 s}",
-)
+SLURM = "executor={name: slurm, launcher: none, oversubscribe: true, cores_per_node: 8, poll_interval: 1 s}"
 
 
 @pytest.mark.parametrize("confirmed", [True, False], ids=["accepted by Slurm", "sbatch did not answer"])
@@ -31,11 +28,11 @@ def test_the_local_executor_is_refused_while_attempts_wait_in_slurm(
         fake.answer("sbatch", err="Socket timed out on send/recv operation", code=1)
     # Through the campaign's own executor, whose clock is the real one.
     hooks = session.Hooks(interrupted=lambda: bool(fake.calls("sbatch")))
-    waiting = session.run(load(*SLURM, text=SHELL), directory, hooks).in_flight
+    waiting = session.run(load(SLURM, text=SHELL), directory, hooks).in_flight
     assert waiting and all(flight.submitted is confirmed for flight in waiting.values())
     before = (directory / FILE_NAME).read_bytes()
     with pytest.raises(CampaignError, match=r"only executor slurm can tell .* executor\.name=slurm first"):
-        session.run(load(*SLURM, LOCAL, text=SHELL), directory, session.Hooks())
+        session.run(load(SLURM, LOCAL, text=SHELL), directory, session.Hooks())
     assert (directory / FILE_NAME).read_bytes() == before
     assert not list(directory.glob("runs/**/claim")), "nothing was started here"
-    assert os.listdir(directory / "batches")
+    assert list((directory / "batches").glob("*.json"))

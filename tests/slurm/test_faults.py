@@ -1,4 +1,4 @@
-"""Whole campaigns while Slurm does all that it can do wrong, and controllers die: promises are kept."""
+"""Whole campaigns while Slurm fails in every known way, and controllers die: promises are kept."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_a_campaign_keeps_its_promises_whatever_goes_wrong(scenario: Scenario) -
     check(scenario)
 
 
-def test_a_frozen_run_of_a_pack_is_charged_for_all_that_slurm_may_have_booked() -> None:
-    """The other run of its job was taken for one that never began, and nobody ever says what the job cost."""
+def test_a_frozen_run_of_a_pack_is_charged_for_all_that_slurm_may_have_charged() -> None:
+    """The other run of its job was taken for one that never began, and the cost of the job stays unknown."""
     faults = (
         Fault(what="application crashes", begin=0.0, seconds=0.0, ordinal=7, value=9.0),
         Fault(what="stale", command="sacct", begin=8.0, seconds=10800.0, value=157.0),

@@ -18,8 +18,8 @@ from orchestrator.types import FailureClass
 from tests.requirements import need
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.daemons import wait_for
-from tests.slurm.hostile import Hostile, booked, broken, environment, executions
-from tests.slurm.kills import BOOKS, FIELDS, settled
+from tests.slurm.hostile import Hostile, accounted_starts, broken, environment, executions
+from tests.slurm.kills import FIELDS, SACCT, settled
 
 pytestmark = pytest.mark.slurm
 
@@ -161,7 +161,7 @@ def drain(cluster: SlurmCluster, node: str, hostile: Hostile) -> bool:
 
 
 def fail(cluster: SlurmCluster, node: str, hostile: Hostile) -> bool:
-    """Let a node fail if it executes a run of a campaign; tell whether the run was still going on."""
+    """Let a node fail if it executes a run of a campaign; return whether the run was still going on."""
     for attempt, handle in hostile.executing().items():
         if cluster.run("squeue", "-h", "-o", "%N", "-j", handle, check=False).strip() == node:
             cluster.fail_node(node)
@@ -231,7 +231,7 @@ HIT: dict[str, Callable[[Hostile], bool]] = {
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
-def test_every_run_is_measured_once_and_charged_what_slurm_booked(
+def test_every_run_is_measured_once_and_charged_what_slurm_charged(
     name: str, day: dict[str, Hostile], cluster: SlurmCluster
 ) -> None:
     need(name in day, "a kernel with control groups (version 1) for memory")
@@ -246,7 +246,7 @@ def test_every_run_is_measured_once_and_charged_what_slurm_booked(
 def test_a_slurmctld_that_is_killed_forgets_jobs_and_their_ends(
     day: dict[str, Hostile], cluster: SlurmCluster, tmp_path: Path
 ) -> None:
-    """It saves its state every few seconds; what it has forgotten to have ended, it books on."""
+    """It saves its state every few seconds; a job whose end it has forgotten, it continues to charge."""
     for one in day.values():
         one.wait(PATIENCE)
     where = {**cluster.environment, **environment(SLURM_CONF=str(cluster.conf))}
@@ -260,8 +260,8 @@ def test_a_slurmctld_that_is_killed_forgets_jobs_and_their_ends(
     late = {event.attempt.id for event in ended(one) if (event.started or 0.0) > restarted}
 
     def faults() -> list[str]:
-        found = broken(one, booked(one, cluster.run(*BOOKS, FIELDS)))
+        found = broken(one, accounted_starts(one, cluster.run(*SACCT, FIELDS)))
         return [text for text in found if "sacct has" not in text or text.split(":")[0] in late]
 
-    wait_for(lambda: not faults(), "the books")
+    wait_for(lambda: not faults(), "accounting")
     assert len([event for event in ended(one) if event.failure is None]) == 8

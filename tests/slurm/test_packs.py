@@ -1,4 +1,4 @@
-"""Attempts that share a job, on a real Slurm: in turn, each as if it were alone, and paid for together."""
+"""Attempts that share a job, on a real Slurm: in turn, each as if it were alone, and charged together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.executors.under_test import PATIENCE, ExecutorUnderTest, assert_nothi
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.daemons import wait_for
 from tests.slurm.fixtures import executor
-from tests.slurm.test_cluster import booked
+from tests.slurm.test_cluster import accounted
 
 pytestmark = pytest.mark.slurm
 
@@ -46,15 +46,15 @@ def settle(ours: Executor, requests: Sequence[AttemptRequest]) -> list[Observati
                 last[item.attempt] = replace(last[item.attempt], elapsed=item.elapsed, estimated=False)
         return not any(last[item.attempt].estimated for item in open_)
 
-    wait_for(corrected, "the books", PATIENCE)
+    wait_for(corrected, "the charges", PATIENCE)
     return [last[item.attempt] for item in requests]
 
 
-def assert_paid(cluster: SlurmCluster, observations: Sequence[Observation]) -> None:
-    """All of them have one job, and what it took is divided among them."""
+def assert_charged(cluster: SlurmCluster, observations: Sequence[Observation]) -> None:
+    """All of them have one job, whose seconds are divided among them."""
     [handle] = {item.handle for item in observations if item.handle}  # one settled at once may have none
     assert sum(item.elapsed or 0.0 for item in observations) == pytest.approx(
-        sum(booked(cluster, handle)), abs=1
+        sum(accounted(cluster, handle)), abs=1
     )
 
 
@@ -71,7 +71,7 @@ def test_they_are_executed_in_turn_and_settled_at_once(
     observations = settle(ours, requests)
     assert log.read_text().split("\n")[:-1] == [f"{word} {i}" for i in range(3) for word in ("begin", "end")]
     assert {item.record.exit_code for item in observations if item.record is not None} == {0}
-    assert_paid(cluster, observations)
+    assert_charged(cluster, observations)
     for item in observations[1:]:
         assert item.elapsed == pytest.approx(1.0, abs=0.7)
 
@@ -86,11 +86,11 @@ def test_one_that_hangs_ends_at_its_limit_and_the_next_goes_on(
     assert hung.record is not None and hung.record.timed_out
     assert failed.record is not None and failed.record.exit_code == 3 and not failed.reason
     assert good.record is not None and good.record.exit_code == 0
-    assert_paid(cluster, [hung, failed, good])
+    assert_charged(cluster, [hung, failed, good])
 
 
 @pytest.mark.parametrize("how", ["cancelled", "node fails"])
-def test_what_never_began_is_free_and_barred(
+def test_what_never_began_is_free_and_revoked(
     tested: ExecutorUnderTest, cluster: SlurmCluster, how: str
 ) -> None:
     requests = pack(tested, "true\n", "echo begun\nsleep 600\n", "touch started\n", "touch started\n")
@@ -112,7 +112,7 @@ def test_what_never_began_is_free_and_barred(
     assert word in second.reason
     assert all(item.state is AttemptState.ABSENT and item.revoked for item in rest)
     assert not any((item.directory / "started").exists() for item in requests[2:])
-    assert_paid(cluster, [first, second])
+    assert_charged(cluster, [first, second])
 
 
 def test_what_is_cancelled_ends_and_does_not_begin(tested: ExecutorUnderTest, cluster: SlurmCluster) -> None:
@@ -126,7 +126,7 @@ def test_what_is_cancelled_ends_and_does_not_begin(tested: ExecutorUnderTest, cl
     assert second.record is not None and second.record.cancelled
     assert third.revoked
     assert not (requests[2].directory / "started").exists()
-    assert_paid(cluster, [first, second])
+    assert_charged(cluster, [first, second])
 
 
 def test_one_whose_processes_are_killed_does_not_take_the_others_with_it(
@@ -142,7 +142,7 @@ def test_one_whose_processes_are_killed_does_not_take_the_others_with_it(
     killed, good = settle(ours, requests)
     assert killed.state is AttemptState.LOST or (killed.record is not None and killed.record.exit_code)
     assert good.record is not None and good.record.exit_code == 0
-    assert_paid(cluster, [item for item in (killed, good) if item.handle])
+    assert_charged(cluster, [item for item in (killed, good) if item.handle])
 
 
 def test_a_new_controller_adopts_them(tested: ExecutorUnderTest, cluster: SlurmCluster) -> None:
@@ -154,7 +154,7 @@ def test_a_new_controller_adopts_them(tested: ExecutorUnderTest, cluster: SlurmC
     (requests[1].directory / "go").touch()
     observations = settle(tested.make(), requests)
     assert {item.state for item in observations} == {AttemptState.FINISHED}
-    assert_paid(cluster, observations)
+    assert_charged(cluster, observations)
 
 
 def test_a_requeued_job_executes_nothing_more(tested: ExecutorUnderTest, cluster: SlurmCluster) -> None:
@@ -186,6 +186,6 @@ def test_without_accounting_they_are_charged_by_the_queue(
     assert [item.state for item in observations[:2]] == [AttemptState.FINISHED] * 2
     assert observations[2].reason and observations[3].revoked
     seconds = [item.elapsed or 0.0 for item in observations]
-    # Slurm books whole seconds, so a span may be a little shorter in its books.
+    # Slurm charges whole seconds, so what it charges may be a little less than a span.
     assert 0.5 <= seconds[1] <= 5 and 1.9 <= sum(seconds) <= 20
     assert_nothing_lives(directory)

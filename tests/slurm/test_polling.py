@@ -1,4 +1,4 @@
-"""Slurm that is silent or babbles: how often it is asked; nothing is concluded that is not certain."""
+"""Slurm that does not answer, or with nonsense: how often it is asked; only what is certain is concluded."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_waiting_ends_though_the_clock_is_set_back(fake: FakeSlurm) -> None:
     "answer",
     ["NOTICE: maintenance on Friday\n", "100|0|", "\x00\xff", "100|x|campaign|RUNNING|N/A|N/A||None\n"],
 )
-def test_a_queue_that_babbles_is_an_unknown_state(fake: FakeSlurm, answer: str) -> None:
+def test_a_queue_that_prints_nonsense_is_an_unknown_state(fake: FakeSlurm, answer: str) -> None:
     executor, request = submitted(fake)
     fake.answer("squeue", answer)
     [observation] = executor.poll([request])
@@ -96,7 +96,7 @@ def test_a_queue_that_babbles_is_an_unknown_state(fake: FakeSlurm, answer: str) 
     assert "squeue" in observation.reason
 
 
-def test_accounts_that_babble_are_an_unknown_state(fake: FakeSlurm) -> None:
+def test_accounting_that_prints_nonsense_is_an_unknown_state(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.answer("sacct", "100_0|what\n")
     fake.turn(1000)
@@ -111,7 +111,7 @@ def test_a_hanging_queue_is_an_unknown_state(fake: FakeSlurm) -> None:
     assert state_of(executor.poll([request])) == "unknown"
 
 
-def test_a_state_that_nobody_knows_is_unknown(fake: FakeSlurm) -> None:
+def test_an_undocumented_state_is_unknown(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.queue("100_0 TELEPORTING")
     [observation] = executor.poll([request])

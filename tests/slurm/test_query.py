@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,7 +28,7 @@ QUEUE = """\
 2|N/A|held|CANCELLED|1795180453|1795180453||1|JobHeldUser
 3|3|late|PENDING|N/A|N/A||1|Nodes required are DOWN|DRAINED
 """
-LEDGER = """\
+ACCOUNTING = """\
 1_0|mo|COMPLETED|2|n[1-2]|2
 1_1|mo|RUNNING|6|n1|2
 1_2|mo|CANCELLED by 0|1|None assigned|0
@@ -39,17 +40,18 @@ LEDGER = """\
 
 
 def test_the_queue_is_read() -> None:
+    began: dict[str, Any] = {"started": 1795180449, "reason": "None", "cpus": 2}
     assert parse_queue(QUEUE) == [
-        Job("mo", 1, 0, "COMPLETED", 1795180449, 2, "None", "n[1-2]", 2),
-        Job("mo", 1, 1, "RUNNING", 1795180449, None, "None", "n1", 2),
-        Job("mo", 1, 2, "CANCELLED", None, 0, "None"),
-        Job("held", 2, None, "CANCELLED", None, 0, "JobHeldUser"),
-        Job("late", 3, 3, "PENDING", None, None, "Nodes required are DOWN|DRAINED"),
+        Job(name="mo", number=1, index=0, state="COMPLETED", elapsed=2, nodes="n[1-2]", **began),
+        Job(name="mo", number=1, index=1, state="RUNNING", nodes="n1", **began),
+        Job(name="mo", number=1, index=2, state="CANCELLED", elapsed=0, reason="None"),
+        Job(name="held", number=2, index=None, state="CANCELLED", elapsed=0, reason="JobHeldUser"),
+        Job(name="late", number=3, index=3, state="PENDING", reason="Nodes required are DOWN|DRAINED"),
     ]
 
 
-def test_the_ledger_is_read() -> None:
-    jobs = parse_accounting(LEDGER)
+def test_accounting_is_read() -> None:
+    jobs = parse_accounting(ACCOUNTING)
     assert [(job.number, job.index, job.elapsed) for job in jobs] == [
         (1, 0, 2),
         (1, 1, None),
@@ -69,12 +71,13 @@ def test_any_text_is_read_or_refused(parse: Callable[[str], list[Job]], text: st
     except CommandFailed as error:
         assert "printed" in str(error)
     else:
-        assert len(jobs) <= len(text)
+        assert all(job.name in text and job.state in text for job in jobs)
+        assert not jobs or "|" in text
 
 
 @given(st.data())
 def test_a_row_that_was_cut_is_never_read_as_another_job(data: st.DataObject) -> None:
-    line = data.draw(st.sampled_from(LEDGER.splitlines()))
+    line = data.draw(st.sampled_from(ACCOUNTING.splitlines()))
     cut = line[: data.draw(st.integers(1, line.rindex("|")))]
     with pytest.raises(CommandFailed):
         parse_accounting(cut)
@@ -88,7 +91,9 @@ def test_impossible_indices_are_refused(indices: str) -> None:
 
 @given(st.text())
 def test_a_configuration_of_any_text_is_read(text: str) -> None:
-    assert all(isinstance(value, str) for value in parse_configuration(text).values())
+    found = parse_configuration(f"{text}\nKillWait = 30 sec\nno value")
+    assert found["KillWait"] == "30 sec"
+    assert all(name in text and value in text for name, value in found.items() if name != "KillWait")
 
 
 def test_limits_of_the_campaigns_account_count() -> None:

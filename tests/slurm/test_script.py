@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from orchestrator.errors import CampaignError, ExecutorError
 from orchestrator.executors.attempt import worker
 from orchestrator.executors.base import ExecutorContext
+from orchestrator.executors.slurm import job
 from orchestrator.executors.slurm.executor import build, sbatch_script
 from orchestrator.executors.slurm.options import START_UP, JobOptions, minutes
 from orchestrator.executors.slurm.sbatch import script
@@ -103,6 +105,11 @@ def test_the_requested_time_leaves_room_for_start_and_end(limit: float) -> None:
 def test_what_the_executor_decides_cannot_be_changed(name: str) -> None:
     with pytest.raises(CampaignError, match=f"executor.sbatch: '{name}'|executor.{name}"):
         JobOptions(sbatch={name: "1"})
+
+
+@pytest.mark.parametrize("module", ["orchestrator.executors.slurm_job", "orchestrator.executors.slurm.job"])
+def test_jobs_that_wait_in_slurm_find_their_work(module: str) -> None:
+    assert pickle.loads(f"c{module}\nrun\n.".encode()) is job.run  # as their pickles name it
 
 
 # --- built from a campaign ----------------------------------------------------------------------------

@@ -46,7 +46,7 @@ CLAIMED = member(None, owner=OWNER)
         # The attempt that was running when the job ended is charged for that.
         (30.0, [member(102, 110), member(110), NEVER], [8, 22, 0]),
         (30.0, [member(102, 110), CLAIMED, REVOKED], [8, 22, 0]),
-        # Nobody began: the first one stands for all.
+        # None began: the first one is charged for all.
         (7.0, [NEVER, REVOKED, NEVER], [7, 0, 0]),
         # Between two attempts.
         (30.0, [member(102, 110), NEVER], [30, 0]),

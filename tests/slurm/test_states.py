@@ -39,10 +39,9 @@ def test_decorations_do_not_matter(text: str) -> None:
 
 @given(st.text())
 def test_every_other_word_is_unknown(text: str) -> None:
-    state = meaning(text)
-    assert isinstance(state, AttemptState)
-    if not re.match(r"\s*[A-Za-z]", text):
-        assert state is AttemptState.UNKNOWN
+    words = text.split()
+    documented = bool(words) and words[0].rstrip("+").upper() in DOCUMENTED.split()
+    assert (meaning(text) is AttemptState.UNKNOWN) is not documented
 
 
 def test_the_installed_slurm_has_no_other_states(slurm_cluster: SlurmCluster) -> None:

@@ -35,7 +35,7 @@ def test_attempts_of_a_pack_become_one_element(fake: FakeSlurm) -> None:
     packs = ["a", "a", "b", "b", "", "c"]
     requests = [replace(fake.request(limit=100.0), pack=pack) for pack in packs]
     observations = fake.executor().submit(requests)
-    # The packs of two ask for the same time; those that have their job for themselves, for less.
+    # The packs of two ask for the same time; those that have a job of their own, for less.
     assert [item.handle for item in observations] == [*2 * ["100_0"], *2 * ["100_1"], "100_0", "100_1"]
     assert len(fake.calls("sbatch")) == 2
     fake.answer("scancel")
@@ -43,7 +43,7 @@ def test_attempts_of_a_pack_become_one_element(fake: FakeSlurm) -> None:
     assert {fake.execute(item) for item in requests[:2]} == {worker.CLAIMED}
 
 
-def test_a_pack_that_slurm_does_not_know_is_barred_as_a_whole(fake: FakeSlurm) -> None:
+def test_a_pack_that_slurm_does_not_know_is_revoked_as_a_whole(fake: FakeSlurm) -> None:
     requests = [replace(fake.request(), pack="a") for _ in range(3)]
     executor = fake.executor()
     fake.answer("sbatch", err="Socket timed out on send/recv operation", code=1)
@@ -72,7 +72,7 @@ def test_a_pack_that_slurm_refuses_is_begun_one_by_one(fake: FakeSlurm) -> None:
         assert len(fake.calls("sbatch")) == calls
 
 
-def test_submissions_become_rare_while_nobody_knows_whether_they_work(fake: FakeSlurm) -> None:
+def test_submissions_become_rare_while_it_is_unclear_whether_they_work(fake: FakeSlurm) -> None:
     executor = fake.executor()
     fake.answer("sbatch", err="Socket timed out on send/recv operation", code=1)
     for _ in range(60):
@@ -116,7 +116,7 @@ def test_an_sbatch_that_hangs_is_looked_up_and_not_repeated(fake: FakeSlurm) -> 
     assert (observation.state, observation.handle) == (AttemptState.RUNNING, "100_0")
     fake.execute(request)
     fake.queue()
-    fake.ledger("100_0 7 COMPLETED")
+    fake.accounted("100_0 7 COMPLETED")
     fake.turn(20)
     [observation] = executor.poll([request])
     assert (observation.state, observation.elapsed) == (AttemptState.FINISHED, 7)
@@ -146,7 +146,7 @@ def test_an_unclear_failure_is_absent_only_after_a_grace(fake: FakeSlurm, compla
     assert state_of(executor.submit([request])) == "queued"
 
 
-def test_a_late_ghost_and_its_resubmission_execute_once(fake: FakeSlurm) -> None:
+def test_a_job_that_starts_late_and_its_resubmission_execute_once(fake: FakeSlurm) -> None:
     request = fake.request("echo once >> times\n")
     fake.executor().submit([request])
     assert fake.execute(request) == worker.DONE
@@ -191,7 +191,7 @@ def test_an_answer_without_a_job_id_is_unclear(fake: FakeSlurm) -> None:
         (255, "sbatch: unrecognized option '--nosuch'"),
     ],
 )
-def test_a_rejection_is_lost_at_no_cost_and_barred(fake: FakeSlurm, code: int, complaint: str) -> None:
+def test_a_rejection_is_lost_at_no_cost_and_revoked(fake: FakeSlurm, code: int, complaint: str) -> None:
     request = fake.request()
     executor = fake.executor()
     fake.answer("sbatch", err=complaint, code=code)
@@ -312,7 +312,7 @@ def test_an_array_larger_than_the_site_allows_is_split(fake: FakeSlurm) -> None:
     (fake.folder / "limit").write_text(
         "sbatch: error: Batch job submission failed: Invalid job array specification\n"
     )
-    fake.answer("scontrol", code=1)  # so that nobody knows the limit
+    fake.answer("scontrol", code=1)  # so that the limit is not known
     fake.answer("sbatch", "Submitted batch job 100\n", script=AT_MOST_TWO)
     observations = fake.executor().submit([fake.request() for _ in range(5)])
     assert {item.state for item in observations} == {AttemptState.QUEUED}

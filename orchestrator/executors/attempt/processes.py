@@ -196,7 +196,7 @@ def belongs(pid: int, directory: str | os.PathLike[str]) -> bool:
             item[len(mark) :] for item in _read(f"/proc/{pid}/environ").split(b"\0") if item.startswith(mark)
         ]
         return not paths or os.path.samefile(paths[0], os.fsencode(directory))
-    except OSError:  # gone, somebody else's, or the directory was moved
+    except OSError:  # gone, of another user, or the directory was moved
         return True
 
 
@@ -213,5 +213,5 @@ def marked(directory: str) -> list[int]:
             if mark in _read(f"/proc/{name}/environ").split(b"\0"):
                 found.append(int(name))
         except (*_GONE, PermissionError):
-            continue  # since the listing; or it is somebody else's
+            continue  # ended since the listing; or of another user
     return found

@@ -170,7 +170,7 @@ class LocalExecutor:
             return not processes.is_running(process.pid, process.start_time)
         try:
             pid, status = os.waitpid(process.pid, os.WNOHANG)
-        except ChildProcessError:  # somebody ignores SIGCHLD here
+        except ChildProcessError:  # SIGCHLD is ignored in this process
             return True
         if pid:
             code = os.waitstatus_to_exitcode(status)

@@ -1,4 +1,4 @@
-"""Rehearsals with measured values: only points that the data set holds are in their search space."""
+"""Rehearsals with measured values: their search space has only points that the data set holds."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class _Held:
 def check(dataset: str | None, parameters: Collection[str], metrics: Sequence[str]) -> Check:
     """Return what says why nothing can be replayed at a point, or None where it can.
 
-    Where no data set is replayed, or it cannot be read (which is said when the rehearsal begins), nothing is
-    said of any point.
+    Where no data set is replayed, or it cannot be read, every point passes. That a data set cannot be read
+    is reported when the rehearsal begins.
 
     Parameters
     ----------
@@ -49,14 +49,16 @@ def check(dataset: str | None, parameters: Collection[str], metrics: Sequence[st
     return reason
 
 
-def restricted(spec: Application, lacks: Check, wanted: Mapping[str, Value] | None) -> Application:
-    """Return the application that is impossible where ``lacks`` (see `check`) says so, but at P₊."""
+def restricted(spec: Application, missing: Check, wanted: Mapping[str, Value] | None) -> Application:
+    """Return the application that is impossible where ``missing`` (see `check`) gives a reason, but at P₊."""
     check = spec.check
-    return replace(spec, check=lambda values: check(values) or (None if values == wanted else lacks(values)))
+    return replace(
+        spec, check=lambda values: check(values) or (None if values == wanted else missing(values))
+    )
 
 
 def lacking(metrics: Sequence[str]) -> str:
-    """Return what `check` says of a point that the data set does not hold."""
+    """Return the reason that `check` gives for a point that the data set does not hold."""
     return f"the data set has no {' or no '.join(metrics)} there"
 
 
@@ -72,7 +74,7 @@ def _held(dataset: str | None, metrics: Sequence[str]) -> _Held | None:
 
 @lru_cache(maxsize=4)
 def _read(path: str, metrics: tuple[str, ...], changed: int, size: int) -> _Held:
-    """Return the points with values of all metrics; ``changed`` and ``size`` tell a file from a later one."""
+    """Return the points with values of all metrics; ``changed`` and ``size`` distinguish its versions."""
     known = load([Path(path)])
     points = set(known.points)
     for metric in metrics:

@@ -1,8 +1,8 @@
 """The simulated executor: a virtual clock, a queue, failures; no process is started and no time passes.
 
-What an attempt yields comes from a ``Truth`` (stated functions with noise, or replayed measurements, see
-`orchestrator.executors.simulated.truth`). Everything drawn for an attempt depends on the seed and the attempt alone, never on the order of
-submission, so that an interrupted rehearsal continues as if nothing had happened.
+What an attempt yields comes from a ``Truth``: stated functions with noise, or replayed measurements (see
+`orchestrator.executors.simulated.truth`). Everything drawn for an attempt depends on the seed and the attempt
+alone, never on the order of submission: an interrupted rehearsal continues as if it had not been interrupted.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class SimulatedExecutor:
         return [None] * len(attempts)
 
     def cancel(self, attempts: Sequence[AttemptRequest]) -> None:
-        """End attempts now, and what was to follow them in their allocations."""
+        """End attempts now, and those that were to follow them in their allocations."""
         for request in attempts:
             self._waiting.pop(request.attempt, None)
             self._behind.pop(request.attempt, None)

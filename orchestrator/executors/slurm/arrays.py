@@ -1,4 +1,4 @@
-"""Job arrays: attempts that are equal in what Slurm is told, under a name derived from them.
+"""Job arrays: attempts whose jobs have equal options, under a name derived from the attempts.
 
 An element of an array is a job that executes one attempt, or the attempts of a pack one after another.
 
@@ -60,7 +60,7 @@ Element = tuple[JobArray, int]
 
 
 def groups(requests: Sequence[AttemptRequest], most: int) -> Iterator[list[Pack]]:
-    """Split requests into arrays of packs that are equal in what Slurm is told, at most ``most`` of them."""
+    """Split requests into arrays of at most ``most`` packs, whose jobs have equal options."""
     packs: dict[str, list[AttemptRequest]] = {}
     for item in requests:
         packs.setdefault(item.pack or item.name, []).append(item)

@@ -171,7 +171,7 @@ _LONGEST_ARGUMENT = 100_000  # bytes; Linux refuses more than 128 KiB
 _MOST_TASKS = 4_000_001  # Slurm's own bound on the size of an array
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """What Slurm reports of one element of a job array.
 
@@ -255,15 +255,15 @@ def parse_queue(text: str) -> list[Job]:
             elapsed = ended - started if started is not None and ended is not None else 0.0
             jobs.append(
                 Job(
-                    name,
-                    _integer(number),
-                    position,
-                    state,
-                    started,
-                    elapsed if over else None,
-                    reason,
-                    nodes,
-                    _integer(cpus) if nodes else 0,
+                    name=name,
+                    number=_integer(number),
+                    index=position,
+                    state=state,
+                    started=started,
+                    elapsed=elapsed if over else None,
+                    reason=reason,
+                    nodes=nodes,
+                    cpus=_integer(cpus) if nodes else 0,
                 )
             )
         except ValueError as error:
@@ -283,10 +283,10 @@ def parse_accounting(text: str) -> list[Job]:
             seconds = 0.0 if nodes in ("", "None assigned") else float(_integer(elapsed or "0"))
             jobs += [
                 Job(
-                    name,
-                    _integer(number),
-                    index,
-                    state,
+                    name=name,
+                    number=_integer(number),
+                    index=index,
+                    state=state,
                     elapsed=seconds if over else None,
                     nodes=nodes,
                     cpus=_integer(cpus or "0"),

@@ -92,8 +92,8 @@ class JobOptions:
         if not nodes:
             return self
         kept = {name: value for name, value in self.sbatch.items() if long_name(name) != "exclude"}
-        theirs = [str(value) for name, value in self.sbatch.items() if long_name(name) == "exclude"]
-        return replace(self, sbatch={**kept, "exclude": ",".join([*theirs, *nodes])})
+        excluded = [str(value) for name, value in self.sbatch.items() if long_name(name) == "exclude"]
+        return replace(self, sbatch={**kept, "exclude": ",".join([*excluded, *nodes])})
 
     def with_memory(self, factor: float) -> JobOptions:
         """Return the options with that much more memory, where some is asked for."""

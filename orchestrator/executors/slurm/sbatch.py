@@ -111,8 +111,8 @@ class _Arrays(submitit.SlurmExecutor):
         submits a single task without an array; here it is an array, too, so that one name finds all. And
         submitit's call of ``sbatch`` has no time limit and passes on the variables of an enclosing job.
     ``_submitit_command_str``, ``_make_submission_file_text``, ``_get_job_id_from_submission_command``
-        (called) As submitit's own method does, for the same purpose: the command of a task, the text of the script,
-        and the job id in the answer of ``sbatch``.
+        Called as submitit's own method calls them: for the command of a task, the text of the script, and the
+        job id in the answer of ``sbatch``.
     """
 
     def __init__(self, folder: Path, python: str, seconds: float, options: JobOptions) -> None:

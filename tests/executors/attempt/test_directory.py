@@ -265,5 +265,8 @@ def test_node_lists_of_slurm_are_expanded(text: str, names: tuple[str, ...]) -> 
 
 
 @given(st.text(alphabet="n0123456789[]-,", max_size=30))
-def test_any_text_is_expanded_to_some_names(text: str) -> None:
-    assert all(isinstance(name, str) for name in expand_nodes(text))
+def test_any_text_is_expanded_and_without_ranges_names_stay_as_they_are(text: str) -> None:
+    names = expand_nodes(text)
+    if "[" not in text:
+        assert names == tuple(name for name in text.split(",") if name)
+    assert {*"".join(names)} <= {*text, *"0123456789"}

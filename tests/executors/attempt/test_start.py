@@ -54,12 +54,12 @@ def test_starting_needs_only_the_standard_library() -> None:
 
 def test_of_many_at_once_one_executes(prepared: Prepared) -> None:
     request = prepared("echo once >> times\n")
-    ghosts = [start(request) for _ in range(6)]
+    contenders = [start(request) for _ in range(6)]
     codes = []
-    for ghost in ghosts:
-        with ghost:
-            assert ghost.communicate(timeout=60)[1] == b""
-        codes.append(ghost.returncode)
+    for contender in contenders:
+        with contender:
+            assert contender.communicate(timeout=60)[1] == b""
+        codes.append(contender.returncode)
     assert sorted(codes) == [worker.DONE, *[worker.CLAIMED] * 5]
     assert (request.directory / "times").read_text() == "once\n"
 

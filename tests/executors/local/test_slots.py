@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from pathlib import Path
 
 import pytest
 
@@ -16,10 +15,13 @@ from tests.executors.attempt.attempts import UNTIL_GO, one, wait_for_record
 from tests.executors.under_test import ExecutorUnderTest, run, watch
 
 
-def test_a_campaign_says_how_many_slots(tmp_path: Path) -> None:
-    executor = registry.load("executor", "local")(ExecutorContext(tmp_path, {"slots": 3}))
-    assert isinstance(executor, LocalExecutor)
-    assert executor.reserved_seconds(10.0) > 10.0
+def test_a_campaign_says_how_many_slots(machine: ExecutorUnderTest) -> None:
+    context = ExecutorContext(machine.directory, {"slots": 3})
+    executor = registry.load("executor", "local")(context)
+    [fits] = run(executor, machine.request(cores=3))
+    assert fits.state is AttemptState.FINISHED
+    [too_large] = executor.submit([machine.request(cores=4)])
+    assert too_large.state is AttemptState.LOST and "it needs 4 cores" in too_large.reason
 
 
 def test_no_more_cores_run_at_once_than_there_are_slots(machine: ExecutorUnderTest) -> None:
@@ -34,7 +36,7 @@ def test_no_more_cores_run_at_once_than_there_are_slots(machine: ExecutorUnderTe
     for _, cores in sorted(changes):
         used += cores
         most = max(most, used)
-    assert most <= 3
+    assert most == 3
 
 
 def test_small_attempts_do_not_overtake_a_big_one(machine: ExecutorUnderTest) -> None:

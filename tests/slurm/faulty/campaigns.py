@@ -27,7 +27,7 @@ from orchestrator.types import Attempt
 from tests.slurm.faulty.commands import COMMANDS, NEVER, Commands
 from tests.slurm.faulty.faults import Fault
 from tests.slurm.faulty.virtual import VirtualRunner
-from tests.slurm.faulty.world import Job, Settings, World, booked
+from tests.slurm.faulty.world import Job, Settings, World, charged_cpu_seconds
 
 START = 1_800_000_000.0
 LONGEST = 30 * 86400.0  # virtual seconds after which a campaign counts as stuck
@@ -155,7 +155,7 @@ class _Game:
 
     @contextmanager
     def slurm(self) -> Iterator[None]:
-        """Let calls of Slurm's commands go to the world, as far as any caller can tell."""
+        """Let calls of Slurm's commands go to the world, as far as any caller can see."""
         real = subprocess.run
 
         def run(command: Sequence[str], **options: Any) -> Any:
@@ -215,7 +215,7 @@ def violations(outcome: Outcome) -> list[str]:
         *_submitted_once(outcome),
         *_measurements(outcome),
         *_budget(outcome),
-        *_ledger(outcome),
+        *_charges(outcome),
         *_queries(outcome),
     ]
 
@@ -288,13 +288,13 @@ def _budget(outcome: Outcome) -> Iterator[str]:
         now = apply(now, entry.event, entry.time)
         if now.spent + now.reserved > budget + 1e-6:
             yield f"entry {entry.sequence}: {now.spent} spent and {now.reserved} reserved of {budget}"
-    truth = booked(outcome.world.jobs)
+    truth = charged_cpu_seconds(outcome.world.jobs)
     if truth > budget:
-        yield f"Slurm booked {truth} CPU-seconds, the budget is {budget}"
+        yield f"Slurm charged {truth} CPU-seconds, the budget is {budget}"
 
 
-def _ledger(outcome: Outcome) -> Iterator[str]:
-    """What was charged is what Slurm booked, within a second; estimates are never less.
+def _charges(outcome: Outcome) -> Iterator[str]:
+    """What was charged is what Slurm charged, within a second; estimates are never less.
 
     A second start of a job, or a second job, finds the attempt claimed and ends at once. What it costs until
     then, two seconds, may come after the attempt was settled. Attempts that share a job share its charge.
@@ -310,18 +310,18 @@ def _ledger(outcome: Outcome) -> Iterator[str]:
     for pack in {**jobs, **charged}:
         own, attempts = jobs.get(pack, []), charged.get(pack, {})
         truth, starts = sum(job.charged for job in own), sum(len(job.starts) for job in own)
-        # Where none is charged, none ever began: all starts are late ones of what was barred.
+        # Where none is charged, none ever began: all starts are late ones of revoked attempts.
         tolerance = 1 + 2 * max(0, starts - any(attempts.values()))
         cpus = own[0].request.cpus if own else 1
         seconds = sum(attempts.values()) / cpus
         less, more = seconds < truth - tolerance, seconds > truth + tolerance
-        # Who is taken for dead, and is not, uses more than Slurm books: nobody corrects it without accounts.
+        # A job taken for dead that lives uses more than Slurm charges; without accounting that stays so.
         overtime = not outcome.scenario.accounting and any(
             s.state == "NODE_FAIL" for j in own for s in j.starts
         )
         if less or (more and not overtime and not attempts.keys() & set(outcome.state.unconfirmed)):
-            names = ", ".join(map(str, attempts)) or f"nobody of {len(pack)}"
-            yield f"{names}: charged {seconds:.1f} s, booked are {truth} in {starts} starts"
+            names = ", ".join(map(str, attempts)) or f"none of {len(pack)}"
+            yield f"{names}: charged {seconds:.1f} s, Slurm has {truth} in {starts} starts"
 
 
 def charges(entries: Sequence[Entry]) -> dict[Attempt, float]:

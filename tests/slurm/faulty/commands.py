@@ -15,7 +15,7 @@ from tests.slurm.faulty.world import ACTIVE, Job, Request, World
 COMMANDS = ("sbatch", "squeue", "sacct", "scancel", "scontrol", "sacctmgr", "sinfo")
 NEVER = float("inf")
 _QUEUE_FORMAT = "--format=%F|%K|%j|%T|%S|%e|%N|%C|%r"  # the only one that is understood
-_LEDGER_FORMAT = "--format=JobID,JobName,State,ElapsedRaw,NodeList,AllocCPUS"
+_ACCOUNTING_FORMAT = "--format=JobID,JobName,State,ElapsedRaw,NodeList,AllocCPUS"
 _REFUSED = "Unable to contact slurm controller (connect failure)"
 _LIMIT = "Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size)"
 _CONFIGURATION = """\
@@ -142,7 +142,7 @@ class Commands:
         return f"{job.number}|{job.index}|{job.request.name}|{state}|{begun}|{end}|{place}\n"
 
     def _sacct(self, arguments: Sequence[str], jobs: Sequence[Job]) -> str:
-        assert _LEDGER_FORMAT in arguments and "--duplicates" in arguments, arguments
+        assert _ACCOUNTING_FORMAT in arguments and "--duplicates" in arguments, arguments
         if not self.world.settings.accounting:
             return ""
         rows = []

@@ -1,4 +1,4 @@
-"""A small Slurm: jobs, nodes, books and time. It never errs; `commands` makes its answers err.
+"""A small Slurm: jobs, nodes, accounting and time. It never fails; `commands` makes its answers fail.
 
 Time is whatever the owner says it is: `World.advance` passes through all that is due by then. Who executes
 the jobs is a `Runner`'s business: virtual attempts take no time, real ones are processes.
@@ -42,7 +42,7 @@ class Start:
 
     @property
     def elapsed(self) -> int:
-        """Whole seconds, as in the books."""
+        """Whole seconds, as in accounting."""
         return 0 if self.ended is None else int(self.ended) - int(self.begun)
 
 
@@ -67,7 +67,7 @@ class Job:
 
     @property
     def charged(self) -> int:
-        """Seconds in the books, of all starts that have ended."""
+        """Seconds in accounting, of all starts that have ended."""
         return sum(start.elapsed for start in self.starts)
 
 
@@ -201,6 +201,6 @@ class World:
         self.runner.start(self, job, fault)
 
 
-def booked(jobs: Sequence[Job]) -> int:
-    """Return the CPU-seconds in the books."""
+def charged_cpu_seconds(jobs: Sequence[Job]) -> int:
+    """Return the CPU-seconds in accounting."""
     return sum(job.charged * job.request.cpus for job in jobs)
