@@ -20,8 +20,9 @@ from rich.text import Text
 from orchestrator.cli import common
 from orchestrator.cli.run import add_directory
 from orchestrator.doctor import examination
-from orchestrator.doctor.check import Check, Status, here
+from orchestrator.doctor.check import Check, Status
 from orchestrator.doctor.examination import Group
+from orchestrator.doctor.probe import here
 from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm.commands import environment
 

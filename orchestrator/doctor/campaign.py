@@ -1,4 +1,4 @@
-"""Can this campaign run here? What its file cannot tell: programs, machine, folder, first round."""
+"""Can this campaign run here? Checks beyond its file: programs, launcher, budget and directory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from orchestrator.campaign.resolve import counts_for_sure
 from orchestrator.campaign.schema import LocalOptions
 from orchestrator.control import planning, preflight, runtime, session
 from orchestrator.control.runtime import Assembly
-from orchestrator.doctor.check import Check, Probe, failed, missing, ok, warning
+from orchestrator.doctor.check import Check, failed, missing, ok, warning
+from orchestrator.doctor.probe import Probe
 from orchestrator.errors import CampaignError, JournalError, OrchestratorError
 from orchestrator.journal.file import LOCK_NAME, holder_of
 from orchestrator.launch import script
@@ -30,11 +31,11 @@ from orchestrator.units import format_duration
 
 _LEAST_SPACE = 1e9  # bytes; profiles of thousands of runs, and a journal that must never fail to grow
 _LEAST_FILES = 10_000
-_MOST_POINTS = 100_000  # looked at for the largest run
+_MOST_POINTS = 100_000  # of the search space that are searched for the largest run
 
 
 def checks(chosen: Campaign, directory: Path, probe: Probe) -> Iterator[Check]:
-    """Check everything but the executor's own world (see `on_slurm` for that)."""
+    """Check everything that does not depend on the cluster (see `on_slurm` and `site`)."""
     try:
         built = runtime.assemble(chosen)
     except CampaignError as error:
@@ -81,8 +82,8 @@ def executable(chosen: Campaign, probe: Probe) -> Iterator[Check]:
         for check in _program(Path(effort.executable), effort.profiler, probe):
             yield replace(check, name="effort executable")
     if chosen.measure.profiler != "effort" and counts_for_sure(path):
-        remedy = "give the program that was built without counters, and this one under measure.effort"
-        yield warning("counters", f"{path} counts effort, so its times are those of counting", remedy)
+        remedy = "set executable to the program built without counters, and this one under measure.effort"
+        yield warning("counters", f"{path} counts effort, so its times include the counting", remedy)
 
 
 def _program(path: Path, profiler: str, probe: Probe) -> Iterator[Check]:
@@ -93,8 +94,9 @@ def _program(path: Path, profiler: str, probe: Probe) -> Iterator[Check]:
     elif head.startswith(b"\x7fELF"):
         yield _binary(path, head, probe)
     else:
-        remedy = "give executable: a compiled program, or a script whose first line is #!/path/to/interpreter"
-        yield failed("executable", f"{path} is neither", remedy)
+        remedy = "set executable to one of these; a script begins with #!/path/to/interpreter"
+        detail = f"{path} is neither a compiled program nor a script that names its interpreter"
+        yield failed("executable", detail, remedy)
         return
     if profiler == "scorep":
         yield _instrumented(path, probe)
@@ -105,7 +107,7 @@ def _script(path: Path, head: bytes) -> Check:
     interpreter = words[1] if words and words[0].endswith("/env") and len(words) > 1 else (words or [""])[0]
     if shutil.which(interpreter) is None:
         remedy = f"install {interpreter or 'an interpreter'}, or correct the first line of {path}"
-        return failed("executable", f"its interpreter {interpreter!r} is missing", remedy)
+        return failed("executable", f"{path}: its interpreter {interpreter!r} is missing", remedy)
     return ok("executable", f"{path} (script of {interpreter})")
 
 
@@ -117,10 +119,10 @@ def _binary(path: Path, head: bytes, probe: Probe) -> Check:
         return warning("executable", f"{path} is built for another processor", remedy)
     answer = probe.ask(["ldd", str(path)])
     lines = f"{answer.output}\n{answer.error}".splitlines()
-    lacking = [line.strip() for line in lines if "not found" in line]
-    if lacking:
+    absent = [line.strip() for line in lines if "not found" in line]
+    if absent:
         remedy = "module load what it was built with (executor.prologue), set LD_LIBRARY_PATH, or rebuild it"
-        return failed("executable", f"{path}: {'; '.join(lacking)}", remedy)
+        return failed("executable", f"{path}: {'; '.join(absent)}", remedy)
     return ok("executable", f"{path}, all libraries found")
 
 
@@ -153,7 +155,9 @@ def _configured(
     if pattern.strip() in script.NO_LAUNCHER:
         if resources.ranks > 1:
             remedy = "set executor.launcher, such as 'mpiexec -n {ranks}', or remove it to have one found"
-            return failed("launcher", f"none, but {point} has {resources.ranks} ranks", remedy)
+            return failed(
+                "launcher", f"executor.launcher is none, but {point} has {resources.ranks} ranks", remedy
+            )
         return ok("launcher", "none: every run is a single process")
     program = next(iter(shlex.split(pattern)), "")
     if modules:
@@ -168,8 +172,10 @@ def _detected(found: Launcher, resources: Resources, point: Point) -> Check:
     if found.kind == "none":
         if resources.ranks > 1:
             remedy = "install the MPI that the executable was built with, or set executor.launcher"
-            return missing("launcher", f"none to start the {resources.ranks} ranks of {point}", remedy)
-        return ok("launcher", "none found, none needed: every run is a single process")
+            return missing(
+                "launcher", f"no launcher was found for the {resources.ranks} ranks of {point}", remedy
+            )
+        return ok("launcher", "none found and none needed: every run is a single process")
     return ok("launcher", found.pattern(resources))
 
 
@@ -179,7 +185,7 @@ def slots(wanted: int, oversubscribe: bool, usable: int) -> Check:
         detail = f"executor.slots is {wanted}, but {usable} cores are usable: runs would share them"
         return warning("slots", detail, f"set executor.slots: {usable}")
     if oversubscribe:
-        detail = "executor.oversubscribe: runs may have more ranks than cores; times are then of little worth"
+        detail = "executor.oversubscribe: runs may have more ranks than cores; times are then unreliable"
         return warning("slots", detail, "remove executor.oversubscribe")
     return ok("slots", f"{wanted} of {usable} cores")
 
@@ -226,28 +232,28 @@ def space_left(existing: Path) -> Check:
 
 
 def _held(chosen: Campaign, directory: Path) -> Check:
-    """Tell whether the directory is free, another campaign's, or at work."""
+    """Check whether the directory is free, holds another campaign, or is used by a running controller."""
     if not session.holds_campaign(directory):
-        return ok("directory", f"{directory}: free")
+        return ok("directory", f"{directory} is free")
     holder = _holder(directory)
     if holder:
         remedy = "wait for it, or stop it with Ctrl-C; see: orchestrator status " + str(directory)
-        return failed("directory", f"{directory} is held by a controller{holder}", remedy)
+        return failed("directory", f"{directory} is used by a running controller{holder}", remedy)
     try:
         known = session.replayed(directory)
     except JournalError as error:
         return failed("directory", str(error), "give another --directory")
     if (why := changes.refusal(chosen, known)) is not None:
         return failed("directory", f"{directory}: {why}", "correct the file, or give another --directory")
-    return ok("directory", f"{directory}: holds this campaign, which would be continued")
+    return ok("directory", f"{directory} holds this campaign, which would be continued")
 
 
 def _holder(directory: Path) -> str:
-    """Describe the controller at work, or return an empty text. Takes its lock for an instant."""
+    """Describe the running controller, or return an empty text. Takes the lock for an instant."""
     try:
         with FileLock(directory / LOCK_NAME, timeout=0):
             return ""
     except Timeout:
         return holder_of(directory) or " on some host"
     except OSError:
-        return ""  # a folder that cannot be written to is no controller's
+        return ""  # no controller runs in a folder that cannot be written to

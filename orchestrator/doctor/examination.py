@@ -1,4 +1,4 @@
-"""All checks in their order, in groups."""
+"""All checks of `orchestrator doctor`, in groups and in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.control import planning, runtime
 from orchestrator.control.runtime import Assembly
 from orchestrator.doctor import campaign, installation, machine, on_slurm, site, slurm, trial_run
-from orchestrator.doctor.check import Check, Probe, failed, needed, ok
+from orchestrator.doctor.check import Check, failed, needed, ok
+from orchestrator.doctor.probe import Probe
 from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.launch.mpi import detect
 from orchestrator.types import Point, Resources
@@ -45,8 +46,8 @@ def examine(
     probe
         How to look at the machine.
     interrupted
-        If given, the smallest point of the campaign is run once at the end (and charged), unless something
-        stands in the way; it tells when to give up.
+        If given, the smallest point of the campaign is run once at the end (and charged), unless a check
+        failed. It returns True when the user interrupts.
     """
     yield Group("installation", tuple(installation.checks()))
     yield Group("this machine", tuple(_machine(probe)))
@@ -73,7 +74,7 @@ def examine(
 
 
 def prevented(groups: Sequence[Group]) -> list[Check]:
-    """Return the checks that stand in the way."""
+    """Return the checks that prevent a run."""
     return [check for group in groups for check in group.checks if check.prevents]
 
 

@@ -1,4 +1,4 @@
-"""Is the program itself complete? Nothing works without."""
+"""Is the orchestrator itself installed completely?"""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from orchestrator.launch.script import data_directory
 
 DISTRIBUTION = "measurement-orchestrator"
 _EXTRAS = {
-    "quickstart": "only for the campaign quickstart",
-    "parquet": "only for export --format parquet",
+    "quickstart": "needed only for the campaign quickstart",
+    "parquet": "needed only for export --format parquet",
 }
 
 Version = Callable[[str], str | None]
@@ -31,7 +31,7 @@ def checks() -> Iterator[Check]:
     except metadata.PackageNotFoundError:
         yield warning(
             "packages",
-            f"{DISTRIBUTION} {__version__} is used without being installed: versions are not checked",
+            f"{DISTRIBUTION} {__version__} is used without being installed, so versions are not checked",
             "pip install -e . in the clone",
         )
     else:
@@ -61,9 +61,9 @@ def python(version: str, wanted: str) -> Check:
 def packages(required: Iterable[Requirement], version: Version) -> Check:
     """Check that every required package is there in a version that is new enough."""
     always = [item for item in required if item.marker is None or item.marker.evaluate({"extra": ""})]
-    lacking = list(_lacking(always, version))
-    if lacking:
-        return missing("packages", "; ".join(lacking), _pip(lacking))
+    absent = list(_absent(always, version))
+    if absent:
+        return missing("packages", "; ".join(absent), _pip(absent))
     detail = f"{DISTRIBUTION} {__version__}, all {len(always)} required packages"
     return ok("packages", detail)
 
@@ -73,26 +73,26 @@ def extras(required: Iterable[Requirement], version: Version) -> Iterator[Check]
     listed = [item for item in required if item.marker is not None]
     for extra, purpose in _EXTRAS.items():
         chosen = [item for item in listed if item.marker and item.marker.evaluate({"extra": extra})]
-        lacking = list(_lacking(chosen, version))
-        if lacking:
+        absent = list(_absent(chosen, version))
+        if absent:
             remedy = f"pip install '{DISTRIBUTION}[{extra}]'"
-            yield missing(f"extra {extra}", f"{'; '.join(lacking)}; {purpose}", remedy)
+            yield missing(f"extra {extra}", f"{'; '.join(absent)}; {purpose}", remedy)
         elif chosen:
             found = ", ".join(f"{item.name} {version(item.name)}" for item in chosen)
             yield ok(f"extra {extra}", found)
 
 
-def _lacking(required: Iterable[Requirement], version: Version) -> Iterator[str]:
+def _absent(required: Iterable[Requirement], version: Version) -> Iterator[str]:
     for item in required:
         found = version(item.name)
         if found is None:
             yield f"{item.name}{item.specifier} is not installed"
         elif not item.specifier.contains(found, prereleases=True):
-            yield f"{item.name}{item.specifier} is wanted, {found} is installed"
+            yield f"{item.name}{item.specifier} is required, {found} is installed"
 
 
-def _pip(lacking: Iterable[str]) -> str:
-    wanted = " ".join(f"'{text.split()[0]}'" for text in lacking)
+def _pip(absent: Iterable[str]) -> str:
+    wanted = " ".join(f"'{text.split()[0]}'" for text in absent)
     return f"pip install {wanted}"
 
 

@@ -1,4 +1,4 @@
-"""What this machine offers: cores, MPI, compilers, profilers. Needed by some campaigns only."""
+"""What this machine offers: cores, MPI, compilers, profilers. Only some campaigns need them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orchestrator.doctor.check import Check, Probe, failed, missing, ok
+from orchestrator.doctor.check import Check, failed, missing, ok
+from orchestrator.doctor.probe import Probe
 from orchestrator.launch.mpi import Launcher
 from orchestrator.types import Resources
 
@@ -17,13 +18,13 @@ _RANKS = 2
 _FEATURE = re.compile(r"^\s*(PAPI|Unwinding|OpenMP) support:\s+(yes|no)", re.MULTILINE)
 _NO_SCOREP = (
     "module load Score-P, spack install scorep, or build it from https://www.score-p.org (apt and pip have "
-    "none); measure.profiler: stdout and time do without it"
+    "none); measure.profiler: stdout and time work without it"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A compiler: its program, what it is good for, and the packages that bring it."""
+    """A compiler: its program, its purpose, and the packages that contain it."""
 
     program: str
     purpose: str
@@ -47,7 +48,7 @@ def cores(usable: int, installed: int | None) -> Check:
 def mpi(launcher: Launcher, probe: Probe) -> Iterator[Check]:
     """Check the ``mpiexec`` that `launchers.detect` found: which one, and whether it starts processes."""
     if launcher.kind in ("none", "srun"):
-        detail = "no mpiexec on PATH: only needed for programs of several ranks"
+        detail = "mpiexec is not on PATH; only programs with several ranks need it"
         yield missing("mpiexec", detail, MPI_PACKAGES)
         return
     pattern = launcher.pattern(Resources(_RANKS, ranks_per_node=_RANKS, cores=_RANKS))
@@ -57,7 +58,7 @@ def mpi(launcher: Launcher, probe: Probe) -> Iterator[Check]:
     if answer.ok and answer.output.split().count("started") == _RANKS:
         yield ok("mpiexec", f"{detail}, starts {_RANKS} processes")
         return
-    remedy = f"try it: {shlex.join(command)}; reinstall that MPI, or set executor.launcher"
+    remedy = f"run it by hand: {shlex.join(command)}; reinstall that MPI, or set executor.launcher"
     yield failed("mpiexec", f"{detail} does not start {_RANKS} processes: {answer.complaint}", remedy)
 
 
@@ -66,7 +67,7 @@ def compilers(probe: Probe) -> Iterator[Check]:
     for compiler in COMPILERS:
         path = probe.which(compiler.program)
         if path is None:
-            yield missing(compiler.program, f"not found: {compiler.purpose}", compiler.remedy)
+            yield missing(compiler.program, f"not found; needed {compiler.purpose}", compiler.remedy)
             continue
         answer = probe.ask([path, "--version"])
         first = next(iter(answer.output.splitlines()), "").strip()
@@ -84,7 +85,7 @@ def scorep(probe: Probe) -> Check:
     """
     path = probe.which("scorep")
     if path is None:
-        detail = "not found: only needed to instrument programs for measure.profiler: scorep"
+        detail = "not found; needed only to instrument programs for measure.profiler: scorep"
         return missing("scorep", detail, _NO_SCOREP)
     answer = probe.ask([path, "--version"])
     if not answer.ok:

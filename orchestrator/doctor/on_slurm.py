@@ -41,7 +41,7 @@ def _partition(options: SlurmOptions, cluster: Cluster, found: Sequence[Partitio
     known = [item.name for item in cluster.partitions]
     if options.partition is None and not found:
         remedy = f"set executor.partition; known: {', '.join(known)}"
-        yield failed("partition", "none is given, and the cluster has no default", remedy)
+        yield failed("partition", "no partition is set, and the cluster has no default", remedy)
         return
     for name in [] if options.partition is None else options.partition.split(","):
         if name not in known:
@@ -49,10 +49,12 @@ def _partition(options: SlurmOptions, cluster: Cluster, found: Sequence[Partitio
             yield failed("partition", f"the cluster has no partition {name!r}", remedy)
     for item in found:
         if not item.up:
-            yield failed("partition", f"{item.name} is closed", "set another executor.partition")
+            yield failed(
+                "partition", f"{item.name} is not up: it accepts no jobs", "set another executor.partition"
+            )
         elif not item.usable:
             remedy = "wait, or set another executor.partition; runs would stay queued"
-            yield warning("partition", f"no node of {item.name} takes jobs now", remedy)
+            yield warning("partition", f"no node of {item.name} accepts jobs now", remedy)
         else:
             yield ok("partition", f"{item.name}, {item.usable} of {item.nodes} nodes up")
 
@@ -73,8 +75,10 @@ def _fit(
         detail = (
             f"jobs of several runs may take {format_duration(pack.longest)}, {item.name} allows {allowed}"
         )
-        remedy = f"set executor.pack.longest below {allowed}: what Slurm refuses is begun run by run"
-        # With the defaults that is no mistake of anyone's: what is refused is begun all the same.
+        remedy = (
+            f"set executor.pack.longest below {allowed}; runs of a job that Slurm rejects start one by one"
+        )
+        # With the defaults this is no mistake of the user: the runs of a rejected job start one by one.
         yield ok("pack", detail) if pack == Pack() else warning("pack", detail, remedy)
     if longest is not None and item.time is not None and longest > item.time:
         allowed = format_duration(item.time)
@@ -88,12 +92,12 @@ def _fit(
 def _cores(options: SlurmOptions, item: Partition, largest: Resources) -> Check:
     stated = options.cores_per_node
     if not item.cores:
-        return warning("cores_per_node", f"sinfo does not tell the cores of {item.name}", "ask the site")
+        return warning("cores_per_node", f"sinfo does not report the cores of {item.name}", "ask the site")
     if stated is None:
         return _unknown_cores(item, largest)
     listed = " or ".join(map(str, item.cores))
     if stated in item.cores and (len(item.cores) == 1 or options.constraint is not None):
-        return ok("cores_per_node", f"{stated}, as sinfo says")
+        return ok("cores_per_node", f"{stated}, as sinfo reports")
     if stated in item.cores:
         detail = f"{stated}, but nodes of {item.name} have {listed} cores: times of runs would differ by node"
         return warning("cores_per_node", detail, "choose one kind of node by executor.constraint")
@@ -109,7 +113,7 @@ def _unknown_cores(item: Partition, largest: Resources) -> Check:
     """Without ``cores_per_node`` every run goes to a single node."""
     cores = item.cores[0]
     if largest.ranks * largest.threads <= cores:
-        return ok("cores_per_node", f"not set, not needed: every run fits a node of {cores} cores")
+        return ok("cores_per_node", f"not set and not needed: every run fits on a node of {cores} cores")
     run = f"{largest.ranks} ranks x {largest.threads} threads"
     detail = f"not set, so {run} would go to one node, but those of {item.name} have {cores} cores"
     return missing("cores_per_node", detail, f"set executor.cores_per_node: {cores}")

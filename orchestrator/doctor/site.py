@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from orchestrator.campaign.schema import ExecutorOptions, SlurmOptions
-from orchestrator.doctor.check import Check, Probe, Status, failed, ok, warning
+from orchestrator.doctor.check import Check, Status, failed, ok, warning
+from orchestrator.doctor.probe import Probe
 from orchestrator.doctor.slurm import Cluster
 from orchestrator.launch.mpi import KNOWN
 from orchestrator.launch.script import load_lines
@@ -19,7 +20,7 @@ _GPUS = re.compile(r"\bgpu(?::[^:,(]+)?:(\d+)")
 
 
 def of_script(options: ExecutorOptions, probe: Probe) -> Iterator[Check]:
-    """Check what the launch script has besides the program: modules, shell text, the launcher."""
+    """Check the parts of the launch script besides the program: modules, shell text, the launcher."""
     loaded = False
     if options.modules:
         modules = _modules(options.modules, probe)
@@ -34,14 +35,14 @@ def of_script(options: ExecutorOptions, probe: Probe) -> Iterator[Check]:
 
 
 def of_jobs(options: SlurmOptions, probe: Probe) -> Iterator[Check]:
-    """Check what every job has in common, whatever its size."""
+    """Check what all jobs have in common."""
     if options.reservation is not None:
         yield _reservation(options.reservation, probe)
     if options.mpi is not None:
         yield _interface(options.mpi, probe)
     if options.billing == "nodes" and not _cores_known(options):
         remedy = "set executor.cores_per_node: without it only the cores of the ranks are counted"
-        yield failed("billing", "by whole nodes of unknown size", remedy)
+        yield failed("billing", "whole nodes are charged, but their number of cores is not known", remedy)
 
 
 def of_partition(options: SlurmOptions, cluster: Cluster, probe: Probe) -> Iterator[Check]:
@@ -116,10 +117,10 @@ def _whole_nodes(
     if not linear and not facts.get("OverSubscribe", "").startswith("EXCLUSIVE"):
         return
     if options.billing == "cores" and not options.exclusive:
-        detail = f"Slurm gives whole nodes in {name}: a run is charged for more cores than are counted"
+        detail = f"Slurm allocates whole nodes in {name}, but only the cores of the ranks are counted"
         yield failed("billing", detail, "set executor.billing: nodes, and executor.cores_per_node")
     else:
-        yield ok("billing", f"whole nodes, as {name} gives them")
+        yield ok("billing", f"whole nodes, as {name} allocates them")
 
 
 def _reservation(name: str, probe: Probe) -> Check:
@@ -148,7 +149,7 @@ def _modules(modules: Sequence[str], probe: Probe) -> Check:
 
 
 def _shell(key: str, lines: Sequence[str], probe: Probe) -> Check:
-    """Check the syntax only: what such lines do is the jobs' business."""
+    """Check the syntax only; the lines themselves run in the jobs."""
     answer = probe.ask(["bash", "-n", "-c", "\n".join(lines)])
     if not answer.ok:
         return failed(key, f"not valid shell text: {answer.complaint}", f"correct executor.{key}")

@@ -6,16 +6,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.doctor.check import Check, Probe, Status, failed, missing, ok, warning
+from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
+from orchestrator.doctor.probe import Probe
 from orchestrator.executors.slurm.commands import parse_configuration
 
 PROGRAMS = ("sbatch", "squeue", "scontrol", "scancel", "sinfo", "sacct")
-_OPTIONAL = ("sacct",)  # without accounting there is nothing that it could say
+_OPTIONAL = ("sacct",)  # without accounting it reports nothing
 SINFO = ("sinfo", "--noheader", "--exact", "--format=%P|%a|%T|%D|%c|%z|%l")
 _ASSOCIATIONS = "format=Account,Partition,QOS,MaxJobs,MaxSubmitJobs,MaxWall,MaxTRES"
 _NO_ACCOUNTING = ("", "(null)", "accounting_storage/none")
 _SHOWN = 6  # partitions named one by one
-_LONG_KILL = 120.0  # seconds; every reservation grows by the time that ending a job takes
+_LONG_KILL = 120.0  # seconds; Slurm waits KillWait before it kills a job, and every reservation grows by it
 _DOWN = ("down", "drain", "error", "fail", "future", "inval", "maint", "perfctrs", "reboot", "unknown")
 
 
@@ -51,7 +52,7 @@ class Association:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What could be learned of the Slurm here; empty where its controller does not answer."""
+    """What Slurm reports; empty where its controller does not answer."""
 
     configuration: Mapping[str, str]
     partitions: tuple[Partition, ...]
@@ -59,21 +60,21 @@ class Cluster:
 
     @property
     def accounting(self) -> bool:
-        """Whether there is a data base of finished jobs."""
+        """Whether there is a database of finished jobs."""
         return self.configuration.get("AccountingStorageType", "") not in _NO_ACCOUNTING
 
 
 def examine(probe: Probe, user: str) -> tuple[list[Check], Cluster | None]:
     """Check the Slurm that this machine belongs to; the cluster is None where there is none to use."""
-    lacking = [name for name in PROGRAMS if probe.which(name) is None]
-    if "sbatch" in lacking:
+    absent = [name for name in PROGRAMS if probe.which(name) is None]
+    if "sbatch" in absent:
         remedy = "work on a login node of the cluster, or apt-get install slurm-client with its slurm.conf"
-        return [missing("Slurm", "not installed: only needed for executor slurm", remedy)], None
-    found = [_programs(probe, lacking)]
+        return [missing("Slurm", "not installed; needed only for the executor slurm", remedy)], None
+    found = [_programs(probe, absent)]
     ping = probe.ask(["scontrol", "ping"])
     if not re.search(r"\bis UP\b", ping.output):
         remedy = "work on a login node of the cluster, or set SLURM_CONF to its slurm.conf"
-        detail = f"slurmctld does not answer: {ping.complaint}; only needed for executor slurm"
+        detail = f"slurmctld does not answer: {ping.complaint}; needed only for the executor slurm"
         return [*found, missing("slurmctld", detail, remedy)], None
     configuration = parse_configuration(probe.ask(["scontrol", "show", "config"]).output)
     partitions = parse_partitions(probe.ask(SINFO).output)
@@ -88,18 +89,18 @@ def examine(probe: Probe, user: str) -> tuple[list[Check], Cluster | None]:
     return found, cluster
 
 
-def _programs(probe: Probe, lacking: Sequence[str]) -> Check:
-    if not lacking:
+def _programs(probe: Probe, absent: Sequence[str]) -> Check:
+    if not absent:
         return ok("Slurm", f"{', '.join(PROGRAMS)} found ({probe.which('sbatch')})")
-    serious = any(name not in _OPTIONAL for name in lacking)
+    serious = any(name not in _OPTIONAL for name in absent)
     status = Status.MISSING if serious else Status.WARNING
-    return Check("Slurm", status, f"not found: {', '.join(lacking)}", "apt-get install slurm-client")
+    return Check("Slurm", status, f"not found: {', '.join(absent)}", "apt-get install slurm-client")
 
 
 def _controller(configuration: Mapping[str, str]) -> Check:
     if not configuration:
-        remedy = "try it: scontrol show config"
-        return warning("slurmctld", "answers, but does not tell its configuration", remedy)
+        remedy = "run it by hand: scontrol show config"
+        return warning("slurmctld", "answers, but does not report its configuration", remedy)
     version = configuration.get("SLURM_VERSION", "of unknown version")
     name = configuration.get("ClusterName", "?")
     return ok("slurmctld", f"answers: Slurm {version}, cluster {name}")
@@ -149,7 +150,7 @@ def _count(text: str) -> int:
 
 
 def _is_down(state: str) -> bool:
-    """Tell states whose nodes take no jobs; a ``*`` at the end marks a node that does not answer."""
+    """Return whether nodes in a state accept no jobs; a final ``*`` marks a node that does not answer."""
     return state.endswith("*") or state.lower().startswith(_DOWN)
 
 
@@ -178,7 +179,7 @@ def _partitions(partitions: Sequence[Partition]) -> Check:
     detail = "; ".join(texts) + (f"; and {rest} more" if rest > 0 else "")
     if usable:
         return ok("partitions", detail)
-    return failed("partitions", detail, "no node takes jobs now: see sinfo --list-reasons")
+    return failed("partitions", detail, "no node accepts jobs now: see sinfo --list-reasons")
 
 
 def _describe(item: Partition) -> str:
@@ -194,13 +195,13 @@ def _describe(item: Partition) -> str:
 
 def _accounting(cluster: Cluster, probe: Probe) -> Check:
     if not cluster.accounting:
-        detail = "off: what an attempt took is known from its own attempt.json and squeue only"
+        detail = "off: the duration of an attempt is known only from its attempt.json and squeue"
         return warning("accounting", detail, "nothing to do; campaigns run without it")
     answer = probe.ask(["sacct", "--allocations", "--noheader", "--starttime=now-1minutes"])
     if answer.ok:
         return ok("accounting", f"on ({cluster.configuration['AccountingStorageType']}), sacct answers")
     detail = f"on, but sacct does not answer: {answer.complaint}"
-    return warning("accounting", detail, "campaigns go on without it; tell the site if it lasts")
+    return warning("accounting", detail, "campaigns continue without it; report it to the site if it lasts")
 
 
 def _limits(configuration: Mapping[str, str]) -> Check:
@@ -241,9 +242,9 @@ def _associations(cluster: Cluster, user: str) -> Iterator[Check]:
         yield ok("accounts", detail)
     elif enforced:
         remedy = f"ask the site to add {user} to an account"
-        yield failed("accounts", f"{user} has none: Slurm will reject every job", remedy)
+        yield failed("accounts", f"{user} has no account: Slurm will reject every job", remedy)
     else:
-        yield ok("accounts", "none needed")
+        yield ok("accounts", "no account is needed")
 
 
 def _association(item: Association) -> str:

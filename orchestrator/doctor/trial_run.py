@@ -1,4 +1,4 @@
-"""One run at the smallest point, through everything that a campaign goes through: it is charged."""
+"""One run at the smallest point, executed exactly as a campaign would. The run is charged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from orchestrator.campaign.model import Campaign
 from orchestrator.campaign.yaml import dump
 from orchestrator.control import runtime, session
 from orchestrator.control.runtime import Assembly
-from orchestrator.doctor.check import Check, Probe, failed, ok, warning
+from orchestrator.doctor.check import Check, failed, ok, warning
+from orchestrator.doctor.probe import Probe
 from orchestrator.errors import OrchestratorError
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.state import RunState, RunStatus, State
@@ -25,7 +26,7 @@ _LIMIT = 600.0  # seconds, where the campaign states no limit of its own
 
 
 def smallest(built: Assembly) -> Point:
-    """Return the point of the search space that occupies fewest cores and is thought to be cheapest."""
+    """Return the point with the fewest cores, and among these the one with the lowest expected cost."""
     costs = built.expected_costs(())
     return min(built.space, key=lambda point: (built.cores(point), costs([point])[0]))
 
@@ -71,8 +72,8 @@ def _outcome(state: State, run: Run, folder: Path) -> Check:
     item = state.runs.get(run, RunState())
     if item.status is RunStatus.MEASURED:
         values = sum(len(by_path) for by_path in item.samples.values())
-        took = f"{item.elapsed:.4g} s, {core_hours(item.cost):.4g} core-hours charged"
-        return ok("one run", f"{run.point}: {values} values in {took}")
+        charged = f"{item.elapsed:.4g} s, {core_hours(item.cost):.4g} core-hours charged"
+        return ok("one run", f"{run.point}: {values} values in {charged}")
     reason = item.reason or (state.stopped.detail if state.stopped else "interrupted")
     return failed("one run", f"{run.point}: {reason}", f"see {folder / runtime.RUNS / run.id}")
 
@@ -87,6 +88,6 @@ def _allocated(chosen: Campaign, folder: Path, point: Point, probe: Probe) -> li
     counted = runtime.assemble(chosen).cores(point)
     if not numbers or numbers[0] in (0, counted):
         return []
-    detail = f"Slurm allocated {numbers[0]} CPUs to a run for which {counted} cores are counted"
+    detail = f"Slurm allocated {numbers[0]} CPUs to a run, but {counted} cores are counted"
     remedy = "if the site charges for them: set executor.billing: nodes and cores_per_node, or exclusive"
     return [warning("billing", detail, remedy)]

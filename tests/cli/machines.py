@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from orchestrator.doctor.check import Answer, Probe
+from orchestrator.doctor.probe import Answer, Probe
 
 SLURM = ("sbatch", "squeue", "scontrol", "scancel", "sinfo", "sacct", "sacctmgr", "srun")
 UP = Answer(True, "Slurmctld(primary) at head is UP\n")

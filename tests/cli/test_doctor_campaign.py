@@ -9,7 +9,8 @@ import pytest
 
 from orchestrator.campaign import loader
 from orchestrator.doctor import campaign
-from orchestrator.doctor.check import Answer, Check, Probe, Status, here
+from orchestrator.doctor.check import Check, Status
+from orchestrator.doctor.probe import Answer, Probe, here
 from orchestrator.errors import CampaignError
 from orchestrator.journal.file import Journal
 from tests.cli.machines import probe
@@ -33,7 +34,7 @@ def test_a_campaign_that_can_be_run() -> None:
     assert set(checks) == {
         "executable", "launcher", "launch script", "slots", "first round", "directory", "disk space"
     }  # fmt: skip
-    assert checks["directory"].detail == "tiny: free"
+    assert checks["directory"].detail == "tiny is free"
     assert checks["first round"].detail.startswith("10 runs, at most 0.0")
     assert tree(Path.cwd()) == before
 
@@ -107,7 +108,7 @@ def test_times_of_a_program_that_counts_are_doubted() -> None:
     Path("program.sh").write_bytes(Path("/bin/true").read_bytes() + b"liborchestrator-effort.so")
     check = examined()["counters"]
     assert check.status is Status.WARNING
-    assert "times are those of counting" in check.detail
+    assert "times include the counting" in check.detail
 
 
 def parallel(launcher: str) -> str:

@@ -8,7 +8,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from orchestrator.doctor import installation, machine
-from orchestrator.doctor.check import Answer, Check, Status, failed, here, needed, warning
+from orchestrator.doctor.check import Check, Status, failed, needed, warning
+from orchestrator.doctor.probe import Answer, here
 from orchestrator.launch.mpi import Launcher
 from tests.cli.machines import probe
 from tests.processes import wait_until_dead
@@ -90,7 +91,7 @@ def test_python_is_too_old() -> None:
     ("installed", "detail"),
     [
         ({"rich": "13.8"}, "numpy>=1.26 is not installed"),
-        ({"rich": "13.8", "numpy": "1.25.2"}, "numpy>=1.26 is wanted, 1.25.2 is installed"),
+        ({"rich": "13.8", "numpy": "1.25.2"}, "numpy>=1.26 is required, 1.25.2 is installed"),
     ],
 )
 def test_a_package_is_missing_or_too_old(installed: dict[str, str], detail: str) -> None:
@@ -190,7 +191,7 @@ def test_scorep() -> None:
     assert broken.status is Status.FAILED
     absent = machine.scorep(probe())
     assert absent.status is Status.MISSING
-    assert "only needed" in absent.detail
+    assert "needed only" in absent.detail
 
 
 def test_cores() -> None:

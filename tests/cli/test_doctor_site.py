@@ -10,7 +10,8 @@ import pytest
 
 from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.doctor import site, slurm
-from orchestrator.doctor.check import Answer, Check, Probe, Status, here
+from orchestrator.doctor.check import Check, Status
+from orchestrator.doctor.probe import Answer, Probe, here
 from tests.cli import machines
 from tests.cli.running import PROGRAM, run, write_campaign, write_program
 from tests.slurm.cluster import SlurmCluster

@@ -11,7 +11,8 @@ import pytest
 
 from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.doctor import on_slurm, slurm
-from orchestrator.doctor.check import Answer, Check, Probe, Status, here
+from orchestrator.doctor.check import Check, Status
+from orchestrator.doctor.probe import Answer, Probe, here
 from orchestrator.doctor.slurm import Cluster, Partition
 from orchestrator.types import Point, Resources
 from tests.cli import machines
@@ -29,7 +30,7 @@ def test_a_machine_without_slurm_is_calm() -> None:
     (check,) = checks
     assert cluster is None
     assert check.status is Status.MISSING
-    assert "only needed for executor slurm" in check.detail
+    assert "needed only for the executor slurm" in check.detail
     assert "apt-get install slurm-client" in check.remedy
 
 
