@@ -55,7 +55,9 @@ def lines(known: Measurements) -> list[Line]:
     for model in modeler()(rest):
         said, true = model.predict([corner]), truth[model.callpath]
         error, low, high = (100 * (float(v[0]) / true - 1) for v in (said.value, said.low, said.high))
-        result.append(Line(model.callpath, 100 * true / total, error, low, high, model.normal_form))
+        result.append(
+            Line(model.callpath, 100 * true / total, error, low, high, str(model.document()["normal_form"]))
+        )
     return sorted(result, key=lambda line: -line.share)
 
 

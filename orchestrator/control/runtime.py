@@ -30,7 +30,8 @@ from orchestrator.journal.state import InFlight, RunState, State
 from orchestrator.launch.mpi import launcher_for
 from orchestrator.launch.script import find_template, launch_script
 from orchestrator.models import check_counts
-from orchestrator.models.base import Model, Modeler, expected_costs, expected_total, holds_at
+from orchestrator.models.base import Model, Modeler, holds_at
+from orchestrator.models.costs import expected_costs, expected_total
 from orchestrator.policy import effort_runs, progress
 from orchestrator.policy.decide import Policy
 from orchestrator.policy.effort_runs import Verdicts
@@ -226,18 +227,18 @@ class Assembly:
         campaign, costs = self.campaign, self.expected_costs(models)
         effort_rule = rule(campaign, self.application)
         return View(
-            self.space,
-            campaign.evaluation_point,
-            known,
-            models,
-            repetitions(state),
-            state.infeasible,
-            costs,
-            campaign.stop.budget - state.spent - state.reserved,
-            campaign.strategy.batch_size,
-            campaign.measure.repetitions.initial,
-            campaign.measure.repetitions.maximum,
-            state.round + 1,
+            space=self.space,
+            evaluation_point=campaign.evaluation_point,
+            measurements=known,
+            models=models,
+            done=repetitions(state),
+            infeasible=state.infeasible,
+            costs=costs,
+            budget_left=campaign.stop.budget - state.spent - state.reserved,
+            batch_size=campaign.strategy.batch_size,
+            initial_repetitions=campaign.measure.repetitions.initial,
+            maximum_repetitions=campaign.measure.repetitions.maximum,
+            round=state.round + 1,
             cost_is_relative=campaign.measure.expected_time is None
             and not any(model.metric == ELAPSED for model in models),
             first=None

@@ -11,7 +11,8 @@ from orchestrator import expressions, registry, resources
 from orchestrator.campaign.model import Campaign
 from orchestrator.errors import CampaignError, ExpressionError, ModelError
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
-from orchestrator.models.base import Model, expected_costs
+from orchestrator.models.base import Model
+from orchestrator.models.costs import expected_costs
 from orchestrator.space import SearchSpace
 from orchestrator.strategies.base import Choice, Costs, View
 from orchestrator.types import ROOTS, Measurements, Parameter, Point, Value
@@ -73,17 +74,19 @@ def suggest(known: Measurements, question: Question) -> list[Suggestion]:
     models = _fit(known)
     costs, relative = _costs(models, question.cores)
     done = {point: max(len(item.values.get(point, ())) for item in known.items) for point in known.points}
+    initial, maximum = question.repetitions
     view = View(
-        points,
-        question.evaluation_point,
-        known,
-        models,
-        done,
-        frozenset(),
-        costs,
-        question.budget,
-        question.batch_size,
-        *question.repetitions,
+        space=points,
+        evaluation_point=question.evaluation_point,
+        measurements=known,
+        models=models,
+        done=done,
+        infeasible=frozenset(),
+        costs=costs,
+        budget_left=question.budget,
+        batch_size=question.batch_size,
+        initial_repetitions=initial,
+        maximum_repetitions=maximum,
         round=2 if models else 1,
         cost_is_relative=relative,
     )

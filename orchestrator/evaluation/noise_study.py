@@ -19,7 +19,7 @@ from orchestrator.evaluation.noise_cases import Case, Study
 from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.models import Priors, locate_times, skeletons, with_prior
 from orchestrator.models.base import Floats, Model, Modeler
-from orchestrator.models.pmnf.model import exponent_deviation
+from orchestrator.models.symbolic import exponent_deviation, terms_of
 from orchestrator.types import Measurement, Measurements
 
 CONTENDERS = ("classic", "swc", "combined")
@@ -146,7 +146,7 @@ def _errors(
     predictions = [model.predict([study.test]) for model in models]
     value, low, high = (np.array([getattr(p, name)[0] for p in predictions]) for name in _PARTS)
     deviations = [
-        [exponent_deviation(model.terms, case.truth, name) for name in study.parameters]
+        [exponent_deviation(terms_of(model), case.truth, name) for name in study.parameters]
         for case, model in zip(cases, models, strict=True)
     ]
     error = 100 * np.abs(value - expected) / expected

@@ -12,7 +12,8 @@ from orchestrator.errors import ModelError
 from orchestrator.evaluation.bench import Bench
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, Contender
 from orchestrator.journal.measurements import ELAPSED
-from orchestrator.models.base import Model, Modeler, expected_costs, holds_at
+from orchestrator.models.base import Model, Modeler, holds_at
+from orchestrator.models.costs import expected_costs
 from orchestrator.strategies.base import Choice, Costs, View
 from orchestrator.types import Point
 

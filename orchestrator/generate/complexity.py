@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.models.mpi_costs import TABLE
-from orchestrator.models.pmnf.model import power_text
+from orchestrator.models.symbolic import power_text
 
 RANKS = "p"
 ARRANGEMENTS = ("nested", "sequential")

@@ -1,28 +1,51 @@
-"""What a model is, and the contract of a modeler."""
+"""What a model is, and the contract of a modeler.
+
+Every family of models (a normal form, a regression, a decomposition) fits `Model`. What only some families
+can do are separate abilities, and whoever needs one asks for it, as in ``isinstance(model, Symbolic)``:
+
+- `orchestrator.models.symbolic.Symbolic`: to be read as a sum of terms, and compared by growth;
+- `orchestrator.models.belief.Belief`: covariances of log values between points.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.models.symbolic import Symbolic, terms_of
 from orchestrator.types import Measurements, Point, format_value
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]
+Category = tuple[tuple[str, str], ...]
+"""Names of categorical parameters with their values as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Predicted values at points, with an interval (90 % unless said otherwise); arrays of one length."""
+    """Predicted values at points, with a 90 % interval; arrays of one length, NaN where nothing is known.
 
-    value: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    ``unit`` is that of all three: ``s``, ``bytes``, or empty for a number and where the unit is unknown.
+    """
+
+    value: Floats
+    low: Floats
+    high: Floats
+    unit: str = ""
 
 
 class Model(Protocol):
-    """A fitted model of one metric at one call path. Frozen; predicts anywhere in parameter space."""
+    """A fitted model of one metric at one call path. Frozen; predicts anywhere in parameter space.
+
+    A point has a value for every parameter of the measurements, numbers and categories. A family either fits
+    one model per category, which then has that ``category`` and predicts NaN elsewhere, or one model for all,
+    which has no ``category`` and takes the categories of a point into account itself.
+    """
 
     @property
     def callpath(self) -> str: ...  # noqa: D102
@@ -31,23 +54,23 @@ class Model(Protocol):
     def metric(self) -> str: ...  # noqa: D102
 
     @property
+    def parameters(self) -> tuple[str, ...]:
+        """Numeric parameters on which the prediction may depend."""
+        ...
+
+    @property
+    def category(self) -> Category:
+        """Values of the categorical parameters that the model is for; empty if it is for all."""
+        ...
+
+    @property
     def expression(self) -> str:
-        """Readable form, e.g. ``0.3 + 2.1e-4 * p**0.5 * log2(p) * n``."""
+        """One line for readers: ``0.3 + 2.1e-4 * p**0.5 * log2(p) * n``, or ``forest of 200 trees``."""
         ...
 
     @property
-    def normal_form(self) -> str:
-        """``expression`` without the correction for what the terms do not fit: the part for humans."""
-        ...
-
-    @property
-    def category(self) -> tuple[tuple[str, str], ...]:
-        """Values of the categorical parameters that the model is for; empty without any."""
-        ...
-
-    @property
-    def terms(self) -> list[dict[str, object]]:
-        """JSON-ready terms: ``{"coefficient", "factors": [{"parameter", "exponent", "log_exponent"}]}``."""
+    def noise(self) -> float:
+        """Relative standard deviation of a single repetition."""
         ...
 
     @property
@@ -61,75 +84,69 @@ class Model(Protocol):
         ...
 
     def predict(self, points: Sequence[Point]) -> Prediction:
-        """Predict at points, with intervals."""
+        """Predict at points, with intervals; NaN at points of another category."""
         ...
 
-    def value(self, points: Sequence[Point]) -> NDArray[np.float64]:
-        """Return the value of the expression at points, as `predict` does, without intervals: cheaper."""
+    def value(self, points: Sequence[Point]) -> Floats:
+        """Return the values of `predict` without intervals: cheaper."""
         ...
 
-    def expected(self, points: Sequence[Point]) -> NDArray[np.float64]:
-        """Return the mean over all that the model thinks possible, as counts for costs; cheaper."""
+    def expected(self, points: Sequence[Point]) -> Floats:
+        """Return the mean over all that the model considers possible, for costs; cheaper than `predict`."""
         ...
 
-
-def expected_total(models: Sequence[Model], points: Sequence[Point]) -> NDArray[np.float64]:
-    """Return the expected sum over call paths at points, never negative; NaN where one cannot be evaluated.
-
-    A category of which nothing is known yet is taken to be as dear as the dearest one that is known.
-    """
-    paths: dict[tuple[str, str], list[Model]] = {}
-    for model in models:
-        paths.setdefault((model.callpath, model.metric), []).append(model)
-    total: NDArray[np.float64] = np.sum(
-        [np.maximum(_expected(alternatives, points), 0.0) for alternatives in paths.values()], axis=0
-    )
-    return total
-
-
-def _expected(alternatives: Sequence[Model], points: Sequence[Point]) -> NDArray[np.float64]:
-    """Return the expected values of one call path, of which there are models for some categories."""
-    values = np.full(len(points), np.nan)
-    for model in alternatives:
-        here = model.expected(points)
-        values = np.where(np.isfinite(here), here, values)
-    known = [any(holds_at(model, point) for model in alternatives) for point in points]
-    unknown = [point for point, here in zip(points, known, strict=True) if not here]
-    if unknown:
-        elsewhere = [model.expected([_moved(point, model) for point in unknown]) for model in alternatives]
-        values[~np.array(known)] = np.max(elsewhere, axis=0)
-    return values
-
-
-def _moved(point: Point, model: Model) -> Point:
-    """Return a point in the category for which a model holds."""
-    return Point.of({**dict(point.items), **dict(model.category)})
-
-
-def expected_costs(
-    models: Sequence[Model], cores: Callable[[Point], float]
-) -> Callable[[Sequence[Point]], NDArray[np.float64]]:
-    """Return what runs at points are expected to cost in core-seconds: `expected_total` times cores."""
-    return lambda points: expected_total(models, points) * [cores(point) for point in points]
-
-
-def holds_at(model: Model, point: Point) -> bool:
-    """Tell whether a point is of the category for which a model holds."""
-    return is_of(point, model.category)
-
-
-def is_of(point: Point, category: Iterable[tuple[str, str]]) -> bool:
-    """Tell whether a point is of a category: names of parameters with their values as text."""
-    return all(format_value(point[name]) == text for name, text in category)
+    def document(self) -> dict[str, Any]:
+        """Return the model as a JSON-ready object: what `document` here gives, and what the family adds."""
+        ...
 
 
 class Modeler(Protocol):
-    """Fit one model per call path and metric."""
+    """Fit models to measurements: per call path and metric one, or one per category."""
 
     def __call__(self, measurements: Measurements) -> tuple[Model, ...]:
         """Fit; call paths without usable values are left out. Raises ``ModelError`` if none can be fitted."""
         ...
 
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
+def document(model: Model) -> dict[str, Any]:
+    """Return what every family says of a model, JSON-ready.
+
+    The fields are the same for all: a model that is not `Symbolic` has no ``terms``, and its ``normal_form``
+    is its ``expression``.
+    """
+    return {
+        "callpath": model.callpath,
+        "metric": model.metric,
+        "category": dict(model.category),
+        "expression": model.expression,
+        "normal_form": model.normal_form if isinstance(model, Symbolic) else model.expression,
+        "terms": terms_of(model),
+        "smape": model.smape if math.isfinite(model.smape) else None,
+        "notes": list(model.notes),
+    }
+
+
+_SECONDS = frozenset({"time", "elapsed"})
+
+
+def unit_of(metric: str) -> str:
+    """Return the unit in which readers give a metric: ``s``, ``bytes``, or empty."""
+    if metric in _SECONDS:
+        return "s"
+    return "bytes" if metric.startswith("bytes") else ""
+
+
+def coordinates(points: Sequence[Point], parameters: Sequence[str]) -> Floats:
+    """Return the values of numeric parameters at points, shape (points, parameters)."""
+    x = np.array([[point.number(name) for name in parameters] for point in points], dtype=float)
+    return x.reshape(len(points), len(parameters))
+
+
+def holds_at(model: Model, point: Point) -> bool:
+    """Return whether a point is of the category that a model is for."""
+    return is_of(point, model.category)
+
+
+def is_of(point: Point, category: Iterable[tuple[str, str]]) -> bool:
+    """Return whether a point is of a category: names of parameters with their values as text."""
+    return all(format_value(point[name]) == text for name, text in category)

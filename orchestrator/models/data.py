@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Floats, Integers
+from orchestrator.models.base import Category, Floats, Integers
 from orchestrator.types import Measurement, Measurements, Point, format_value
-
-Category = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)

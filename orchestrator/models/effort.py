@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from orchestrator.models.base import Category
 from orchestrator.models.callpaths import names
-from orchestrator.models.data import Category
 from orchestrator.models.mpi_costs import POLLING, RECEIVED, SENT, operation
 from orchestrator.types import Measurements, Point, format_value
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.journal.measurements import counting_is_in_vain, repetitions
 from orchestrator.journal.state import RunStatus, State
-from orchestrator.models.data import Category
+from orchestrator.models.base import Category
 from orchestrator.models.effort import UNCOUNTED, CountCheck, category
 from orchestrator.strategies.base import Choice, Costs
 from orchestrator.types import Parameter, Point

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from orchestrator.models.base import Model, holds_at
 from orchestrator.report import figures
-from orchestrator.report.models_document import CORRECTED, category, label, shown
+from orchestrator.report.models_document import CORRECTED, label, shown
 from orchestrator.report.status_text import interval, standing
 from orchestrator.report.wording import count, smape
 from orchestrator.types import Measurement, Measurements, Point
@@ -148,7 +148,7 @@ def _pictures(models: Sequence[Model], known: Measurements, point: Point | None)
     pairs.sort(key=lambda pair: -_largest(*pair))
     blocks = []
     for model, item in pairs[:_MOST_FIGURES]:
-        name = label({"callpath": model.callpath, "category": category(model)})
+        name = label({"callpath": model.callpath, "category": dict(model.category)})
         heading = f"<h3>{escape(name)} <small>{escape(model.metric)}</small></h3>"
         picture = _image(figures.model_figure(model, item, point), f"{name} {model.metric}")
         blocks.append(f"{heading}<p><code>{escape(model.expression)}</code></p>{picture}")

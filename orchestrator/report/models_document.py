@@ -29,22 +29,7 @@ def describe(model: Model, points: Sequence[Point]) -> dict[str, Any]:
                 points, predicted.value, predicted.low, predicted.high, strict=True
             )
         ]
-    return {
-        "callpath": model.callpath,
-        "metric": model.metric,
-        "category": category(model),
-        "expression": model.expression,
-        "normal_form": model.normal_form,
-        "terms": model.terms,
-        "smape": number(model.smape),
-        "notes": list(model.notes),
-        "predictions": predictions,
-    }
-
-
-def category(model: Model) -> dict[str, str]:
-    """Return the values of categorical parameters for which a model holds; empty where it holds for all."""
-    return dict(model.category)
+    return {**model.document(), "predictions": predictions}
 
 
 def label(described: Mapping[str, Any]) -> str:

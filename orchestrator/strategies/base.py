@@ -27,7 +27,7 @@ class Space(Protocol):
     def __contains__(self, point: object) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """All that a strategy may know. A proposal is a pure function of the view and the ``rng``.
 

@@ -14,6 +14,7 @@ import pytest
 from orchestrator import registry
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Model, Modeler
+from orchestrator.models.symbolic import terms_of
 from orchestrator.types import Measurement, Measurements, Point
 
 every_modeler = pytest.mark.parametrize("name", registry.names("model"))
@@ -85,7 +86,7 @@ def test_constant_code_has_a_constant_model(name: str) -> None:
 @every_modeler
 def test_terms_are_json_ready_and_agree_with_the_normal_form(name: str) -> None:
     for model in load(name)(campaign()):
-        terms: list[dict[str, Any]] = json.loads(json.dumps(model.terms))
+        terms: list[dict[str, Any]] = json.loads(json.dumps(terms_of(model)))
         assert terms
         for point in FAR:
             total = sum(
@@ -99,7 +100,7 @@ def test_terms_are_json_ready_and_agree_with_the_normal_form(name: str) -> None:
                 )
                 for term in terms
             )
-            text = eval(model.normal_form, {"log2": np.log2}, point.as_dict())
+            text = eval(model.document()["normal_form"], {"log2": np.log2}, point.as_dict())
             assert text == pytest.approx(total, rel=5e-3)
 
 

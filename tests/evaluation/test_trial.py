@@ -14,6 +14,7 @@ from orchestrator.evaluation.trial import Outcome, run_trial
 from orchestrator.models.base import Model
 from orchestrator.models.pmnf.known_form import known_form
 from orchestrator.models.pmnf.modeler import modeler
+from orchestrator.models.symbolic import terms_of
 from orchestrator.types import Measurements, Point
 
 TRUTH = Function("3+0.5*a**1.5*b**0.5")
@@ -111,7 +112,7 @@ def test_the_oracle_recovers_exact_coefficients_and_refuses_negative_ones() -> N
     (bounded,) = known_form([*TRUTH.terms(), {"a": (3.0, 0.0)}])(measured)
 
     assert exact.predict([known.evaluation_point]).value[0] == pytest.approx(TRUTH(known.evaluation_point))
-    assert all(float(str(term["coefficient"])) >= 0 for term in bounded.terms)
+    assert all(float(str(term["coefficient"])) >= 0 for term in terms_of(bounded))
 
 
 def test_rows_count_infeasible_functions_as_not_accurate() -> None:

@@ -7,6 +7,7 @@ import pytest
 from orchestrator.models.callpaths import bare, callers, names, parts, signature
 from orchestrator.models.effort import assign, unmatched
 from orchestrator.models.swc import modeler
+from orchestrator.models.symbolic import terms_of
 from orchestrator.types import Measurement, Measurements, Point
 
 POINTS = [Point.of(p=p, n=n) for p in (2, 4, 8) for n in (10, 20, 30, 40)]
@@ -107,7 +108,7 @@ def test_polling_takes_no_prior_from_what_it_is_called_by() -> None:
     )
     models = {(m.callpath, m.metric): m for m in modeler.modeler()(known)}
     time = models["main->sweep", "time"]
-    assert [term["factors"] for term in time.terms if term["factors"]] == [
+    assert [term["factors"] for term in terms_of(time) if term["factors"]] == [
         [{"parameter": "n", "exponent": 2.0, "log_exponent": 0.0}]
     ]
     assert any("basic blocks of poll() below differ by up to 44 %" in note for note in time.notes)

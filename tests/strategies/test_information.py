@@ -1,19 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from orchestrator.models.base import Floats
+from orchestrator.models.belief import ModelWithBelief, has_belief
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.strategies.base import View
 from orchestrator.strategies.information import strategy
-from orchestrator.strategies.information.gain import Floats, gain, known, learn, run_noise
-from orchestrator.strategies.information.strategy import Belief
-from orchestrator.strategies.information.unseen_terms import unseen
+from orchestrator.strategies.information.gain import Known, gain, known, learn, run_noise
+from orchestrator.strategies.information.strategy import Weighted
+from orchestrator.strategies.information.unseen_terms import UnseenTerms
 from orchestrator.types import Measurement, Measurements, Parameter, Point
 from tests.strategies.views import Box, after, make_view
 
@@ -57,8 +60,16 @@ def two_hypotheses(slope_variance: float = 0.01, noise: float = 0.1, other: floa
     return PmnfModel("main", "time", ("p",), (), 1.0, noise, (), posterior)
 
 
+def believed(model: ModelWithBelief, points: Sequence[Point], done: Mapping[Point, int]) -> Known:
+    return known(model, points, UnseenTerms.of(model, done))
+
+
+def growth(model: ModelWithBelief, points: Sequence[Point], done: Mapping[Point, int]) -> Floats:
+    return believed(model, points, done).growth
+
+
 def test_covariance_is_that_between_and_within_hypotheses() -> None:
-    belief = known(two_hypotheses(), [Point.of(p=1.2), Point.of(p=1.5)], {})
+    belief = believed(two_hypotheses(), [Point.of(p=1.2), Point.of(p=1.5)], {})
     covariance = belief.factor @ belief.factor.T
 
     logs = np.log([[2.2, 2.5], [2.44, 3.25]])  # hypotheses x points
@@ -124,25 +135,25 @@ def test_the_starting_set_is_six_single_runs_for_two_parameters() -> None:
     assert {c.repetitions for c in choices} == {1}
 
 
-def worth(model: PmnfModel, points: list[Point], counts: NDArray[np.intp]) -> Floats:
+def worth(model: ModelWithBelief, points: list[Point], counts: NDArray[np.intp]) -> Floats:
     done = dict(zip(points, map(int, counts), strict=True))
-    here = known(model, points, done)
-    return gain(here.factor, known(model, [PLUS], done).factor, run_noise(here.noise, here.misfit, counts))
+    here = believed(model, points, done)
+    return gain(here.factor, believed(model, [PLUS], done).factor, run_noise(here.noise, here.misfit, counts))
 
 
 def test_a_hypothesis_far_off_counts_as_wrong_and_no_more() -> None:
-    belief = known(two_hypotheses(slope_variance=0.0), [Point.of(p=1000)], {})
+    belief = believed(two_hypotheses(slope_variance=0.0), [Point.of(p=1000)], {})
     assert belief.factor @ belief.factor.T == pytest.approx(0.3**2)
 
 
 def test_growth_that_noise_may_hide_matters_far_out_and_less_the_more_was_measured() -> None:
     model = two_hypotheses()
     points = [Point.of(p=2), Point.of(p=64)]
-    near, far = unseen(model, points, {Point.of(p=2): 1, Point.of(p=4): 1}).growth
+    near, far = growth(model, points, {Point.of(p=2): 1, Point.of(p=4): 1})
     assert 0 < near < 0.02 < far
-    assert unseen(model, points, {Point.of(p=2): 9, Point.of(p=4): 9}).growth[1] == pytest.approx(far / 3)
-    assert unseen(model, points, {Point.of(p=32): 1}).growth[1] < far / 10
-    assert unseen(model, points, {}).growth.tolist() == [0.0, 0.0]
+    assert growth(model, points, {Point.of(p=2): 9, Point.of(p=4): 9})[1] == pytest.approx(far / 3)
+    assert growth(model, points, {Point.of(p=32): 1})[1] < far / 10
+    assert growth(model, points, {}).tolist() == [0.0, 0.0]
 
 
 def test_lines_come_first_where_the_budget_holds_them_cheapest_first() -> None:
@@ -167,14 +178,14 @@ def test_lines_that_the_budget_does_not_hold_wait_for_what_teaches_most_per_cost
 
 def test_a_single_run_is_the_best_ratio_of_gain_and_cost() -> None:
     view = second_round(batch_size=1)
-    models = [model for model in view.models if isinstance(model, PmnfModel)]
+    models = [model for model in view.models if has_belief(model)]
     points = list(SPACE)
     counts = np.array([view.done.get(point, 0) for point in points])
     costs = np.array([view.cost(point) for point in points])
-    growth = sum(unseen(model, points, view.done).growth for model in models) / len(models)
-    ratio = sum(worth(model, points, counts) for model in models) / (costs * (1 + growth))
+    more = sum(growth(model, points, view.done) for model in models) / len(models)
+    ratio = sum(worth(model, points, counts) for model in models) / (costs * (1 + more))
 
-    beliefs = [Belief(model, 0.5) for model in models]
+    beliefs = [Weighted(model, 0.5) for model in models]
     (choice,) = strategy.most_informative(view, beliefs, overhead=0.0)
     assert choice.point == points[int(np.argmax(ratio))]
 
@@ -192,7 +203,7 @@ def test_a_batch_counts_on_what_its_first_run_will_show() -> None:
     """One call path is unsure about p, one about s. By themselves the best three runs all vary p."""
     lines = Box((P, S), lambda point: point["p"] == 4 or point["s"] == 10)
     about_p = two_hypotheses(slope_variance=0.0, noise=0.03, other=1.05)
-    beliefs = [Belief(about_p, 0.5), Belief(replace(about_p, parameters=("s",), noise=0.1), 0.5)]
+    beliefs = [Weighted(about_p, 0.5), Weighted(replace(about_p, parameters=("s",), noise=0.1), 0.5)]
     view = make_view(lines, evaluation_point=PLUS, batch_size=1, round=2, cost=lambda point: 1.0)
     alone = strategy.most_informative(view, beliefs, overhead=0.0)
     batch = strategy.most_informative(replace(view, batch_size=2), beliefs, overhead=0.0)
@@ -231,7 +242,7 @@ def test_call_paths_count_by_their_share() -> None:
     s_model = replace(p_model, callpath="g", parameters=("s",))
 
     def choice(p_share: float) -> Point:
-        beliefs = [Belief(p_model, p_share), Belief(s_model, 1.0 - p_share)]
+        beliefs = [Weighted(p_model, p_share), Weighted(s_model, 1.0 - p_share)]
         return strategy.most_informative(view, beliefs, overhead=0.0)[0].point
 
     assert choice(1.0)["p"] == 64

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.models.base import Model, Prediction
+from orchestrator.models.base import Model, Prediction, document
 from orchestrator.strategies.base import Choice, View
 from orchestrator.types import Measurement, Measurements, Parameter, Point
 
@@ -80,14 +81,14 @@ class TrueModel:
     factor: float = 1.0
     metric: str = "time"
     expression: str = "the truth"
-    normal_form: str = "the truth"
     category: tuple[tuple[str, str], ...] = ()
+    parameters: tuple[str, ...] = ()
+    noise: float = 0.03
     smape: float = 0.0
     notes: tuple[str, ...] = ()
 
-    @property
-    def terms(self) -> list[dict[str, object]]:
-        return []
+    def document(self) -> dict[str, Any]:
+        return document(self)
 
     def value(self, points: Sequence[Point]) -> NDArray[np.float64]:
         return self.predict(points).value

@@ -9,11 +9,13 @@ that is smooth, and the prediction continues the trend of the residuals for a st
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from orchestrator.models.base import Floats, Integers
+from orchestrator.models.symbolic import number_text
 
 # Share of the lack of fit that is not smooth, as variance relative to that of one coefficient of q.
 ROUGH = 0.25
@@ -23,6 +25,10 @@ LINEAR = 0.3
 BEYOND = 8.0
 # Half ranges from the middle beyond which a correction stays what it is: its powers would take over far out.
 _FAR = 3.0
+
+
+# Exponents below this are left out of the text: they change the value by less within the fitted range.
+_LEAST_EXPONENT = 5e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +110,27 @@ class Correction:
         """Return the correction of the most probable member alone."""
         arrays = (self.coefficients, self.coupling, self.covariance, self.smooth)
         return Correction(self.features, *(array[:1] for array in arrays))
+
+
+def factors_text(correction: Correction, parameters: Sequence[str]) -> list[str]:
+    """Return the factors of the first member's correction as text: powers whose exponents change slowly."""
+    features, coefficients = correction.features, correction.coefficients[0]
+    scaled = {
+        name: f"{name}/{number_text(float(np.exp(m)))}"
+        for name, m in zip(parameters, features.middle, strict=True)
+    }
+    exponents: dict[str, list[tuple[float, str]]] = {}
+    for (k, j), a in zip(features.pairs, coefficients, strict=True):
+        if abs(a) < _LEAST_EXPONENT:
+            continue
+        first = parameters[k]
+        if j < 0:
+            exponents.setdefault(first, []).append((LINEAR * a / features.half[k], ""))
+        else:
+            bend = a * np.log(2) / (features.half[k] * features.half[j])
+            exponents.setdefault(first, []).append((bend, f"log2({scaled[parameters[j]]})"))
+    factors = []
+    for name, parts in exponents.items():
+        sums = " + ".join(" * ".join(filter(None, [number_text(float(v)), f])) for v, f in parts)
+        factors.append(f"({scaled[name]})**({sums.replace('+ -', '- ')})")
+    return factors

@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data
-from orchestrator.models.base import Floats, Model, Modeler
+from orchestrator.models.base import Category, Floats, Model, Modeler
 from orchestrator.models.noise import AGGREGATES, Located, locate
 from orchestrator.models.pmnf import build as assemble
 from orchestrator.models.pmnf.correction import Features
@@ -103,7 +103,7 @@ def modeler(
 
     def fit(measurements: Measurements) -> tuple[Model, ...]:
         found, zeros = data.groups(measurements)
-        models: dict[tuple[str, str, data.Category], Model] = {}
+        models: dict[tuple[str, str, Category], Model] = {}
         for group in found:
             for fitted in _fit_group(group, options):
                 models[fitted.callpath, fitted.metric, fitted.category] = fitted
@@ -126,7 +126,7 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _zero(callpath: str, metric: str, category: data.Category) -> PmnfModel:
+def _zero(callpath: str, metric: str, category: Category) -> PmnfModel:
     posterior = Posterior(
         np.ones(1), np.zeros((1, 1, 0, 2)), np.zeros((1, 2)), np.zeros((1, 2, 2)), np.zeros(1)
     )

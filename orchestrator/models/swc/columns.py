@@ -77,7 +77,7 @@ CONSTANT = Column((Monomial(1.0),))
 
 
 def monomials(terms: Iterable[Mapping[str, object]]) -> tuple[Monomial, ...]:
-    """Convert the terms of a model (`orchestrator.models.base.Model.terms`)."""
+    """Convert the terms of a model (`orchestrator.models.symbolic.Symbolic.terms`)."""
     found = []
     for term in terms:
         factors: Sequence[Mapping[str, object]] = term["factors"]  # type: ignore[assignment]

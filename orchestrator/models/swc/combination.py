@@ -12,18 +12,18 @@ from typing import Self
 
 import numpy as np
 
-from orchestrator.models import data
-from orchestrator.models.base import Floats, Model
-from orchestrator.models.pmnf.model import PmnfModel, growth, power_text
+from orchestrator.models.base import Category, Floats, Model
+from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.swc.columns import Column, evaluate, names
 from orchestrator.models.swc.posterior import joined, member
 from orchestrator.models.swc.regression import Fit, fit
 from orchestrator.models.swc.skeleton import Skeleton
 from orchestrator.models.swc.times import Key, TimedPoints
+from orchestrator.models.symbolic import growth, power_text
 from orchestrator.types import format_value
 
-Priors = Mapping[str, Mapping[data.Category, Skeleton]]
+Priors = Mapping[str, Mapping[Category, Skeleton]]
 """The prior per call path and category, see `orchestrator.models.swc.skeleton.skeletons`."""
 
 # Constants are chosen by hand.

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Modeler
-from orchestrator.models.data import Category
+from orchestrator.models.base import Category, Modeler
 from orchestrator.models.effort import CountCheck, category
 from orchestrator.models.swc.skeleton import counted
 from orchestrator.types import Measurement, Measurements, Parameter, Point

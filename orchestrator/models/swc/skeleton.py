@@ -13,8 +13,7 @@ from statistics import median
 
 from orchestrator.errors import ModelError
 from orchestrator.models import callpaths
-from orchestrator.models.base import Model, Modeler
-from orchestrator.models.data import Category
+from orchestrator.models.base import Category, Model, Modeler
 from orchestrator.models.effort import (
     BLOCKS,
     CALLS,
@@ -30,7 +29,6 @@ from orchestrator.models.effort import (
     variation,
 )
 from orchestrator.models.mpi_costs import SEND, Row, rows
-from orchestrator.models.pmnf.model import growth
 from orchestrator.models.swc.columns import (
     CONSTANT,
     Column,
@@ -41,6 +39,7 @@ from orchestrator.models.swc.columns import (
     distinct,
     monomials,
 )
+from orchestrator.models.symbolic import growth, terms_of
 from orchestrator.types import Measurement, Measurements
 
 # A constant term below this share of the smallest count is rounding, because messages hold whole elements.
@@ -278,7 +277,7 @@ def _terms(plan: _Plan, models: Mapping[str, Model], key: str) -> list[dict[str,
         return []
     counts = [count for values in plan.counts[key].values() for count in values if count > 0]
     least = _ROUNDING * min(counts, default=0.0)
-    terms = models[key].terms
+    terms = terms_of(models[key])
     kept = [t for t in terms if t["factors"] or abs(float(str(t["coefficient"]))) >= least]
     return kept or terms
 
@@ -287,7 +286,7 @@ def _size(model: Model | None, default: Size) -> Size:
     """Return the size of a communicator from its model, where it was counted; otherwise ``default``."""
     if model is None or not default.name:
         return default
-    exponent = growth(model.terms, default.name)[0]
+    exponent = growth(terms_of(model), default.name)[0]
     if exponent <= 0:
         return Size()
     return Size(default.name, exponent)

@@ -6,18 +6,16 @@ points. Learning from a run shortens the rows; nothing of the size points x poin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.models.base import holds_at
-from orchestrator.models.pmnf.model import PmnfModel, ensemble
-from orchestrator.strategies.information.unseen_terms import unseen
+from orchestrator.models.base import Floats, holds_at
+from orchestrator.models.belief import ModelWithBelief
+from orchestrator.strategies.information.unseen_terms import UnseenTerms
 from orchestrator.types import Point
-
-Floats = NDArray[np.float64]
 
 _LEAST_NOISE = 1e-6  # relative: counters repeat exactly, but no run is worth infinitely much
 _WRONG = 0.3  # of the logarithm: a hypothesis that is further off is wrong, however far
@@ -46,25 +44,25 @@ class Known:
     noise: float
 
 
-def known(model: PmnfModel, points: Sequence[Point], done: Mapping[Point, int]) -> Known:
-    """Return what a model with a posterior believes at points, given the runs done at others.
+def known(model: ModelWithBelief, points: Sequence[Point], hidden: UnseenTerms) -> Known:
+    """Return what a model believes at points.
 
-    Hypotheses disagree (one dimension per hypothesis), each is uncertain of its coefficients (as many
-    dimensions as it has), and terms may exist of which nothing was seen yet: the covariance of the mixture.
-    At points of other categories everything is zero.
+    The members of its belief disagree (one dimension per member), each is uncertain of itself (as many
+    dimensions as its factor has), and terms may exist of which nothing was seen yet: the covariance of the
+    mixture. At points of other categories everything is zero.
     """
-    (mixture,) = ensemble([model], points)
+    mixture = model.belief(points)
     root = np.sqrt(mixture.weights)
     between = root[:, None] * np.clip(mixture.mean - mixture.centre, -_WRONG, _WRONG)
     within = root[:, None, None] * mixture.factor
-    hidden = unseen(model, points, done, mixture.centre)
-    parts = [between, within.reshape(-1, len(points)), np.minimum(hidden.deviation, _WRONG) * hidden.root]
+    unseen = hidden.at(points, mixture.centre)
+    parts = [between, within.reshape(-1, len(points)), np.minimum(unseen.deviation, _WRONG) * unseen.root]
     rows = np.concatenate(parts).T
-    here = [holds_at(model, point) for point in points]
+    here = np.array([holds_at(model, point) for point in points], dtype=bool)
     return Known(
-        np.asarray(rows * np.array(here)[:, None], np.float64),
-        hidden.growth,
-        np.asarray(mixture.weights @ mixture.rough**2 * (model.posterior.correction is not None), np.float64),
+        np.where(here[:, None], rows, 0.0),
+        unseen.growth,
+        np.asarray(mixture.weights @ mixture.rough**2 * mixture.rough_is_measured, np.float64),
         max(mixture.noise, _LEAST_NOISE) ** 2,
     )
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.models.base import Floats
+from orchestrator.models.belief import ModelWithBelief, has_belief
 from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import (
     Candidate,
@@ -27,8 +28,9 @@ from orchestrator.strategies.candidates import (
     single_runs,
 )
 from orchestrator.strategies.gpr import Rating, best_rated
-from orchestrator.strategies.information.gain import Floats, Known, deviation, gain, known, learn, run_noise
-from orchestrator.strategies.relevance import relevant
+from orchestrator.strategies.information.gain import Known, deviation, gain, known, learn, run_noise
+from orchestrator.strategies.information.unseen_terms import UnseenTerms
+from orchestrator.strategies.relevance import Relevant, relevant
 from orchestrator.strategies.starting_set import first_round, spread_lines
 from orchestrator.types import Point
 
@@ -37,6 +39,7 @@ _CHUNK = 1024  # candidates rated at once: each has thousands of covariances
 _SAFETY = 1.65  # standard deviations of its expected cost that a run must leave in the budget
 _LINES = 0.8  # share of the budget that is left, up to which whole lines are worth it
 _ROUND = 0.1  # share of the budget beyond which a round has one run: what it shows must still be of use
+_NO_BELIEF = "their models give no covariances between points"
 _SMALLEST_COST = 1e-12  # core-seconds; a run expected to cost nothing must not divide all others away
 
 
@@ -53,8 +56,9 @@ def strategy(
     them. After that, a candidate is one more run at any point, measured or not. A round of n_b runs is chosen
     jointly: after each pick the posterior is updated as if it had been measured, so that near-copies are not
     picked twice. A round of several runs takes at most a tenth of the budget, so that it can be acted on.
-    Without a model that has a posterior, it chooses as `gpr` does. One pass over the space per round, memory
-    for one chunk of it.
+    It needs models with the ability `orchestrator.models.belief.Belief`. Where no relevant call path has one,
+    it chooses as `gpr` does and says so in the reason of every choice. One pass over the space per round,
+    memory for one chunk of it.
 
     Parameters
     ----------
@@ -70,26 +74,49 @@ def strategy(
         start = first_round(sparse, points_per_line, extra_points) if view.round == 1 else []
         if start:
             return start
-        beliefs = [
-            Belief(model, entry.share)
-            for entry in relevant(view)
-            for model in entry.models
-            if isinstance(model, PmnfModel)
+        entries = relevant(view)
+        models = [
+            Weighted(model, entry.share) for entry in entries for model in entry.models if has_belief(model)
         ]
-        choices: list[Choice] = []
-        if beliefs:
-            choices = lines_first(view, beliefs, overhead) or most_informative(view, beliefs, overhead)
-        return choices or best_rated(view, Rating.of(view, True, 1.0, 1.0))
+        choices = lines_first(view, models, overhead) or most_informative(view, models, overhead)
+        if choices:
+            return _with_remark(choices, _left_out(entries), "")
+        fallback = best_rated(view, Rating.of(view, True, 1.0, 1.0))
+        return _with_remark(fallback, "", _why_not(entries, models))
 
     return propose
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
+class Weighted:
     """A model of a relevant call path, and the weight of the call path."""
 
-    model: PmnfModel
+    model: ModelWithBelief
     share: float
+
+
+def _left_out(entries: Sequence[Relevant]) -> str:
+    """Say how many relevant call paths do not count because their models have no belief."""
+    without = [entry for entry in entries if entry.models and not any(map(has_belief, entry.models))]
+    if not without:
+        return ""
+    return f"{len(without)} of {len(entries)} relevant call paths are left out: {_NO_BELIEF}"
+
+
+def _why_not(entries: Sequence[Relevant], models: Sequence[Weighted]) -> str:
+    """Say why information per cost chose nothing."""
+    if models:
+        return "no affordable run lowers the uncertainty at the evaluation point, so chosen as gpr does"
+    if any(entry.models for entry in entries):
+        return f"{_NO_BELIEF}, which information per cost needs, so chosen as gpr does"
+    return "no relevant call path has a model yet, so chosen as gpr does"
+
+
+def _with_remark(choices: Sequence[Choice], after: str, before: str) -> list[Choice]:
+    """Return choices with a remark before or after each reason: the log and the status show reasons."""
+    return [
+        replace(choice, reason="; ".join(filter(None, (before, choice.reason, after)))) for choice in choices
+    ]
 
 
 def targets(view: View) -> list[Point]:
@@ -112,16 +139,16 @@ class Pick:
     after: float
 
 
-def lines_first(view: View, beliefs: Sequence[Belief], overhead: float) -> list[Choice]:
+def lines_first(view: View, models: Sequence[Weighted], overhead: float) -> list[Choice]:
     """Return the next runs along the lines, cheapest first, if the budget holds all that the lines lack.
 
     Information per cost is short-sighted: it spends on small runs what a large one, that tells hypotheses
     apart far better, would have needed. Where not all fit, the far ends would take too much of the budget.
     """
     lacking = [point for point in spread_lines(view) if not view.done.get(point)]
-    if view.cost_is_relative or not lacking:
+    if not models or view.cost_is_relative or not lacking:
         return []
-    runs = [run for _, run in _rate(view, beliefs, targets(view), overhead, lacking)]
+    runs = [run for _, run in _rate(view, models, targets(view), overhead, lacking)]
     if len(runs) < len(lacking) or sum(run.seconds for run in runs) > _LINES * view.budget_left:
         return []
     runs.sort(key=lambda run: run.seconds)
@@ -136,18 +163,20 @@ def lines_first(view: View, beliefs: Sequence[Belief], overhead: float) -> list[
     return choices
 
 
-def most_informative(view: View, beliefs: Sequence[Belief], overhead: float) -> list[Choice]:
+def most_informative(view: View, models: Sequence[Weighted], overhead: float) -> list[Choice]:
     """Return n_b affordable runs, chosen jointly; runs at the same point are one choice.
 
     Empty when nothing is affordable, or nothing teaches anything about P₊.
     """
+    if not models:
+        return []
     aims = targets(view)
     pool_size = 1 if view.batch_size == 1 else _POOL  # nothing to be chosen jointly
     rated = heapq.nlargest(
-        pool_size, _rate(view, beliefs, aims, overhead, open_points(view)), key=lambda entry: entry[0]
+        pool_size, _rate(view, models, aims, overhead, open_points(view)), key=lambda entry: entry[0]
     )
     pool = [run for _, run in rated]
-    picks = _pick(view, beliefs, aims, pool, overhead) if pool else []
+    picks = _pick(view, models, aims, pool, overhead) if pool else []
     choices = []
     for index in dict.fromkeys(pick.index for pick in picks):
         mine = [pick for pick in picks if pick.index == index]
@@ -168,20 +197,21 @@ def _reason(view: View, aims: Sequence[Point], run: Candidate, picks: Sequence[P
 
 
 def _rate(
-    view: View, beliefs: Sequence[Belief], aims: Sequence[Point], overhead: float, points: Iterable[Point]
+    view: View, models: Sequence[Weighted], aims: Sequence[Point], overhead: float, points: Iterable[Point]
 ) -> Iterator[tuple[float, Candidate]]:
-    goals = [known(belief.model, aims, view.done).factor for belief in beliefs]
+    hidden = [UnseenTerms.of(entry.model, view.done) for entry in models]
+    goals = [known(entry.model, aims, h).factor for entry, h in zip(models, hidden, strict=True)]
     for chunk in chunks(points, _CHUNK):
         runs = single_runs(view, chunk)
         if not runs:
             continue
         counts = np.array([view.done.get(run.point, 0) for run in runs])
         total, growth, unsure = np.zeros((3, len(runs)))
-        for belief, goal in zip(beliefs, goals, strict=True):
-            here = known(belief.model, [run.point for run in runs], view.done)
-            total += belief.share * gain(here.factor, goal, run_noise(here.noise, here.misfit, counts))
-            growth += belief.share * here.growth
-            unsure += belief.share * deviation(here.factor)
+        for entry, terms, goal in zip(models, hidden, goals, strict=True):
+            here = known(entry.model, [run.point for run in runs], terms)
+            total += entry.share * gain(here.factor, goal, run_noise(here.noise, here.misfit, counts))
+            growth += entry.share * here.growth
+            unsure += entry.share * deviation(here.factor)
         runs = [
             replace(run, seconds=run.seconds * (1 + float(g))) for run, g in zip(runs, growth, strict=True)
         ]
@@ -195,19 +225,20 @@ def _prices(runs: Sequence[Candidate], overhead: float) -> Floats:
 
 
 def _pick(
-    view: View, beliefs: Sequence[Belief], aims: Sequence[Point], pool: Sequence[Candidate], overhead: float
+    view: View, models: Sequence[Weighted], aims: Sequence[Point], pool: Sequence[Candidate], overhead: float
 ) -> list[Pick]:
     size = len(pool)
-    minds = [known(belief.model, [*(run.point for run in pool), *aims], view.done) for belief in beliefs]
+    points = [*(run.point for run in pool), *aims]
+    beliefs = [known(entry.model, points, UnseenTerms.of(entry.model, view.done)) for entry in models]
     counts = np.array([view.done.get(run.point, 0) for run in pool])
     picks: list[Pick] = []
     spent = 0.0
     for _ in range(view.batch_size):
         before, gains = 0.0, np.zeros(size)
-        for belief, mind in zip(beliefs, minds, strict=True):
-            noise = run_noise(mind.noise, mind.misfit[:size], counts)
-            gains += belief.share * gain(mind.factor[:size], mind.factor[size:], noise)
-            before += belief.share * float(np.sum(mind.factor[size:] ** 2))
+        for entry, belief in zip(models, beliefs, strict=True):
+            noise = run_noise(belief.noise, belief.misfit[:size], counts)
+            gains += entry.share * gain(belief.factor[:size], belief.factor[size:], noise)
+            before += entry.share * float(np.sum(belief.factor[size:] ** 2))
         most = _ROUND * view.budget_left if picks and not view.cost_is_relative else math.inf
         open_ = [affordable(view, spent + run.seconds) and spent + run.seconds <= most for run in pool]
         gains[(counts >= view.maximum_repetitions) | ~np.array(open_)] = 0.0
@@ -215,13 +246,13 @@ def _pick(
         if gains[best] <= 0:
             break
         picks.append(Pick(best, before, before - float(gains[best])))
-        minds = [_after(mind, best, int(counts[best])) for mind in minds]
+        beliefs = [_after(belief, best, int(counts[best])) for belief in beliefs]
         spent += pool[best].seconds
         counts[best] += 1
     return picks
 
 
-def _after(mind: Known, index: int, runs: int) -> Known:
+def _after(belief: Known, index: int, runs: int) -> Known:
     """Return what is believed after one more run at a point that has ``runs``."""
-    noise = run_noise(mind.noise, mind.misfit[index : index + 1], np.array([runs]))
-    return replace(mind, factor=learn(mind.factor, index, float(noise[0])))
+    noise = run_noise(belief.noise, belief.misfit[index : index + 1], np.array([runs]))
+    return replace(belief, factor=learn(belief.factor, index, float(noise[0])))

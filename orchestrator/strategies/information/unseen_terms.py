@@ -1,6 +1,6 @@
 """Growth that the measurements cannot exclude: terms too small to be seen where it was measured.
 
-The posterior holds what explains the measurements. A term that takes a thousandth of the time at the cheap
+A model's belief holds what explains the measurements. A term that takes a thousandth of the time at the cheap
 points may still take most of it at P₊, and a run far out may cost a multiple of what is expected. How large
 such a term can be follows from the noise at the measured points; that it is there at all is a small prior.
 """
@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.models.base import Floats, coordinates
+from orchestrator.models.belief import ModelWithBelief
 from orchestrator.types import Point
-
-Floats = NDArray[np.float64]
 
 _PRIOR = 0.03  # that there is one more term
 _EXPONENTS = (1.0, 2.0, 3.0)  # such terms grow like these powers of a parameter
@@ -27,7 +26,7 @@ _TINY = 1e-300
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Possible terms, each as large as the noise at the measured points allows.
+    """What the possible terms could do at some points.
 
     Attributes
     ----------
@@ -44,45 +43,61 @@ class Unseen:
     growth: Floats
 
 
-def unseen(
-    model: PmnfModel, points: Sequence[Point], done: Mapping[Point, int], centre: Floats | None = None
-) -> Unseen:
-    """Return what unseen terms could do at points.
+@dataclass(frozen=True, slots=True)
+class UnseenTerms:
+    """Possible terms of one model, each as large as the noise at the measured points allows.
 
-    A term z has a coefficient of one standard deviation of what it would be fitted with alone,
-    ``σ / √Σ r (z/f)²`` over the measured points with r runs and predicted times f.
-
-    Parameters
+    Attributes
     ----------
-    model
-        What is believed without such terms.
-    points
-        Where it is asked; their values must be positive for a term to matter there.
-    done
-        Runs per measured point.
-    centre
-        Predicted logarithm of the time at ``points``, where it is known already.
+    parameters
+        Numeric parameters that terms may have.
+    exponents
+        Of every term, shape (parameters, terms); without terms where nothing was measured.
+    log_size
+        Logarithm of the coefficient of every term, shape (terms,).
     """
-    here, there = model.coordinates(points), model.coordinates(list(done))
-    runs = np.array(list(done.values()), float)
-    measured = np.all(there > 0, axis=1) & (runs > 0)
-    if not len(model.parameters) or not np.any(measured):
-        return Unseen(np.zeros((0, len(points))), 0.0, np.zeros(len(points)))
-    exponents = np.array(list(_terms(here.shape[1]))).T
-    share = np.log(there[measured]) @ exponents - _log_time(model, there[measured])[:, None]
-    largest = share.max(axis=0)
-    seen = np.sqrt(runs[measured] @ np.exp(2 * (share - largest)))
-    size = np.log(model.noise / seen + _TINY) - largest
-    time = _log_time(model, here) if centre is None else centre
-    ratio = np.log(np.maximum(here, _TINY)) @ exponents - time[:, None]
-    ratio = np.exp(np.minimum(ratio + size, _LARGEST)).T
-    prior = _PRIOR / len(ratio)
-    return Unseen(np.log1p(ratio), float(np.sqrt(prior)), prior * ratio.sum(axis=0))
 
+    parameters: tuple[str, ...]
+    exponents: Floats
+    log_size: Floats
 
-def _log_time(model: PmnfModel, x: Floats) -> Floats:
-    result: Floats = model.posterior.weights @ model.posterior.log_mean(x)
-    return result
+    @classmethod
+    def of(cls, model: ModelWithBelief, done: Mapping[Point, int]) -> Self:
+        """Return the terms that ``done`` runs per point cannot exclude.
+
+        A term z has a coefficient of one standard deviation of what it would be fitted with alone,
+        ``σ / √Σ r (z/f)²`` over the measured points with r runs and predicted times f. Points at which a
+        parameter is not positive say nothing of terms.
+        """
+        parameters = tuple(model.parameters)
+        nothing = cls(parameters, np.zeros((len(parameters), 0)), np.zeros(0))
+        points = [point for point, runs in done.items() if runs > 0]
+        x = coordinates(points, parameters)
+        points = [point for point, positive in zip(points, np.all(x > 0, axis=1), strict=True) if positive]
+        if not parameters or not points:
+            return nothing
+        belief = model.belief(points)
+        log_time, usable = belief.centre, np.isfinite(belief.centre)
+        if not usable.any():
+            return nothing
+        x = coordinates(points, parameters)[usable]
+        runs = np.array([done[point] for point in points], float)[usable]
+        exponents = np.array(list(_terms(len(parameters)))).T
+        share = np.log(x) @ exponents - log_time[usable, None]
+        largest = share.max(axis=0)
+        seen = np.sqrt(runs @ np.exp(2 * (share - largest)))
+        return cls(parameters, exponents, np.log(belief.noise / seen + _TINY) - largest)
+
+    def at(self, points: Sequence[Point], log_time: Floats) -> Unseen:
+        """Return what the terms could do at points, given the logarithm of the predicted time there."""
+        if not len(self.log_size):
+            return Unseen(np.zeros((0, len(points))), 0.0, np.zeros(len(points)))
+        x = coordinates(points, self.parameters)
+        ratio = np.log(np.maximum(x, _TINY)) @ self.exponents - log_time[:, None]
+        ratio = np.exp(np.minimum(ratio + self.log_size, _LARGEST)).T
+        prior = _PRIOR / len(ratio)
+        growth = prior * ratio.sum(axis=0)
+        return Unseen(np.log1p(ratio), float(np.sqrt(prior)), np.where(np.isnan(growth), 0.0, growth))
 
 
 def _terms(parameters: int) -> Iterator[Floats]:

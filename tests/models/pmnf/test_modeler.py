@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Model, expected_total
+from orchestrator.models.base import Model
+from orchestrator.models.costs import expected_total
 from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.types import Measurement, Measurements, Point, Value
 

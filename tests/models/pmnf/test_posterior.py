@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from orchestrator.models.pmnf.hypotheses import PAPER
-from orchestrator.models.pmnf.model import PmnfModel, ensemble
+from orchestrator.models.pmnf.model import PmnfModel
 from tests.models.builders import GRIDS, Truth, fit, grid, point, series, uniform, value
 
 BEYOND = (1024, 12)
@@ -103,10 +103,10 @@ def test_noise_of_a_repetition_is_on_the_model() -> None:
     assert one(0.05, 5).noise == pytest.approx(0.05 / np.sqrt(3), rel=0.2)
 
 
-def test_ensemble_agrees_with_a_simulation() -> None:
+def test_belief_agrees_with_a_simulation() -> None:
     model = one()
     points = [point(c) for c in [(32, 2), (512, 10), BEYOND, (64, 8)]]
-    (mixture,) = ensemble([model], points)
+    mixture = model.belief(points)
     rng = np.random.default_rng(7)
     members = rng.choice(len(mixture.weights), 40_000, p=mixture.weights)
     inner = rng.normal(size=(len(members), mixture.factor.shape[1]))
@@ -122,22 +122,22 @@ def test_ensemble_agrees_with_a_simulation() -> None:
 
 
 def test_covariance_with_itself_is_the_variance() -> None:
-    (mixture,) = ensemble([one()], [point(BEYOND), point((32, 2))])
+    mixture = one().belief([point(BEYOND), point((32, 2))])
     assert mixture.covariance(0)[0] == pytest.approx(mixture.variance[0])
 
 
-def test_ensemble_moments_are_those_of_predictions() -> None:
+def test_belief_moments_are_those_of_predictions() -> None:
     model = one()
-    (mixture,) = ensemble([model], [point(BEYOND)])
+    mixture = model.belief([point(BEYOND)])
     prediction = model.predict([point(BEYOND)])
     assert np.exp(mixture.mean[0, 0]) == pytest.approx(prediction.value[0])
     half = np.log(prediction.high[0] / prediction.low[0]) / 2
     assert half == pytest.approx(1.645 * np.sqrt(mixture.variance[0]), rel=0.5)
 
 
-def test_ensemble_takes_thousands_of_points() -> None:
+def test_belief_takes_thousands_of_points() -> None:
     points = [point((p, q)) for p in range(2, 102) for q in range(2, 52)]
-    (mixture,) = ensemble([one()], points)
+    mixture = one().belief(points)
     assert mixture.covariance(len(points) - 1).shape == (len(points),)
     assert np.all(mixture.variance > 0)
 
@@ -151,5 +151,5 @@ def test_value_is_that_of_predict_and_the_mean_lies_between_the_members() -> Non
     for model in fit(2, exact, bent, series(lambda p, q: 2 + p, grid(2)[:6], uniform(rng, 0.05))):
         points = [point((p, q)) for p, q in ((32, 2), (512, 10), (1024, 12))]
         assert model.value(points) == pytest.approx(model.predict(points).value)
-        members = np.exp(model.log_moments(model.coordinates(points))[0])
+        members = np.exp(model.posterior.log_moments(model.coordinates(points))[0])
         assert np.all(model.expected(points) >= members.min(axis=0) * 0.99)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from orchestrator.models.base import Model
-from orchestrator.models.pmnf.model import growth
 from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.models.swc import modeler as swc
 from orchestrator.models.swc.skeleton import Skeleton, skeletons
+from orchestrator.models.symbolic import growth, terms_of
 from orchestrator.readers import cubeset
 from orchestrator.types import Measurement, Measurements, Point
 from tests.requirements import measurement_data
@@ -75,7 +75,7 @@ def counted(known: Measurements, name: str) -> tuple[Model, float]:
 @pytest.mark.parametrize("name", ELEMENT_KERNELS)
 def test_element_kernels_count_cubes(lulesh: Measurements, name: str) -> None:
     fitted, truth = counted(lulesh, name)
-    assert growth(fitted.terms, "s") == (3.0, 0.0) and growth(fitted.terms, "p") == (0.0, 0.0)
+    assert growth(terms_of(fitted), "s") == (3.0, 0.0) and growth(terms_of(fitted), "p") == (0.0, 0.0)
     assert fitted.predict([P_PLUS]).value[0] == pytest.approx(truth, rel=0.02)
 
 
@@ -83,7 +83,7 @@ def test_element_kernels_count_cubes(lulesh: Measurements, name: str) -> None:
 def test_node_kernels_count_a_little_less(lulesh: Measurements, name: str) -> None:
     """``(s + 1)**3`` nodes: about s**2.7 at these sizes."""
     fitted, truth = counted(lulesh, name)
-    assert growth(fitted.terms, "s")[0] == pytest.approx(2.7, abs=0.1)
+    assert growth(terms_of(fitted), "s")[0] == pytest.approx(2.7, abs=0.1)
     assert fitted.predict([P_PLUS]).value[0] == pytest.approx(truth, rel=0.02)
 
 
@@ -98,7 +98,7 @@ def test_times_of_oversubscribed_runs_do_not_hide_the_cubes(lulesh: Measurements
     models = {m.callpath: m for m in swc.modeler(posterior="prior")(lulesh) if m.metric == "time"}
     for name in ELEMENT_KERNELS:
         (model,) = (m for path, m in models.items() if called(path, name))
-        assert growth(model.terms, "s") == (3.0, 0.0)
+        assert growth(terms_of(model), "s") == (3.0, 0.0)
         assert np.isfinite(model.predict([Point.of(p=1000, s=50)]).value[0])
 
 

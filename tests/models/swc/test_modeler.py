@@ -9,8 +9,9 @@ import pytest
 
 from orchestrator.errors import ModelError
 from orchestrator.models.pmnf import modeler as pmnf
-from orchestrator.models.pmnf.model import PmnfModel, growth
+from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.swc import modeler as swc
+from orchestrator.models.symbolic import growth, terms_of
 from orchestrator.types import Measurement, Measurements, Point
 from tests.models.builders import terms
 from tests.models.swc.effort_data import FAR, FORM, POINTS, exact, slowed, together
@@ -33,8 +34,8 @@ def test_counts_keep_the_growth_whatever_the_noise(noise: float, posterior: str)
     times = slowed("main->f", lambda p, n: 1e-6 * n**1.5 * p**0.5 + 1e-4, noise)
     counts = exact("main->f", "basic_blocks", lambda p, n: 7 + 3 * n**1.5 * p**0.5)
     fitted = model(together(times, counts), posterior=posterior)
-    assert growth(fitted.terms, "p") == (0.5, 0.0)
-    assert growth(fitted.terms, "n") == (1.5, 0.0)
+    assert growth(terms_of(fitted), "p") == (0.5, 0.0)
+    assert growth(terms_of(fitted), "n") == (1.5, 0.0)
     truth = 1e-6 * 100**1.5 * 16 + 1e-4
     assert truth * 0.9 < far(fitted) < truth * (1 + noise)
 
@@ -44,8 +45,8 @@ def test_every_counted_term_remains_though_its_time_is_lost_in_noise() -> None:
     fitted = model(
         together(times, exact("main->f", "basic_blocks", lambda p, n: n**2 + p)), posterior="prior"
     )
-    assert growth(fitted.terms, "n") == (2.0, 0.0)
-    assert growth(fitted.terms, "p") == (1.0, 0.0)
+    assert growth(terms_of(fitted), "n") == (2.0, 0.0)
+    assert growth(terms_of(fitted), "p") == (1.0, 0.0)
 
 
 # Seconds by Table I with α, β, γ; counts per rank as Score-P has them, for a whole vector of 8 n**2 bytes.
@@ -91,14 +92,14 @@ def test_table_1_is_found_again_with_its_coefficients(operation: str) -> None:
     assert far(fitted) == pytest.approx(seconds(256, 100), rel=1e-3)
     latency = [t["coefficient"] for t in terms(fitted) if not any(f["exponent"] for f in t["factors"])]
     assert sum(map(float, map(str, latency))) == pytest.approx(A, rel=0.02)
-    assert growth(fitted.terms, "n") == (2.0, 0.0)
+    assert growth(terms_of(fitted), "n") == (2.0, 0.0)
 
 
 def test_latency_is_paid_for_every_call() -> None:
     path = "main->MPI_Barrier"
     times = slowed(path, lambda p, n: 1e-5 * n * np.log2(p), 0.3)
     fitted = model(together(times, exact(path, "visits", lambda p, n: n)), path, posterior="prior")
-    assert fitted.terms == pmnf.modeler()(together(times))[0].terms  # barriers alone are no effort
+    assert terms_of(fitted) == terms_of(pmnf.modeler()(together(times))[0])  # barriers alone are no effort
 
 
 def test_calls_multiply_the_latency_where_bytes_are_counted() -> None:
@@ -125,7 +126,7 @@ def test_a_communicator_of_constant_size_does_not_grow_with_the_ranks() -> None:
         exact(path, "communicator_size", lambda p, n: 4),
     ]
     fitted = model(together(slowed(path, lambda p, n: 1e-5 + 1e-9 * n, 0.3), *items), path, posterior="prior")
-    assert growth(fitted.terms, "p") == (0.0, 0.0)
+    assert growth(terms_of(fitted), "p") == (0.0, 0.0)
 
 
 def test_communication_without_a_time_of_its_own_belongs_to_its_caller() -> None:
@@ -137,8 +138,8 @@ def test_communication_without_a_time_of_its_own_belongs_to_its_caller() -> None
     )
     fitted = model(known, posterior="prior")
     assert far(fitted) == pytest.approx(1.1 * truth(256, 100), rel=0.1)
-    assert growth(fitted.terms, "n") == (2.0, 0.0)
-    assert growth(fitted.terms, "p") == (1.0, 0.0)
+    assert growth(terms_of(fitted), "n") == (2.0, 0.0)
+    assert growth(terms_of(fitted), "p") == (1.0, 0.0)
 
 
 def test_inclusive_profiles_use_the_operations_below() -> None:
@@ -161,7 +162,7 @@ def test_counts_that_differ_between_runs_are_not_used() -> None:
     known = together(times, Measurement("main->f", "basic_blocks", polling))
     fitted = model(known)
     assert any("between effort runs" in note for note in fitted.notes)
-    assert fitted.terms == pmnf.modeler()(together(times))[0].terms
+    assert terms_of(fitted) == terms_of(pmnf.modeler()(together(times))[0])
 
 
 @pytest.mark.parametrize(("varies", "polls"), [(True, True), (False, False)])
@@ -192,7 +193,7 @@ def test_good_times_overrule_a_wrong_prior_and_the_gap_is_called_waiting_time() 
         slowed("main->f", truth, 0.02, repetitions=3), exact("main->f", "basic_blocks", lambda p, n: 5 * n)
     )
     fitted = model(known)
-    assert growth(fitted.terms, "p")[0] == pytest.approx(1.0, abs=0.2)
+    assert growth(terms_of(fitted), "p")[0] == pytest.approx(1.0, abs=0.2)
     assert far(fitted) == pytest.approx(truth(256, 100), rel=0.1)
     assert any("disagree in p (time p, effort constant)" in n and "waiting time" in n for n in fitted.notes)
 
@@ -205,7 +206,7 @@ def test_noisy_times_do_not_overrule_a_prior() -> None:
         )
         fitted = model(known)
         assert fitted.posterior.weights[0] > 0.5
-        assert growth(fitted.terms, "n") == (2.0, 0.0) and growth(fitted.terms, "p") == (0.0, 0.0)
+        assert growth(terms_of(fitted), "n") == (2.0, 0.0) and growth(terms_of(fitted), "p") == (0.0, 0.0)
 
 
 def test_the_posterior_holds_both_and_is_sorted() -> None:
@@ -251,15 +252,15 @@ def test_priors_hold_per_category() -> None:
         (Measurement("main", "time", times), Measurement("main", "basic_blocks", counts)),
     )
     found = {m.category[0][1]: m for m in swc.modeler()(known) if m.metric == "time"}
-    assert growth(found["cg"].terms, "n") == (1.0, 0.0)
-    assert growth(found["lu"].terms, "n") == (3.0, 0.0)
+    assert growth(terms_of(found["cg"]), "n") == (1.0, 0.0)
+    assert growth(terms_of(found["lu"]), "n") == (3.0, 0.0)
 
 
 def test_counts_of_zero_and_times_without_counts_leave_the_times_alone() -> None:
     times = slowed("main->f", lambda p, n: 1e-6 * n, 0.02)
     other = slowed("main->g", lambda p, n: 1e-6 * n, 0.02)
     known = together(times, other, exact("main->f", "basic_blocks", lambda p, n: 0))
-    assert model(known).terms == pmnf.modeler()(together(times, other))[0].terms
+    assert terms_of(model(known)) == terms_of(pmnf.modeler()(together(times, other))[0])
     assert any("no effort was counted" in note for note in model(known, "main->g").notes)
 
 
@@ -277,7 +278,7 @@ def test_effort_without_a_time_is_reported_with_its_share() -> None:
 def test_unusable_times_do_not_cost_the_models_of_effort() -> None:
     broken = Measurement("main->f", "time", {q: (float("nan"),) for q in POINTS})
     (only,) = swc.modeler()(together(broken, exact("main->f", "basic_blocks", lambda p, n: n)))
-    assert only.metric == "basic_blocks" and growth(only.terms, "n") == (1.0, 0.0)
+    assert only.metric == "basic_blocks" and growth(terms_of(only), "n") == (1.0, 0.0)
 
 
 def test_rounded_counts_do_not_bend_the_prior() -> None:

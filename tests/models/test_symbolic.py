@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.models.pmnf.model import compare, exponent_deviation, growth
+from orchestrator.models.symbolic import compare, exponent_deviation, growth
 
 
 def term(coefficient: float, **factors: tuple[float, float]) -> dict[str, Any]:

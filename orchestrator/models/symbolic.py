@@ -1,0 +1,125 @@
+"""Models that are sums of terms: what such models offer, how they read, and how they grow.
+
+A term is JSON-ready: ``{"coefficient", "factors": [{"parameter", "exponent", "log_exponent"}]}``. It stands
+for ``coefficient * Π parameter**exponent * log2(parameter)**log_exponent``. Everything here works on such
+terms, so any model that has terms can be compared, also one that a user wrote down as an expectation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from orchestrator.types import format_value
+
+Term = Mapping[str, Any]
+Growth = tuple[float, float]
+
+_LARGEST_DENOMINATOR = (
+    12  # exponents are written as fractions such as 2/3; PMNF uses thirds, quarters, fifths
+)
+_READABLE_AS_DECIMALS = (1, 2, 4, 5, 8, 10)  # denominators of fractions that are short as decimals
+
+
+@runtime_checkable
+class Symbolic(Protocol):
+    """The ability to be read as a sum of terms, and hence to be compared by growth."""
+
+    @property
+    def normal_form(self) -> str:
+        """The sum of terms as text, without any correction for what the terms do not fit."""
+        ...
+
+    @property
+    def terms(self) -> list[dict[str, Any]]:
+        """JSON-ready terms; a constant has no factors."""
+        ...
+
+
+def terms_of(model: object) -> list[dict[str, Any]]:
+    """Return the terms of a model; none if it is not a sum of terms."""
+    return model.terms if isinstance(model, Symbolic) else []
+
+
+def growth(terms: Sequence[Term], parameter: str) -> Growth:
+    """Return the leading behaviour in one parameter, all others fixed: ``(exponent, log exponent)``.
+
+    That of the fastest growing term with a coefficient other than zero; (0, 0) for a constant. Decreasing
+    terms lead only where there is nothing else.
+
+    Parameters
+    ----------
+    terms
+        Terms as in `Symbolic.terms`.
+    parameter
+        Name of the parameter.
+    """
+    leading = [_growth_of(term, parameter) for term in terms if term["coefficient"] != 0]
+    return max(leading, default=(0.0, 0.0))
+
+
+def _growth_of(term: Term, parameter: str) -> Growth:
+    for factor in term["factors"]:
+        if factor["parameter"] == parameter:
+            return float(factor["exponent"]), float(factor["log_exponent"])
+    return 0.0, 0.0
+
+
+def compare(first: Sequence[Term], second: Sequence[Term], parameter: str) -> int:
+    """Return 1 where the first model grows faster in a parameter, -1 where the second does, else 0."""
+    a, b = growth(first, parameter), growth(second, parameter)
+    return (a > b) - (a < b)
+
+
+def exponent_deviation(first: Sequence[Term], second: Sequence[Term], parameter: str) -> float:
+    """Return the difference of the leading exponents, ``|n1 - n2|``; logarithms and constants count as 0.
+
+    De Morais et al., Denoising Application Performance Models with Noise-Resilient Priors, eq. (4).
+    """
+    return abs(growth(first, parameter)[0] - growth(second, parameter)[0])
+
+
+def sum_text(terms: Sequence[Term]) -> str:
+    """Return a sum of terms as text that Python can evaluate: ``0.3 + 2.1e-4 * p**0.5 * log2(p) * n``."""
+    return " + ".join(term_text(term) for term in terms).replace("+ -", "- ")
+
+
+def term_text(term: Term) -> str:
+    """Return one term as text: ``2.1e-4 * p**0.5 * log2(p)``."""
+    factors = [
+        factor
+        for f in term["factors"]
+        for factor in (
+            power_text(f["parameter"], f["exponent"]),
+            power_text(f"log2({f['parameter']})", f["log_exponent"]),
+        )
+        if factor
+    ]
+    return " * ".join([number_text(term["coefficient"]), *factors])
+
+
+def power_text(base: str, exponent: float) -> str:
+    """Return a power as text, with thirds and the like as fractions; empty for exponent 0."""
+    if exponent == 0:
+        return ""
+    if exponent == 1:
+        return base
+    fraction = Fraction(exponent).limit_denominator(_LARGEST_DENOMINATOR)
+    if fraction.denominator in _READABLE_AS_DECIMALS or abs(float(fraction) - exponent) > 1e-9:
+        plain = format_value(exponent)
+        return f"{base}**{plain}" if exponent > 0 else f"{base}**({plain})"
+    return f"{base}**({fraction})"
+
+
+def number_text(value: float) -> str:
+    """Return four significant digits: ``2.1e-4``, ``0.3``, ``1780``."""
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.4g}")
+    if 1e-3 <= abs(rounded) < 1e6:
+        return np.format_float_positional(rounded, trim="-")
+    mantissa, exponent = f"{rounded:.3e}".split("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
