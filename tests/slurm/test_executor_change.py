@@ -13,8 +13,7 @@ from tests.control.test_resume import SHELL
 from tests.control.test_session import load
 from tests.slurm.fake_slurm import FakeSlurm
 
-LOCAL = "executor.name=local"
-SLURM = "executor={name: slurm, launcher: none, oversubscribe: true, cores_per_node: 8, poll_interval: 1 s}"
+SLURM = "executor={name: slurm, launcher: none, cores_per_node: 8, poll_interval: 1 s}"
 
 
 @pytest.mark.parametrize("confirmed", [True, False], ids=["accepted by Slurm", "sbatch did not answer"])
@@ -31,8 +30,8 @@ def test_the_local_executor_is_refused_while_attempts_wait_in_slurm(
     waiting = session.run(load(SLURM, text=SHELL), directory, hooks).in_flight
     assert waiting and all(flight.submitted is confirmed for flight in waiting.values())
     before = (directory / FILE_NAME).read_bytes()
-    with pytest.raises(CampaignError, match=r"only executor slurm can tell .* executor\.name=slurm first"):
-        session.run(load(SLURM, LOCAL, text=SHELL), directory, session.Hooks())
+    with pytest.raises(CampaignError, match=r"slurm -> local: .* executor\.name=slurm first"):
+        session.run(load(text=SHELL), directory, session.Hooks())
     assert (directory / FILE_NAME).read_bytes() == before
     assert not list(directory.glob("runs/**/claim")), "nothing was started here"
     assert list((directory / "batches").glob("*.json"))
