@@ -1,18 +1,42 @@
-"""Name -> "module:attribute" for the five kinds of plug-in. Adding a part is one file and one line here.
+"""Plug-ins by kind and name: our own from tables, those of other distributions from their entry points.
 
-Attributes are: an executor class, a reader function, a modeler factory, a strategy factory, an
-`Application`. Factories take the keyword options of the campaign file.
+A part of ours is one file and one line in `TABLES`. Another distribution declares an entry point in the group
+of the kind (`GROUPS`), such as ``orchestrator.strategies``, with the name that campaign files use. A name of
+ours always means our own part: an entry point with that name is not used, and ``orchestrator doctor`` warns.
+
+The attributes are: a function that builds an executor, a reader function, a modeler factory, a strategy
+factory, an `Application`. Factories take the keyword options of the campaign file.
 """
 
 from __future__ import annotations
 
 import importlib
-from difflib import get_close_matches
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import CampaignError
+from orchestrator.types import Application
+from orchestrator.units import did_you_mean
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+OURS = "measurement-orchestrator"
+"""The name of this distribution."""
+
+GROUPS = MappingProxyType(
+    {
+        "executor": "orchestrator.executors",
+        "reader": "orchestrator.readers",
+        "model": "orchestrator.models",
+        "strategy": "orchestrator.strategies",
+        "application": "orchestrator.applications",
+    }
+)
+"""The group of entry points of every kind of plug-in."""
 
 TABLES = MappingProxyType(
     {
@@ -54,11 +78,61 @@ TABLES = MappingProxyType(
         },
     }
 )
+"""Our own parts: kind -> name -> ``module:attribute``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plugin:
+    """A part that was found, not imported yet.
+
+    Attributes
+    ----------
+    kind, name
+        What it is, and how campaign files call it.
+    target
+        Where it is: ``module:attribute``.
+    distribution
+        Name and version of the distribution that declares it; the name alone for our own.
+    shadowed
+        Whether another part is used instead, because it has the same name and is ours.
+    """
+
+    kind: str
+    name: str
+    target: str
+    distribution: str
+    shadowed: bool = False
+
+
+def plugins() -> tuple[Plugin, ...]:
+    """Return every part of every kind, our own first, without importing any."""
+    own = [
+        Plugin(kind=kind, name=name, target=target, distribution=OURS)
+        for kind, table in TABLES.items()
+        for name, target in table.items()
+    ]
+    others = [
+        Plugin(
+            kind=kind,
+            name=entry.name,
+            target=entry.value,
+            distribution=_distribution(entry),
+            shadowed=entry.name in TABLES[kind],
+        )
+        for kind in TABLES
+        for entry in entry_points_of(kind)
+    ]
+    return (*own, *sorted(others, key=lambda found: (found.kind, found.name, found.distribution)))
 
 
 def names(kind: str) -> tuple[str, ...]:
-    """Return the registered names of a kind of plug-in, sorted."""
-    return tuple(sorted(TABLES[kind]))
+    """Return the names of a kind of plug-in, sorted."""
+    return tuple(sorted({*TABLES[kind], *(entry.name for entry in entry_points_of(kind))}))
+
+
+def knows(kind: str, name: str) -> bool:
+    """Return whether there is a plug-in of a kind with a name."""
+    return name in TABLES[kind] or name in names(kind)
 
 
 def load(kind: str, name: str) -> Any:
@@ -67,18 +141,53 @@ def load(kind: str, name: str) -> Any:
     Raises
     ------
     CampaignError
-        For an unknown name, with the closest known one; or when the package ``adapters`` that Python
-        finds belongs to another distribution.
+        For an unknown name, with the closest known one. For a plug-in of another distribution that cannot be
+        imported, or that another one declares, too, naming the distribution. When the package ``adapters``
+        that Python finds belongs to another distribution.
     """
-    table = TABLES[kind]
-    if name not in table:
-        close = get_close_matches(name, table, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(table))}"
-        raise CampaignError(f"unknown {kind} {name!r}: {hint}")
-    module_name, attribute = table[name].split(":")
+    if name not in TABLES[kind]:
+        return _load_from_entry_point(kind, name)
+    module_name, attribute = TABLES[kind][name].split(":")
     if module_name.startswith("adapters."):
         _check_adapters_are_ours()
     return getattr(importlib.import_module(module_name), attribute)
+
+
+@cache
+def entry_points_of(kind: str) -> tuple[EntryPoint, ...]:
+    """Return what other distributions declare; a distribution that is found twice counts once."""
+    from importlib.metadata import entry_points
+
+    declared = entry_points(group=GROUPS[kind])
+    return tuple({(entry.name, entry.value, _distribution(entry)): entry for entry in declared}.values())
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return "an unknown distribution" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+
+
+def _load_from_entry_point(kind: str, name: str) -> Any:
+    found = [entry for entry in entry_points_of(kind) if entry.name == name]
+    if not found:
+        raise CampaignError(f"unknown {kind} {name!r}: {did_you_mean(name, names(kind))}")
+    if len(found) > 1:
+        raise CampaignError(
+            f"the {kind} {name!r} is declared by {' and by '.join(map(_distribution, found))}: uninstall one"
+        )
+    [entry] = found
+    origin = f"the {kind} {name!r} of {_distribution(entry)} ({entry.value})"
+    try:
+        part = entry.load()
+    except Exception as error:
+        raise CampaignError(
+            f"{origin} cannot be imported: {type(error).__name__}: {error}; "
+            "update or uninstall that distribution"
+        ) from error
+    fits = isinstance(part, Application) if kind == "application" else callable(part)
+    if not fits:
+        wanted = "an orchestrator.types.Application" if kind == "application" else "a function"
+        raise CampaignError(f"{origin} is {type(part).__name__}, not {wanted}: correct its entry point")
+    return part
 
 
 def _check_adapters_are_ours() -> None:

@@ -132,7 +132,7 @@ def registered(kind: str) -> Callable[[str], str]:
     """Return a validator of the names of plug-ins of a kind."""
 
     def check(name: str) -> str:
-        if name not in registry.names(kind):
+        if not registry.knows(kind, name):
             raise ValueError(f"unknown {kind}; {did_you_mean(name, registry.names(kind))}")
         return name
 
@@ -141,8 +141,8 @@ def registered(kind: str) -> Callable[[str], str]:
 
 def application_name(name: str) -> str:
     """Accept the name of an adapter, or ``generic``."""
-    known = ("generic", *registry.names("application"))
-    if name not in known:
+    if name != "generic" and not registry.knows("application", name):
+        known = ("generic", *registry.names("application"))
         raise ValueError(f"unknown application; {did_you_mean(name, known)}")
     return name
 

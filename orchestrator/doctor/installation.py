@@ -15,7 +15,7 @@ from orchestrator.doctor.check import Check, failed, missing, needed, ok, warnin
 from orchestrator.errors import CampaignError
 from orchestrator.launch.script import data_directory
 
-DISTRIBUTION = "measurement-orchestrator"
+DISTRIBUTION = registry.OURS
 _EXTRAS = {
     "quickstart": "needed only for the campaign quickstart",
     "parquet": "needed only for export --format parquet",
@@ -40,6 +40,7 @@ def checks() -> Iterator[Check]:
         yield from needed([packages(required, installed_version)])
         yield from extras(required, installed_version)
     yield from needed([adapters(), data()])
+    yield from plugins()
 
 
 def installed_version(name: str) -> str | None:
@@ -114,6 +115,24 @@ def adapters() -> Check:
     where = importlib.import_module("adapters").__path__[0]
     known = ", ".join(registry.names("application"))
     return ok("adapters", f"{known} (from {where})")
+
+
+def plugins() -> Iterator[Check]:
+    """List the plug-ins of other distributions; one that cannot be used is a warning: ours work without."""
+    for found in registry.plugins():
+        key, origin = f"{found.kind} {found.name}", f"{found.target} of {found.distribution}"
+        if found.distribution == registry.OURS:
+            continue
+        if found.shadowed:
+            remedy = "rename its entry point"
+            yield warning(key, f"{origin} has the name of a part of {DISTRIBUTION}, which is used", remedy)
+            continue
+        try:
+            registry.load(found.kind, found.name)
+        except CampaignError as error:
+            yield warning(key, str(error), "update or uninstall that distribution")
+        else:
+            yield ok(key, f"from {origin}")
 
 
 def data() -> Check:

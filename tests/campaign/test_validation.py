@@ -32,12 +32,12 @@ evaluation_point: {n: 8}
         (
             "5 s}",
             "5 s, metrics: [visits]}",
-            "8: measure.metrics: visits is .* nothing: runs yield only time;",
+            "8: measure.metrics: no run produces metric visits: runs produce only time;",
         ),
         (
             "5 s}",
             "5 s, metrics: [a], profiler: time}",
-            "8: measure.metrics: a is .* another measure.profiler",
+            "8: measure.metrics: no run produces metric a: .* another measure.profiler",
         ),
         ("5 s}", "5 minuts}", "8: measure.time_limit: unknown unit 'minuts' .*write for example 10 min"),
         ("5 s}", "0 s}", r"8: measure.time_limit: 0.0 gives 0.0 s at P\(n=1\); it must be positive"),

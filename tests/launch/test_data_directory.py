@@ -44,7 +44,7 @@ def test_data_is_found_beside_the_package_and_inside_it(tmp_path: Path, kind: st
     shutil.copytree(root / "orchestrator", tmp_path / "orchestrator", ignore=shutil.ignore_patterns("_data"))
     data = tmp_path / kind if layout == "clone" else tmp_path / "orchestrator" / "_data" / kind
     shutil.copytree(root / kind, data)
-    command = f"from orchestrator.templates import data_directory; print(data_directory({kind!r}))"
+    command = f"from orchestrator.launch.script import data_directory; print(data_directory({kind!r}))"
     process = subprocess.run(
         [sys.executable, "-c", command],
         cwd=tmp_path,
