@@ -1,6 +1,13 @@
-"""Settings of all tests."""
+"""Settings of all tests: which ones are slow, and which ones share a process when there are several."""
 
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from tests.slurm.fixtures import slurm_cluster as slurm_cluster
 from tests.slurm.fixtures import slurm_cluster_without_accounting as slurm_cluster_without_accounting
@@ -8,3 +15,70 @@ from tests.slurm.fixtures import slurm_cluster_without_accounting as slurm_clust
 # No test is timed: the machines that run them are shared.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+CLUSTERS = {"slurm_cluster", "slurm_cluster_without_accounting"}
+# All tests on a real cluster run in one process, which starts the daemons once.
+ON_CLUSTERS = (
+    "tests/slurm/test_cluster.py",
+    "tests/slurm/test_hostile.py",
+    "tests/slurm/test_packs.py",
+    "tests/slurm/test_script.py",
+    "tests/slurm/test_states.py",
+    "tests/cli/test_doctor_site.py",
+    "tests/cli/test_doctor_slurm.py",
+)
+CONTRACT = "tests/contracts/test_executors.py"  # one suite over all executors, some of them on a cluster
+MOST_PROCESSES = 8  # tests wait for real processes, which more of them would slow down
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Use all cores for the whole suite, and only this process for a selection: it starts at once."""
+    selected = config.args_source is pytest.Config.ArgsSource.ARGS or config.option.keyword
+    return 0 if selected else min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Hand out tests in groups (see `group_of`)."""
+    return _Groups(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests on a real cluster; in several processes long groups start first."""
+    long = set()
+    for item in items:
+        group = group_of(item.nodeid)
+        if _is_on_cluster(item):
+            if group != "clusters":
+                raise pytest.UsageError(f"{item.nodeid} needs a cluster: add its file to ON_CLUSTERS")
+            item.add_marker(pytest.mark.slurm)
+            item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("slow"):
+            long.add(group)
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: _urgency(group_of(item.nodeid), long))
+
+
+def group_of(node: str) -> str:
+    """Return what a test shares with others in one process: the clusters, or the fixtures of its module."""
+    module, _, rest = node.partition("::")
+    if module == CONTRACT:
+        executor = rest.partition("[")[2]
+        return "clusters" if executor.startswith("slurm") else f"{module}[{executor}"
+    return "clusters" if module in ON_CLUSTERS else module
+
+
+def _urgency(group: str, long: set[str]) -> int:
+    return 0 if group == "clusters" else 1 if group in long else 2
+
+
+def _is_on_cluster(item: pytest.Item) -> bool:
+    executor = group_of(item.nodeid) == "clusters" and item.nodeid.startswith(CONTRACT)
+    return executor or not CLUSTERS.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+class _Groups(LoadScopeScheduling):  # type: ignore[misc]
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
