@@ -35,7 +35,7 @@ _MOST_POINTS = 100_000  # of the search space that are searched for the largest 
 
 
 def checks(chosen: Campaign, directory: Path, probe: Probe) -> Iterator[Check]:
-    """Check everything that does not depend on the cluster (see `on_slurm` and `site`)."""
+    """Check everything that does not depend on the cluster (see `executor_section`)."""
     try:
         built = runtime.assemble(chosen)
     except CampaignError as error:

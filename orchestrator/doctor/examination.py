@@ -13,7 +13,15 @@ from orchestrator.campaign.model import Campaign
 from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.control import planning, runtime
 from orchestrator.control.runtime import Assembly
-from orchestrator.doctor import campaign, installation, machine, on_slurm, site, slurm, trial_run
+from orchestrator.doctor import (
+    campaign,
+    executor_section,
+    installation,
+    launch_script,
+    machine,
+    slurm,
+    trial_run,
+)
 from orchestrator.doctor.check import Check, failed, needed, ok
 from orchestrator.doctor.probe import Probe
 from orchestrator.errors import CampaignError, OrchestratorError
@@ -62,7 +70,7 @@ def examine(
         return
     checks = [loaded, *campaign.checks(chosen, directory or Path(chosen.name), probe)]
     if chosen.executor.name != "simulated":
-        checks += site.of_script(chosen.executor, probe)
+        checks += launch_script.checks(chosen.executor, probe)
     if cluster is not None and on_cluster:
         checks += _on_slurm(chosen, cluster, probe)
     group = Group(f"campaign {chosen.name}", tuple(needed(checks)))
@@ -110,10 +118,10 @@ def _on_slurm(chosen: Campaign, cluster: slurm.Cluster, probe: Probe) -> list[Ch
         longest = None
     if not isinstance(chosen.executor, SlurmOptions):
         return []
-    found = list(site.of_jobs(chosen.executor, probe))
+    found = list(executor_section.of_jobs(chosen.executor, probe))
     for options, largest in _sizes(built, chosen.executor):
-        found += on_slurm.checks(options, cluster, largest, longest)
-        found += site.of_partition(options, cluster, probe)
+        found += executor_section.of_size(options, cluster, largest, longest)
+        found += executor_section.of_partition(options, cluster, probe)
     return list(dict.fromkeys(found))  # several sizes of runs share an account, say
 
 

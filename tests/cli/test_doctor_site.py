@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator.campaign.schema import SlurmOptions
-from orchestrator.doctor import site, slurm
+from orchestrator.doctor import executor_section, launch_script, slurm
 from orchestrator.doctor.check import Check, Status
 from orchestrator.doctor.probe import Answer, Probe, here
 from tests.cli import machines
@@ -41,9 +41,9 @@ def found(options: Mapping[str, Any], configuration: str = "", **changes: str | 
     at = probe(config=machines.CONFIGURATION + configuration, **changes)
     cluster = slurm.examine(at, "me")[1]
     assert cluster is not None
-    executor = SlurmOptions.model_validate({"name": "slurm", **options})
-    checks = [*site.of_script(executor, at), *site.of_jobs(executor, at)]
-    checks += site.of_partition(executor, cluster, at)
+    section = SlurmOptions.model_validate({"name": "slurm", **options})
+    checks = [*launch_script.checks(section, at), *executor_section.of_jobs(section, at)]
+    checks += executor_section.of_partition(section, cluster, at)
     return {item.name: item for item in checks}
 
 
@@ -131,14 +131,14 @@ def test_shell_text_and_modules_of_this_machine(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "init" / "bash").write_text(text)
     monkeypatch.setenv("LMOD_PKG", str(tmp_path))
     at = here()
-    assert site._modules(["gcc/12"], at).detail == "gcc/12"
-    assert "cannot be loaded: gcc/13" in site._modules(["gcc/12", "gcc/13"], at).detail
-    assert site._shell("prologue", ["if true", "then x; fi"], at).status is Status.OK
-    assert site._shell("prologue", ["if true"], at).status is Status.FAILED
-    assert site._shell("epilogue", [f"touch {tmp_path}/done"], at).status is Status.OK
+    assert launch_script.modules(["gcc/12"], at).detail == "gcc/12"
+    assert "cannot be loaded: gcc/13" in launch_script.modules(["gcc/12", "gcc/13"], at).detail
+    assert launch_script.shell("prologue", ["if true", "then x; fi"], at).status is Status.OK
+    assert launch_script.shell("prologue", ["if true"], at).status is Status.FAILED
+    assert launch_script.shell("epilogue", [f"touch {tmp_path}/done"], at).status is Status.OK
     assert not (tmp_path / "done").exists(), "nothing is executed"
-    assert site._launcher("sh -c {ranks}", ["gcc/12"], at).status is Status.OK
-    assert site._launcher("nowhere -n {ranks}", ["gcc/12"], at).status is Status.FAILED
+    assert launch_script.launcher("sh -c {ranks}", ["gcc/12"], at).status is Status.OK
+    assert launch_script.launcher("nowhere -n {ranks}", ["gcc/12"], at).status is Status.FAILED
 
 
 def test_modules_and_shell_text_are_checked_for_local_runs_too() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.campaign.schema import SlurmOptions
-from orchestrator.doctor import on_slurm, slurm
+from orchestrator.doctor import executor_section, slurm
 from orchestrator.doctor.check import Check, Status
 from orchestrator.doctor.probe import Answer, Probe, here
 from orchestrator.doctor.slurm import Cluster, Partition
@@ -175,7 +175,7 @@ def faults(
     assert cluster is not None
     executor = SlurmOptions.model_validate({"name": "slurm", "cores_per_node": 64, **options})
     largest = (Point.of(p=nodes), Resources(ranks, 2, nodes))
-    found = on_slurm.checks(executor, cluster, largest, limit)
+    found = executor_section.of_size(executor, cluster, largest, limit)
     return {item.name: item for item in found if item.status is not Status.OK}
 
 
@@ -256,7 +256,9 @@ def test_jobs_of_several_runs_that_take_longer_than_the_partition_allows() -> No
 def test_a_cluster_without_a_default_partition() -> None:
     partitions = slurm.parse_partitions(PARTITIONS.replace("*", ""))
     cluster = Cluster({}, partitions, None)
-    checks = on_slurm.checks(SlurmOptions(name="slurm"), cluster, (Point.of(p=1), Resources(1)), None)
+    checks = executor_section.of_size(
+        SlurmOptions(name="slurm"), cluster, (Point.of(p=1), Resources(1)), None
+    )
     (check,) = checks
     assert check.status is Status.FAILED
     assert "compute, threads" in check.remedy

@@ -1,25 +1,31 @@
-"""Does the campaign fit the cluster? Its ``executor`` section against what Slurm says."""
+"""Does the ``executor`` section of a campaign fit the cluster? Each key against what Slurm reports."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from orchestrator.campaign.schema import Pack, SlurmOptions
 from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
+from orchestrator.doctor.probe import Probe
 from orchestrator.doctor.slurm import Association, Cluster, Partition
 from orchestrator.types import Point, Resources
 from orchestrator.units import did_you_mean, format_duration
 
+SINFO = ("sinfo", "--noheader", "--format=%P|%f|%G")
+_WORD = re.compile(r"[A-Za-z_][\w.:-]*")
+_GPUS = re.compile(r"\bgpu(?::[^:,(]+)?:(\d+)")
 
-def checks(
+
+def of_size(
     options: SlurmOptions, cluster: Cluster, largest: tuple[Point, Resources], longest: float | None
 ) -> Iterator[Check]:
-    """Check the ``executor`` section of a campaign.
+    """Check the partition, the cores and the account for one size of runs.
 
     Parameters
     ----------
     options, cluster
-        The section, and the cluster.
+        The section for this size of runs, and the cluster.
     largest
         The run that occupies most cores.
     longest
@@ -31,6 +37,42 @@ def checks(
         yield from _fit(options, found[0], largest, longest)
     if cluster.associations is not None:
         yield from _account(options, cluster.associations)
+
+
+def of_jobs(options: SlurmOptions, probe: Probe) -> Iterator[Check]:
+    """Check what all jobs have in common."""
+    if options.reservation is not None:
+        yield _reservation(options.reservation, probe)
+    if options.mpi is not None:
+        yield _interface(options.mpi, probe)
+    if options.billing == "nodes" and not _cores_known(options):
+        remedy = "set executor.cores_per_node: without it only the cores of the ranks are counted"
+        yield failed("billing", "whole nodes are charged, but their number of cores is not known", remedy)
+
+
+def of_partition(options: SlurmOptions, cluster: Cluster, probe: Probe) -> Iterator[Check]:
+    """Check what depends on the partition; ``options`` are those for one size of runs."""
+    default = next((item.name for item in cluster.partitions if item.default), None)
+    names = (options.partition or default or "").split(",")
+    rows = _nodes(probe, names)
+    if options.constraint is not None and rows:
+        yield _constraint(options.constraint, names, {name for features, _ in rows for name in features})
+    if options.gpus_per_node is not None and rows:
+        yield _gpus(options.gpus_per_node, names, max(gpus for _, gpus in rows))
+    for name in filter(None, names):
+        answer = probe.ask(["scontrol", "--oneliner", "show", "partition", name])
+        if answer.ok:
+            facts = dict(word.partition("=")[::2] for word in answer.output.split())
+            yield from _admitted(options, name, facts)
+            yield from _whole_nodes(options, name, facts, cluster)
+
+
+def _cores_known(options: SlurmOptions) -> bool:
+    sizes = options.by_size
+    return options.cores_per_node is not None or bool(sizes and all(item.cores_per_node for item in sizes))
+
+
+# --- partition and cores ----------------------------------------------------------------------------
 
 
 def _is_meant(item: Partition, name: str | None) -> bool:
@@ -119,6 +161,9 @@ def _unknown_cores(item: Partition, largest: Resources) -> Check:
     return missing("cores_per_node", detail, f"set executor.cores_per_node: {cores}")
 
 
+# --- account ----------------------------------------------------------------------------------------
+
+
 def _account(options: SlurmOptions, known: Sequence[Association]) -> Iterator[Check]:
     accounts = list(dict.fromkeys(item.account for item in known))
     mine = [item for item in known if options.account in (None, item.account)]
@@ -138,3 +183,82 @@ def _account(options: SlurmOptions, known: Sequence[Association]) -> Iterator[Ch
     if most is not None and most < options.max_pending:
         detail = f"{options.max_pending}, but {most} jobs may be queued or running at once"
         yield warning("max_pending", detail, f"set executor.max_pending: {most}")
+
+
+# --- nodes -------------------------------------------------------------------------------------------
+
+
+def _nodes(probe: Probe, partitions: Sequence[str]) -> list[tuple[set[str], int]]:
+    """Return features and GPUs of the kinds of nodes in some partitions."""
+    lines = (line.strip().split("|") for line in probe.ask(SINFO).output.splitlines())
+    rows = [line for line in lines if len(line) == 3 and line[0].rstrip("*") in partitions]
+    return [(set(features.split(",")), sum(map(int, _GPUS.findall(gres)))) for _, features, gres in rows]
+
+
+def _constraint(constraint: str, partitions: Sequence[str], known: set[str]) -> Check:
+    where = " and ".join(partitions)
+    for word in _WORD.findall(constraint):
+        if word not in known:
+            remedy = f"correct executor.constraint; {did_you_mean(word, sorted(known - {'(null)'}))}"
+            return failed("constraint", f"no node of {where} has the feature {word!r}", remedy)
+    return ok("constraint", f"{constraint}, known in {where}")
+
+
+def _gpus(wanted: int, partitions: Sequence[str], most: int) -> Check:
+    where = " and ".join(partitions)
+    if wanted > most:
+        remedy = f"set executor.gpus_per_node to at most {most}" if most else "set another executor.partition"
+        return failed("GPUs", f"{wanted} per node, but nodes of {where} have {most or 'none'}", remedy)
+    return ok("GPUs", f"{wanted} of {most} on every node")
+
+
+# --- partition settings, reservation, MPI ------------------------------------------------------------
+
+
+def _admitted(options: SlurmOptions, name: str, facts: dict[str, str]) -> Iterator[Check]:
+    for key, mine, allow, deny in (
+        ("account", options.account, "AllowAccounts", "DenyAccounts"),
+        ("QOS", options.qos, "AllowQos", "DenyQos"),
+    ):
+        if mine is None:
+            continue
+        allowed, denied = facts.get(allow, "ALL"), facts.get(deny, "").split(",")
+        if mine in denied or (allowed != "ALL" and mine not in allowed.split(",")):
+            detail = f"{name} does not admit {key} {mine!r} (it admits {allowed})"
+            yield failed(key, detail, f"set another executor.partition or executor.{key.lower()}")
+
+
+def _whole_nodes(
+    options: SlurmOptions, name: str, facts: dict[str, str], cluster: Cluster
+) -> Iterator[Check]:
+    linear = cluster.configuration.get("SelectType") == "select/linear"
+    if not linear and not facts.get("OverSubscribe", "").startswith("EXCLUSIVE"):
+        return
+    if options.billing == "cores" and not options.exclusive:
+        detail = f"Slurm allocates whole nodes in {name}, but only the cores of the ranks are counted"
+        yield failed("billing", detail, "set executor.billing: nodes, and executor.cores_per_node")
+    else:
+        yield ok("billing", f"whole nodes, as {name} allocates them")
+
+
+def _reservation(name: str, probe: Probe) -> Check:
+    answer = probe.ask(["scontrol", "--oneliner", "show", "reservation", name])
+    if not answer.ok or "ReservationName=" not in answer.output:
+        remedy = "correct executor.reservation; see: scontrol show reservation"
+        return failed("reservation", f"the cluster has no reservation {name!r}", remedy)
+    facts = dict(word.partition("=")[::2] for word in answer.output.split())
+    times = f"{facts.get('StartTime', '?')} to {facts.get('EndTime', '?')}"
+    if facts.get("State") != "ACTIVE":
+        remedy = "runs wait until it begins; those queued after its end never start"
+        return warning("reservation", f"{name} is not active now ({times})", remedy)
+    return ok("reservation", f"{name}, {times}, for {facts.get('Users', '?')} {facts.get('Accounts', '')}")
+
+
+def _interface(mpi: str, probe: Probe) -> Check:
+    answer = probe.ask(["srun", "--mpi=list"])
+    known = re.findall(r"\b[a-z][\w]*\b", f"{answer.output}\n{answer.error}")
+    if mpi in known:
+        return ok("mpi", f"srun --mpi={mpi}")
+    spoken = sorted({name for name in known if name.startswith(("pmi", "cray", "none"))})
+    remedy = f"correct executor.mpi; {did_you_mean(mpi, spoken)}"
+    return failed("mpi", f"srun does not know --mpi={mpi}", remedy)
