@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -13,19 +14,29 @@ import pytest
 
 from orchestrator import registry
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Model, Modeler
-from orchestrator.models.symbolic import terms_of
-from orchestrator.types import Measurement, Measurements, Point
+from orchestrator.models.base import Model, Modeler, holds_at
+from orchestrator.models.belief import has_belief
+from orchestrator.models.symbolic import Symbolic
+from orchestrator.types import Measurement, Measurements, Parameter, Point
+from tests.strategies.views import Box, after, make_view
 
-every_modeler = pytest.mark.parametrize("name", registry.names("model"))
+# The families of the package, and one that only predicts: alone, and with a belief from refits.
+OPTIONS: dict[str, dict[str, int]] = {"nearest": {}, "nearest-refitted": {"refits": 20}}
+every_modeler = pytest.mark.parametrize("name", (*registry.names("model"), *OPTIONS))
 
 RANKS = (8, 16, 32, 64, 128)
 SIZES = (10, 20, 30, 40, 50)
 FAR = [Point.of(p=256, n=60), Point.of(p=4096, n=200), Point.of(p=8, n=10)]
 
 
+@pytest.fixture(autouse=True)
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in OPTIONS:
+        monkeypatch.setitem(registry.TABLES["model"], name, "tests.models.nearest:modeler")
+
+
 def load(name: str) -> Modeler:
-    modeler: Modeler = registry.load("model", name)()
+    modeler: Modeler = registry.load("model", name)(**OPTIONS.get(name, {}))
     return modeler
 
 
@@ -60,10 +71,90 @@ def test_one_model_per_callpath_and_metric(name: str) -> None:
 
 @every_modeler
 def test_predictions_are_near_the_truth_with_the_interval_around_them(name: str) -> None:
-    prediction = fitted(name)["main->solve", "time"].predict([Point.of(p=256, n=60)])
-    assert prediction.value[0] == pytest.approx(0.5 + 1e-3 * 16 * 60, rel=0.1)
-    assert prediction.low[0] <= prediction.value[0] <= prediction.high[0]
-    assert prediction.low[0] < prediction.high[0]
+    model = fitted(name)["main->solve", "time"]
+    prediction = model.predict([Point.of(p=64, n=30), Point.of(p=256, n=60)])
+    assert prediction.value[0] == pytest.approx(0.5 + 1e-3 * 8 * 30, rel=0.1)
+    if isinstance(model, Symbolic):  # terms continue beyond the measured points
+        assert prediction.value[1] == pytest.approx(0.5 + 1e-3 * 16 * 60, rel=0.1)
+    assert np.all((prediction.low < prediction.high) & np.isfinite(prediction.high))
+    assert np.all((prediction.low <= prediction.value) & (prediction.value <= prediction.high))
+    assert np.all((prediction.value / 3 < prediction.low) & (prediction.high < 3 * prediction.value))
+    assert prediction.unit == "s"
+
+
+@every_modeler
+def test_values_and_means_are_those_of_predictions(name: str) -> None:
+    for model in load(name)(campaign()):
+        prediction = model.predict(FAR)
+        assert model.value(FAR) == pytest.approx(prediction.value)
+        mean = model.expected(FAR)
+        assert np.all((mean > prediction.low / 2) & (mean < 2 * prediction.high))
+
+
+@every_modeler
+def test_a_model_says_what_it_is_for_as_json(name: str) -> None:
+    for model in load(name)(campaign()):
+        found = json.loads(json.dumps(model.document(), allow_nan=False))
+        assert (found["callpath"], found["metric"]) == (model.callpath, model.metric)
+        assert found["expression"] == model.expression and "\n" not in model.expression
+        assert found["notes"] == list(model.notes) and found["smape"] == pytest.approx(model.smape)
+        assert (found["terms"] == []) == (not isinstance(model, Symbolic))
+        assert set(model.parameters) <= {"p", "n"}
+        assert 0 <= model.noise < 1
+
+
+@every_modeler
+def test_categories_are_told_apart(name: str) -> None:
+    values = {
+        Point.of(p=p, solver=solver): (factor * p, 1.01 * factor * p)
+        for p, (solver, factor) in product(RANKS, {"cg": 1.0, "lu": 5.0}.items())
+    }
+    models = load(name)(Measurements(("p", "solver"), (Measurement("main", "time", values),)))
+    for solver, time in (("cg", 32.0), ("lu", 160.0)):
+        point = Point.of(p=32, solver=solver)
+        here = [model for model in models if holds_at(model, point)]
+        assert len(here) == 1
+        assert here[0].value([point])[0] == pytest.approx(time, rel=0.05)
+        for model in models:
+            assert (model in here) == bool(np.isfinite(model.predict([point]).value[0]))
+
+
+@every_modeler
+def test_a_belief_has_the_covariances_of_log_values(name: str) -> None:
+    for model in load(name)(campaign()):
+        if not has_belief(model):
+            assert name == "nearest"
+            continue
+        belief = model.belief(FAR)
+        assert belief.weights.sum() == pytest.approx(1.0)
+        assert belief.mean.shape == belief.rough.shape == (len(belief.weights), len(FAR))
+        assert belief.factor.shape[::2] == (len(belief.weights), len(FAR))
+        assert belief.noise == pytest.approx(model.noise)
+        together = np.array([belief.covariance(k) for k in range(len(FAR))])
+        assert together == pytest.approx(together.T)
+        assert np.diag(together) == pytest.approx(belief.variance)
+        assert np.linalg.eigvalsh(together).min() >= -1e-9
+        assert np.exp(belief.centre) == pytest.approx(model.value(FAR), rel=0.5)
+
+
+@every_modeler
+def test_information_per_cost_chooses_with_any_family_and_says_how(name: str) -> None:
+    plus = Point.of(a=8, b=8)
+    space = Box(tuple(Parameter(letter, (1, 2, 3, 4, 6)) for letter in "ab"))
+    view = make_view(space, evaluation_point=plus)
+    propose = registry.load("strategy", "information")()
+    view = after(view, propose(view, np.random.default_rng(0)))
+    view = replace(view, models=load(name)(view.measurements), budget_left=6.0, batch_size=2)
+    choices = propose(view, np.random.default_rng(0))
+    assert choices
+    believing = all(has_belief(model) for model in view.models)
+    assert believing == (name != "nearest")
+    for choice in choices:
+        if believing:
+            assert "most information per cost" in choice.reason
+        else:
+            assert "no covariances between points, which information per cost needs" in choice.reason
+            assert "lowest weighted cost" in choice.reason
 
 
 @every_modeler
@@ -86,7 +177,9 @@ def test_constant_code_has_a_constant_model(name: str) -> None:
 @every_modeler
 def test_terms_are_json_ready_and_agree_with_the_normal_form(name: str) -> None:
     for model in load(name)(campaign()):
-        terms: list[dict[str, Any]] = json.loads(json.dumps(terms_of(model)))
+        if not isinstance(model, Symbolic):
+            continue
+        terms: list[dict[str, Any]] = json.loads(json.dumps(model.terms))
         assert terms
         for point in FAR:
             total = sum(
@@ -100,7 +193,7 @@ def test_terms_are_json_ready_and_agree_with_the_normal_form(name: str) -> None:
                 )
                 for term in terms
             )
-            text = eval(model.document()["normal_form"], {"log2": np.log2}, point.as_dict())
+            text = eval(model.normal_form, {"log2": np.log2}, point.as_dict())
             assert text == pytest.approx(total, rel=5e-3)
 
 
@@ -110,7 +203,7 @@ def test_models_are_frozen_and_describe_their_fit(name: str) -> None:
         assert 0 <= model.smape <= 200
         assert isinstance(model.notes, tuple)
         with pytest.raises(dataclasses.FrozenInstanceError):
-            object.__getattribute__(model, "__setattr__")("callpath", "other")
+            setattr(model, dataclasses.fields(model)[0].name, "other")  # type: ignore[arg-type]
 
 
 @every_modeler
