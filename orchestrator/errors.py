@@ -36,6 +36,12 @@ class ReadError(OrchestratorError):
     """A profile or output that cannot be read; it fails its attempt, never the campaign."""
 
 
+class MeasurementError(OrchestratorError):
+    """A table of measurements, or a point in it, that cannot be used as it was given."""
+
+    exit_code = 2
+
+
 class ModelError(OrchestratorError):
     """Measurements from which no model can be fitted."""
 

@@ -40,6 +40,7 @@ ALLOWED: dict[str, set[str]] = {
     "control": {*RUN, *CHOOSE, "policy", "report", "campaign"},
     "evaluation": {*RUN, *CHOOSE, "policy", "report", "campaign", "control", "generate"},
     "doctor": {*RUN, *CHOOSE, "policy", "report", "campaign", "control", "instrumentation"},
+    "api": {*RUN, *CHOOSE, "policy", "report", "campaign", "control"},
     "cli": set(),  # filled below: the top may use everything
     "__main__": {"cli"},
 }

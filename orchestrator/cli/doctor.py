@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.api.running import campaign_path, interruptible
 from orchestrator.cli import common
 from orchestrator.cli.run import add_directory
 from orchestrator.doctor import examination
@@ -46,13 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; 1 if something needed is missing."""
     load = None
     if arguments.campaign is not None:
-        common.campaign_path(arguments.campaign)  # a file that is not there is a mistake of the command line
+        campaign_path(arguments.campaign)  # a file that is not there is a mistake of the command line
         load = partial(common.read_campaign, arguments)
     if arguments.try_one and load is None:
         raise CampaignError("--try needs a campaign: orchestrator doctor CAMPAIGN.yaml --try")
     groups = []
     console = Console(highlight=False)
-    with common.interruptible() if arguments.try_one else nullcontext() as interrupted:
+    with interruptible() if arguments.try_one else nullcontext() as interrupted:
         for group in examination.examine(load, arguments.directory, here(environment()), interrupted):
             groups.append(group)
             if not arguments.json:

@@ -9,8 +9,7 @@ import argparse
 from pathlib import Path
 
 from orchestrator.cli import common
-from orchestrator.control import session
-from orchestrator.journal.file import FILE_NAME, read
+from orchestrator.journal.file import FILE_NAME, read, require_campaign
 from orchestrator.report import log, log_text
 
 
@@ -25,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    session.require_campaign(arguments.directory)
+    require_campaign(arguments.directory)
     story = log.document(read(arguments.directory / FILE_NAME))
     if arguments.json:
         common.print_json(story)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from orchestrator import registry
+from orchestrator.api.fit import fit_measurements
+from orchestrator.api.inputs import of_metrics
 from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError, ModelError
-from orchestrator.models.base import Model
-from orchestrator.models.callpaths import names
-from orchestrator.models.effort import EFFORT
 from orchestrator.report.models_document import describe, label
 from orchestrator.report.status_text import console, interval, models_table
 from orchestrator.types import Measurements, format_value
@@ -42,9 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command. All call paths are fitted together, whichever of them are shown."""
     known = inputs.read(arguments)
     points = [common.parse_point(text, known) for text in arguments.predict]
-    chosen = _of_metrics(known, arguments.metric)
+    chosen = known if arguments.metric is None else of_metrics(known, arguments.metric)
     wanted = _shown(chosen, arguments.callpath)
-    models: tuple[Model, ...] = registry.load("model", arguments.modeler)()(_with_effort(chosen, known))
+    models = fit_measurements(known, arguments.metric, arguments.modeler)
     described = [describe(model, points) for model in models if (model.callpath, model.metric) in wanted]
     if not described:
         paths = ", ".join(sorted({callpath for callpath, _ in wanted}))
@@ -78,27 +76,6 @@ def _silences(item: dict[str, Any]) -> Iterator[str]:
 
 def _place(prediction: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in prediction["point"].items())
-
-
-def _with_effort(chosen: Measurements, known: Measurements) -> Measurements:
-    """Add what was counted at the chosen call paths and below them: modelers may know how to use it."""
-    there = {(item.callpath, item.metric) for item in chosen.items}
-    effort = [item for item in known.items if item.metric in EFFORT]
-    paths = names({item.callpath for item in chosen.items}, {item.callpath for item in effort})
-    more = tuple(
-        item for item in effort if (item.callpath, item.metric) not in there and paths.callers(item.callpath)
-    )
-    return replace(known, items=(*chosen.items, *more))
-
-
-def _of_metrics(known: Measurements, metrics: list[str] | None) -> Measurements:
-    if metrics is None:
-        return known
-    items = tuple(item for item in known.items if item.metric in metrics)
-    if not items:
-        wanted, there = ", ".join(metrics), ", ".join(known.metrics())
-        raise CampaignError(f"--metric {wanted}: nothing to model; the inputs have the metrics {there}")
-    return replace(known, items=items)
 
 
 def _shown(chosen: Measurements, texts: list[str] | None) -> set[tuple[str, str]]:

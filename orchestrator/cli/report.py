@@ -11,7 +11,7 @@ from orchestrator.errors import CampaignError
 from orchestrator.journal import file as journal
 from orchestrator.journal.measurements import measurements
 from orchestrator.journal.state import State, apply
-from orchestrator.report import figures, html
+from orchestrator.report import figures, html, status
 
 FILE_NAME = "report.html"
 
@@ -31,7 +31,8 @@ def run(arguments: argparse.Namespace) -> int:
     known = measurements(state, chosen.parameters)
     models = runtime.fit(runtime.modeler(chosen), known)
     spending = figures.ledger(times, spent, reserved, chosen.stop.budget)
-    text = html.page(overview.status_in(chosen, directory), models, known, chosen.evaluation_point, spending)
+    document = status.document(state, models, known, chosen.evaluation_point, overview.seen(directory)[1])
+    text = html.page(document, models, known, chosen.evaluation_point, spending)
     output = arguments.output or directory / FILE_NAME
     try:
         output.write_text(text, encoding="utf-8")

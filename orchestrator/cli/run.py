@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 
+from orchestrator.api import running
 from orchestrator.campaign.model import Campaign
 from orchestrator.cli import common
-from orchestrator.cli.display import Display
-from orchestrator.control import overview, session
-from orchestrator.executors.simulated import dataset
+from orchestrator.control import overview
 from orchestrator.report import status_text
 
 
@@ -46,32 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
     return drive(chosen, arguments.directory or Path(chosen.name), arguments.json, arguments.cancel)
 
 
-def left_out(chosen: Campaign) -> Iterator[str]:
-    """Yield a line for what a rehearsal does without, because its data set lacks it."""
-    if chosen.replayed is None:
-        return
-    reason, found = dataset.lacking(chosen.measure.metrics), chosen.space.describe()
-    lacking = found.infeasible.get(reason, 0)
-    if lacking:
-        of = lacking + found.feasible
-        yield f"left out: {lacking} of {of} points of the search space: {reason}"
-    point = chosen.evaluation_point
-    if point is not None and chosen.unmeasured()(point.as_dict()) is not None:
-        yield f"no validation at {point}: {reason}"
-
-
 def drive(chosen: Campaign, directory: Path, as_json: bool, cancel: bool = False) -> int:
     """Run or continue a campaign with a progress display; print its status at the end."""
-    with common.interruptible() as interrupted, Display(chosen) as display:
-        hooks = session.Hooks(
-            display.update,
-            lambda changes: display.note(f"rules changed: {'; '.join(changes)}"),
-            interrupted,
-            cancel_on_interrupt=cancel,
-        )
-        for line in left_out(chosen):
-            display.note(line)
-        state = session.run(chosen, directory, hooks)
+    state = running.drive(chosen, directory, progress=True, cancel=cancel)
     document = overview.status_of(chosen, state)
     if as_json:
         common.print_json(document)
@@ -79,5 +55,5 @@ def drive(chosen: Campaign, directory: Path, as_json: bool, cancel: bool = False
         status_text.print_status(document)
     if state.stopped is not None:
         return 0
-    display.note(f"interrupted; continue with: orchestrator resume {directory}")
+    print(f"interrupted; continue with: orchestrator resume {directory}", file=sys.stderr)
     return 3

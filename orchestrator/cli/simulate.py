@@ -8,11 +8,11 @@ launched and no time passes. Points that the data set lacks are left out of the 
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from orchestrator.api.running import rehearsal
 from orchestrator.cli import common
 from orchestrator.cli.run import add_directory, drive
 from orchestrator.errors import CampaignError
@@ -45,24 +45,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Without ``--directory`` the rehearsal's journal is thrown away."""
-    chosen = common.read_campaign(arguments, tuple(_overrides(arguments)))
+    chosen = common.read_campaign(
+        arguments,
+        tuple(
+            rehearsal(
+                arguments.dataset,
+                _truth(arguments.truth),
+                arguments.noise,
+                arguments.failure_rate,
+                arguments.queue_delay,
+            )
+        ),
+    )
     if arguments.directory is not None:
         return drive(chosen, arguments.directory, arguments.json)
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as directory:
         return drive(chosen, Path(directory), arguments.json)
-
-
-def _overrides(arguments: argparse.Namespace) -> list[str]:
-    overrides = ["executor.name=simulated"]
-    if arguments.dataset is not None or arguments.truth:  # instead of what the campaign file says
-        dataset = "null" if arguments.dataset is None else json.dumps(str(arguments.dataset.resolve()))
-        overrides += [f"executor.truth={json.dumps(_truth(arguments.truth))}", f"executor.dataset={dataset}"]
-    options = (
-        ("noise", arguments.noise),
-        ("failure_rate", arguments.failure_rate),
-        ("queue_delay", arguments.queue_delay),
-    )
-    return overrides + [f"executor.{key}={value}" for key, value in options if value is not None]
 
 
 def _truth(texts: Sequence[str]) -> dict[str, str]:

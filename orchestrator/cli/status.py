@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.live import Live
 
 from orchestrator.cli import common
-from orchestrator.control import overview, session
-from orchestrator.journal.file import FILE_NAME, read
+from orchestrator.control import overview
+from orchestrator.journal.file import FILE_NAME, read, require_campaign
 from orchestrator.report import dossier, status_text
 
 
@@ -37,8 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; it only reads, also while a controller is at work."""
     if arguments.run is not None:
         return _one_run(arguments)
-    chosen = session.load(arguments.directory)
-    document = overview.status_in(chosen, arguments.directory)
+    document = overview.status_in(arguments.directory)
     if arguments.json:
         common.print_json(document)
         return 0
@@ -50,13 +49,13 @@ def run(arguments: argparse.Namespace) -> int:
     ) as live:
         while document["state"] != "stopped":
             time.sleep(arguments.interval)
-            document = overview.status_in(chosen, arguments.directory)
+            document = overview.status_in(arguments.directory)
             live.update(status_text.render(document, arguments.directory), refresh=True)
     return 0
 
 
 def _one_run(arguments: argparse.Namespace) -> int:
-    session.require_campaign(arguments.directory)
+    require_campaign(arguments.directory)
     entries = read(arguments.directory / FILE_NAME)
     found = dossier.document(arguments.directory, entries, arguments.run)
     if arguments.json:

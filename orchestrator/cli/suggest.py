@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator import registry, resources, units
+from orchestrator import registry
+from orchestrator.api import points
+from orchestrator.api.inputs import campaign_directory
+from orchestrator.api.suggest import core_seconds, cores_of, describe
 from orchestrator.campaign.model import Campaign
 from orchestrator.cli import common, inputs
 from orchestrator.control import runtime, session, suggest
 from orchestrator.control.suggest import Question, Suggestion
-from orchestrator.errors import CampaignError
+from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.report import status_text
 from orchestrator.resources import core_hours
-from orchestrator.types import Measurements, Point, Value
+from orchestrator.types import Measurements, Value
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = _campaign(arguments)
     question = Question(
         evaluation_point=common.parse_point(arguments.at, known),
-        cores=_cores(arguments.processes, known) if chosen is None else runtime.assemble(chosen).cores,
-        budget=_budget(arguments.budget),
+        cores=cores_of(arguments.processes or "1", known)
+        if chosen is None
+        else runtime.assemble(chosen).cores,
+        budget=core_seconds(common.parse_value(arguments.budget)),
         values=_values(arguments.values, known),
         constraints=arguments.constraint,
         campaign=chosen,
@@ -74,23 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _campaign(arguments: argparse.Namespace) -> Campaign | None:
     """Return the campaign that says how many cores a run occupies; None where ``--processes`` does."""
-    directory = inputs.campaign_directory(arguments)
+    directory = campaign_directory(arguments.inputs)
     return None if directory is None or arguments.processes is not None else session.load(directory)
-
-
-def _cores(text: str | None, known: Measurements) -> Callable[[Point], float]:
-    texts = [name for name in known.parameters if known.is_categorical(name)]
-    return resources.of_expression("1" if text is None else text, known.parameters, texts)
-
-
-def describe(item: Suggestion) -> dict[str, object]:
-    """Return a suggestion, JSON-ready; the cost in core-hours."""
-    return {
-        "point": item.choice.point.as_dict(),
-        "repetitions": item.choice.repetitions,
-        "cost": None if item.cost is None else core_hours(item.cost),
-        "reason": item.choice.reason,
-    }
 
 
 def _table(found: list[Suggestion]) -> Table:
@@ -102,13 +91,6 @@ def _table(found: list[Suggestion]) -> Table:
         cells = (str(item.choice.point), str(item.choice.repetitions), cost, item.choice.reason)
         table.add_row(*map(Text, cells))
     return table
-
-
-def _budget(text: str) -> float:
-    try:
-        return units.parse_cost(common.parse_value(text))
-    except ValueError as error:
-        raise CampaignError(f"--budget: {error}") from error
 
 
 def _values(items: list[str], known: Measurements) -> dict[str, list[Value]]:
@@ -126,6 +108,6 @@ def _value(text: str, name: str, known: Measurements) -> Value:
     try:
         if known.is_categorical(name):
             return common.parse_category(text, name, known)
-        return common.parse_coordinate(text, name, known)
-    except CampaignError as error:
+        return points.check_number(common.parse_value(text), name, known)
+    except OrchestratorError as error:
         raise CampaignError(f"--values {error}") from None

@@ -1,47 +1,82 @@
-"""The status document of a campaign: refits the models, which are never stored as truth."""
+"""The status document of a campaign, from its journal and the models that its controller published."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from orchestrator.campaign.model import Campaign
-from orchestrator.control import runtime, session
-from orchestrator.journal.file import FILE_NAME, read
+from orchestrator.journal.file import FILE_NAME, read, require_campaign
 from orchestrator.journal.measurements import measurements
 from orchestrator.journal.state import State, replay
-from orchestrator.report import controller, status
+from orchestrator.report import controller, models_document, status
+from orchestrator.types import Parameter
+
+if TYPE_CHECKING:  # what fits models is imported only where models must be fitted
+    from orchestrator.campaign.model import Campaign
+
+Seen = tuple[State, dict[str, Any]]
+"""The state of a campaign, and which controller is running: see `report.controller`."""
 
 
-def status_of(campaign: Campaign, now: State, at_work: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the status document of a campaign in a state.
+def status_of(campaign: Campaign, now: State, running: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the status document of a campaign in a state; fits the models again.
 
     Parameters
     ----------
     campaign, now
         The campaign and its state.
-    at_work
-        Who is at work, from `report.controller`; None where the controller has just stopped in good order.
+    running
+        Which controller is running, from `report.controller`; None where the controller has just stopped in
+        good order.
     """
+    from orchestrator.control import runtime
+
     known = measurements(now, campaign.parameters)
     models = runtime.fit(runtime.modeler(campaign), known)
-    return status.document(now, models, known, campaign.evaluation_point, at_work)
+    return status.document(now, models, known, campaign.evaluation_point, running)
 
 
-def status_in(campaign: Campaign, directory: Path) -> dict[str, Any]:
+def status_in(directory: Path, before: Seen | None = None) -> dict[str, Any]:
     """Return the status document of the campaign that a directory holds.
+
+    Models are fitted only where ``models.json`` is not of this state.
+
+    Parameters
+    ----------
+    directory
+        The campaign directory.
+    before
+        What `seen` returned; by default the directory is read now.
 
     Raises
     ------
     JournalError
         If the directory holds no readable campaign.
     """
-    session.require_campaign(directory)
+    now, running = before or seen(directory)
+    published = models_document.published(directory, now)
+    if published is None:
+        from orchestrator.control import session
+
+        return status_of(session.load(directory), now, running)
+    names = [Parameter(name, ()) for name in now.campaign["parameters"]]
+    return status.combined(now, measurements(now, names), published, running)
+
+
+def seen(directory: Path) -> Seen:
+    """Return the state of the campaign that a directory holds, and which controller is running.
+
+    Raises
+    ------
+    JournalError
+        If the directory holds no readable campaign.
+    """
+    require_campaign(directory)
     path = directory / FILE_NAME
     while True:
-        size, witness = path.stat().st_size, controller.Witness()
-        now = replay(witness.hear(read(path)))
-        at_work = controller.look(directory, witness, now.time, now.stopped is not None)
-        # A controller that has left meanwhile has said so in what was not read yet.
-        if at_work["state"] == "at work" or path.stat().st_size == size:
-            return status_of(campaign, now, at_work)
+        size, history = path.stat().st_size, controller.ControllerHistory()
+        now = replay(history.observe(read(path)))
+        running = controller.look(directory, history, now.time, now.stopped is not None)
+        # A controller that has stopped meanwhile has said so in what was not read yet.
+        if running["state"] == "at work" or path.stat().st_size == size:
+            return now, running

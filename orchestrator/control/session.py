@@ -23,7 +23,16 @@ from orchestrator.control.runtime import Assembly
 from orchestrator.errors import CampaignError, ExecutorError, JournalError, JournalWriteError
 from orchestrator.executors.base import Executor
 from orchestrator.journal import events
-from orchestrator.journal.file import FILE_NAME, FULL, Boundary, Entry, Journal, read
+from orchestrator.journal.file import (
+    FILE_NAME,
+    FULL,
+    Boundary,
+    Entry,
+    Journal,
+    holds_campaign,
+    read,
+    require_campaign,
+)
 from orchestrator.journal.state import State, replay
 from orchestrator.models.base import Model
 from orchestrator.report import models_document
@@ -43,12 +52,6 @@ class Hooks:
     interrupted: Callable[[], bool] = lambda: False
     boundary: Boundary | None = None
     cancel_on_interrupt: bool = False
-
-
-def holds_campaign(directory: Path) -> bool:
-    """Tell whether a directory holds a campaign that was begun."""
-    path = directory / FILE_NAME
-    return path.exists() and path.stat().st_size > 0
 
 
 def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
@@ -138,12 +141,6 @@ def replayed(directory: Path) -> State:
     """
     require_campaign(directory)
     return replay(read(directory / FILE_NAME))
-
-
-def require_campaign(directory: Path) -> None:
-    """Raise `JournalError` unless a campaign was begun in a directory."""
-    if not holds_campaign(directory):
-        raise JournalError(f"{directory} holds no campaign: {FILE_NAME} is missing or empty")
 
 
 def _refuse_launcher(built: Assembly) -> None:

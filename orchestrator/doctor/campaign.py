@@ -22,7 +22,7 @@ from orchestrator.control.runtime import Assembly
 from orchestrator.doctor.check import Check, failed, missing, ok, warning
 from orchestrator.doctor.probe import Probe
 from orchestrator.errors import CampaignError, JournalError, OrchestratorError
-from orchestrator.journal.file import LOCK_NAME, holder_of
+from orchestrator.journal.file import LOCK_NAME, holder_of, holds_campaign
 from orchestrator.launch import script
 from orchestrator.launch.mpi import Launcher, detect
 from orchestrator.resources import core_hours
@@ -233,7 +233,7 @@ def space_left(existing: Path) -> Check:
 
 def _held(chosen: Campaign, directory: Path) -> Check:
     """Check whether the directory is free, holds another campaign, or is used by a running controller."""
-    if not session.holds_campaign(directory):
+    if not holds_campaign(directory):
         return ok("directory", f"{directory} is free")
     holder = _holder(directory)
     if holder:

@@ -20,7 +20,6 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 import orjson
-from filelock import FileLock, Timeout
 
 from orchestrator.errors import JournalError, JournalWriteError
 from orchestrator.journal import events
@@ -51,6 +50,18 @@ class TornLine(ValueError):
 
 class NewerVersion(ValueError):
     """A line that a later version wrote, and that this one cannot know."""
+
+
+def holds_campaign(directory: Path) -> bool:
+    """Return whether a campaign was begun in a directory."""
+    path = directory / FILE_NAME
+    return path.exists() and path.stat().st_size > 0
+
+
+def require_campaign(directory: Path) -> None:
+    """Raise `JournalError` unless a campaign was begun in a directory."""
+    if not holds_campaign(directory):
+        raise JournalError(f"{directory} holds no campaign: {FILE_NAME} is missing or empty")
 
 
 Boundary = Callable[[str, Sequence[Entry]], None]
@@ -197,6 +208,9 @@ class Journal:
     def __init__(self, directory: Path, boundary: Boundary | None = None):
         self.path = directory / FILE_NAME
         self._holder = directory / HOLDER_NAME
+        # Imported here: it loads asyncio, and those who only read a journal need no lock.
+        from filelock import FileLock
+
         self._lock = FileLock(directory / LOCK_NAME)
         self._boundary = boundary or (lambda moment, entries: None)
         self._descriptor = -1
@@ -217,6 +231,8 @@ class Journal:
         self._release()
 
     def _acquire(self) -> None:
+        from filelock import Timeout
+
         try:
             self._lock.acquire(timeout=_PATIENCE, poll_interval=0.05)
         except Timeout as error:

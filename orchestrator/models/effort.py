@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from orchestrator.models.base import Category
 from orchestrator.models.callpaths import names
 from orchestrator.models.mpi_costs import POLLING, RECEIVED, SENT, operation
 from orchestrator.types import Measurements, Point, format_value
+
+if TYPE_CHECKING:  # numpy, which counting does without
+    from orchestrator.models.data import Category
 
 BLOCKS = "basic_blocks"
 SIZE = "communicator_size"

@@ -1,4 +1,4 @@
-"""Whether a controller is at work in a campaign directory; looks only, and never keeps one from starting."""
+"""Whether a controller is running in a campaign directory. Looking never keeps a controller from starting."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ Standing = Literal["at work", "nobody", "unknown"]
 
 
 @dataclass(slots=True)
-class Witness:
-    """What a journal tells of its controllers: the last one, and whether it left in good order.
+class ControllerHistory:
+    """What a journal says about its controllers: the last one, and whether it stopped in good order.
 
     Attributes
     ----------
     host, pid
-        Of the last one; empty and 0 without any.
+        Of the last controller; empty and 0 without any.
     began
-        When it began its work, in Unix seconds.
-    left
-        Whether it said that it stopped, or ended the campaign.
+        When that controller started, in Unix seconds.
+    stopped
+        Whether that controller recorded that it stopped, or ended the campaign.
     """
 
     host: str = ""
     pid: int = 0
     began: float = 0.0
-    left: bool = True
+    stopped: bool = True
 
-    def hear(self, entries: Iterable[Entry]) -> Iterator[Entry]:
-        """Pass entries on, and note what they say."""
+    def observe(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """Pass entries on, and note what they say about controllers."""
         for entry in entries:
             match entry.event:
                 case events.ControllerStarted(host, pid):
-                    self.host, self.pid, self.began, self.left = host, pid, entry.time, False
+                    self.host, self.pid, self.began, self.stopped = host, pid, entry.time, False
                 case events.ControllerStopped() | events.CampaignStopped():
-                    self.left = True
+                    self.stopped = True
             yield entry
 
 
@@ -53,15 +53,15 @@ def nobody(since: float | None) -> dict[str, Any]:
     return _document("nobody", None, None, since)
 
 
-def look(directory: Path, witness: Witness, last: float, ended: bool) -> dict[str, Any]:
-    """Return who is at work in a campaign directory, JSON-ready.
+def look(directory: Path, history: ControllerHistory, last: float, ended: bool) -> dict[str, Any]:
+    """Return which controller is running in a campaign directory, JSON-ready.
 
     Parameters
     ----------
     directory
         The campaign directory.
-    witness
-        What its journal tells.
+    history
+        What its journal says about controllers.
     last
         The time of its last entry, in Unix seconds.
     ended
@@ -69,17 +69,17 @@ def look(directory: Path, witness: Witness, last: float, ended: bool) -> dict[st
     """
     locked = _locked(directory)
     if locked:
-        if (known := holder(directory)) is None:  # it has yet to write its name
+        if (known := holder(directory)) is None:  # it has not written its name yet
             return _document("at work", None, None, None)
-        same = known == (witness.host, witness.pid) and not witness.left
-        return _document("at work", *known, witness.began if same else None)
-    if witness.left:
+        same = known == (history.host, history.pid) and not history.stopped
+        return _document("at work", *known, history.began if same else None)
+    if history.stopped:
         return nobody(None if ended else last)
     standing: Standing = "unknown"
-    if witness.host == socket.gethostname():  # the locks of other hosts are not seen on every file system
-        alive = locked is None and _lives(witness.pid)
+    if history.host == socket.gethostname():  # the locks of other hosts are not seen on every file system
+        alive = locked is None and _exists(history.pid)
         standing = "unknown" if alive else "nobody"
-    return _document(standing, witness.host, witness.pid, last)
+    return _document(standing, history.host, history.pid, last)
 
 
 def _document(standing: Standing, host: str | None, pid: int | None, since: float | None) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _document(standing: Standing, host: str | None, pid: int | None, since: floa
 
 
 def _locked(directory: Path) -> bool | None:
-    """Tell whether a controller holds the lock; None where that cannot be seen.
+    """Return whether a controller holds the lock; None where that cannot be seen.
 
     The lock is tried as one of many readers, and released at once: readers do not hinder each other, and a
     controller that starts in these microseconds tries again for two seconds.
@@ -108,11 +108,12 @@ def _locked(directory: Path) -> bool | None:
     return False
 
 
-def _lives(pid: int) -> bool:
+def _exists(pid: int) -> bool:
+    """Return whether there is a process of that number on this host."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # another user's
+    except OSError:  # the process of another user
         return True
     return True

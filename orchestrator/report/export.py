@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
 from collections.abc import Iterator
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.types import Measurements, Value
+
+if TYPE_CHECKING:  # imported where a table is written: Extra-P's format needs none
+    import pandas as pd
 
 FORMATS = ("extrap-jsonl", "csv", "parquet")
 COLUMNS = ("callpath", "metric", "repetition", "value")
@@ -23,15 +24,18 @@ def export(measurements: Measurements, file_format: str) -> bytes:
     Raises
     ------
     OrchestratorError
-        For an unknown format, without measurements, for a value that is not finite, for a parameter
-        whose name is taken by a column, and for Parquet without pyarrow.
+        For an unknown format, without measurements, for a value that is not finite, and for a parameter
+        that has the name of a column.
     """
     if file_format == "extrap-jsonl":
         return json_lines(measurements).encode()
     if file_format == "csv":
-        return table(measurements).encode()
+        # Objects keep whole numbers whole in a column that has others, too.
+        return _table(measurements, dtype="object").to_csv(index=False, lineterminator="\n").encode()
     if file_format == "parquet":
-        return parquet(measurements)
+        stream = io.BytesIO()
+        _table(measurements).to_parquet(stream, engine="pyarrow", index=False)
+        return stream.getvalue()
     raise OrchestratorError(f"unknown export format {file_format!r}: known are {', '.join(FORMATS)}")
 
 
@@ -56,50 +60,34 @@ def json_lines(measurements: Measurements) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def table(measurements: Measurements) -> str:
-    """Return CSV with one row per value: the parameters, callpath, metric, repetition, value."""
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([*_parameters(measurements), *COLUMNS])
-    writer.writerows(_rows(measurements))
-    return stream.getvalue()
+def rows(measurements: Measurements) -> Iterator[tuple[Value, ...]]:
+    """Yield one row per value: those of the parameters, then those of `COLUMNS`."""
+    for item in measurements.items:
+        for point, values in item.values.items():
+            coordinates = tuple(point[name] for name in measurements.parameters)
+            for repetition, value in enumerate(values, start=1):
+                yield (*coordinates, item.callpath, item.metric, repetition, float(value))
 
 
-def parquet(measurements: Measurements) -> bytes:
-    """Return a Parquet file with the columns of `table`; needs pyarrow."""
-    frame = pd.DataFrame(_rows(measurements), columns=[*_parameters(measurements), *COLUMNS])
-    stream = io.BytesIO()
-    try:
-        frame.to_parquet(stream, engine="pyarrow", index=False)
-    except ImportError as error:
+def _table(measurements: Measurements, dtype: str | None = None) -> pd.DataFrame:
+    import pandas as pd
+
+    taken = [name for name in measurements.parameters if name in COLUMNS]
+    if taken:
         raise OrchestratorError(
-            "writing Parquet needs pyarrow: pip install 'measurement-orchestrator[parquet]'"
-        ) from error
-    return stream.getvalue()
+            f"parameter {', '.join(taken)} has the name of a column; export extrap-jsonl instead"
+        )
+    for item in _some(measurements).items:
+        for point, values in item.values.items():
+            for value in values:
+                _finite(value, f"{item.metric} at {item.callpath}, {point}")
+    return pd.DataFrame(rows(measurements), columns=[*measurements.parameters, *COLUMNS], dtype=dtype)
 
 
 def _some(measurements: Measurements) -> Measurements:
     if not measurements.items:
         raise OrchestratorError("nothing to export: no measurements yet")
     return measurements
-
-
-def _parameters(measurements: Measurements) -> tuple[str, ...]:
-    taken = [name for name in measurements.parameters if name in COLUMNS]
-    if taken:
-        raise OrchestratorError(
-            f"parameter {', '.join(taken)} is named like a column; export extrap-jsonl instead"
-        )
-    return measurements.parameters
-
-
-def _rows(measurements: Measurements) -> Iterator[tuple[Value, ...]]:
-    for item in _some(measurements).items:
-        for point, values in item.values.items():
-            coordinates = tuple(point[name] for name in measurements.parameters)
-            for repetition, value in enumerate(values, start=1):
-                where = f"{item.metric} at {item.callpath}, {point}"
-                yield (*coordinates, item.callpath, item.metric, repetition, _finite(value, where))
 
 
 def _finite(value: float, where: str) -> float:

@@ -78,11 +78,43 @@ def model_figure(model: Model, measured: Measurement, beyond: Point | None) -> F
     axes = figure.subplots(1, len(names) + 1, squeeze=False)[0]
     for place, name in zip(axes, names, strict=False):
         _draw_along(place, name, model, measured, beyond)
-    axes[0].set_ylabel(
-        f"{measured.metric} [s]" if measured.metric in ("time", "elapsed") else measured.metric
-    )
+    axes[0].set_ylabel(_unit(measured))
     _draw_parity(axes[-1], model, measured)
     return figure
+
+
+def draw(
+    model: Model, measured: Measurement, name: str, beyond: Point | None = None, axes: Axes | None = None
+) -> Axes:
+    """Draw the measurements, a model and its 90 % interval along a numeric parameter.
+
+    Parameters
+    ----------
+    model, measured
+        The model and what it was fitted to.
+    name
+        The parameter. The others keep the values at which most points were measured.
+    beyond
+        A point up to which to draw.
+    axes
+        Where to draw; by default on a new figure of ``matplotlib.pyplot``.
+    """
+    if axes is None:
+        from matplotlib import pyplot
+
+        axes = pyplot.subplots(layout="constrained")[1]
+    measured = replace(
+        measured,
+        values={point: values for point, values in measured.values.items() if holds_at(model, point)},
+    )
+    _draw_along(axes, name, model, measured, beyond)
+    axes.set_ylabel(_unit(measured))
+    axes.set_title(f"{measured.callpath}: {model.expression}", fontsize="small")
+    return axes
+
+
+def _unit(measured: Measurement) -> str:
+    return f"{measured.metric} [s]" if measured.metric in ("time", "elapsed") else measured.metric
 
 
 def _draw_along(place: Axes, name: str, model: Model, measured: Measurement, beyond: Point | None) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.models.base import Model, holds_at
-from orchestrator.report import figures
 from orchestrator.report.models_document import CORRECTED, label, shown
 from orchestrator.report.status_text import interval, standing
 from orchestrator.report.wording import count, smape
 from orchestrator.types import Measurement, Measurements, Point
+
+if TYPE_CHECKING:  # drawing is expensive to import, and only `page` draws
+    from matplotlib.figure import Figure
 
 _MOST_FIGURES = 24  # call paths with a figure, largest first
 
@@ -58,7 +58,7 @@ def page(
         _summary(status),
         _image(spending, "core-hours over time") if spending is not None else "",
         "<h2>Models</h2>",
-        _models(status["models"]),
+        models_section(status["models"]),
         _validation(status["validation"]),
         "" if status["no_validation"] is None else f"<p>{escape(status['no_validation'])}</p>",
         _given_up(status["given_up"]),
@@ -80,6 +80,18 @@ def page(
     )
 
 
+def status_section(status: Mapping[str, Any]) -> str:
+    """Return where a campaign stands, its models and its validation, for a notebook."""
+    return "\n".join(
+        [
+            f"<p><b>campaign {escape(status['campaign'])}</b></p>",
+            _summary(status),
+            models_section(status["models"]),
+            _validation(status["validation"]),
+        ]
+    )
+
+
 def _summary(status: Mapping[str, Any]) -> str:
     cost, stop = status["cost"], status["stop_reason"]
     lines = [
@@ -93,7 +105,8 @@ def _summary(status: Mapping[str, Any]) -> str:
     return "<p>" + "<br>".join(map(escape, lines)) + "</p>"
 
 
-def _models(described: Sequence[Mapping[str, Any]]) -> str:
+def models_section(described: Sequence[Mapping[str, Any]]) -> str:
+    """Return a table of models, as `models_document.describe` gives them, with their notes."""
     if not described:
         return "<p>No models yet.</p>"
     predicted = next((item["predictions"][0]["point"] for item in described if item["predictions"]), None)
@@ -139,6 +152,8 @@ def _given_up(items: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _pictures(models: Sequence[Model], known: Measurements, point: Point | None) -> list[str]:
+    from orchestrator.report import figures
+
     measured = {(item.callpath, item.metric): item for item in known.items}
     pairs = [
         (model, measured[model.callpath, model.metric])
@@ -164,6 +179,8 @@ def _largest(model: Model, item: Measurement) -> float:
 
 
 def _image(figure: Figure, alt: str) -> str:
+    from orchestrator.report import figures
+
     content = base64.b64encode(figures.png(figure)).decode()
     return f'<img alt="{escape(alt, quote=True)}" src="data:image/png;base64,{content}">'
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from orchestrator import __version__
 from orchestrator.journal.state import RunStatus, State
-from orchestrator.models.base import Model, holds_at
 from orchestrator.types import Point
+
+if TYPE_CHECKING:  # numpy, which reading a document does without
+    from orchestrator.models.base import Model
 
 FILE_NAME = "models.json"
 
@@ -56,6 +60,8 @@ def validation(state: State, models: Sequence[Model]) -> list[dict[str, Any]]:
     run = state.validation
     if run is None or state.runs[run].status is not RunStatus.MEASURED:
         return []
+    from orchestrator.models.base import holds_at
+
     rows = []
     for model in models:
         measured = state.runs[run].samples.get(model.metric, {}).get(model.callpath)
@@ -78,11 +84,12 @@ def validation(state: State, models: Sequence[Model]) -> list[dict[str, Any]]:
     return rows
 
 
-def document(state: State, models: Sequence[Model], point: Point | None) -> dict[str, Any]:
-    """Return the content of ``models.json``."""
+def document(state: State, models: Sequence[Model], point: Point | None, basis: str = "") -> dict[str, Any]:
+    """Return the content of ``models.json``; ``basis`` identifies what the models were fitted to."""
     return {
         "campaign": state.campaign.get("name"),
         "round": state.rounds_completed,
+        "basis": basis,
         "models": [describe(model, [point] if point else []) for model in models],
         "validation": validation(state, models),
     }
@@ -91,5 +98,31 @@ def document(state: State, models: Sequence[Model], point: Point | None) -> dict
 def write(directory: Path, state: State, models: Sequence[Model], point: Point | None) -> None:
     """Replace ``models.json`` atomically; it can be rebuilt from the journal at any time."""
     temporary = directory / f".{FILE_NAME}.{os.getpid()}"
-    temporary.write_text(json.dumps(document(state, models, point), indent=1, allow_nan=False) + "\n")
+    content = document(state, models, point, _basis(directory, state))
+    temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
     temporary.replace(directory / FILE_NAME)
+
+
+def published(directory: Path, state: State) -> dict[str, Any] | None:
+    """Return the content of ``models.json`` if its models are those of a state; None otherwise."""
+    try:
+        found = json.loads((directory / FILE_NAME).read_bytes())
+    except (OSError, ValueError):
+        return None
+    same = isinstance(found, dict) and found.get("basis") == _basis(directory, state)
+    return found if same else None
+
+
+def _basis(directory: Path, state: State) -> str:
+    """Return a digest of all that decides about models: program, campaign, and how many runs were measured.
+
+    What a run has measured never changes, so the number of measured runs says which ones they are.
+    """
+    measured = sum(item.status is RunStatus.MEASURED for item in state.runs.values())
+    validated = state.validation is not None and state.runs[state.validation].status is RunStatus.MEASURED
+    try:
+        rules = (directory / "campaign.yaml").read_bytes()  # a user may have edited it
+    except OSError:
+        rules = b""
+    said = json.dumps([__version__, state.id, measured, validated], separators=(",", ":"))
+    return hashlib.sha256(said.encode() + b"\n" + rules).hexdigest()

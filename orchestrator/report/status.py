@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.journal import nodes
 from orchestrator.journal.state import RunStatus, State
-from orchestrator.models.base import Model
 from orchestrator.models.effort import EFFORT, unmatched, variation
-from orchestrator.report import controller
-from orchestrator.report.models_document import describe, validation
+from orchestrator.report import controller, models_document
 from orchestrator.report.wording import count, width
 from orchestrator.resources import core_hours
 from orchestrator.types import Measurements, Point, Run, RunKind
+
+if TYPE_CHECKING:  # numpy, which a status of published models does without
+    from orchestrator.models.base import Model
 
 _REPRODUCIBLE = 0.01  # counts that differ by more between runs at one point are not
 
@@ -26,7 +26,7 @@ def document(
     models: Sequence[Model],
     known: Measurements,
     point: Point | None,
-    at_work: dict[str, Any] | None = None,
+    running: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the status of a campaign; costs in core-hours.
 
@@ -38,8 +38,24 @@ def document(
         What was measured.
     point
         The evaluation point, for predictions.
-    at_work
-        Who is at work, from `report.controller`; None where the controller has just stopped in good order.
+    running
+        Which controller is running, from `report.controller`; None where the controller has just stopped in
+        good order.
+    """
+    return combined(state, known, models_document.document(state, models, point), running)
+
+
+def combined(
+    state: State, known: Measurements, models: Mapping[str, Any], running: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the status of a campaign whose models are described already.
+
+    Parameters
+    ----------
+    state, known, running
+        As of `document`.
+    models
+        The content of ``models.json``.
     """
     stop = state.stopped or state.stopping
     budget = float(state.campaign["stop"]["budget"].split()[0])
@@ -47,7 +63,7 @@ def document(
         "campaign": state.campaign["name"],
         "id": state.id,
         "state": phase(state),
-        "controller": at_work or controller.nobody(None if state.stopped else state.time),
+        "controller": running or controller.nobody(None if state.stopped else state.time),
         "stop_reason": None if stop is None else {"rule": stop.rule, "detail": stop.detail},
         "nearest_rule": nearest_rule(state, budget),
         "round": state.round,
@@ -84,8 +100,8 @@ def document(
             for run, item in sorted(state.runs.items(), key=lambda pair: pair[0].id)
             if item.status is RunStatus.GIVEN_UP
         ],
-        "models": [describe(model, [point] if point else []) for model in models],
-        "validation": validation(state, models),
+        "models": models["models"],
+        "validation": models["validation"],
         "no_validation": no_validation(state),
     }
 
@@ -131,10 +147,10 @@ def noise(known: Measurements) -> float | None:
     deviations: list[float] = []
     for item in known.items:
         for values in item.values.values() if item.metric == "time" else ():
-            mean = float(np.mean(values))
+            mean = fmean(values)
             if len(values) > 1 and mean > 0:
                 deviations += [abs(value - mean) / mean for value in values]
-    return 100 * float(np.mean(deviations)) if deviations else None
+    return 100 * fmean(deviations) if deviations else None
 
 
 def effort(known: Measurements) -> dict[str, float | int] | None:

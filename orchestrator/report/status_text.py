@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shlex
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ _ROWS = 30
 _SMALL = 0.01
 
 
-def render(status: dict[str, Any], directory: Path | None = None) -> RenderableType:
+def render(status: Mapping[str, Any], directory: Path | None = None) -> RenderableType:
     """Return the document as text and tables; with the directory it says how to continue."""
     lines = [*_progress_lines(status), _stop_line(status), *_controller_lines(status, directory)]
     parts: list[RenderableType] = [Text("\n".join([*lines, *_loss_lines(status)]))]
@@ -45,7 +46,7 @@ def render(status: dict[str, Any], directory: Path | None = None) -> RenderableT
     return Group(*parts)
 
 
-def _progress_lines(status: dict[str, Any]) -> list[str]:
+def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     """Return how far the campaign is, and what was learned beside the models."""
     cost = status["cost"]
     lines = [
@@ -115,7 +116,7 @@ def _jobs_line(jobs: dict[str, Any]) -> str:
     )
 
 
-def _stop_line(status: dict[str, Any]) -> str:
+def _stop_line(status: Mapping[str, Any]) -> str:
     reason = status["stop_reason"]
     return (
         f"stop rule: {reason['rule']} ({reason['detail']})"
@@ -124,7 +125,7 @@ def _stop_line(status: dict[str, Any]) -> str:
     )
 
 
-def _loss_lines(status: dict[str, Any]) -> list[str]:
+def _loss_lines(status: Mapping[str, Any]) -> list[str]:
     """Return what is not known exactly, used no more or given up."""
     lines = [
         f"node {item['node']} is used no more: {'; '.join(item['reasons'])}"
@@ -226,6 +227,13 @@ def console() -> Console:
     return found if found.is_terminal or "COLUMNS" in os.environ else Console(width=_WIDTH)
 
 
-def print_status(status: dict[str, Any], directory: Path | None = None) -> None:
+def plain_text(status: Mapping[str, Any], directory: Path | None = None) -> str:
+    """Return the document as text without colours."""
+    stream = io.StringIO()
+    Console(file=stream, width=_WIDTH, color_system=None).print(render(status, directory))
+    return stream.getvalue().rstrip()
+
+
+def print_status(status: Mapping[str, Any], directory: Path | None = None) -> None:
     """Print the document for a human."""
     console().print(render(status, directory))

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.control import session, settle
 from orchestrator.errors import CampaignError
 from orchestrator.journal import events
-from orchestrator.journal.file import FILE_NAME, Entry, read
+from orchestrator.journal.file import FILE_NAME, Entry, holds_campaign, read
 from orchestrator.journal.state import RunStatus, State, replay
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.control.test_session import load
@@ -55,7 +55,7 @@ def cancelled(directory: Path, settled: int) -> State:
 
 def test_what_the_user_cancels_is_charged_and_is_no_failure(tmp_path: Path) -> None:
     for _ in range(4):  # more often than an attempt that fails is tried again
-        known = session.replayed(tmp_path).attempts_settled if session.holds_campaign(tmp_path) else 0
+        known = session.replayed(tmp_path).attempts_settled if holds_campaign(tmp_path) else 0
         state = cancelled(tmp_path, known + 1)
         assert not state.in_flight and not any(state.recent)
     ends = [e.event for e in entries(tmp_path) if isinstance(e.event, events.AttemptFinished)]

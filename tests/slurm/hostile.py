@@ -14,7 +14,7 @@ from orchestrator.campaign import loader
 from orchestrator.control import session
 from orchestrator.executors.attempt.worker import HEARTBEAT
 from orchestrator.journal import events
-from orchestrator.journal.file import FILE_NAME, Entry, read
+from orchestrator.journal.file import FILE_NAME, Entry, holds_campaign, read
 from orchestrator.journal.state import RunStatus, State, apply
 from orchestrator.types import FailureClass
 from tests.slurm.controllers import begin
@@ -130,7 +130,7 @@ class Hostile:
     def executing(self) -> dict[str, str]:
         """Return the job of each attempt whose application has begun and not ended."""
         begun, ended = executions(self.log)
-        now = session.replayed(self.directory) if session.holds_campaign(self.directory) else State()
+        now = session.replayed(self.directory) if holds_campaign(self.directory) else State()
         return {
             attempt.id: item.handle
             for attempt, item in now.in_flight.items()

@@ -1,0 +1,315 @@
+"""Fit models to a table of measurements; predict, draw and list them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from orchestrator import registry
+from orchestrator.api.inputs import of_metrics
+from orchestrator.api.points import point_of
+from orchestrator.errors import CampaignError, MeasurementError
+from orchestrator.models.base import Model, Modeler, holds_at
+from orchestrator.report.models_document import describe, label, shown
+from orchestrator.types import Measurement, Measurements, Point
+from orchestrator.units import did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from orchestrator.api.frames import Names
+
+_COLUMNS = ("callpath", "metric", "value", "low", "high")
+
+
+def fit(
+    frame: pd.DataFrame,
+    parameters: Names | None = None,
+    response: Names | None = None,
+    callpath: str | None = None,
+    modeler: str = "pmnf",
+    **options: Any,
+) -> Models:
+    """Fit one model per call path and metric.
+
+    Parameters
+    ----------
+    frame
+        One row per run (and call path); or a long table with the columns ``callpath``, ``metric`` and
+        ``value``, as `orchestrator.read` returns it.
+    parameters
+        Columns that are execution parameters. Texts are categories: each combination gets its own models.
+    response
+        Columns that were measured, one per metric; times in seconds. Not needed for a long table.
+    callpath
+        Column that names the code region (default: the column ``callpath``, if there is one).
+    modeler, options
+        The kind of model, and its options as under ``model:`` of a campaign file.
+
+    Raises
+    ------
+    MeasurementError
+        For a table that cannot be used as it is.
+    ModelError
+        Where no model can be fitted to it.
+    CampaignError
+        For an unknown kind of model or option.
+    """
+    from orchestrator.api.frames import to_measurements
+
+    known = to_measurements(frame, parameters, response, callpath)
+    return Models(known, fit_measurements(known, modeler=modeler, options=options))
+
+
+def fit_measurements(
+    known: Measurements,
+    metrics: Sequence[str] | None = None,
+    modeler: str = "pmnf",
+    options: Mapping[str, Any] | None = None,
+) -> tuple[Model, ...]:
+    """Fit models to measurements of some metrics (all by default); see `fit`."""
+    try:
+        chosen: Modeler = registry.load("model", modeler)(**(options or {}))
+    except (TypeError, ValueError) as error:
+        raise CampaignError(f"modeler {modeler!r}: {error}") from error
+    return chosen(known if metrics is None else _with_effort(of_metrics(known, metrics), known))
+
+
+def _with_effort(chosen: Measurements, known: Measurements) -> Measurements:
+    """Add what was counted at the chosen call paths and below them: modelers may know how to use it."""
+    from orchestrator.models.callpaths import names
+    from orchestrator.models.effort import EFFORT
+
+    effort = [item for item in known.items if item.metric in EFFORT]
+    if not effort:
+        return chosen
+    there = {(item.callpath, item.metric) for item in chosen.items}
+    paths = names({item.callpath for item in chosen.items}, {item.callpath for item in effort})
+    more = tuple(
+        item for item in effort if (item.callpath, item.metric) not in there and paths.callers(item.callpath)
+    )
+    return replace(known, items=(*chosen.items, *more))
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """The model of one metric at one call path (and, with categorical parameters, in one category)."""
+
+    model: Model
+    measurements: Measurements
+
+    @property
+    def callpath(self) -> str:
+        """The code region."""
+        return self.model.callpath
+
+    @property
+    def metric(self) -> str:
+        """What was measured."""
+        return self.model.metric
+
+    @property
+    def category(self) -> dict[str, str]:
+        """The values of the categorical parameters for which the model holds; empty without any."""
+        return dict(self.model.category)
+
+    @property
+    def label(self) -> str:
+        """What names the model among others: ``main``, or ``main [solver=cg]``."""
+        return label(self._document)
+
+    @property
+    def expression(self) -> str:
+        """The model as text, such as ``0.3 + 0.002 * p**0.5 * n``."""
+        return str(self._document["expression"])
+
+    @property
+    def smape(self) -> float:
+        """SMAPE (0..200 %) on the measurements that the model was fitted to."""
+        return self.model.smape
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know before trusting the model."""
+        return self.model.notes
+
+    def predict(self, points: pd.DataFrame | None = None, /, **values: object) -> pd.DataFrame:
+        """Predict at a point or a table of points; see `Models.predict`."""
+        return Models(self.measurements, (self.model,)).predict(points, **values)
+
+    def plot(
+        self, along: str | None = None, at: Mapping[str, object] | None = None, ax: Axes | None = None
+    ) -> Axes:
+        """Draw measurements, model and its 90 % interval; see `Models.plot`."""
+        from orchestrator.report import figures
+
+        numeric = [
+            name for name in self.measurements.parameters if not self.measurements.is_categorical(name)
+        ]
+        name = numeric[0] if along is None and numeric else along
+        if name not in numeric:
+            raise MeasurementError(f"cannot draw along {name!r}: {did_you_mean(str(name), numeric)}")
+        beyond = None if at is None else point_of({**self.category, **at}, self.measurements)
+        return figures.draw(self.model, self._measured(), name, beyond, ax)
+
+    def _measured(self) -> Measurement:
+        for item in self.measurements.items:
+            if (item.callpath, item.metric) == (self.callpath, self.metric):
+                return item
+        raise MeasurementError(f"{self.label} {self.metric}: there are no measurements to draw")
+
+    @property
+    def _document(self) -> dict[str, Any]:
+        return describe(self.model, [])
+
+    def __repr__(self) -> str:
+        return f"{self.label} {self.metric}: {shown(self._document)}"
+
+    def _repr_html_(self) -> str:
+        return Models(self.measurements, (self.model,))._repr_html_()
+
+
+@dataclass(frozen=True)
+class Models:
+    """Models of many call paths and metrics, in the order of measurement; iterates over `FittedModel`."""
+
+    measurements: Measurements
+    models: tuple[Model, ...]
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def __iter__(self) -> Iterator[FittedModel]:
+        return (FittedModel(model, self.measurements) for model in self.models)
+
+    def __getitem__(self, key: str | tuple[str, str]) -> FittedModel:
+        """Return the model of ``"callpath"`` or ``("callpath", "metric")``.
+
+        A model of one category is named like ``"main [solver=cg]"``.
+
+        Raises
+        ------
+        KeyError
+            For a call path without a model, and where several models have this name.
+        """
+        name, metric = key if isinstance(key, tuple) else (key, None)
+        found = [
+            model
+            for model in self
+            if name in (model.label, model.callpath) and metric in (None, model.metric)
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            keys = [repr((model.label, model.metric)) for model in found]
+            raise NoSuchModel(f"{len(found)} models are of {key!r}; choose one of {', '.join(keys)}")
+        labels = list(dict.fromkeys(model.label for model in self))
+        raise NoSuchModel(f"no model of {key!r}: {did_you_mean(str(name), labels)}")
+
+    def predict(self, points: pd.DataFrame | None = None, /, **values: object) -> pd.DataFrame:
+        """Predict at a point, or at every row of a table of points.
+
+        Parameters
+        ----------
+        points
+            A table with a column per parameter.
+        values
+            A value per parameter: ``models.predict(p=1024, n=35)``.
+
+        Returns
+        -------
+        DataFrame
+            ``callpath``, ``metric``, ``value``, and ``low`` and ``high`` of the 90 % interval. For a table of
+            points the parameters come first. A model appears only at points of its category.
+
+        Raises
+        ------
+        MeasurementError
+            For unknown or missing parameters, and for values at which no model holds.
+        """
+        import pandas as pd
+
+        from orchestrator.api import frames
+
+        if points is not None and values:
+            raise MeasurementError("give either a table of points or the parameters of one point, not both")
+        chosen = (
+            [point_of(values, self.measurements)]
+            if points is None
+            else frames.to_points(points, self.measurements)
+        )
+        names = () if points is None else self.measurements.parameters
+        rows = [
+            (place, number, *(point[name] for name in names), *prediction)
+            for number, model in enumerate(self.models)
+            for place, point, prediction in _predictions(model, chosen)
+        ]
+        rows.sort(key=lambda row: row[:2])
+        return pd.DataFrame([row[2:] for row in rows], columns=[*names, *_COLUMNS])
+
+    def plot(
+        self,
+        key: str | tuple[str, str],
+        along: str | None = None,
+        at: Mapping[str, object] | None = None,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw the measurements of a call path, its model and the 90 % interval along a parameter.
+
+        Parameters
+        ----------
+        key
+            As of ``models[key]``.
+        along
+            The parameter (default: the first numeric one). The others keep the values at which most points
+            were measured.
+        at
+            A point up to which to draw, beyond the measurements: a value for every parameter.
+        ax
+            Where to draw; by default a figure of its own.
+        """
+        return self[key].plot(along, at, ax)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per model: callpath, metric, categories, expression, smape (0..200 %), notes."""
+        import pandas as pd
+
+        rows = []
+        for model in self:
+            rows.append(
+                {
+                    "callpath": model.callpath,
+                    "metric": model.metric,
+                    **model.category,
+                    "expression": model.expression,
+                    "smape": model.smape,
+                    "notes": "; ".join(model.notes),
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self)) or "no models"
+
+    def _repr_html_(self) -> str:
+        from orchestrator.report import html
+
+        return html.models_section([describe(model, []) for model in self.models])
+
+
+class NoSuchModel(MeasurementError, KeyError):
+    """A name that no model, or more than one, has."""
+
+    __str__ = Exception.__str__  # KeyError would quote the message
+
+
+def _predictions(model: Model, points: Sequence[Point]) -> Iterator[tuple[int, Point, tuple[object, ...]]]:
+    """Yield position, point, and callpath, metric, value, low, high where the model holds."""
+    there = [(place, point) for place, point in enumerate(points) if holds_at(model, point)]
+    if not there:
+        return
+    found = model.predict([point for _, point in there])
+    for (place, point), value, low, high in zip(there, found.value, found.low, found.high, strict=True):
+        yield place, point, (model.callpath, model.metric, float(value), float(low), float(high))

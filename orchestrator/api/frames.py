@@ -1,0 +1,226 @@
+"""Tables of measurements: pandas DataFrames from and to `Measurements`.
+
+Wide: one row per run (and call path), one column per parameter and per metric. Long: one row per value, with
+the columns ``callpath``, ``metric`` and ``value`` and one per parameter, as `orchestrator.read` returns it.
+Rows at one point are repetitions, in the order of the table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from orchestrator.api.points import plain, point_of
+from orchestrator.errors import MeasurementError
+from orchestrator.readers.collect import DEFAULT_CALLPATH, DEFAULT_METRIC, Entry, assemble
+from orchestrator.report.export import COLUMNS, rows
+from orchestrator.types import Measurements, Point, Value
+from orchestrator.units import did_you_mean
+
+Names = str | Sequence[str]
+
+_CALLPATH, _METRIC, _REPETITION, _VALUE = COLUMNS
+_SHOWN = 5  # rows that an error names
+
+
+def to_measurements(
+    frame: pd.DataFrame,
+    parameters: Names | None = None,
+    response: Names | None = None,
+    callpath: str | None = None,
+) -> Measurements:
+    """Return the measurements of a table.
+
+    Parameters
+    ----------
+    frame
+        Wide or long, see the module. Texts, truth values and pandas' categories are categorical parameters.
+    parameters
+        Columns that are execution parameters. Needed for a wide table; all others of a long one by default.
+    response
+        Columns of measured values, one per metric. None for a long table.
+    callpath
+        Column that names the code region; by default ``callpath`` where there is such a column, else all rows
+        are of one region.
+
+    Raises
+    ------
+    MeasurementError
+        For columns that do not exist, an empty table, and values that are missing, not finite or no numbers.
+    """
+    _check_frame(frame)
+    long = _is_long(frame, response)
+    if callpath is None and _CALLPATH in frame.columns:
+        callpath = _CALLPATH
+    names = _parameters(frame, parameters, long)
+    metrics = [_VALUE] if long else _names(response)
+    if not metrics:
+        raise MeasurementError(
+            "which column was measured? Give response='time', or a table with the columns "
+            f"{_CALLPATH}, {_METRIC}, {_VALUE}; this one has {_listed(frame.columns)}"
+        )
+    extra = [name for name in (callpath, _METRIC if long else None) if name is not None]
+    _check_columns(frame, [*names, *metrics, *extra])
+    if repeated := {name for name in names if name in metrics or name == callpath}:
+        raise MeasurementError(f"column {_listed(repeated)} cannot be a parameter and something else, too")
+    columns = {name: _coordinates(frame[name]) for name in names}
+    paths = [DEFAULT_CALLPATH] * len(frame) if callpath is None else _texts(frame[callpath])
+    labels = _texts(frame[_METRIC]) if long else None
+    values = {name: _values(frame[name], may_lack=len(metrics) > 1) for name in metrics}
+    entries = _entries(list(frame.index), columns, paths, labels, values)
+    found = assemble(names, entries, "the table")
+    return Measurements(found.parameters, found.items, _categories(frame, names))
+
+
+def to_frame(known: Measurements) -> pd.DataFrame:
+    """Return measurements as a long table: the parameters, callpath, metric, repetition, value."""
+    frame = pd.DataFrame(rows(known), columns=[*known.parameters, *COLUMNS])
+    for name in known.parameters:
+        if known.is_categorical(name):
+            frame[name] = frame[name].astype("category")
+    return frame
+
+
+def to_points(frame: pd.DataFrame, known: Measurements) -> list[Point]:
+    """Return the points that the rows of a table name, a column per parameter of the measurements."""
+    _check_frame(frame)
+    _check_columns(frame, list(known.parameters))
+    columns = [_coordinates(frame[name]) for name in known.parameters]
+    return [
+        point_of(dict(zip(known.parameters, row, strict=True)), known) for row in zip(*columns, strict=True)
+    ]
+
+
+def _check_frame(frame: object) -> None:
+    if not isinstance(frame, pd.DataFrame):
+        raise MeasurementError(
+            f"expected a pandas DataFrame, not {type(frame).__name__}; pandas.DataFrame(...) makes one from "
+            "lists and dictionaries, orchestrator.read(...) from files"
+        )
+    if frame.empty:
+        raise MeasurementError("the table is empty: it needs one row per run")
+    if not frame.columns.is_unique:
+        repeated = frame.columns[frame.columns.duplicated()]
+        raise MeasurementError(f"two columns have the same name: {_listed(repeated)}; rename one")
+
+
+def _check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in frame.columns:
+            known = [str(column) for column in frame.columns]
+            raise MeasurementError(
+                f"no column {name!r}: {did_you_mean(str(name), known)} The table has {_listed(known)}"
+            )
+
+
+def _is_long(frame: pd.DataFrame, response: Names | None) -> bool:
+    there = {_METRIC, _VALUE} <= set(frame.columns)
+    return there and (response is None or _names(response) == [_VALUE])
+
+
+def _parameters(frame: pd.DataFrame, given: Names | None, long: bool) -> list[str]:
+    if given is not None:
+        names = _names(given)
+    elif long:
+        names = [str(name) for name in frame.columns if name not in COLUMNS]
+    else:
+        names = []
+    if not names:
+        raise MeasurementError(
+            f"which columns are parameters? Give parameters=['p']; the table has {_listed(frame.columns)}"
+        )
+    if len(set(names)) < len(names):
+        raise MeasurementError(f"a parameter is named twice: {_listed(names)}")
+    return names
+
+
+def _names(given: Names | None) -> list[str]:
+    if given is None:
+        return []
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _coordinates(column: pd.Series[Any]) -> list[Value]:
+    _refuse_missing(column)
+    found = [plain(cell) for cell in column]
+    texts = {isinstance(value, str) for value in found}
+    if len(texts) > 1:
+        raise MeasurementError(
+            f"column {column.name!r} has numbers and texts; make all of them numbers (pandas.to_numeric) or "
+            "all of them texts (astype(str)), which are categories"
+        )
+    if not any(texts):
+        bad = [label for label, v in zip(column.index, found, strict=True) if not math.isfinite(float(v))]
+        _refuse(bad, column, "is not finite; remove these rows")
+    return found
+
+
+def _texts(column: pd.Series[Any]) -> list[str]:
+    _refuse_missing(column)
+    return [str(cell) for cell in column]
+
+
+def _values(column: pd.Series[Any], may_lack: bool) -> list[float]:
+    """Return measured values; NaN where one of several metrics was not measured in a run."""
+    missing = column.isna()
+    found: list[float] = []
+    for label, cell, lacks in zip(column.index, column, missing, strict=True):
+        value = math.nan if lacks else plain(cell)
+        if isinstance(value, str):
+            raise MeasurementError(
+                f"column {column.name!r} has {cell!r} in row {label!r}, which is not a number; convert it: "
+                f"frame[{column.name!r}] = pandas.to_numeric(frame[{column.name!r}])"
+            )
+        found.append(float(value))
+    if not may_lack:
+        _refuse_missing(column)
+    bad = [label for label, value in zip(column.index, found, strict=True) if math.isinf(value)]
+    _refuse(bad, column, "is infinite; remove these rows")
+    return found
+
+
+def _refuse_missing(column: pd.Series[Any]) -> None:
+    bad = list(column.index[column.isna()])
+    _refuse(bad, column, f"has no value; remove these rows: frame.dropna(subset=[{column.name!r}])")
+
+
+def _refuse(labels: Sequence[Hashable], column: pd.Series[Any], why: str) -> None:
+    if labels:
+        more = f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else ""
+        where = f"{', '.join(map(repr, labels[:_SHOWN]))}{more}"
+        raise MeasurementError(f"column {column.name!r}, row {where}: {why}")
+
+
+def _entries(
+    labels: Sequence[Hashable],
+    columns: Mapping[str, Sequence[Value]],
+    paths: Sequence[str],
+    metrics: Sequence[str] | None,
+    values: Mapping[str, Sequence[float]],
+) -> Iterator[Entry]:
+    """Yield an entry per value; a row of several metrics must have at least one."""
+    for position, label in enumerate(labels):
+        point = tuple(column[position] for column in columns.values())
+        measured = False
+        for name, found in values.items():
+            value = found[position]
+            if not math.isnan(value):
+                measured = True
+                metric = name if metrics is None else metrics[position]
+                yield Entry(f"row {label!r}", paths[position], metric or DEFAULT_METRIC, point, (value,))
+        if not measured:
+            raise MeasurementError(
+                f"row {label!r} has no value in any of the columns {_listed(values)}; remove it: "
+                "frame.dropna(subset=[...], how='all')"
+            )
+
+
+def _categories(frame: pd.DataFrame, names: Sequence[str]) -> frozenset[str]:
+    return frozenset(name for name in names if isinstance(frame[name].dtype, pd.CategoricalDtype))
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(str, names))

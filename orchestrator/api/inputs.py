@@ -1,0 +1,124 @@
+"""Measurements from a campaign directory, or from files of any known format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import CampaignError, OrchestratorError
+from orchestrator.journal.file import holds_campaign
+from orchestrator.types import Measurements
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def read(
+    *paths: str | os.PathLike[str],
+    parameters: Sequence[str] | None = None,
+    metrics: Collection[str] | None = None,
+    aggregate: str = "mean",
+    inclusive: bool = False,
+) -> pd.DataFrame:
+    """Read measurements as a long table, one row per value.
+
+    Parameters
+    ----------
+    paths
+        A campaign directory; or files and folders: Extra-P text, JSON, JSON Lines, CUBE sets, CSV, Parquet.
+    parameters
+        Columns of CSV and Parquet files that are parameters, where the header does not tell.
+    metrics
+        The wanted metrics; None for all.
+    aggregate, inclusive
+        For CUBE profiles: how the ranks become one value (``mean``, ``max``, ``sum``, ``min``), and whether
+        the value of a region includes those it calls.
+
+    Returns
+    -------
+    DataFrame
+        One column per parameter, then ``callpath``, ``metric``, ``repetition``, ``value`` (times in seconds).
+
+    Raises
+    ------
+    ReadError
+        Naming file and line.
+    """
+    from orchestrator.api.frames import to_frame
+
+    return to_frame(
+        measurements_in(
+            [Path(path) for path in paths],
+            parameters=parameters,
+            metrics=metrics,
+            aggregate=aggregate,
+            inclusive=inclusive,
+        )
+    )
+
+
+def measurements_in(
+    paths: Sequence[Path],
+    *,
+    parameters: Sequence[str] | None = None,
+    metrics: Collection[str] | None = None,
+    aggregate: str = "mean",
+    inclusive: bool = False,
+) -> Measurements:
+    """Return the measurements that paths hold; parameters as of `read`.
+
+    Raises
+    ------
+    CampaignError
+        For several campaign directories, or one together with files.
+    ReadError, JournalError
+        For inputs that cannot be read.
+    OrchestratorError
+        For a campaign that has not measured anything yet.
+    """
+    directory = campaign_directory(paths)
+    if directory is None:
+        from orchestrator.readers.load import load
+
+        return load(paths, parameters=parameters, metrics=metrics, aggregate=aggregate, inclusive=inclusive)
+    from orchestrator.control import session
+    from orchestrator.journal.measurements import measurements
+
+    known = measurements(session.replayed(directory), session.load(directory).parameters)
+    if not known.items:
+        raise OrchestratorError(f"{directory}: the campaign has no measurements yet")
+    return known if metrics is None else of_metrics(known, metrics)
+
+
+def campaign_directory(paths: Sequence[Path]) -> Path | None:
+    """Return the campaign directory among paths; None where they are files.
+
+    Raises
+    ------
+    CampaignError
+        For several campaign directories, or one together with files.
+    """
+    campaigns = [path for path in paths if path.is_dir() and holds_campaign(path)]
+    if campaigns and len(paths) > 1:
+        raise CampaignError(
+            f"{campaigns[0]} is a campaign directory: give it alone, or export campaigns to files "
+            "(orchestrator export DIR --format extrap-jsonl) and give those together"
+        )
+    return campaigns[0] if campaigns else None
+
+
+def of_metrics(known: Measurements, metrics: Collection[str]) -> Measurements:
+    """Return the measurements of some metrics.
+
+    Raises
+    ------
+    CampaignError
+        If none of them was measured.
+    """
+    items = tuple(item for item in known.items if item.metric in metrics)
+    if not items:
+        wanted, there = ", ".join(metrics), ", ".join(known.metrics())
+        raise CampaignError(f"metric {wanted}: no measurements; the inputs have the metrics {there}")
+    return Measurements(known.parameters, items, known.categorical)

@@ -1,0 +1,78 @@
+"""Points at which models are asked for: checked against the measurements that the models come from."""
+
+from __future__ import annotations
+
+import numbers
+import sys
+from collections.abc import Mapping
+
+from orchestrator.errors import MeasurementError
+from orchestrator.types import Measurements, Point, Value, format_value
+from orchestrator.units import did_you_mean
+
+_LARGEST = sys.float_info.max
+
+
+def point_of(values: Mapping[str, object], known: Measurements) -> Point:
+    """Return the point with a value for every parameter of the measurements.
+
+    Raises
+    ------
+    MeasurementError
+        For unknown or missing parameters, and for values at which no model of theirs holds.
+    """
+    if not values:
+        raise MeasurementError(f"no point was given; give a value for {', '.join(known.parameters)}")
+    for name in values:
+        if name not in known.parameters:
+            raise MeasurementError(f"unknown parameter {name!r}: {did_you_mean(str(name), known.parameters)}")
+    if missing := [name for name in known.parameters if name not in values]:
+        raise MeasurementError(
+            f"no value for parameter {', '.join(missing)}; a point needs one for every parameter"
+        )
+    return Point.of({name: coordinate(values[name], name, known) for name in known.parameters})
+
+
+def coordinate(value: object, name: str, known: Measurements) -> Value:
+    """Return a parameter's value at which there are models: one of its categories, or a number.
+
+    Raises
+    ------
+    MeasurementError
+        For anything else.
+    """
+    found = plain(value)
+    if known.is_categorical(name):
+        there = {format_value(point[name]): point[name] for point in known.points}
+        if format_value(found) not in there:
+            raise MeasurementError(f"{name}={value}: models exist only for {', '.join(there)}")
+        return there[format_value(found)]
+    return check_number(found, name, known)
+
+
+def check_number(value: Value, name: str, known: Measurements) -> int | float:
+    """Return a value of a parameter that was measured as numbers.
+
+    Raises
+    ------
+    MeasurementError
+        Unless models can say something there: a finite positive number; zero only if it was measured.
+    """
+    if isinstance(value, str) or not -_LARGEST <= value <= _LARGEST:
+        raise MeasurementError(f"{name}={value}: {name} is a number, so write one")
+    if value < 0 or (value == 0 and all(point.number(name) > 0 for point in known.points)):
+        raise MeasurementError(
+            f"{name}={value}: models have powers and logarithms of {name}, so it must be greater than 0"
+        )
+    return value
+
+
+def plain(value: object) -> Value:
+    """Return a cell as a Python number, or as text where it is none; truth values (numpy's, too) are text."""
+    if isinstance(value, str | bool) or type(value).__name__ == "bool":
+        return str(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    return str(value)

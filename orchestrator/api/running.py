@@ -1,0 +1,242 @@
+"""Run and rehearse campaigns: the same journal, lock and budget for Python and for the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.campaign import loader, validation
+from orchestrator.campaign.model import Campaign as Rules
+from orchestrator.control import session
+from orchestrator.errors import CampaignError
+from orchestrator.executors.simulated import dataset as measured
+from orchestrator.journal.state import State
+from orchestrator.launch.script import data_directory
+
+if TYPE_CHECKING:
+    from orchestrator.api.campaign import Campaign
+
+Path_ = str | os.PathLike[str]
+
+
+def run(
+    campaign: Path_,
+    directory: Path_ | None = None,
+    *,
+    executor: str | None = None,
+    overrides: Mapping[str, object] | None = None,
+    progress: bool = False,
+) -> Campaign:
+    """Start a campaign and run it until it stops; continue the one that its directory already holds.
+
+    Parameters
+    ----------
+    campaign
+        A campaign file, or the name of a ready one (``"quickstart"``).
+    directory
+        The campaign directory (default: the campaign's name, in the working directory).
+    executor
+        Executor to use instead of the campaign's.
+    overrides
+        Keys of the campaign file with other values: ``{"stop.budget": "2 core-hours"}``.
+    progress
+        Whether to show what happens on standard error.
+
+    Returns
+    -------
+    Campaign
+        As `orchestrator.load` returns it.
+
+    Raises
+    ------
+    CampaignError
+        Before anything is spent: the file is wrong, or the directory holds another campaign.
+    ExecutorError, JournalError
+        If nothing can be started, or another controller holds the directory.
+    KeyboardInterrupt
+        After an interrupt, once the campaign has stopped in good order; the same call continues it.
+    """
+    extra = [] if executor is None else [f"executor.name={executor}"]
+    rules = loader.load(campaign_path(os.fspath(campaign)), [*texts(overrides or {}), *extra])
+    return _run(rules, Path(directory or rules.name), progress)
+
+
+def simulate(
+    campaign: Path_,
+    directory: Path_ | None = None,
+    *,
+    dataset: Path_ | None = None,
+    truth: Mapping[str, str] | None = None,
+    noise: float | None = None,
+    failure_rate: float | None = None,
+    queue_delay: str | None = None,
+    overrides: Mapping[str, object] | None = None,
+    progress: bool = False,
+) -> Campaign:
+    """Rehearse a campaign: the same loop on a virtual clock. Nothing is launched and no time passes.
+
+    Parameters
+    ----------
+    campaign, overrides, progress
+        As of `run`.
+    directory
+        Where to keep the rehearsal; by default it is deleted with the returned object.
+    dataset
+        A file of measurements to replay.
+    truth
+        Seconds of call paths in terms of the parameters: ``{"main": "1e-6 * n * log2(p)"}``.
+    noise, failure_rate, queue_delay
+        Multiplicative noise of stated functions in percent; share of attempts that fail (0..1); mean time in
+        the queue (``"2 min"``).
+
+    Raises
+    ------
+    CampaignError
+        If the file is wrong, or says nothing of what runs yield.
+    """
+    extra = rehearsal(dataset, truth, noise, failure_rate, queue_delay)
+    rules = loader.load(campaign_path(os.fspath(campaign)), [*texts(overrides or {}), *extra])
+    if directory is not None:
+        return _run(rules, Path(directory), progress)
+    kept = TemporaryDirectory(prefix="rehearsal-")
+    return _run(rules, Path(kept.name), progress, kept)
+
+
+def _run(
+    rules: Rules, directory: Path, progress: bool, kept: TemporaryDirectory[str] | None = None
+) -> Campaign:
+    from orchestrator.api.campaign import Campaign
+
+    state = drive(rules, directory, progress=progress)
+    if state.stopped is None:
+        raise KeyboardInterrupt(f"the campaign in {directory} was interrupted; the same call continues it")
+    return Campaign(directory, kept)
+
+
+def drive(rules: Rules, directory: Path, *, progress: bool, cancel: bool = False) -> State:
+    """Run or continue a campaign until it stops or is interrupted; return its state.
+
+    Parameters
+    ----------
+    rules, directory
+        The campaign and its directory.
+    progress
+        Whether to show what happens on standard error.
+    cancel
+        Whether an interrupt ends the runs in flight (which are charged) instead of leaving them running.
+    """
+    if not progress:
+        with interruptible() as interrupted:
+            return session.run(
+                rules, directory, session.Hooks(interrupted=interrupted, cancel_on_interrupt=cancel)
+            )
+    from orchestrator.api.progress import Display
+
+    with interruptible() as interrupted, Display(rules) as display:
+        for line in left_out(rules):
+            display.note(line)
+        hooks = session.Hooks(
+            listen=display.update,
+            changed=lambda changes: display.note(f"rules changed: {'; '.join(changes)}"),
+            interrupted=interrupted,
+            cancel_on_interrupt=cancel,
+        )
+        return session.run(rules, directory, hooks)
+
+
+def left_out(rules: Rules) -> Iterator[str]:
+    """Yield a line for everything that a rehearsal leaves out because its data set does not have it."""
+    if rules.replayed is None:
+        return
+    reason, found = measured.lacking(rules.measure.metrics), validation.build(rules).describe()
+    missing = found.infeasible.get(reason, 0)
+    if missing:
+        of = missing + found.feasible
+        yield f"left out: {missing} of {of} points of the search space: {reason}"
+    point = rules.evaluation_point
+    if point is not None and rules.unmeasured()(point.as_dict()) is not None:
+        yield f"no validation at {point}: {reason}"
+
+
+def campaign_path(text: str) -> Path:
+    """Return the path of a campaign file, or of the ready campaign of that name.
+
+    Raises
+    ------
+    CampaignError
+        If there is neither.
+    """
+    path = Path(text)
+    folder = data_directory("campaigns")
+    if path.exists() and not path.is_dir():
+        return path
+    ready = folder / (path.name if path.suffix else f"{path.name}.yaml")
+    if str(path.parent) in (".", "campaigns") and ready.exists():
+        return ready
+    if path.is_dir():  # most likely a campaign that was begun
+        raise CampaignError(
+            f"{text} is a directory; to continue the campaign in it: orchestrator resume {text}"
+        )
+    known = ", ".join(sorted(item.stem for item in folder.glob("*.yaml")))
+    raise CampaignError(f"there is no campaign file {text}; ready campaigns: {known}")
+
+
+def texts(overrides: Mapping[str, object]) -> list[str]:
+    """Return ``key=value`` for each override, the value in YAML (of which JSON is a part)."""
+    return [f"{key}={json.dumps(value)}" for key, value in overrides.items()]
+
+
+def rehearsal(
+    dataset: Path_ | None = None,
+    truth: Mapping[str, str] | None = None,
+    noise: float | None = None,
+    failure_rate: float | None = None,
+    queue_delay: str | None = None,
+) -> list[str]:
+    """Return the overrides that make a campaign a rehearsal; see `simulate`."""
+    changed: dict[str, Any] = {"executor.name": "simulated"}
+    if dataset is not None or truth:  # instead of what the campaign file says
+        changed["executor.truth"] = dict(truth or {})
+        changed["executor.dataset"] = None if dataset is None else str(Path(dataset).resolve())
+    options = {"noise": noise, "failure_rate": failure_rate}
+    changed |= {f"executor.{key}": value for key, value in options.items() if value is not None}
+    found = texts(changed)
+    return found if queue_delay is None else [*found, f"executor.queue_delay={queue_delay}"]
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Give a function that says whether a signal to stop has come; a second signal ends the program at once.
+
+    The signals are SIGINT, SIGTERM and, where it is not ignored (``nohup``), SIGHUP of a closed terminal.
+    Only the main thread can handle signals: in other threads nothing is caught.
+    """
+    received: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+        with suppress(OSError):  # the terminal may be gone
+            print("\nstopping; again to stop at once", file=sys.stderr)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    hang_up = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else []
+    numbers: Sequence[int] = [signal.SIGINT, signal.SIGTERM, *hang_up]
+    previous = {number: signal.signal(number, note) for number in numbers}
+    try:
+        yield lambda: bool(received)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,140 @@
+"""What to measure next for a table of measurements, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from orchestrator import resources, units
+from orchestrator.api import points
+from orchestrator.control import suggest as question
+from orchestrator.control.suggest import Question, Suggestion
+from orchestrator.errors import MeasurementError
+from orchestrator.resources import core_hours
+from orchestrator.types import Measurements, Point, Value
+from orchestrator.units import did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from orchestrator.api.frames import Names
+
+
+def suggest(
+    frame: pd.DataFrame,
+    parameters: Names | None = None,
+    response: Names | None = None,
+    callpath: str | None = None,
+    *,
+    target: Mapping[str, object],
+    budget: float | str,
+    processes: str | int = 1,
+    batch_size: int = 4,
+    values: Mapping[str, Sequence[Value]] | None = None,
+    constraints: Sequence[str] = (),
+    strategy: str = "information",
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Suggest the points to measure next, such that models hold at a target.
+
+    Parameters
+    ----------
+    frame, parameters, response, callpath
+        As of `orchestrator.fit`. Times in seconds: costs are predicted from them.
+    target
+        Where the models must hold: a value for every parameter. It is never suggested itself.
+    budget
+        What may be spent: a number of core-hours, or a text such as ``"2 core-hours"``.
+    processes
+        Cores of a run: a number, or an expression in the parameters such as ``"p"``.
+    batch_size
+        Most points to suggest.
+    values
+        Further values of parameters that could be measured, beside those that were.
+    constraints
+        Expressions that a point must satisfy, such as ``"p * n <= 4096"``.
+    strategy, seed
+        Who chooses, and the seed of what is random in that.
+
+    Returns
+    -------
+    DataFrame
+        The parameters, ``repetitions``, ``core_hours`` (expected; missing while nothing predicts it) and
+        ``reason``. Empty if nothing within the budget is left to measure.
+
+    Raises
+    ------
+    MeasurementError
+        For a table, target or value that cannot be used.
+    CampaignError
+        For a budget, expression or strategy that is not understood.
+    """
+    import pandas as pd
+
+    from orchestrator.api import frames
+
+    known = frames.to_measurements(frame, parameters, response, callpath)
+    if batch_size < 1:
+        raise MeasurementError(f"batch_size={batch_size}: give at least 1 point")
+    found = question.suggest(
+        known,
+        Question(
+            evaluation_point=points.point_of(target, known),
+            cores=cores_of(str(processes), known),
+            budget=core_seconds(budget),
+            values=_values(values or {}, known),
+            constraints=constraints,
+            strategy=strategy,
+            batch_size=batch_size,
+            seed=seed,
+        ),
+    )
+    columns = [*known.parameters, "repetitions", "core_hours", "reason"]
+    rows = [
+        (
+            *(item.choice.point[name] for name in known.parameters),
+            item.choice.repetitions,
+            None if item.cost is None else core_hours(item.cost),
+            item.choice.reason,
+        )
+        for item in found
+    ]
+    return pd.DataFrame(rows, columns=columns).astype({"core_hours": float})
+
+
+def describe(item: Suggestion) -> dict[str, object]:
+    """Return a suggestion, JSON-ready; the cost in core-hours."""
+    return {
+        "point": item.choice.point.as_dict(),
+        "repetitions": item.choice.repetitions,
+        "cost": None if item.cost is None else core_hours(item.cost),
+        "reason": item.choice.reason,
+    }
+
+
+def cores_of(processes: str, known: Measurements) -> Callable[[Point], float]:
+    """Return the cores of a run at a point, from an expression in the parameters."""
+    texts = [name for name in known.parameters if known.is_categorical(name)]
+    return resources.of_expression(processes, known.parameters, texts)
+
+
+def core_seconds(budget: float | str) -> float:
+    """Return a budget in core-seconds; raise `MeasurementError` for what is none."""
+    try:
+        return units.parse_cost(budget)
+    except ValueError as error:
+        raise MeasurementError(f"budget: {error}") from None
+
+
+def _values(given: Mapping[str, Sequence[Value]], known: Measurements) -> dict[str, list[Value]]:
+    found: dict[str, list[Value]] = {}
+    for name, wanted in given.items():
+        if name not in known.parameters:
+            raise MeasurementError(
+                f"values: unknown parameter {name!r}: {did_you_mean(name, known.parameters)}"
+            )
+        plain = [points.plain(value) for value in wanted]
+        if not known.is_categorical(name):
+            plain = [points.check_number(value, name, known) for value in plain]
+        found[name] = plain
+    return found

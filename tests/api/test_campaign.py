@@ -1,0 +1,134 @@
+"""Campaigns from Python: rehearsed, run, opened."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+import orchestrator as mo
+from orchestrator.journal.file import Journal
+from orchestrator.report import models_document
+from tests.cli.running import LOCAL, SIMULATED, run, write_campaign
+
+
+@pytest.fixture(scope="module")
+def rehearsal(tmp_path_factory: pytest.TempPathFactory) -> mo.Campaign:
+    folder = tmp_path_factory.mktemp("rehearsal")
+    return mo.simulate(write_campaign(folder, SIMULATED, None), folder / "kept")
+
+
+def test_measurements_runs_models_and_status(rehearsal: mo.Campaign) -> None:
+    campaign = mo.load(rehearsal.directory)
+    assert campaign.name == "rehearsal"
+    assert list(campaign.measurements.columns[:2]) == ["p", "s"]
+    runs = campaign.runs
+    assert set(runs["status"]) <= {"measured", "given up", "skipped"}
+    assert runs["core_hours"].sum() == pytest.approx(campaign.status["cost"]["spent"])
+    assert runs["run"].is_unique
+    assert {"main"} <= {model.callpath for model in campaign.models}
+    assert list(campaign.models.predict(p=216, s=35).columns)[:2] == ["callpath", "metric"]
+    assert campaign.status.state == "stopped"
+    assert "core-hours" in repr(campaign)
+    assert "<table>" in campaign._repr_html_()
+
+
+def test_the_status_is_that_of_the_command_line(rehearsal: mo.Campaign) -> None:
+    document = run("status", rehearsal.directory, "--json").document
+    assert dict(rehearsal.status) == document
+
+
+def test_models_that_were_published_are_not_fitted_again(
+    rehearsal: mo.Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = run("status", rehearsal.directory, "--json").document
+
+    def fit(*arguments: object) -> None:
+        pytest.fail("fitted again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("orchestrator.control.runtime.fit", fit)
+        assert run("status", rehearsal.directory, "--json").document == document
+    path = rehearsal.directory / models_document.FILE_NAME
+    kept = path.read_text()
+    for content in ("", "[]", json.dumps({**json.loads(kept), "basis": "another"})):
+        path.write_text(content)
+        assert run("status", rehearsal.directory, "--json").document == document
+    path.write_text(kept)
+
+
+def test_a_campaign_file_that_was_edited_counts(rehearsal: mo.Campaign) -> None:
+    path = rehearsal.directory / "campaign.yaml"
+    kept = path.read_text()
+    path.write_text(kept.replace("p: 216", "p: 343"))
+    try:
+        models = run("status", rehearsal.directory, "--json").document["models"]
+        assert models[0]["predictions"][0]["point"]["p"] == 343
+    finally:
+        path.write_text(kept)
+
+
+def test_a_rehearsal_is_kept_as_long_as_its_object(tmp_path: Path) -> None:
+    campaign = mo.simulate(
+        write_campaign(tmp_path, SIMULATED, None), overrides={"stop.budget": "1 core-hour"}
+    )
+    assert campaign.directory.is_dir()
+    assert campaign.status["cost"]["budget"] == 1
+    assert len(campaign.refresh().runs)
+    directory = campaign.directory
+    del campaign
+    assert not directory.exists()
+
+
+def test_a_rehearsal_of_a_stated_truth(tmp_path: Path) -> None:
+    path = write_campaign(tmp_path, SIMULATED, None)
+    campaign = mo.simulate(path, truth={"f": "2 * s"}, noise=0, failure_rate=0, queue_delay="1 s")
+    assert {model.callpath for model in campaign.models} == {"(run)", "f"}
+    with pytest.raises(mo.CampaignError):
+        mo.simulate(path, truth={"f": "2 * q"})
+
+
+def test_a_campaign_runs_quietly_and_is_continued(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = write_campaign(tmp_path, LOCAL)
+    campaign = mo.run(path, tmp_path / "here")
+    assert capfd.readouterr() == ("", "")
+    assert campaign.status.state == "stopped"
+    assert mo.run(path, tmp_path / "here").runs.equals(campaign.runs)
+    mo.run(path, tmp_path / "loud", progress=True)
+    assert "round 1" in capfd.readouterr().err
+
+
+def test_a_campaign_runs_in_another_thread(tmp_path: Path) -> None:
+    path = write_campaign(tmp_path, LOCAL)
+    done: list[mo.Campaign] = []
+    thread = threading.Thread(target=lambda: done.append(mo.run(path, tmp_path / "here")))
+    thread.start()
+    thread.join()
+    assert done[0].status.state == "stopped"
+
+
+def test_an_interrupt_stops_it_in_good_order(tmp_path: Path) -> None:
+    path = write_campaign(tmp_path, LOCAL, '#!/bin/sh\nsleep 0.2\necho "time: $1.5 s"\n')
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt, match="continues it"):
+        mo.run(path, tmp_path / "here")
+    assert mo.load(tmp_path / "here").status.state == "running"
+    assert mo.run(path, tmp_path / "here").status.state == "stopped"
+
+
+def test_directories_that_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(mo.JournalError, match="holds no campaign"):
+        mo.load(tmp_path)
+    with pytest.raises(mo.CampaignError, match="ready campaigns"):
+        mo.run("nowhere.yaml")
+
+
+def test_another_controller_holds_the_directory(tmp_path: Path) -> None:
+    path = write_campaign(tmp_path, LOCAL)
+    with Journal(tmp_path / "here"), pytest.raises(mo.JournalError):
+        mo.run(path, tmp_path / "here")

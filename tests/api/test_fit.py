@@ -1,0 +1,226 @@
+"""Models from tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+import orchestrator as mo
+from orchestrator.api.fit import fit_measurements
+from orchestrator.readers.load import load
+
+matplotlib.use("agg")
+
+
+def table(**more: object) -> pd.DataFrame:
+    rows = [
+        {"p": p, "n": n, "region": region, "time": value * (1 + 0.01 * k), **more}
+        for p in (2, 4, 8, 16, 32)
+        for n in (10, 20, 30, 40, 50)
+        for region, value in (("main", 0.1 + 1e-3 * p * n), ("main->f", 0.2 * np.sqrt(p)))
+        for k in range(2)
+    ]
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture(scope="module")
+def models() -> mo.Models:
+    return mo.fit(table(), parameters=["p", "n"], response="time", callpath="region")
+
+
+def test_a_model_per_call_path(models: mo.Models) -> None:
+    assert [model.callpath for model in models] == ["main", "main->f"]
+    assert len(models) == 2
+    assert "p * n" in models["main"].expression
+    assert models["main", "time"].expression == models["main"].expression
+    assert models["main"].smape < 2
+    assert repr(models["main"]).startswith("main time: ")
+    assert len(repr(models).splitlines()) == 2
+
+
+def test_predictions_at_a_point_and_at_a_table_of_points(models: mo.Models) -> None:
+    one = models.predict(p=64, n=100)
+    assert list(one.columns) == ["callpath", "metric", "value", "low", "high"]
+    assert list(one["callpath"]) == ["main", "main->f"]
+    assert one["value"][0] == pytest.approx(6.5, rel=0.1)
+    assert ((one["low"] <= one["value"]) & (one["value"] <= one["high"])).all()
+    many = models.predict(pd.DataFrame({"n": [100, 50], "p": [64, 128]}))
+    assert list(many.columns) == ["p", "n", "callpath", "metric", "value", "low", "high"]
+    assert len(many) == 4
+    assert many["value"][0] == one["value"][0]
+    assert models["main"].predict(p=64, n=100)["value"][0] == one["value"][0]
+
+
+def test_a_table_of_models(models: mo.Models) -> None:
+    found = models.to_frame()
+    assert list(found["callpath"]) == ["main", "main->f"]
+    assert {"metric", "expression", "smape", "notes"} <= set(found.columns)
+    assert "<table>" in models._repr_html_()
+    assert "main-&gt;f" in models["main->f"]._repr_html_()
+
+
+def test_a_plot(models: mo.Models) -> None:
+    axes = models.plot("main", along="n", at={"p": 64, "n": 100})
+    assert axes.get_xlabel().startswith("n  (p=")
+    assert axes.get_ylabel() == "time [s]"
+    assert axes.get_xlim()[1] > 100
+    assert models["main"].plot(ax=axes) is axes
+    with pytest.raises(mo.MeasurementError, match="cannot draw along 'q'"):
+        models.plot("main", along="q")
+
+
+def test_the_command_line_fits_the_same(models: mo.Models, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    table().rename(columns={"region": "callpath"})[["p", "n", "callpath", "time"]].to_csv(path, index=False)
+    assert [m.expression for m in fit_measurements(load([path]))] == [m.expression for m in models]
+
+
+def test_what_read_returns_needs_no_further_words(models: mo.Models, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    table().rename(columns={"region": "callpath"})[["p", "n", "callpath", "time"]].to_csv(path, index=False)
+    frame = mo.read(path)
+    assert list(frame.columns) == ["p", "n", "callpath", "metric", "repetition", "value"]
+    assert list(frame["repetition"][:2]) == [1, 2]
+    assert [m.expression for m in mo.fit(frame)] == [m.expression for m in models]
+    again = mo.fit(frame, parameters=["p", "n"], response="value", callpath="callpath")
+    assert {m.metric for m in again} == {"time"}
+
+
+def test_several_metrics_some_of_them_not_measured_everywhere() -> None:
+    frame = table()
+    frame["bytes"] = np.where(frame.index % 2, 100.0 * frame["p"], np.nan)
+    models = mo.fit(frame, parameters=["p", "n"], response=["time", "bytes"], callpath="region")
+    assert {model.metric for model in models} == {"time", "bytes"}
+    assert models["main", "bytes"].predict(p=64, n=10)["value"][0] == pytest.approx(6400, rel=0.01)
+    with pytest.raises(KeyError, match="2 models are of 'main'"):
+        models["main"]
+
+
+@pytest.mark.parametrize("kind", ["text", "category"])
+def test_categories_have_models_of_their_own(kind: str) -> None:
+    cg, mg = table(solver="cg"), table(solver="mg")
+    mg["time"] *= 3
+    frame = pd.concat([cg, mg], ignore_index=True)
+    if kind == "category":
+        frame["solver"] = frame["solver"].map({"cg": 1, "mg": 2}).astype("category")
+    names = ("cg", "mg") if kind == "text" else ("1", "2")
+    models = mo.fit(frame, parameters=["p", "n", "solver"], response="time", callpath="region")
+    assert len(models) == 4
+    one = models[f"main [solver={names[0]}]"]
+    assert one.category == {"solver": names[0]}
+    chosen = names[1] if kind == "text" else 2
+    found = models.predict(p=64, n=100, solver=chosen)
+    assert len(found) == 2
+    assert found["value"][0] == pytest.approx(
+        3 * one.predict(p=64, n=100, solver=names[0])["value"][0], rel=0.01
+    )
+    with pytest.raises(mo.MeasurementError, match="models exist only for"):
+        models.predict(p=64, n=100, solver="lu")
+    assert "solver" in models.to_frame()
+
+
+def test_a_table_without_call_paths() -> None:
+    frame = table()
+    models = mo.fit(frame[frame["region"] == "main"], parameters=["p", "n"], response="time")
+    assert [model.callpath for model in models] == ["<root>"]
+
+
+def test_a_column_callpath_is_used_unasked(models: mo.Models) -> None:
+    frame = table().rename(columns={"region": "callpath"})
+    assert len(mo.fit(frame, parameters=["p", "n"], response="time")) == 2
+
+
+def changed(column: str, value: Any, row: int = 3) -> pd.DataFrame:
+    frame = table()
+    frame[column] = frame[column].astype(object)
+    frame.loc[row, column] = value
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("frame", "parameters", "response", "mistake"),
+    [
+        (table(), ["p", "m"], "time", "no column 'm'"),
+        (table(), ["p", "n"], "tme", "no column 'tme': did you mean 'time'?"),
+        (table(), None, "time", "which columns are parameters.*region"),
+        (table(), ["p", "n"], None, "which column was measured"),
+        (table(), ["p", "p"], "time", "named twice"),
+        (table(), ["p", "time"], "time", "cannot be a parameter"),
+        (table().iloc[:0], ["p", "n"], "time", "the table is empty"),
+        (changed("time", None), ["p", "n"], "time", "row 3: has no value; remove these rows: .*dropna"),
+        (changed("n", None), ["p", "n"], "time", "'n', row 3: has no value"),
+        (changed("region", None), ["p", "n"], "time", "'region', row 3: has no value"),
+        (changed("time", "fast"), ["p", "n"], "time", "'fast' in row 3.*to_numeric"),
+        (changed("time", np.inf), ["p", "n"], "time", "row 3: is infinite"),
+        (changed("n", np.inf), ["p", "n"], "time", "row 3: is not finite"),
+        (changed("n", "ten"), ["p", "n"], "time", "'n' has numbers and texts"),
+        (pd.concat([table(), table()["p"]], axis=1), ["p", "n"], "time", "two columns have the same name: p"),
+        ([{"p": 1, "time": 2}], ["p"], "time", "expected a pandas DataFrame, not list"),
+    ],
+)
+def test_tables_that_cannot_be_used(
+    frame: pd.DataFrame, parameters: list[str] | None, response: str | None, mistake: str
+) -> None:
+    with pytest.raises(mo.MeasurementError, match=mistake):
+        mo.fit(frame, parameters=parameters, response=response, callpath="region" if len(frame) > 1 else None)
+
+
+def test_a_row_without_any_of_several_metrics() -> None:
+    frame = table(bytes=1.0)
+    frame.loc[3, ["time", "bytes"]] = np.nan
+    with pytest.raises(mo.MeasurementError, match="row 3 has no value in any of the columns time, bytes"):
+        mo.fit(frame, parameters=["p", "n"], response=["time", "bytes"], callpath="region")
+
+
+@pytest.mark.parametrize(
+    ("point", "mistake"),
+    [
+        ({}, "no point was given"),
+        ({"p": 4}, "no value for parameter n"),
+        ({"p": 4, "n": 5, "s": 1}, "unknown parameter 's'"),
+        ({"p": -4, "n": 5}, "p=-4: .* greater than 0"),
+        ({"p": 4, "n": 0}, "n=0: "),
+        ({"p": "four", "n": 5}, "p=four: p is a number"),
+        ({"p": 4, "n": float("nan")}, "n=nan: "),
+    ],
+)
+def test_points_at_which_nothing_can_be_predicted(
+    models: mo.Models, point: dict[str, object], mistake: str
+) -> None:
+    with pytest.raises(mo.MeasurementError, match=mistake):
+        models.predict(**point)
+
+
+def test_a_table_of_points_with_mistakes(models: mo.Models) -> None:
+    with pytest.raises(mo.MeasurementError, match="no column 'n'"):
+        models.predict(pd.DataFrame({"p": [1]}))
+    with pytest.raises(mo.MeasurementError, match="not both"):
+        models.predict(pd.DataFrame({"p": [1], "n": [1]}), p=3)
+    with pytest.raises(mo.MeasurementError, match="'n', row 1: has no value"):
+        models.predict(pd.DataFrame({"p": [1, 2], "n": [1, None]}))
+
+
+def test_names_without_a_model(models: mo.Models) -> None:
+    with pytest.raises(KeyError, match="no model of 'mian': did you mean 'main'"):
+        models["mian"]
+    with pytest.raises(mo.MeasurementError):
+        models["main", "bytes"]
+
+
+def test_modelers_and_their_options() -> None:
+    with pytest.raises(mo.CampaignError, match="unknown model 'pnmf'"):
+        mo.fit(table(), ["p", "n"], "time", "region", modeler="pnmf")
+    with pytest.raises(mo.CampaignError, match="modeler 'pmnf'"):
+        mo.fit(table(), ["p", "n"], "time", "region", colour="blue")
+
+
+def test_too_little_to_model() -> None:
+    frame = table()
+    frame["time"] = -1.0
+    with pytest.raises(mo.ModelError):
+        mo.fit(frame, ["p", "n"], "time", "region")

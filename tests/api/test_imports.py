@@ -1,0 +1,62 @@
+"""What imports cost: light commands must not load what only heavy ones need."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import orchestrator
+from tests.cli.running import SIMULATED, run, write_campaign
+
+HEAVY = {"pandas", "matplotlib", "sklearn", "scipy.stats", "numba", "pyarrow"}
+
+_LOADED = """\
+import sys, json
+{code}
+print(json.dumps(sorted(set(sys.modules) & set({heavy}))))
+"""
+
+
+def loaded(code: str, heavy: set[str] = HEAVY) -> set[str]:
+    """Return which heavy modules a fresh interpreter has loaded after some code."""
+    text = _LOADED.format(code=code, heavy=sorted(heavy))
+    result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    return set(json.loads(result.stdout.splitlines()[-1]))
+
+
+def command(*arguments: str | Path) -> str:
+    return f"from orchestrator.cli.main import main\nassert main({[str(item) for item in arguments]!r}) == 0"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("campaign")
+    campaign = write_campaign(folder, SIMULATED, None)
+    assert run("simulate", campaign, "--directory", folder / "here").code == 0
+    return folder / "here"
+
+
+def test_the_package_itself_loads_next_to_nothing() -> None:
+    assert loaded("import orchestrator", {*HEAVY, "numpy", "yaml", "pydantic", "rich", "argparse"}) == set()
+
+
+def test_public_names_are_found_lazily() -> None:
+    assert set(orchestrator.__all__) <= set(dir(orchestrator))
+    for name in orchestrator.__all__:
+        assert getattr(orchestrator, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        orchestrator.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("arguments", [("status",), ("status", "--json"), ("log",)], ids=" ".join)
+def test_light_commands_load_nothing_heavy(arguments: tuple[str, ...], finished: Path) -> None:
+    name, *options = arguments
+    assert loaded(command(name, finished, *options)) == set()
+
+
+def test_the_type_hints_are_shipped() -> None:
+    assert (Path(orchestrator.__file__).parent / "py.typed").exists()
