@@ -111,9 +111,7 @@ def _check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
     for name in names:
         if name not in frame.columns:
             known = [str(column) for column in frame.columns]
-            raise MeasurementError(
-                f"no column {name!r}: {did_you_mean(str(name), known)} The table has {_listed(known)}"
-            )
+            raise MeasurementError(f"no column {name!r}: {did_you_mean(str(name), known)}")
 
 
 def _is_long(frame: pd.DataFrame, response: Names | None) -> bool:

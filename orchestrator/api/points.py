@@ -50,19 +50,20 @@ def coordinate(value: object, name: str, known: Measurements) -> Value:
     return check_number(found, name, known)
 
 
-def check_number(value: Value, name: str, known: Measurements) -> int | float:
-    """Return a value of a parameter that was measured as numbers.
+def check_number(value: Value, name: str, known: Measurements, text: str = "") -> int | float:
+    """Return a value of a parameter that was measured as numbers; ``text`` is how a user wrote it.
 
     Raises
     ------
     MeasurementError
         Unless models can say something there: a finite positive number; zero only if it was measured.
     """
+    text = text or str(value)
     if isinstance(value, str) or not -_LARGEST <= value <= _LARGEST:
-        raise MeasurementError(f"{name}={value}: {name} is a number, so write one")
+        raise MeasurementError(f"{name}={text}: {name} is a number, so write one")
     if value < 0 or (value == 0 and all(point.number(name) > 0 for point in known.points)):
         raise MeasurementError(
-            f"{name}={value}: models have powers and logarithms of {name}, so it must be greater than 0"
+            f"{name}={text}: models have powers and logarithms of {name}, so it must be greater than 0"
         )
     return value
 

@@ -103,7 +103,8 @@ def parse_point(text: str, known: Measurements) -> Point:
         name, equals, value = (part.strip() for part in item.partition("="))
         if not equals or name not in names or name in values:
             raise CampaignError(f"point {text!r}: give each of {', '.join(names)} once, like p=64,s=20")
-        values[name] = value if known.is_categorical(name) else parse_value(value)
+        categorical = known.is_categorical(name)
+        values[name] = value if categorical else points.check_number(parse_value(value), name, known, value)
     if missing := [name for name in names if name not in values]:
         raise CampaignError(f"point {text!r} lacks {', '.join(missing)}")
     return points.point_of(values, known)

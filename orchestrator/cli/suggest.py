@@ -108,6 +108,6 @@ def _value(text: str, name: str, known: Measurements) -> Value:
     try:
         if known.is_categorical(name):
             return common.parse_category(text, name, known)
-        return points.check_number(common.parse_value(text), name, known)
+        return points.check_number(common.parse_value(text), name, known, text)
     except OrchestratorError as error:
         raise CampaignError(f"--values {error}") from None

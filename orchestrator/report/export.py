@@ -75,7 +75,7 @@ def _table(measurements: Measurements, dtype: str | None = None) -> pd.DataFrame
     taken = [name for name in measurements.parameters if name in COLUMNS]
     if taken:
         raise OrchestratorError(
-            f"parameter {', '.join(taken)} has the name of a column; export extrap-jsonl instead"
+            f"parameter {', '.join(taken)} is named like a column; export extrap-jsonl instead"
         )
     for item in _some(measurements).items:
         for point, values in item.values.items():

@@ -3,7 +3,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
-import sys
 from pathlib import Path
 
 import pytest
@@ -120,9 +119,3 @@ def test_a_parameter_named_like_a_column_is_refused(file_format: str) -> None:
     data = Measurements(("value",), (Measurement("main", "time", {Point.of(value=1): (1.0,)}),))
     with pytest.raises(OrchestratorError, match="parameter value is named like a column"):
         export(data, file_format)
-
-
-def test_parquet_without_pyarrow_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(OrchestratorError, match=r"pip install 'measurement-orchestrator\[parquet\]'"):
-        export(DEMO, "parquet")
