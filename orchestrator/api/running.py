@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.campaign import loader, validation
+from orchestrator.campaign import loader
 from orchestrator.campaign.model import Campaign as Rules
 from orchestrator.control import session
 from orchestrator.errors import CampaignError
@@ -157,7 +157,7 @@ def left_out(rules: Rules) -> Iterator[str]:
     """Yield a line for everything that a rehearsal leaves out because its data set does not have it."""
     if rules.replayed is None:
         return
-    reason, found = measured.lacking(rules.measure.metrics), validation.build(rules).describe()
+    reason, found = measured.lacking(rules.measure.metrics), rules.space.describe()
     missing = found.infeasible.get(reason, 0)
     if missing:
         of = missing + found.feasible

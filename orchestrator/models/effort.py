@@ -16,7 +16,7 @@ from orchestrator.models.mpi_costs import POLLING, RECEIVED, SENT, operation
 from orchestrator.types import Measurements, Point, format_value
 
 if TYPE_CHECKING:  # numpy, which counting does without
-    from orchestrator.models.data import Category
+    from orchestrator.models.base import Category
 
 BLOCKS = "basic_blocks"
 SIZE = "communicator_size"
