@@ -18,6 +18,52 @@ def iso(instant: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{micro:06d}+00:00"
 
 
+def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o666, durable: bool = False) -> None:
+    """Replace a file as a whole: a reader sees the old or the new content, and a full disk keeps the old one.
+
+    A symbolic link at ``path`` is replaced, not followed.
+
+    Parameters
+    ----------
+    path
+        The file.
+    content
+        Text is written as UTF-8.
+    mode
+        Permissions of the new file, less the umask.
+    durable
+        Whether the new content survives a power failure as soon as this function returns.
+
+    Raises
+    ------
+    OSError
+        Where the file cannot be written; nothing is left beside it.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.unlink(missing_ok=True)
+    try:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
+            stream.flush()
+            if durable:
+                os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    if durable:
+        sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names of the files in a directory durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 _PATIENCE = 10.0  # seconds for git, or for the executable to print its version
 _LONGEST = 200  # characters of a version
 

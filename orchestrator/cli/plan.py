@@ -17,9 +17,9 @@ from rich.text import Text
 
 from orchestrator.campaign.model import Campaign
 from orchestrator.cli import common
-from orchestrator.control import planning, runtime
+from orchestrator.control import attempts, planning
+from orchestrator.control.assembly import Assembly, assemble, executor, sharing_rules
 from orchestrator.control.planning import FirstRound
-from orchestrator.control.runtime import Assembly
 from orchestrator.policy import packing
 from orchestrator.report.wording import count
 from orchestrator.resources import core_hours
@@ -42,9 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     extra = (f"executor.name={arguments.executor}",) if arguments.executor else ()
     chosen = common.read_campaign(arguments, extra)
-    built = runtime.assemble(chosen)
-    executor = runtime.executor(chosen, Path(chosen.name), 0.0)
-    first = planning.first_round(built, executor)
+    built = assemble(chosen)
+    first = planning.first_round(built, executor(chosen, Path(chosen.name), 0.0))
     document = describe(built, first)
     if arguments.json:
         common.print_json(document)
@@ -95,16 +94,15 @@ def _categories(campaign: Campaign) -> set[str]:
 
 def _packs(campaign: Campaign) -> str | None:
     """Return in words which runs share a job; None where each has its own."""
-    if not runtime.wanted(campaign):
-        return None
-    return packing.describe(runtime.rules(campaign), format_duration)
+    rules = sharing_rules(campaign)
+    return None if rules is None else packing.describe(rules, format_duration)
 
 
 def _script(built: Assembly, first: FirstRound, position: int) -> str | None:
     if built.campaign.executor.name == "simulated":
         return None
     run = first.runs[position]
-    return runtime.script(built, run.point, built.resources(run.point), run.kind)
+    return attempts.script(built, run.point, built.resources(run.point), run.kind)
 
 
 def _name(item: dict[str, Any]) -> str:

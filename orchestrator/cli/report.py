@@ -6,7 +6,9 @@ import argparse
 from pathlib import Path
 
 from orchestrator.cli import common
-from orchestrator.control import overview, runtime, session
+from orchestrator.control import overview, session
+from orchestrator.control.assembly import modeler
+from orchestrator.control.runtime import fit
 from orchestrator.errors import CampaignError
 from orchestrator.journal import file as journal
 from orchestrator.journal.measurements import measurements
@@ -29,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = session.load(directory)
     times, spent, reserved, state = _history(directory)
     known = measurements(state, chosen.parameters)
-    models = runtime.fit(runtime.modeler(chosen), known)
+    models = fit(modeler(chosen), known)
     spending = figures.ledger(times, spent, reserved, chosen.stop.budget)
     document = status.document(state, models, known, chosen.evaluation_point, overview.seen(directory)[1])
     text = html.page(document, models, known, chosen.evaluation_point, spending)

@@ -13,7 +13,8 @@ from orchestrator.api.inputs import campaign_directory
 from orchestrator.api.suggest import core_seconds, cores_of, describe
 from orchestrator.campaign.model import Campaign
 from orchestrator.cli import common, inputs
-from orchestrator.control import runtime, session, suggest
+from orchestrator.control import session, suggest
+from orchestrator.control.assembly import assemble
 from orchestrator.control.suggest import Question, Suggestion
 from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.report import status_text
@@ -55,9 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = _campaign(arguments)
     question = Question(
         evaluation_point=common.parse_point(arguments.at, known),
-        cores=cores_of(arguments.processes or "1", known)
-        if chosen is None
-        else runtime.assemble(chosen).cores,
+        cores=cores_of(arguments.processes or "1", known) if chosen is None else assemble(chosen).cores,
         budget=core_seconds(common.parse_value(arguments.budget)),
         values=_values(arguments.values, known),
         constraints=arguments.constraint,

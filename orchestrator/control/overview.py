@@ -29,10 +29,11 @@ def status_of(campaign: Campaign, now: State, running: dict[str, Any] | None = N
         Which controller is running, from `report.controller`; None where the controller has just stopped in
         good order.
     """
-    from orchestrator.control import runtime
+    from orchestrator.control.assembly import modeler
+    from orchestrator.control.runtime import fit
 
     known = measurements(now, campaign.parameters)
-    models = runtime.fit(runtime.modeler(campaign), known)
+    models = fit(modeler(campaign), known)
     return status.document(now, models, known, campaign.evaluation_point, running)
 
 

@@ -10,22 +10,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orchestrator import resources
-from orchestrator.control import runtime
-from orchestrator.control.runtime import Assembly, count
+from orchestrator.control.assembly import Assembly, strategy
 from orchestrator.control.settle import round_of
 from orchestrator.errors import CampaignError
 from orchestrator.executors.base import Executor
 from orchestrator.journal.state import State
 from orchestrator.types import Measurements, Run
 
-_SHORTEST_LIMIT = 1.0  # seconds; a budget that leaves less per run pays for nothing
+_SHORTEST_LIMIT = 1.0  # seconds; with less for each run nothing can be measured
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FirstRound:
-    """The starting set. Costs in core-seconds, limits in seconds, one entry per run.
+    """The starting set: runs, reasons, cores and time limits (s) have one entry per run.
 
-    ``derived_limit`` is the limit chosen from the budget where the campaign states none.
+    ``derived_limit`` (s) is the limit chosen from the budget where the campaign states none. ``worst`` and
+    ``expected`` are the costs of all runs in core-seconds; ``expected`` is None without the user's estimate.
     """
 
     runs: tuple[Run, ...]
@@ -43,15 +43,15 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     Raises
     ------
     CampaignError
-        If the strategy proposes nothing, or the budget cannot pay for the round: with the user's estimate
-        if there is one, else even if every run took its whole time limit.
+        If the strategy proposes nothing, or the round may exceed the budget: by the user's estimate if there
+        is one, else if every run takes its whole time limit.
     """
     campaign = assembly.campaign
     view = assembly.view(State(), (), Measurements(tuple(p.name for p in campaign.parameters), ()))
-    view = replace(view, budget_left=math.inf)  # else it would propose only a part of the starting set
+    view = replace(view, budget_left=math.inf)  # else only a part of the starting set would be proposed
     rng = np.random.default_rng([campaign.seed, 1])
-    choices = runtime.strategy(campaign)(view, rng)
-    proposed = round_of(1, choices, State(), count(assembly, State(), (), choices))
+    choices = strategy(campaign)(view, rng)
+    proposed = round_of(1, choices, State(), assembly.effort_plan(State(), (), choices))
     if not proposed.runs:
         raise CampaignError(
             f"strategy {campaign.strategy.name!r} proposes nothing in this search space; widen the parameters"
@@ -63,14 +63,22 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
             campaign.stop.budget, cores, _reserved(assembly, executor, proposed.runs)
         )
         if derived < _SHORTEST_LIMIT:
-            raise CampaignError(_too_dear(campaign.stop.budget, cores, derived))
+            raise CampaignError(_too_small(campaign.stop.budget, cores, derived))
     limits = tuple(
         (campaign.time_limit(run.point) or derived or 0.0) * campaign.slowdown(run.kind)
         for run in proposed.runs
     )
     worst = sum(c * executor.reserved_seconds(t) for c, t in zip(cores, limits, strict=True))
     expected = _expected(assembly, proposed.runs, cores)
-    plan = FirstRound(proposed.runs, proposed.reasons, cores, limits, derived, worst, expected)
+    plan = FirstRound(
+        runs=proposed.runs,
+        reasons=proposed.reasons,
+        cores=cores,
+        limits=limits,
+        derived_limit=derived,
+        worst=worst,
+        expected=expected,
+    )
     _check_budget(assembly, executor, plan)
     return plan
 
@@ -86,7 +94,7 @@ def _expected(assembly: Assembly, runs: tuple[Run, ...], cores: tuple[int, ...])
 
 
 def _reserved(assembly: Assembly, executor: Executor, runs: tuple[Run, ...]) -> Callable[[float], float]:
-    """Return what a core of these runs reserves on average, by the limit of those that are timed."""
+    """Return the core-seconds that one core of these runs reserves on average, given the limit of time runs."""
     cores = Counter[float]()
     for run in runs:
         cores[assembly.campaign.slowdown(run.kind)] += assembly.cores(run.point)
@@ -121,7 +129,7 @@ def _check_budget(assembly: Assembly, executor: Executor, plan: FirstRound) -> N
         )
 
 
-def _too_dear(budget: float, cores: tuple[int, ...], limit: float) -> str:
+def _too_small(budget: float, cores: tuple[int, ...], limit: float) -> str:
     return (
         f"stop.budget of {resources.core_hours(budget):.4g} core-hours leaves {max(limit, 0.0):.2g} s for each of "
         f"the {len(cores)} runs of the first round (on {sum(cores)} cores in all): raise it, use fewer "

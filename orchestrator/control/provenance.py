@@ -1,7 +1,7 @@
 """What a controller's runs are made from: the executable's content, version and source revision.
 
-Gathered once per controller: an attempt records only size and time of the executable, which lead back to
-the hash found here. Whatever cannot be found out is left out; it never stops a campaign.
+Gathered once per controller. An attempt records only size and time of modification of the executable, which
+lead back to the hash recorded here. Facts that cannot be determined are left out and never stop a campaign.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
 
-from orchestrator.control.runtime import RUNS
+from orchestrator.control.attempts import RUNS
 from orchestrator.errors import ExecutorError, ReadError
 from orchestrator.executors.attempt.directory import OURS
 from orchestrator.executors.attempt.record import read_record

@@ -7,42 +7,41 @@ import itertools
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator import __version__
 from orchestrator.campaign import changes as campaign_changes
 from orchestrator.campaign import loader
 from orchestrator.campaign.model import Campaign
-from orchestrator.control import loop, planning, preflight, provenance, runtime
+from orchestrator.control import loop, planning, preflight
+from orchestrator.control.assembly import Assembly, assemble, executor
 from orchestrator.control.notify import Notifier
 from orchestrator.control.planning import FirstRound
-from orchestrator.control.runtime import Assembly
-from orchestrator.errors import CampaignError, ExecutorError, JournalError, JournalWriteError
+from orchestrator.control.runtime import Runtime
+from orchestrator.errors import CampaignError, ExecutorError, JournalError
 from orchestrator.executors.base import Executor
 from orchestrator.journal import events
 from orchestrator.journal.file import (
     FILE_NAME,
-    FULL,
     Boundary,
     Entry,
     Journal,
     holds_campaign,
     read,
     require_campaign,
+    writing,
 )
 from orchestrator.journal.state import State, replay
-from orchestrator.models.base import Model
-from orchestrator.report import models_document
+from orchestrator.storage import write_atomically
 
 CAMPAIGN_FILE = "campaign.yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Who listens to entries and to changes of rules, who may interrupt.
+    """Functions that the loop calls: for each entry, for changed rules, to ask whether to stop.
 
     ``boundary`` (see `Journal`) is for tests of crashes.
     """
@@ -68,7 +67,7 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     """
     _refuse_name(directory)
     before = os.umask(0o077)
-    os.umask(before | 0o002)  # what everybody could write, everybody could have executed as this user
+    os.umask(before | 0o002)  # a script that everybody can write lets everybody act as this user
     try:
         return _run(chosen, directory, hooks)
     finally:
@@ -76,46 +75,57 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
 
 
 def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
-    built = runtime.assemble(chosen)
+    built = assemble(chosen)
     # Nothing is created for a campaign that cannot begin.
-    plan = None if holds_campaign(directory) else _planned(built, directory)
+    start = None if holds_campaign(directory) else _prepare(built, directory)
     _create(directory)
-    with Journal(directory, hooks.boundary) as opened, Notifier(chosen, directory) as notifier:
-        known = replay(notifier.seen(opened.entries()))
-        executor = runtime.executor(chosen, directory, known.time)
+    with Journal(directory, hooks.boundary) as journal, Notifier(chosen, directory) as notifier:
+        known = replay(notifier.seen(journal.entries()))
         changes = campaign_changes.changed_rules(chosen, known) if known.id else []
         if known.id:
+            start = None  # also where another controller began the campaign meanwhile
             first = _changed(built, known, bool(changes))
+            built_executor = executor(chosen, directory, known.time)
         else:
-            first = [_begun(built, directory, plan or planning.first_round(built, executor))]
+            start = start or _prepare(built, directory)  # a journal without a complete line
+            first = [_begun(built, directory, start.plan)]
+            built_executor = start.executor
         if first or not (directory / CAMPAIGN_FILE).exists():
             _write(chosen, directory / CAMPAIGN_FILE)
         if first:
-            known = replay(opened.append(first, executor.now()), known)
+            known = replay(journal.append(first, built_executor.now()), known)
         if changes:
             hooks.changed(changes)
-        parts = _parts(built, directory, executor, hooks)
+        runtime = Runtime(built, directory, built_executor, hooks.cancel_on_interrupt)
         notifier.begin(known)
 
         def listen(entry: Entry, now: State) -> None:
             hooks.listen(entry, now)
             notifier.listen(entry, now)
 
-        return loop.run(parts, opened, known, listen, hooks.interrupted)
+        return loop.run(runtime, journal, known, listen, hooks.interrupted)
 
 
-def _planned(built: Assembly, directory: Path) -> FirstRound:
-    """Return the first round of a campaign that can begin."""
-    starter = runtime.executor(built.campaign, directory, 0.0)
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """A campaign that can begin: its executor and its first round."""
+
+    executor: Executor
+    plan: FirstRound
+
+
+def _prepare(built: Assembly, directory: Path) -> _Start:
+    """Check that a campaign can begin; raise ``CampaignError`` or ``ExecutorError`` where it cannot."""
+    starter = executor(built.campaign, directory, 0.0)
     plan = planning.first_round(built, starter)
     if (why := starter.ready()) is not None:
         raise ExecutorError(f"{why}. Nothing was begun; see: orchestrator doctor")
     _refuse_launcher(built)
-    return plan
+    return _Start(starter, plan)
 
 
 def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -> Campaign:
-    """Read the campaign that a directory holds; its executable must exist only if something ``starts``.
+    """Read the campaign that a directory holds; its executable must exist only if a run ``starts``.
 
     Raises
     ------
@@ -154,44 +164,10 @@ def _refuse_launcher(built: Assembly) -> None:
         raise CampaignError(f"launcher: {fault.detail}; {fault.remedy}. Nothing was begun")
 
 
-@contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Stop, resumably and with the name of the file, where it cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        remedy = "free some space" if error.errno in FULL else "mend that"
-        raise JournalWriteError(
-            f"cannot write {path}: {error.strerror}. The campaign has stopped, nothing is lost: {remedy}, "
-            "then resume it"
-        ) from error
-
-
 def _write(chosen: Campaign, path: Path) -> None:
-    """Replace the campaign file atomically: on a full disk the old one stays."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with _naming(path):
-        try:
-            temporary.write_text(loader.dump(chosen))
-            temporary.replace(path)
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
-
-
-def _parts(built: Assembly, directory: Path, executor: Executor, hooks: Hooks) -> loop.Parts:
-    parts = runtime.parts(built, directory, executor)
-
-    def publish(now: State, models: tuple[Model, ...]) -> None:
-        with _naming(directory / models_document.FILE_NAME):
-            parts.publish(now, models)
-
-    return replace(
-        parts,
-        publish=publish,
-        cancel_on_interrupt=hooks.cancel_on_interrupt,
-        provenance=provenance.gather(built.campaign),
-    )
+    """Replace the campaign file; on a full disk the old one stays."""
+    with writing(path):
+        write_atomically(path, loader.dump(chosen))
 
 
 def _refuse_name(directory: Path) -> None:
@@ -253,5 +229,5 @@ def _changed(built: Assembly, known: State, changed: bool) -> list[events.Event]
     if not changed:
         return []
     _refuse_launcher(built)
-    anew = campaign_changes.may_try_again(built.campaign, known)
-    return [events.CampaignChanged(dict(built.campaign.raw), anew)]
+    again = campaign_changes.may_try_again(built.campaign, known)
+    return [events.CampaignChanged(dict(built.campaign.raw), anew=again)]

@@ -1,4 +1,4 @@
-"""From what executors and strategies say to events: pure but for reading an attempt's results."""
+"""From observations and choices to events. Pure but for reading an attempt's results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from orchestrator.policy.effort_runs import NOTHING, Plan
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, FailureClass, Observation, Point, Run
 
-# What a launcher says when the application was not started, or its nodes failed.
+# Messages of launchers that could not start the application, or whose nodes failed.
 _LAUNCHER = re.compile(
     r"(srun|slurmstepd|mpirun|mpiexec|prterun): error: .*(Unable to (create step|confirm allocation|contact)"
     r"|timed out|Communication|connection|NODE FAILURE)|ORTE (has lost|daemon)",
@@ -37,8 +37,8 @@ def round_of(
 ) -> events.RoundProposed:
     """Turn choices into runs, numbering repetitions on from those that were proposed before.
 
-    Runs that count effort come after those that are timed at the same point: where it turns out to be
-    impossible, they are not begun.
+    Effort runs come after the time runs at the same point. Where the point turns out to be impossible, they
+    are not begun.
     """
     done, counted = repetitions(state), repetitions(state, "effort")
     runs: dict[Run, str] = {}
@@ -59,25 +59,25 @@ def round_of(
     return events.RoundProposed(number, tuple(runs), tuple(runs.values()), effort.note)
 
 
-def ceilings(observations: Sequence[Observation], state: State) -> dict[Attempt, float]:
-    """Return what each attempt can have cost at most, in core-seconds, where nobody knows.
+def maximum_charges(observations: Sequence[Observation], state: State) -> dict[Attempt, float]:
+    """Return what each attempt can have cost at most, in core-seconds, where no charge is known.
 
-    That is its reservation. Where attempts that never began share its job, what these reserved is among it:
-    Slurm may have booked all of it for the one that did begin, and only one may claim it.
+    That is its reservation. A lost attempt that shared its job can have cost more: if other attempts of the
+    job never began, Slurm may have charged their parts to this one. Only one lost attempt may claim them.
     """
-    ended = {item.attempt for item in observations if item.state is AttemptState.ABSENT}
-    free = {pack: hold.left for pack, hold in state.holds.items()}
+    never_began = {item.attempt for item in observations if item.state is AttemptState.ABSENT}
+    unclaimed = {pack: hold.left for pack, hold in state.holds.items()}
     for attempt, flight in state.in_flight.items():
-        if flight.pack and attempt not in ended:
-            free[flight.pack] -= flight.reserved
-    most = {}
+        if flight.pack and attempt not in never_began:
+            unclaimed[flight.pack] -= flight.reserved
+    charges = {}
     for item in observations:
         flight = state.in_flight[item.attempt]
-        most[item.attempt] = flight.reserved
+        charges[item.attempt] = flight.reserved
         if item.state is AttemptState.LOST and item.elapsed is None and flight.pack:
-            most[item.attempt] += max(free[flight.pack], 0.0)
-            free[flight.pack] = 0.0
-    return most
+            charges[item.attempt] += max(unclaimed[flight.pack], 0.0)
+            unclaimed[flight.pack] = 0.0
+    return charges
 
 
 def events_of(
@@ -85,15 +85,15 @@ def events_of(
     flight: InFlight,
     request: AttemptRequest,
     collect: Collect,
-    ceiling: float,
+    maximum_charge: float,
 ) -> list[events.Event]:
-    """Return what an observation changes; nothing if it says what is known already.
+    """Return the events of an observation; none if it reports what is known already.
 
-    ``ceiling`` is what the attempt can have cost at most (see `ceilings`).
+    ``maximum_charge`` in core-seconds: see `maximum_charges`.
     """
     attempt = observation.attempt
     match observation.state:
-        # Without a handle it still waits within the executor: after a crash it must be looked up.
+        # Without a handle the attempt still waits within the executor: after a crash it must be looked up.
         case AttemptState.QUEUED if observation.handle and not flight.submitted:
             return [events.AttemptSubmitted(attempt, observation.handle)]
         case AttemptState.RUNNING if not flight.running:
@@ -102,17 +102,17 @@ def events_of(
             reason = observation.reason or "it was never begun"
             return [events.AttemptWithdrawn(attempt, reason, observation.revoked)]
         case AttemptState.LOST:
-            return [_lost(observation, flight, ceiling)]
+            return [_lost(observation, flight, maximum_charge)]
         case AttemptState.FINISHED:
             return [_finished(observation, flight, request, collect)]
     return []
 
 
 def ended_by_user(event: events.Event) -> events.Event:
-    """Return what an event means for an attempt that the user ended: it is charged, but did not fail.
+    """Return the event for an attempt that the user ended: it is charged, but did not fail.
 
-    One that never began is withdrawn, and barred, as whoever cancelled it took its claim. What had ended
-    by itself before stays what it is.
+    An attempt that never began is withdrawn and revoked, because the cancellation took its claim file. An
+    attempt that had ended by itself before keeps its event.
     """
     if not isinstance(event, events.AttemptFinished) or event.failure is not FailureClass.INFRASTRUCTURE:
         return event
@@ -122,9 +122,9 @@ def ended_by_user(event: events.Event) -> events.Event:
 
 
 def corrections(known: Sequence[Observation], state: State) -> list[events.AttemptCharged]:
-    """Return what replaces estimated charges, in an order in which no job exceeds its reservation on the way.
+    """Return the confirmed charges, in an order in which no job ever exceeds its reservation.
 
-    Of attempts that share a job, one that cost more than its part waits for those that cost less.
+    Of the attempts that share a job, those that cost more than their part wait for those that cost less.
     """
     found = []
     for item in known:
@@ -143,23 +143,23 @@ def corrections(known: Sequence[Observation], state: State) -> list[events.Attem
 
 
 def _charge(observation: Observation, flight: InFlight, elapsed: float) -> tuple[float, bool]:
-    """Return the core-seconds to charge, and whether they are an estimate: then all that was reserved.
+    """Return the core-seconds to charge, and whether they are an estimate: then the whole reservation.
 
-    One that shares its job with others is never charged more than its part of the reservation at first: its
-    share is larger only if those of others turn out smaller, and they may not be confirmed yet.
+    An attempt that shares its job is at first never charged more than its part of the job's reservation. Its
+    charge can be larger only if those of others are smaller, and these may not be confirmed yet.
     """
     cost = elapsed * (observation.cores or flight.cores)
     estimated = observation.estimated or bool(flight.pack and cost > flight.reserved)
     return (flight.reserved if estimated else cost), estimated
 
 
-def _lost(observation: Observation, flight: InFlight, ceiling: float) -> events.AttemptFinished:
-    """Charge what the scheduler says, or all that it can have cost if nobody knows."""
+def _lost(observation: Observation, flight: InFlight, maximum_charge: float) -> events.AttemptFinished:
+    """Charge what the scheduler reports, or the most that the attempt can have cost."""
     if observation.elapsed is not None:
         elapsed = observation.elapsed
         cost, estimated = _charge(observation, flight, elapsed)
     else:
-        elapsed, cost, estimated = ceiling / flight.cores, ceiling, True
+        elapsed, cost, estimated = maximum_charge / flight.cores, maximum_charge, True
     return events.AttemptFinished(
         observation.attempt,
         elapsed,
@@ -188,16 +188,16 @@ def _finished(
         except ReadError as error:
             failure, reason = FailureClass.PARSE, str(error)
     return events.AttemptFinished(
-        observation.attempt,
-        elapsed,
-        cost,
-        samples,
-        failure,
-        reason,
-        # A scheduler may call its nodes otherwise than they call themselves.
-        record.nodes[0] if len(record.nodes) == 1 else record.host,
-        record.started,
-        record.finished,
+        attempt=observation.attempt,
+        elapsed=elapsed,
+        cost=cost,
+        samples=samples,
+        failure=failure,
+        reason=reason,
+        # A scheduler's name for a node may differ from the node's own.
+        host=record.nodes[0] if len(record.nodes) == 1 else record.host,
+        started=record.started,
+        finished=record.finished,
         estimated=estimated,
         nodes=max(1, len(record.nodes)),
         blamed=observation.blamed,
@@ -209,20 +209,20 @@ def _failure(observation: Observation, request: AttemptRequest) -> tuple[Failure
     assert record is not None
     if record.timed_out:
         return FailureClass.TIMEOUT, f"ended at its time limit of {request.limit:.6g} s"
-    # Whatever its exit code: a shell goes on when the program that was too large is ended.
+    # Whatever the exit code: a shell goes on after the program that used too much memory was ended.
     if observation.out_of_memory:
         return FailureClass.MEMORY, "it used more memory than it had asked for"
-    if observation.reason:  # the executor knows that the end was not the application's doing
+    if observation.reason:  # the executor knows that the application did not cause the end
         return FailureClass.INFRASTRUCTURE, observation.reason
     if record.exit_code != 0:
-        words = _last_words(request)
-        failure = FailureClass.INFRASTRUCTURE if _LAUNCHER.search(words) else FailureClass.APPLICATION
-        return failure, f"exit code {record.exit_code}{_signal(record.exit_code)}{words}"
+        last_line = _last_line(request)
+        failure = FailureClass.INFRASTRUCTURE if _LAUNCHER.search(last_line) else FailureClass.APPLICATION
+        return failure, f"exit code {record.exit_code}{_signal(record.exit_code)}{last_line}"
     return None, ""
 
 
 def _signal(exit_code: int | None) -> str:
-    """Name the signal that an exit code above 128 stands for, as shells have it."""
+    """Name the signal that an exit code above 128 stands for (the convention of shells)."""
     try:
         number = signal.Signals((exit_code or 0) - 128)
     except ValueError:
@@ -230,7 +230,7 @@ def _signal(exit_code: int | None) -> str:
     return f" (signal {int(number)}, {number.name})"
 
 
-def _last_words(request: AttemptRequest) -> str:
+def _last_line(request: AttemptRequest) -> str:
     """Return the last line of stderr, else of stdout, for the reason of a failure."""
     for name in ("stderr", "stdout"):
         path = request.directory / name
@@ -241,7 +241,7 @@ def _last_words(request: AttemptRequest) -> str:
         except OSError:
             continue
         if lines:
-            # It will be shown on terminals, which would obey what cannot be printed.
-            words = "".join(c if c.isprintable() else "?" for c in lines[-1].strip()[:200])
-            return f"; last line of {name}: {words}"
+            # The text will be shown on terminals, which would obey control characters.
+            text = "".join(c if c.isprintable() else "?" for c in lines[-1].strip()[:200])
+            return f"; last line of {name}: {text}"
     return ""

@@ -17,8 +17,8 @@ from orchestrator.campaign import changes
 from orchestrator.campaign.model import Campaign
 from orchestrator.campaign.resolve import counts_for_sure
 from orchestrator.campaign.schema import LocalOptions
-from orchestrator.control import planning, preflight, runtime, session
-from orchestrator.control.runtime import Assembly
+from orchestrator.control import assembly, planning, preflight, session
+from orchestrator.control.assembly import Assembly
 from orchestrator.doctor.check import Check, failed, missing, ok, warning
 from orchestrator.doctor.probe import Probe
 from orchestrator.errors import CampaignError, JournalError, OrchestratorError
@@ -37,7 +37,7 @@ _MOST_POINTS = 100_000  # of the search space that are searched for the largest 
 def checks(chosen: Campaign, directory: Path, probe: Probe) -> Iterator[Check]:
     """Check everything that does not depend on the cluster (see `executor_section`)."""
     try:
-        built = runtime.assemble(chosen)
+        built = assembly.assemble(chosen)
     except CampaignError as error:
         yield failed("search space", str(error), "change the campaign file")
         return
@@ -198,7 +198,7 @@ def budget(built: Assembly, directory: Path) -> Check:
     chosen = built.campaign
     limit = core_hours(chosen.stop.budget)
     try:
-        first = planning.first_round(built, runtime.executor(chosen, directory, 0.0))
+        first = planning.first_round(built, assembly.executor(chosen, directory, 0.0))
     except OrchestratorError as error:
         return failed("first round", str(error), "raise stop.budget or shrink the round")
     cost = first.worst if first.expected is None else first.expected

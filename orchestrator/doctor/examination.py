@@ -11,8 +11,8 @@ from pathlib import Path
 
 from orchestrator.campaign.model import Campaign
 from orchestrator.campaign.schema import SlurmOptions
-from orchestrator.control import planning, runtime
-from orchestrator.control.runtime import Assembly
+from orchestrator.control import assembly, planning
+from orchestrator.control.assembly import Assembly
 from orchestrator.doctor import (
     campaign,
     executor_section,
@@ -108,11 +108,11 @@ def _load(load: Callable[[], Campaign] | None) -> tuple[Campaign | None, Check |
 
 def _on_slurm(chosen: Campaign, cluster: slurm.Cluster, probe: Probe) -> list[Check]:
     try:
-        built = runtime.assemble(chosen)
+        built = assembly.assemble(chosen)
     except CampaignError:  # reported by `campaign.checks`
         return []
     try:
-        executor = runtime.executor(chosen, Path(chosen.name), 0.0)
+        executor = assembly.executor(chosen, Path(chosen.name), 0.0)
         longest: float | None = max(planning.first_round(built, executor).limits)
     except OrchestratorError:  # likewise
         longest = None

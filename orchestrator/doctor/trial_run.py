@@ -11,8 +11,9 @@ from typing import Any
 from orchestrator.campaign import loader
 from orchestrator.campaign.model import Campaign
 from orchestrator.campaign.yaml import dump
-from orchestrator.control import runtime, session
-from orchestrator.control.runtime import Assembly
+from orchestrator.control import session
+from orchestrator.control.assembly import Assembly, assemble
+from orchestrator.control.attempts import RUNS
 from orchestrator.doctor.check import Check, failed, ok, warning
 from orchestrator.doctor.probe import Probe
 from orchestrator.errors import OrchestratorError
@@ -36,7 +37,7 @@ def checks(chosen: Campaign, directory: Path, probe: Probe, interrupted: Callabl
 
     That directory is removed if all went well, and kept to look at if not.
     """
-    point = smallest(runtime.assemble(chosen))
+    point = smallest(assemble(chosen))
     single = one_run(chosen, point)
     parent = next(path for path in directory.absolute().parents if path.is_dir())
     folder = Path(tempfile.mkdtemp(prefix=f"{directory.name}.try-", dir=parent))
@@ -75,7 +76,7 @@ def _outcome(state: State, run: Run, folder: Path) -> Check:
         charged = f"{item.elapsed:.4g} s, {core_hours(item.cost):.4g} core-hours charged"
         return ok("one run", f"{run.point}: {values} values in {charged}")
     reason = item.reason or (state.stopped.detail if state.stopped else "interrupted")
-    return failed("one run", f"{run.point}: {reason}", f"see {folder / runtime.RUNS / run.id}")
+    return failed("one run", f"{run.point}: {reason}", f"see {folder / RUNS / run.id}")
 
 
 def _allocated(chosen: Campaign, folder: Path, point: Point, probe: Probe) -> list[Check]:
@@ -85,7 +86,7 @@ def _allocated(chosen: Campaign, folder: Path, point: Point, probe: Probe) -> li
     query = ["sacct", "--allocations", "--noheader", "--parsable2", f"--jobs={job}", "--format=AllocCPUS"]
     answer = probe.ask(query) if job else None
     numbers = [int(line) for line in answer.output.split() if line.isdecimal()] if answer else []
-    counted = runtime.assemble(chosen).cores(point)
+    counted = assemble(chosen).cores(point)
     if not numbers or numbers[0] in (0, counted):
         return []
     detail = f"Slurm allocated {numbers[0]} CPUs to a run, but {counted} cores are counted"

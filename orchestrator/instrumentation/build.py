@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import OrchestratorError
+from orchestrator.storage import write_atomically
 
 RUNTIME = Path(__file__).parent / "runtime"
 CORE = "orchestrator-effort"
@@ -126,10 +127,7 @@ def wrapper(built: Build, scorep: bool = False) -> Path:
     folder = built.folder / ("scorep" if scorep else "bin")
     folder.mkdir(exist_ok=True)
     path = folder / Path(built.compiler).name
-    with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as stream:
-        stream.write(text)
-    Path(stream.name).chmod(0o755)
-    Path(stream.name).replace(path)
+    write_atomically(path, text, mode=0o755)
     return path
 
 

@@ -1,7 +1,8 @@
-"""Jobs that several attempts share: what they hold of the budget, and what a job costs beside its runs. Pure.
+"""Shared jobs in the accounting: what they reserve of the budget, and what a job costs beside its runs. Pure.
 
-A pack's reservation is held as a whole until the last of its attempts is settled and confirmed: until then
-Slurm may book all of it, whichever attempts have ended already.
+Attempts that share a job have the same ``pack`` in the journal. The reservation of the job is held as a whole
+until the last of its attempts is settled and its charge is confirmed: until then Slurm may charge all of it,
+whichever attempts have ended.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import NamedTuple
 
 import immutables
 
-RECENT = 20  # jobs that a price is taken of
+RECENT = 20  # jobs that the medians are taken over
 
 
 class Hold(NamedTuple):
-    """What one pack holds, in core-seconds: ``reserved`` in all, ``charged`` so far for ``left`` of them."""
+    """One shared job: core-seconds ``reserved`` in all and ``charged`` so far, ``unsettled`` attempts."""
 
     reserved: float = 0.0
     charged: float = 0.0
@@ -23,15 +24,16 @@ class Hold(NamedTuple):
 
     @property
     def left(self) -> float:
-        """Return what is still reserved: the rest of it is among what was spent."""
+        """Return the core-seconds that are still reserved; the rest is spent."""
         return max(0.0, self.reserved - self.charged)
 
 
 Holds = immutables.Map[str, Hold]
+"""By ``pack``."""
 
 
 def begun(holds: Holds, pack: str, reserved: float) -> Holds:
-    """Return the holds with one attempt more; those without a pack hold nothing together."""
+    """Return the holds with one attempt more; an attempt in a job of its own changes none."""
     if not pack:
         return holds
     hold = holds.get(pack, Hold())
@@ -39,7 +41,11 @@ def begun(holds: Holds, pack: str, reserved: float) -> Holds:
 
 
 def charged(holds: Holds, pack: str, cost: float, final: bool) -> Holds:
-    """Return the holds after a charge; the last ``final`` one of a pack releases what was not spent."""
+    """Return the holds after a charge.
+
+    ``final``: no other charge of the same attempt follows. The last final charge of a job releases what was
+    not spent.
+    """
     if not pack:
         return holds
     hold = holds[pack]
@@ -47,30 +53,30 @@ def charged(holds: Holds, pack: str, cost: float, final: bool) -> Holds:
     return holds.set(pack, hold) if hold.unsettled else holds.delete(pack)
 
 
-class Price(NamedTuple):
-    """Of the last jobs with one attempt: seconds charged beside it, and seconds that it waited to begin."""
+class JobCosts(NamedTuple):
+    """What the last jobs cost beside their runs, in seconds: charged ``overheads``, and ``waits`` to begin."""
 
     overheads: tuple[float, ...] = ()
     waits: tuple[float, ...] = ()
 
     @property
     def overhead(self) -> float:
-        """Return the median of what is charged beside an attempt; 0 before anything is known."""
+        """Return the median of the seconds that a job is charged beside its runs; 0 before any is known."""
         return statistics.median(self.overheads) if self.overheads else 0.0
 
     @property
     def wait(self) -> float:
-        """Return the median of the seconds from the intent to the attempt's begin, the overhead excepted."""
+        """Return the median of the seconds from the intent to the begin of an attempt, without the overhead."""
         return statistics.median(self.waits) if self.waits else 0.0
 
 
-def seen_in_pack(price: Price, overhead: float) -> Price:
-    """Return the price after one more pack, with the seconds charged beside its attempts."""
-    return price._replace(overheads=(*price.overheads[1 - RECENT :], overhead))
-
-
-def seen(price: Price, elapsed: float, intended: float, started: float, finished: float) -> Price:
-    """Return the price after one more job: ``elapsed`` seconds were charged, the rest are instants."""
+def after_job(costs: JobCosts, elapsed: float, intended: float, started: float, finished: float) -> JobCosts:
+    """Return the costs after a job with one attempt: ``elapsed`` seconds were charged, the rest are instants."""
     overhead = max(0.0, elapsed - (finished - started))
     wait = max(0.0, started - intended - overhead)
-    return Price((*price.overheads[1 - RECENT :], overhead), (*price.waits[1 - RECENT :], wait))
+    return JobCosts((*costs.overheads[1 - RECENT :], overhead), (*costs.waits[1 - RECENT :], wait))
+
+
+def after_shared_job(costs: JobCosts, overhead: float) -> JobCosts:
+    """Return the costs after a shared job, which was charged ``overhead`` seconds beside its attempts."""
+    return costs._replace(overheads=(*costs.overheads[1 - RECENT :], overhead))

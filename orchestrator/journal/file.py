@@ -14,6 +14,7 @@ import socket
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +28,7 @@ from orchestrator.journal import events
 FILE_NAME = "journal.jsonl"
 LOCK_NAME = "controller.lock"
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""What the system says of a full disk, a quota, and a limit on the size of files."""
+"""Error numbers of a full disk, an exhausted quota, and a limit on the size of files."""
 HOLDER_NAME = "controller.json"
 # Seconds. A process that a killed controller was just starting shares the lock until it executes its program.
 _PATIENCE = 2.0
@@ -183,6 +184,19 @@ def holder(directory: Path) -> tuple[str, int] | None:
         return str(found["host"]), int(found["pid"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise `JournalWriteError`, after which the campaign can be resumed, where a file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        remedy = "free some space" if error.errno in FULL else "fix that"
+        raise JournalWriteError(
+            f"cannot write {path}: {error.strerror}. The campaign has stopped, nothing is lost: {remedy}, "
+            "then resume it"
+        ) from error
 
 
 def _unusable(what: str, path: Path, error: OSError) -> JournalError:

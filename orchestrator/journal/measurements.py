@@ -25,7 +25,8 @@ def measurements(state: State, parameters: Sequence[Parameter]) -> Measurements:
 class Collector:
     """`measurements` of one state after the other, at the cost of what is new in each.
 
-    Only runs of the current round change; where more than one may have passed, all are looked at again.
+    Only runs of the current round change. Where more than one round may have passed, all runs are collected
+    again.
     """
 
     def __init__(self, parameters: Sequence[Parameter]):
@@ -63,7 +64,7 @@ class Collector:
         return state.queue if near else state.runs
 
     def _renew(self, point: Point, state: State) -> None:
-        """Put the values of a point together anew, by kind and repetition."""
+        """Collect the values of a point again, by kind and repetition."""
         found: dict[tuple[str, str], list[float]] = {}
         for run, item in _measured_at(point, state):
             if run.kind == "time":
@@ -95,7 +96,7 @@ def repetitions(state: State, kind: RunKind = "time") -> dict[Point, int]:
     return {point: number for point, number in state.proposed.get(kind, {}).items() if number}
 
 
-def counting_is_in_vain(state: State, tries: int = 3) -> bool:
+def counting_keeps_failing(state: State, tries: int = 3) -> bool:
     """Whether effort runs were given up ``tries`` times and none was ever measured: that will not change."""
     most: Mapping[Point, int] = state.proposed.get("effort", {})
     runs = (Run(point, "effort", k) for point, number in most.items() for k in range(1, number + 1))

@@ -21,8 +21,8 @@ from orchestrator.journal import allocations, events, nodes
 from orchestrator.journal.file import Entry
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
-#
-# # FOLDED orchestrator.journal.state: Where runs and attempts stand: the small parts of the state.
+RECENT = 20  # attempts that the rate of failures is taken over
+COMPARED = 10  # repetitions before a run, and after it, that its duration is compared with
 
 
 class RunStatus(StrEnum):
@@ -30,18 +30,19 @@ class RunStatus(StrEnum):
 
     WAITING = "waiting"  # proposed, not begun
     IN_FLIGHT = "in flight"
-    FAILED = "failed"  # its last attempt failed; to be tried again or given up
+    FAILED = "failed"  # the last attempt failed or was withdrawn: try again, or give up
     MEASURED = "measured"
     GIVEN_UP = "given up"
-    SKIPPED = "skipped"  # the budget left could not hold it
+    SKIPPED = "skipped"  # never begun: the remaining budget could not hold it, or the campaign stopped
 
 
 class RunState(NamedTuple):
     """One run: how many attempts were begun, how they failed, and what the accepted one measured.
 
-    ``elapsed``: seconds of the accepted attempt; ``cost``: core-seconds of all attempts; ``limit``: seconds
-    that the last attempt had; ``node``: where the accepted one ran, if on one only; ``packed``: whether it
-    shared its job, so that ``elapsed`` has the usual overhead of a job instead of its own.
+    ``elapsed``: seconds of the accepted attempt, as if it had a job of its own; ``cost``: core-seconds of all
+    attempts; ``limit``: time limit of the last attempt in seconds; ``node``: where the accepted attempt ran, if
+    on one node only; ``packed``: whether it shared its job, so that ``elapsed`` includes the usual overhead
+    of a job.
     """
 
     status: RunStatus = RunStatus.WAITING
@@ -60,8 +61,8 @@ class RunState(NamedTuple):
 class InFlight(NamedTuple):
     """An attempt that was intended and is not settled. ``reserved`` in core-seconds, ``limit`` in seconds.
 
-    ``pack``: what it shares with the other attempts of its job, or empty; ``since``: when it was intended;
-    ``span``: seconds from its start to its end, if it was accepted and its cost is not confirmed.
+    ``pack``: name of its shared job, or empty; ``since``: when it was intended; ``span``: seconds from its
+    start to its end, if it was accepted and its cost is not confirmed.
     """
 
     name: str
@@ -82,80 +83,10 @@ Proposed = immutables.Map[str, immutables.Map[Point, int]]
 
 @dataclass(frozen=True, slots=True)
 class StopReason:
-    """The rule that ended the campaign, and its figures in words."""
+    """The rule that ended the campaign, and the reason in words."""
 
     rule: str
     detail: str
-
-
-def allocation(event: events.AttemptFinished | events.AttemptCharged, flight: InFlight) -> float:
-    """Return how many cores were charged for each that was asked for."""
-    estimated = isinstance(event, events.AttemptFinished) and event.estimated
-    if estimated or event.elapsed <= 0 or math.isclose(event.cost, event.elapsed * flight.cores):
-        return 1.0
-    return event.cost / (event.elapsed * flight.cores)
-
-
-def took(event: events.AttemptFinished, flight: InFlight, overhead: float) -> float:
-    """Return what an attempt takes in a job of its own, in seconds, so that all can be compared.
-
-    One that shares its job is charged without the ``overhead`` of a job, or with all of it.
-    """
-    if not flight.pack or event.started is None or event.finished is None:
-        return event.elapsed
-    return event.finished - event.started + overhead
-
-
-def price_after(
-    price: allocations.Price, event: events.AttemptFinished, flight: InFlight
-) -> allocations.Price:
-    """Return what jobs cost beside their attempts; one that did not fail says so."""
-    known = event.failure is None and not event.estimated and not flight.pack
-    if not known or event.started is None or event.finished is None:
-        return price
-    return allocations.seen(price, event.elapsed, flight.since, event.started, event.finished)
-
-
-def price_after_pack(
-    price: allocations.Price, event: events.AttemptCharged, flight: InFlight
-) -> allocations.Price:
-    """Return what jobs cost beside their attempts: the first of a pack pays that, unless another failed."""
-    if flight.pack != flight.name or flight.span is None or event.elapsed <= flight.span:
-        return price
-    return allocations.seen_in_pack(price, event.elapsed - flight.span)
-
-
-def taken_back(runs: Runs, proposed: Proposed, run: Run) -> Proposed:
-    """Return the last repetitions after a run was skipped, whose number is thereby free again."""
-    known, skipped = proposed[run.kind], RunState(RunStatus.SKIPPED)
-    last = known.get(run.point, 0)
-    while last and runs.get(replace(run, repetition=last), skipped).status is RunStatus.SKIPPED:
-        last -= 1
-    return proposed.set(run.kind, known.set(run.point, last))
-
-
-def tried_anew(runs: Runs, proposed: Proposed, points: frozenset[Point]) -> tuple[Runs, Proposed]:
-    """Return runs and repetitions after what was given up at points counts as skipped, to be proposed again.
-
-    What was skipped while it was tried has all its attempts again, too. They keep their numbers, as their
-    directories are taken.
-    """
-    new = runs.mutate()
-    for run, item in runs.items():
-        if item.status is RunStatus.GIVEN_UP and run.point in points:
-            reason = f"given up under other rules: {item.reason}"
-            new[run] = item._replace(status=RunStatus.SKIPPED, failures=(), reason=reason)
-        elif item.status is RunStatus.SKIPPED and item.failures:
-            new[run] = item._replace(failures=())
-    runs = new.finish()
-    for run in runs:
-        if run.point in points:
-            proposed = taken_back(runs, proposed, run)
-    return runs, proposed
-
-
-RECENT = 20  # attempts that the rate of failures is taken of
-COMPARED = 10  # repetitions before a run, and after it, that its duration is compared with
 
 
 class State(NamedTuple):
@@ -187,13 +118,13 @@ class State(NamedTuple):
     unconfirmed: immutables.Map[Attempt, InFlight] = immutables.Map()  # settled, but their cost is estimated
     infeasible: frozenset[Point] = frozenset()
     holds: allocations.Holds = immutables.Map()  # by pack
-    price: allocations.Price = allocations.Price()
+    job_costs: allocations.JobCosts = allocations.JobCosts()
     spent: float = 0.0
     attempts_settled: int = 0
     consecutive_given_up: int = 0
     allocation: float = 1.0  # cores charged per core asked for, at most
     recent: tuple[bool, ...] = ()  # whether the last attempts failed
-    marks: immutables.Map[str, tuple[str, ...]] = immutables.Map()  # what speaks against a node
+    marks: immutables.Map[str, tuple[str, ...]] = immutables.Map()  # by node: why it may be excluded
     failed_nodes: immutables.Map[str, float] = immutables.Map()  # when a node failed last
     stopping: StopReason | None = None
     validation: Run | None = None
@@ -201,13 +132,13 @@ class State(NamedTuple):
 
     @property
     def reserved(self) -> float:
-        """Core-seconds that the attempts in flight, and jobs whose books are open, may still cost."""
+        """Core-seconds that attempts in flight, and shared jobs without confirmed charges, may still cost."""
         alone = sum(item.reserved for item in self.in_flight.values() if not item.pack)
         return alone + sum(hold.left for hold in self.holds.values())
 
     @property
     def jobs(self) -> int:
-        """Allocations that are asked for or used."""
+        """Number of jobs that are queued or running."""
         packed = {item.pack for item in self.in_flight.values() if item.pack}
         return len(packed) + sum(not item.pack for item in self.in_flight.values())
 
@@ -221,7 +152,7 @@ def replay(entries: Iterable[Entry], state: State | None = None) -> State:
     """Apply entries in order."""
     state = state or State()
     collecting = gc.isenabled()
-    gc.disable()  # nothing here makes cycles, and looking for them costs more than the replay
+    gc.disable()  # a replay creates no cycles, and looking for them costs more than the replay
     try:
         for entry in entries:
             state = apply(state, entry.event, entry.time)
@@ -237,7 +168,7 @@ def apply(state: State, event: events.Event, time: float) -> State:
     Raises
     ------
     ValueError
-        For an event that cannot follow this state; its text tells the story of the run.
+        For an event that cannot follow this state; the text describes the run.
     """
     started = time if state.started is None else state.started
     return _apply(event, state._replace(time=time, started=started))
@@ -245,20 +176,24 @@ def apply(state: State, event: events.Event, time: float) -> State:
 
 @singledispatch
 def _apply(event: events.Event, state: State) -> State:
-    return state  # ControllerStarted and ControllerStopped change nothing that decisions depend on
+    """Apply one type of event: each has a function below, in the order of `orchestrator.journal.events`.
+
+    ControllerStarted and ControllerStopped have none: no decision depends on them.
+    """
+    return state
 
 
 @_apply.register
-def _(event: events.CampaignStarted, state: State) -> State:
+def _campaign_started(event: events.CampaignStarted, state: State) -> State:
     return state._replace(id=event.id, campaign=event.campaign, time_limit=event.time_limit)
 
 
 @_apply.register
-def _(event: events.CampaignChanged, state: State) -> State:
+def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
     if event.anew:
-        runs, proposed = tried_anew(state.runs, state.proposed, state.infeasible)
+        runs, proposed = _proposable_again(state.runs, state.proposed, state.infeasible)
         state = state._replace(runs=runs, proposed=proposed, infeasible=frozenset())
-    # What was skipped, perhaps because the campaign was about to stop, says nothing about the new rules.
+    # Runs may have been skipped because the campaign was about to stop: the new rules may propose them again.
     begun = [run for run in state.queue[: state.next] if state.runs[run].status is not RunStatus.SKIPPED]
     return state._replace(
         campaign=event.campaign,
@@ -272,12 +207,12 @@ def _(event: events.CampaignChanged, state: State) -> State:
 
 
 @_apply.register
-def _(event: events.RoundProposed, state: State) -> State:
+def _round_proposed(event: events.RoundProposed, state: State) -> State:
     runs = state.runs.mutate()
     reasons = state.reasons.mutate()
     last = {kind: known.mutate() for kind, known in state.proposed.items()}
     for run, reason in zip(event.runs, event.reasons, strict=True):
-        # One that was skipped before keeps its attempts: their directories are taken.
+        # A run that was skipped before keeps the number of its attempts: their directories exist.
         runs[run] = runs.get(run, RunState())._replace(status=RunStatus.WAITING)
         reasons[run] = reason
         known = last.setdefault(run.kind, immutables.Map().mutate())
@@ -294,11 +229,11 @@ def _(event: events.RoundProposed, state: State) -> State:
 
 
 @_apply.register
-def _(event: events.AttemptIntended, state: State) -> State:
+def _attempt_intended(event: events.AttemptIntended, state: State) -> State:
     run = event.attempt.run
     current = _run(state, run)
     if current.status not in (RunStatus.WAITING, RunStatus.FAILED):
-        raise ValueError(_story(state, run, f"attempt {event.attempt.number} intended"))
+        raise ValueError(_impossible(state, run, f"attempt {event.attempt.number} intended"))
     item = InFlight(event.name, event.cores, event.limit, event.reserved, pack=event.pack, since=state.time)
     return _dequeue(state, run)._replace(
         runs=state.runs.set(
@@ -311,14 +246,14 @@ def _(event: events.AttemptIntended, state: State) -> State:
 
 
 @_apply.register
-def _(event: events.AttemptSubmitted, state: State) -> State:
+def _attempt_submitted(event: events.AttemptSubmitted, state: State) -> State:
     return _update(
         state, event.attempt, lambda x: x._replace(submitted=True, handle=event.handle or x.handle)
     )
 
 
 @_apply.register
-def _(event: events.AttemptStarted, state: State) -> State:
+def _attempt_started(event: events.AttemptStarted, state: State) -> State:
     return _update(
         state,
         event.attempt,
@@ -327,7 +262,7 @@ def _(event: events.AttemptStarted, state: State) -> State:
 
 
 @_apply.register
-def _(event: events.AttemptWithdrawn, state: State) -> State:
+def _attempt_withdrawn(event: events.AttemptWithdrawn, state: State) -> State:
     _check_in_flight(state, event.attempt)
     run = event.attempt.run
     current = _run(state, run)
@@ -341,7 +276,7 @@ def _(event: events.AttemptWithdrawn, state: State) -> State:
 
 
 @_apply.register
-def _(event: events.AttemptFinished, state: State) -> State:
+def _attempt_finished(event: events.AttemptFinished, state: State) -> State:
     _check_in_flight(state, event.attempt)
     run, flight = event.attempt.run, state.in_flight[event.attempt]
     current = _run(state, run)
@@ -349,10 +284,10 @@ def _(event: events.AttemptFinished, state: State) -> State:
     state = state._replace(
         in_flight=state.in_flight.delete(event.attempt),
         holds=allocations.charged(state.holds, flight.pack, event.cost, final=not event.estimated),
-        price=price_after(state.price, event, flight),
+        job_costs=_job_costs_after(state.job_costs, event, flight),
         spent=state.spent + event.cost,
         attempts_settled=state.attempts_settled + 1,
-        allocation=max(state.allocation, allocation(event, flight)),
+        allocation=max(state.allocation, _cores_charged(event, flight)),
         recent=state.recent if event.cancelled else (*state.recent, event.failure is not None)[-RECENT:],
         marks=_marked(state, event),
         failed_nodes=state.failed_nodes.update(dict.fromkeys(event.blamed, state.time)),
@@ -367,7 +302,7 @@ def _(event: events.AttemptFinished, state: State) -> State:
             status=RunStatus.MEASURED,
             accepted=event.attempt.number,
             samples=event.samples,
-            elapsed=took(event, flight, state.price.overhead),
+            elapsed=_standalone_duration(event, flight, state.job_costs.overhead),
             node=event.host if event.nodes == 1 else "",
             packed=bool(flight.pack),
         )
@@ -384,15 +319,17 @@ def _(event: events.AttemptFinished, state: State) -> State:
 
 
 @_apply.register
-def _(event: events.AttemptCharged, state: State) -> State:
+def _attempt_charged(event: events.AttemptCharged, state: State) -> State:
     if event.attempt not in state.unconfirmed:
-        raise ValueError(_story(state, event.attempt.run, f"attempt {event.attempt.number} is charged again"))
+        raise ValueError(
+            _impossible(state, event.attempt.run, f"attempt {event.attempt.number} is charged again")
+        )
     run, flight = event.attempt.run, state.unconfirmed[event.attempt]
     current, more = _run(state, run), event.cost - flight.reserved
     return state._replace(
         holds=allocations.charged(state.holds, flight.pack, more, final=True),
-        price=price_after_pack(state.price, event, flight),
-        allocation=max(state.allocation, allocation(event, flight)),
+        job_costs=_job_costs_after_sharing(state.job_costs, event, flight),
+        allocation=max(state.allocation, _cores_charged(event, flight)),
         unconfirmed=state.unconfirmed.delete(event.attempt),
         spent=state.spent + more,
         runs=state.runs.set(run, current._replace(cost=current.cost + more)),
@@ -400,27 +337,28 @@ def _(event: events.AttemptCharged, state: State) -> State:
 
 
 @_apply.register
-def _(event: events.RunGivenUp, state: State) -> State:
+def _run_given_up(event: events.RunGivenUp, state: State) -> State:
     given_up = _run(state, event.run)._replace(status=RunStatus.GIVEN_UP, reason=event.reason)
-    harmless = event.run.kind != "time" or _measured_before(state, event.run)  # times can be had there
+    # Without an effort run, or after an earlier success, times can still be measured at the point.
+    feasible = event.run.kind != "time" or _measured_before(state, event.run)
     return _dequeue(state, event.run)._replace(
         runs=state.runs.set(event.run, given_up),
-        infeasible=state.infeasible | (frozenset() if harmless else {event.run.point}),
+        infeasible=state.infeasible | (frozenset() if feasible else {event.run.point}),
         consecutive_given_up=state.consecutive_given_up + 1,
     )
 
 
 @_apply.register
-def _(event: events.RunSkipped, state: State) -> State:
+def _run_skipped(event: events.RunSkipped, state: State) -> State:
     skipped = _run(state, event.run)._replace(status=RunStatus.SKIPPED, reason=event.reason)
     state = _dequeue(state, event.run)._replace(runs=state.runs.set(event.run, skipped))
     if event.run == state.validation:
         return state
-    return state._replace(proposed=taken_back(state.runs, state.proposed, event.run))
+    return state._replace(proposed=_without_skipped(state.runs, state.proposed, event.run))
 
 
 @_apply.register
-def _(event: events.RoundCompleted, state: State) -> State:
+def _round_completed(event: events.RoundCompleted, state: State) -> State:
     if not event.measured:
         return state._replace(rounds_completed=event.round)
     return state._replace(
@@ -433,12 +371,12 @@ def _(event: events.RoundCompleted, state: State) -> State:
 
 
 @_apply.register
-def _(event: events.StopRuleReached, state: State) -> State:
+def _stop_rule_reached(event: events.StopRuleReached, state: State) -> State:
     return state._replace(stopping=StopReason(event.rule, event.detail))
 
 
 @_apply.register
-def _(event: events.ValidationProposed, state: State) -> State:
+def _validation_proposed(event: events.ValidationProposed, state: State) -> State:
     return state._replace(
         validation=event.run,
         runs=state.runs.set(event.run, RunState()),
@@ -448,31 +386,101 @@ def _(event: events.ValidationProposed, state: State) -> State:
 
 
 @_apply.register
-def _(event: events.CampaignStopped, state: State) -> State:
+def _campaign_stopped(event: events.CampaignStopped, state: State) -> State:
     return state._replace(stopped=StopReason(event.rule, event.detail))
 
 
+def _cores_charged(event: events.AttemptFinished | events.AttemptCharged, flight: InFlight) -> float:
+    """Return how many cores were charged for each that was asked for."""
+    estimated = isinstance(event, events.AttemptFinished) and event.estimated
+    if estimated or event.elapsed <= 0 or math.isclose(event.cost, event.elapsed * flight.cores):
+        return 1.0
+    return event.cost / (event.elapsed * flight.cores)
+
+
+def _standalone_duration(event: events.AttemptFinished, flight: InFlight, overhead: float) -> float:
+    """Return the seconds that an attempt takes in a job of its own, so that all durations can be compared.
+
+    An attempt that shares its job is charged without the ``overhead`` of the job, or, as the first, with all
+    of it.
+    """
+    if not flight.pack or event.started is None or event.finished is None:
+        return event.elapsed
+    return event.finished - event.started + overhead
+
+
+def _job_costs_after(
+    costs: allocations.JobCosts, event: events.AttemptFinished, flight: InFlight
+) -> allocations.JobCosts:
+    """Return the job costs after an attempt, which must have a job of its own and a confirmed charge."""
+    known = event.failure is None and not event.estimated and not flight.pack
+    if not known or event.started is None or event.finished is None:
+        return costs
+    return allocations.after_job(costs, event.elapsed, flight.since, event.started, event.finished)
+
+
+def _job_costs_after_sharing(
+    costs: allocations.JobCosts, event: events.AttemptCharged, flight: InFlight
+) -> allocations.JobCosts:
+    """Return the job costs after a confirmed charge: the first attempt of a shared job pays its overhead.
+
+    The first attempt does not if another attempt of the job failed.
+    """
+    if flight.pack != flight.name or flight.span is None or event.elapsed <= flight.span:
+        return costs
+    return allocations.after_shared_job(costs, event.elapsed - flight.span)
+
+
+def _without_skipped(runs: Runs, proposed: Proposed, run: Run) -> Proposed:
+    """Return the last repetitions proposed, after a run was skipped: its number can be proposed again."""
+    known, skipped = proposed[run.kind], RunState(RunStatus.SKIPPED)
+    last = known.get(run.point, 0)
+    while last and runs.get(replace(run, repetition=last), skipped).status is RunStatus.SKIPPED:
+        last -= 1
+    return proposed.set(run.kind, known.set(run.point, last))
+
+
+def _proposable_again(runs: Runs, proposed: Proposed, points: frozenset[Point]) -> tuple[Runs, Proposed]:
+    """Return runs and repetitions where runs that were given up at ``points`` can be proposed again.
+
+    They count as skipped. They and runs that were skipped after a failure may use all their retries again.
+    Attempts keep their numbers, because their directories exist.
+    """
+    new = runs.mutate()
+    for run, item in runs.items():
+        if item.status is RunStatus.GIVEN_UP and run.point in points:
+            reason = f"given up under other rules: {item.reason}"
+            new[run] = item._replace(status=RunStatus.SKIPPED, failures=(), reason=reason)
+        elif item.status is RunStatus.SKIPPED and item.failures:
+            new[run] = item._replace(failures=())
+    runs = new.finish()
+    for run in runs:
+        if run.point in points:
+            proposed = _without_skipped(runs, proposed, run)
+    return runs, proposed
+
+
 def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, tuple[str, ...]]:
-    """Return what speaks against nodes after an attempt: it failed because of them, or was slow there."""
+    """Return the marks of nodes after an attempt: it failed because of a node, or was slow there."""
     marks, run = state.marks, event.attempt.run
     for node in event.blamed:
-        # What ran there at the same time failed for the same cause.
+        # Attempts that ran on the node at the same time failed for the same cause: that is one mark.
         if state.time - state.failed_nodes.get(node, -math.inf) > nodes.SAME:
             marks = marks.set(node, (*marks.get(node, ()), f"{event.attempt}: {event.reason}"))
     if event.failure is not None or event.nodes > 1 or not event.host:
         return marks
     flight = state.in_flight[event.attempt]
-    seconds = took(event, flight, state.price.overhead)
-    alike = [item for item in _siblings(state, run) if item.packed == bool(flight.pack)]
-    others = [item.elapsed for item in alike if item.node not in ("", event.host)]
+    seconds = _standalone_duration(event, flight, state.job_costs.overhead)
+    comparable = [item for item in _near_repetitions(state, run) if item.packed == bool(flight.pack)]
+    others = [item.elapsed for item in comparable if item.node not in ("", event.host)]
     if nodes.is_slow(seconds, others):
         reason = f"{event.attempt}: {seconds:.6g} s, elsewhere {statistics.median(others):.6g} s"
         marks = marks.set(event.host, (*marks.get(event.host, ()), reason))
     return marks
 
 
-def _siblings(state: State, run: Run) -> list[RunState]:
-    """Return the measured repetitions of a run's point and kind that are nearest to it."""
+def _near_repetitions(state: State, run: Run) -> list[RunState]:
+    """Return the measured repetitions of a run's point and kind with the nearest numbers."""
     near = range(max(1, run.repetition - COMPARED), run.repetition + COMPARED + 1)
     found = (state.runs.get(replace(run, repetition=k)) for k in near)
     return [item for item in found if item is not None and item.status is RunStatus.MEASURED]
@@ -485,13 +493,13 @@ def _run(state: State, run: Run) -> RunState:
 
 
 def _measured_before(state: State, run: Run) -> bool:
-    """Whether an earlier repetition succeeded, so that the failure is not the point's fault."""
+    """Whether an earlier repetition succeeded, so that the point did not cause the failure."""
     earlier = (replace(run, repetition=k) for k in range(1, run.repetition))
     return any(state.runs.get(item, RunState()).status is RunStatus.MEASURED for item in earlier)
 
 
 def _dequeue(state: State, run: Run) -> State:
-    """Take a run off the queue's head, or off the failed ones."""
+    """Remove a run from the head of the queue, or from the failed runs."""
     if state.next < len(state.queue) and state.queue[state.next] == run:
         return state._replace(next=state.next + 1)
     return state._replace(failed=tuple(item for item in state.failed if item != run))
@@ -499,7 +507,7 @@ def _dequeue(state: State, run: Run) -> State:
 
 def _check_in_flight(state: State, attempt: Attempt) -> None:
     if attempt not in state.in_flight:
-        raise ValueError(_story(state, attempt.run, f"attempt {attempt.number} is not in flight"))
+        raise ValueError(_impossible(state, attempt.run, f"attempt {attempt.number} is not in flight"))
 
 
 def _update(state: State, attempt: Attempt, change: Callable[[InFlight], InFlight]) -> State:
@@ -507,7 +515,8 @@ def _update(state: State, attempt: Attempt, change: Callable[[InFlight], InFligh
     return state._replace(in_flight=state.in_flight.set(attempt, change(state.in_flight[attempt])))
 
 
-def _story(state: State, run: Run, what: str) -> str:
+def _impossible(state: State, run: Run, what: str) -> str:
+    """Return the message for an event that cannot follow a state."""
     item = state.runs.get(run, RunState())
     failures = ", ".join(item.failures) or "none"
     return (

@@ -1,31 +1,52 @@
-"""What to do next: a pure function of state. The loop obeys.
+"""What to do next: a pure function of the state and of figures that were computed before. The loop obeys.
 
 `next_actions` returns actions that can all be done at once, in order; an empty list means: wait for what
-is in flight. Stop rules, retries and the budget live here and nowhere else.
+is in flight. Stop rules, retries and the budget live here and nowhere else. No model can be fitted here:
+what the models say about open runs arrives as a table (`orchestrator.policy.estimates`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from orchestrator import resources
 from orchestrator.journal.state import RECENT, InFlight, RunState, RunStatus, State
-from orchestrator.policy.packing import Job, Packer, Plan
+from orchestrator.policy.estimates import Estimates
+from orchestrator.policy.packing import Job, JobPlan, SharingRules
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
 VALIDATION_SHARE = 0.25  # of the budget is kept back for the validation, at most
-CONFIRMATION = 600.0  # seconds to wait for what attempts really cost, when nothing else is left to do
+CONFIRMATION = 600.0  # seconds to wait for the real charges of attempts, when nothing else is left to do
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The campaign's rules. ``budget`` in core-seconds, ``wall_time`` in seconds.
+    """The campaign's rules.
 
-    ``retries`` are further attempts per class of failure; ``failures`` consecutive runs given up stop
-    the campaign, as does a share ``failure_rate`` of failures among the last attempts; ``width`` (relative)
-    is that of intervals at P₊ that are narrow enough.
+    Attributes
+    ----------
+    budget
+        Core-seconds.
+    patience
+        Rounds without improvement after which the campaign stops.
+    failures
+        Consecutive runs given up after which the campaign stops.
+    max_pending
+        Most jobs that are queued or running.
+    retries
+        Further attempts per class of failure.
+    wall_time
+        Seconds.
+    width
+        Relative width of intervals at P₊ that is narrow enough.
+    failure_rate
+        Share of failures among the last attempts that stops the campaign.
+    validation_point
+        Where one run checks the models at the end.
+    sharing
+        Which runs may share a job; None: every attempt has a job of its own.
     """
 
     budget: float
@@ -37,13 +58,14 @@ class Policy:
     width: float | None = None
     failure_rate: float | None = None
     validation_point: Point | None = None
+    sharing: SharingRules | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Submit:
     """Journal an intent with its reservation, then submit the attempt.
 
-    Those with the same ``pack``, the first attempt of their job, share a job in this order.
+    Attempts with the same ``pack`` share a job in this order; ``pack`` is the first of them.
     """
 
     attempt: Attempt
@@ -107,13 +129,7 @@ class Stop:
 Action = Submit | GiveUp | Skip | Fit | Propose | Validate | BeginStop | Stop
 
 
-def next_actions(
-    state: State,
-    policy: Policy,
-    now: float,
-    reservation: Callable[[Run], Reservation],
-    packer: Packer | None = None,
-) -> list[Action]:
+def next_actions(state: State, policy: Policy, now: float, estimates: Estimates) -> list[Action]:
     """Return what to do now.
 
     Parameters
@@ -124,10 +140,8 @@ def next_actions(
         The campaign's rules.
     now
         Unix seconds, on the executor's clock.
-    reservation
-        The most that one attempt at a run can be charged.
-    packer
-        Says which runs share a job; None: every attempt has its own.
+    estimates
+        What was known of the open runs before this decision.
     """
     if state.stopped is not None:
         return []
@@ -144,11 +158,11 @@ def next_actions(
         return given_up
     # A clock that was set back must not make the wait longer than that much twice.
     confirming = bool(state.unconfirmed) and abs(now - state.time) < CONFIRMATION
-    work = _begin(state, policy, reservation, packer, bool(state.in_flight) or confirming)
+    work = _begin(state, policy, estimates, may_wait=bool(state.in_flight) or confirming)
     if work or state.in_flight or (confirming and any(True for _ in _candidates(state))):
         return work
     if state.stopping is not None:
-        last = _finish(state, policy, reservation)
+        last = _finish(state, policy, estimates)
         return [] if confirming and isinstance(last, Stop) else [last]
     if state.rounds_completed < state.round:
         return [Fit(state.round)]
@@ -156,7 +170,7 @@ def next_actions(
 
 
 def _urgent_rule(state: State, policy: Policy, now: float) -> BeginStop | None:
-    """Rules that hold in the middle of a round, too."""
+    """Return the stop rule that holds in the middle of a round, too."""
     if policy.wall_time is not None and state.started is not None and now - state.started >= policy.wall_time:
         return BeginStop("wall_time", f"{now - state.started:.0f} s of {policy.wall_time:.0f} s have passed")
     if state.consecutive_given_up >= policy.failures:
@@ -197,60 +211,60 @@ def _candidates(state: State) -> Iterator[Run]:
     yield from state.waiting
 
 
-def _begin(
-    state: State,
-    policy: Policy,
-    reservation: Callable[[Run], Reservation],
-    packer: Packer | None,
-    may_wait: bool,
-) -> list[Action]:
-    """Fill free places, in order; a run that does not fit the budget waits while it may.
+def _begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) -> list[Action]:
+    """Fill free places, in order; a run that does not fit the budget waits where it may.
 
-    It may while others are in flight, or their charges estimated. Whether it fits later depends on what those
-    really cost, never on the order in which they finish.
+    It may wait while other attempts are in flight, or while charges are estimates. Whether the run fits later
+    depends on the real charges, never on the order in which attempts finish.
     """
     chosen: dict[Run, Action] = {}
     reserved = state.reserved
     waiting = list(_candidates(state))
-    plan = Plan(packer, waiting, policy.max_pending - state.jobs)
-    budget = policy.budget - _kept_for_validation(state, policy, reservation)
+    plan = JobPlan(
+        state=state,
+        estimates=estimates,
+        rules=policy.sharing,
+        waiting=waiting,
+        places=policy.max_pending - state.jobs,
+    )
+    budget = policy.budget - _kept_for_validation(state, policy, estimates)
     seen: list[Run] = []
     for run in waiting:
         seen.append(run)
         if run.point in state.infeasible:
             chosen[run] = Skip(run, f"{run.point} was given up")
             continue
-        need = reservation(run)
-        job = plan.open_job(run, need)
+        alone = estimates.reservation(state, run)
+        job = plan.job_for(run, alone)
         if job is None and len(plan.jobs) >= plan.places:
             break
-        more = need.reserved if job is None else plan.more(job, need)
+        more = plan.more(job, alone)
         if not resources.affordable(budget, state.spent, reserved, more):
             if not may_wait and not plan.jobs:
-                chosen[run] = _unaffordable(budget - state.spent, run, need)
+                chosen[run] = _unaffordable(budget - state.spent, run, alone)
                 continue
             break
-        plan.add(run, need, job)
+        plan.add(run, alone, job)
         reserved += more
-    chosen |= {item.attempt.run: item for job in plan.jobs for item in _submissions(state, plan, job)}
+    chosen |= {item.attempt.run: item for job in plan.jobs for item in _submissions(plan, job)}
     return [chosen[run] for run in seen if run in chosen]  # in order, whatever shares a job
 
 
-def _submissions(state: State, plan: Plan, job: Job) -> list[Submit]:
-    attempts = [Attempt(run, state.runs[run].attempts + 1) for run in job.runs]
+def _submissions(plan: JobPlan, job: Job) -> list[Submit]:
+    attempts = [Attempt(run, plan.state.runs[run].attempts + 1) for run in job.runs]
     pack = attempts[0] if len(attempts) > 1 else None
-    needs = plan.reservations(job)
-    return [Submit(attempt, need, pack) for attempt, need in zip(attempts, needs, strict=True)]
+    reservations = plan.reservations(job)
+    return [Submit(attempt, item, pack) for attempt, item in zip(attempts, reservations, strict=True)]
 
 
-def _kept_for_validation(state: State, policy: Policy, reservation: Callable[[Run], Reservation]) -> float:
+def _kept_for_validation(state: State, policy: Policy, estimates: Estimates) -> float:
     """Return the core-seconds kept back for the validation that the user asked for.
 
     Nothing where that is more than a share of the budget: measuring comes first.
     """
     if policy.validation_point is None or state.validation is not None:
         return 0.0
-    need = reservation(Run(policy.validation_point)).reserved
+    need = estimates.reservation(state, Run(policy.validation_point)).reserved
     return need if need <= VALIDATION_SHARE * policy.budget else 0.0
 
 
@@ -285,14 +299,14 @@ def _budget_left(state: State, policy: Policy) -> str:
     return f"{spent:.4g} of {budget:.4g} core-hours are spent"
 
 
-def _finish(state: State, policy: Policy, reservation: Callable[[Run], Reservation]) -> Action:
-    """After a stop rule, with nothing in flight: refit what came in, validate if wanted and paid for, end."""
+def _finish(state: State, policy: Policy, estimates: Estimates) -> Action:
+    """After a stop rule, with nothing in flight: refit, validate if wanted and affordable, end."""
     assert state.stopping is not None
     if state.rounds_completed < state.round:
         return Fit(state.round)
     if state.validation is None and policy.validation_point is not None:
         run = Run(policy.validation_point)
-        need = reservation(run).reserved
+        need = estimates.reservation(state, run).reserved
         if resources.affordable(policy.budget, state.spent, 0.0, need):
             return Validate(run)
     return Stop(state.stopping.rule, state.stopping.detail)

@@ -1,20 +1,21 @@
-"""Where effort is counted next: only while effort models cannot predict counts, cheapest points first."""
+"""Where effort is counted next: only while effort models cannot predict counts, cheapest points first. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.journal.measurements import counting_is_in_vain, repetitions
+from orchestrator.journal.measurements import counting_keeps_failing, repetitions
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.base import Category
 from orchestrator.models.effort import UNCOUNTED, CountCheck, category
 from orchestrator.strategies.base import Choice, Costs
 from orchestrator.types import Parameter, Point
 
-Verdicts = Mapping[Category, CountCheck]
+EffortChecks = Mapping[Category, CountCheck]
+"""Whether the effort models predict counts that they have not seen, by category of points."""
 
-_VALUES = 4  # of a parameter that are counted in any case: three to fit, one to be predicted
+_VALUES = 4  # of a parameter that are counted in any case: three to fit, one to predict
 _SLOWDOWN = 2.0  # core-seconds of an effort run per core-second of a time run, before any was seen
 _ALWAYS = "counts effort, for the priors of the times at this point"
 
@@ -31,8 +32,8 @@ class Plan:
 NOTHING = Plan()
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
     """The campaign's rules of counting.
 
     Attributes
@@ -44,7 +45,7 @@ class Rule:
     parameters
         Those of the search space.
     parallel
-        Whether a point has several ranks: only there do programs poll.
+        Whether a point has several ranks. Only there do programs poll, so that counts may not be reproducible.
     """
 
     repetitions: int
@@ -52,15 +53,15 @@ class Rule:
     parameters: tuple[Parameter, ...]
     parallel: Callable[[Point], bool]
 
-    def unsettled(self, state: State, point: Point, verdicts: Verdicts) -> bool:
-        """Tell whether a new point would bring an effort run along."""
-        if counting_is_in_vain(state):
+    def counts_at(self, state: State, point: Point, checks: EffortChecks) -> bool:
+        """Return whether a new point would get an effort run, too."""
+        if counting_keeps_failing(state):
             return False
-        return self.always or not self.verdict(point, verdicts).settled
+        return self.always or not self.check(point, checks).settled
 
-    def verdict(self, point: Point, verdicts: Verdicts) -> CountCheck:
-        """Return the verdict on the effort models of a point's category."""
-        return verdicts.get(category(point, self.categorical), UNCOUNTED)
+    def check(self, point: Point, checks: EffortChecks) -> CountCheck:
+        """Return whether the effort models of a point's category predict counts."""
+        return checks.get(category(point, self.categorical), UNCOUNTED)
 
     @property
     def categorical(self) -> tuple[str, ...]:
@@ -68,67 +69,68 @@ class Rule:
         return tuple(item.name for item in self.parameters if item.categorical)
 
 
-def plan(rule: Rule, choices: Sequence[Choice], state: State, verdicts: Verdicts, costs: Costs) -> Plan:
+def plan(rules: Rules, choices: Sequence[Choice], state: State, checks: EffortChecks, costs: Costs) -> Plan:
     """Return the effort runs of a round: a pure function of what was chosen, counted and predicted.
 
     With ``when: always`` every new point is counted. Otherwise nothing is while the effort models of its
-    category are settled (`orchestrator.models.swc.count_check`). While they are not, at most as many points
-    as the round has new ones (one at least) are counted, among them and those timed before: first the
-    cheapest that show four values of each parameter and points off the lines, then the cheapest of the rest;
-    all but the first ones only as long as counting costs no more than the timing. The cheapest point with
-    several ranks is counted twice, which tells whether counts are reproducible.
+    category are settled (`orchestrator.models.swc.count_check`). While they are not, at most as many points as
+    the round has new ones (one at least) are counted, among them and those timed before: first the cheapest
+    that show four values of each parameter and points off the lines, then the cheapest of the rest; all but
+    the first ones only as long as counting costs no more than the timing. The cheapest point with several
+    ranks is counted twice, which shows whether counts are reproducible.
     """
     if not choices:
         return NOTHING
-    if counting_is_in_vain(state):
+    if counting_keeps_failing(state):
         return Plan(note="no effort is counted any more: no effort run succeeded")
     new = list(dict.fromkeys(choice.point for choice in choices))
-    if rule.always:
-        return Plan(dict.fromkeys(new, rule.repetitions), _ALWAYS)
-    done, purse = repetitions(state, "effort"), _purse(rule, choices, state, costs)
+    if rules.always:
+        return Plan(dict.fromkeys(new, rules.repetitions), _ALWAYS)
+    done, budget = repetitions(state, "effort"), _effort_budget(rules, choices, state, costs)
     groups: dict[Category, list[Point]] = {}
     for point in dict.fromkeys([*new, *_timed(state)]):
-        groups.setdefault(category(point, rule.categorical), []).append(point)
+        groups.setdefault(category(point, rules.categorical), []).append(point)
     wanted: dict[Point, int] = {}
     notes: list[str] = []
     for points in groups.values():
-        verdict = rule.verdict(points[0], verdicts)
+        check = rules.check(points[0], checks)
         counted = [point for point in points if point in done]
         fresh = sum(point not in done for point in points if point in set(new))
         open_ = _cheapest([p for p in points if p not in done and p not in state.infeasible], costs)
-        chosen = [] if verdict.settled else _needed(counted, open_, rule.parameters, max(fresh, 1))
-        paid = purse.pay(chosen) if counted else chosen
-        wanted |= dict.fromkeys(paid, rule.repetitions) | _twice(rule, [*counted, *paid], done, costs)
-        why = "" if verdict.settled else ", but more of it would cost more than the timing"
-        notes += [] if paid else [verdict.reason + (why if open_ else ", at every known point")]
-    reasons = [v.reason for v in verdicts.values() if not v.settled] or [UNCOUNTED.reason]
+        chosen = [] if check.settled else _needed(counted, open_, rules.parameters, max(fresh, 1))
+        affordable = budget.spend(chosen) if counted else chosen
+        wanted |= dict.fromkeys(affordable, rules.repetitions)
+        wanted |= _twice(rules, [*counted, *affordable], done, costs)
+        why = "" if check.settled else ", but more of it would cost more than the timing"
+        notes += [] if affordable else [check.reason + (why if open_ else ", at every known point")]
+    reasons = [check.reason for check in checks.values() if not check.settled] or [UNCOUNTED.reason]
     note = "" if wanted else f"no further effort runs: {'; '.join(dict.fromkeys(notes))}"
     return Plan(wanted, f"counts effort for the priors: {reasons[0]}", note)
 
 
 @dataclass
-class _Purse:
-    """Core-seconds that counting may still cost."""
+class _EffortBudget:
+    """The core-seconds that counting may still cost; ``factor`` on the ``costs`` of time runs."""
 
     left: float
     factor: float
     costs: Costs
 
-    def pay(self, points: Sequence[Point]) -> list[Point]:
-        """Return the points, given in the order of cost, that can be paid for, and pay."""
-        paid = []
+    def spend(self, points: Sequence[Point]) -> list[Point]:
+        """Return those points, given in the order of cost, that are affordable, and subtract their cost."""
+        affordable = []
         for point, seconds in zip(points, self.costs(points) if points else (), strict=True):
             if self.factor * float(seconds) <= self.left:
                 self.left -= self.factor * float(seconds)
-                paid.append(point)
-        return paid
+                affordable.append(point)
+        return affordable
 
 
-def _purse(rule: Rule, choices: Sequence[Choice], state: State, costs: Costs) -> _Purse:
+def _effort_budget(rules: Rules, choices: Sequence[Choice], state: State, costs: Costs) -> _EffortBudget:
     """Return what counting may cost: no more in all than the time runs, those of this round included."""
     coming = zip(choices, costs([choice.point for choice in choices]), strict=True)
     timing = sum(choice.repetitions * float(seconds) for choice, seconds in coming)
-    return _Purse(_ahead(state) + timing, rule.repetitions * slowdown(state), costs)
+    return _EffortBudget(_ahead(state) + timing, rules.repetitions * slowdown(state), costs)
 
 
 def _ahead(state: State) -> float:
@@ -175,28 +177,32 @@ def _needed(
     return chosen
 
 
-def _twice(rule: Rule, points: Sequence[Point], done: Mapping[Point, int], costs: Costs) -> dict[Point, int]:
+def _twice(
+    rules: Rules, points: Sequence[Point], done: Mapping[Point, int], costs: Costs
+) -> dict[Point, int]:
     """Return a second run at the cheapest point with several ranks, unless some point has two."""
-    if rule.repetitions > 1 or any(number > 1 for number in done.values()) or not points:
+    if rules.repetitions > 1 or any(number > 1 for number in done.values()) or not points:
         return {}
     ordered = _cheapest(points, costs)
-    return {next((p for p in ordered if rule.parallel(p)), ordered[0]): 2}
+    return {next((p for p in ordered if rules.parallel(p)), ordered[0]): 2}
 
 
-def first_costs(rule: Rule, state: State, verdicts: Verdicts, costs: Costs) -> Costs:
-    """Return the expected core-seconds of the effort runs that new points bring along.
+def first_costs(rules: Rules, state: State, checks: EffortChecks, costs: Costs) -> Costs:
+    """Return the expected core-seconds of the effort runs that new points would get.
 
-    Those of a time run, by how much finished effort runs took longer (`slowdown`); nothing where `plan` would
-    not count, because that is not needed or too dear.
+    These are the costs of time runs times the `slowdown` of finished effort runs. They are 0 where `plan`
+    would not count, because counting is not needed there or too expensive.
     """
-    factor, ahead = rule.repetitions * slowdown(state), _ahead(state)
-    free = rule.always or not state.runs
+    factor, ahead = rules.repetitions * slowdown(state), _ahead(state)
+    free = rules.always or not state.runs
 
     def first(points: Sequence[Point]) -> list[float]:
         found = []
         for point, seconds in zip(points, costs(points), strict=True):
-            paid = free or factor * float(seconds) <= ahead + float(seconds)
-            found.append(factor * float(seconds) if paid and rule.unsettled(state, point, verdicts) else 0.0)
+            affordable = free or factor * float(seconds) <= ahead + float(seconds)
+            found.append(
+                factor * float(seconds) if affordable and rules.counts_at(state, point, checks) else 0.0
+            )
         return found
 
     return first

@@ -1,30 +1,34 @@
-"""Which runs share an allocation, one after another: a pure rule.
+"""Which runs share a job, one after another: a pure rule.
 
-Runs of the same size share one if each is expected to take at most `SHORT` times what an allocation costs
-beside its runs, until together they take `FILLED` times that, or, while no place for another job is free,
-`ENOUGH` times: then the allocation costs next to nothing.
+Every job costs some seconds beside its runs: its start, its end, and the wait in the queue. Short runs of
+the same size therefore share one. By default they do if each is expected to take at most `SHORT` times those
+seconds, until together they take `FILLED` times as long, or, while no further job may begin, `ENOUGH` times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from orchestrator.journal.allocations import Price
+from orchestrator.journal.state import State
+from orchestrator.policy.estimates import Estimates
+from orchestrator.policy.limits import memory_for
 from orchestrator.resources import Reservation
-from orchestrator.types import Point, Run
+from orchestrator.types import Point, Resources, Run
 
-SHORT = 3.0  # times the price of an allocation: it is a quarter or more of what such a run costs alone
-FILLED = 6.0  # times the price: side by side the rest is done sooner, and costs little more
-ENOUGH = 10.0  # times the price: a larger pack saves less than a tenth of its cost
-MOST = 64  # runs of a pack whose number is not given: what they would lose together if their node fails
+# All in multiples of the seconds that a job costs beside its runs.
+SHORT = 3.0  # such a run spends a quarter or more of its cost on the job when it is alone
+FILLED = 6.0  # beyond that, jobs side by side are done sooner and cost little more
+ENOUGH = 10.0  # beyond that, sharing saves less than a tenth of the cost
+MOST = 64  # runs in a job where the user gives no number: all of them are lost if their node fails
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """What the campaign says: ``most`` runs in a job (None: as the rule says), ``longest`` sum of limits (s).
+class SharingRules:
+    """What the campaign says about shared jobs.
 
+    ``most`` runs in a job (None: by what a job costs); ``longest`` sum of their time limits in seconds.
     Repetitions of a point that are proposed in one round may (``any``), must not (``spread``) or shall
     (``together``) share a job.
     """
@@ -34,8 +38,8 @@ class Rules:
     repetitions: Literal["any", "spread", "together"] = "any"
 
 
-def describe(rules: Rules, duration: Callable[[float], str]) -> str:
-    """Return the rule in one sentence; ``duration`` writes seconds as text."""
+def describe(rules: SharingRules, duration: Callable[[float], str]) -> str:
+    """Return the rules in one sentence; ``duration`` writes seconds as text."""
     if rules.most is None:
         who = (
             f"runs of equal size share a job, one after another, where each is expected to take at most "
@@ -53,126 +57,126 @@ def describe(rules: Rules, duration: Callable[[float], str]) -> str:
     return f"{who}; their time limits add up to at most {duration(rules.longest)}{how}"
 
 
-@dataclass(frozen=True, slots=True)
-class Packer:
-    """What the rule needs to know.
-
-    Attributes
-    ----------
-    rules
-        The campaign's.
-    price
-        What an allocation costs, as seen so far.
-    shape
-        What must be equal in a job: resources and whatever else Slurm is told.
-    expected
-        Seconds that a run is expected to take.
-    reserved
-        The most seconds that a job of attempts with some limits can be charged; grows with each.
-    """
-
-    rules: Rules
-    price: Price
-    shape: Callable[[Run], Hashable]
-    expected: Callable[[Run], float]
-    reserved: Callable[[Sequence[float]], float]
-
-    def costs(self, crowded: bool) -> float:
-        """Return the price in seconds; the wait counts where more runs than places for jobs wait anyway."""
-        return self.price.overhead + (self.price.wait if crowded else 0.0)
-
-
 @dataclass(slots=True)
 class Job:
-    """Runs that begin in one allocation, with what each would reserve alone; ``seconds`` they should take."""
+    """Runs that begin in one job, with the reservation of each if it were alone; ``seconds`` expected."""
 
     runs: list[Run]
-    needs: list[Reservation]
+    alone: list[Reservation]
     seconds: float = 0.0
 
 
-@dataclass(slots=True)
-class Plan:
-    """Jobs to begin now, grown run by run; ``waiting``: all runs that could begin, ``places``: for jobs."""
+@dataclass(slots=True, kw_only=True)
+class JobPlan:
+    """The jobs to begin now, grown run by run.
 
-    packer: Packer | None
+    Attributes
+    ----------
+    state, estimates
+        Where runs stand, and what is known of them.
+    rules
+        Which runs may share a job; None: none.
+    waiting
+        All runs that could begin, in order.
+    places
+        How many jobs may begin.
+    """
+
+    state: State
+    estimates: Estimates
+    rules: SharingRules | None
     waiting: Sequence[Run]
     places: int
     jobs: list[Job] = field(default_factory=list)
 
-    def open_job(self, run: Run, need: Reservation) -> Job | None:
-        """Return the job that a run should join, or None if it needs one of its own."""
-        if self.packer is None:
+    def job_for(self, run: Run, alone: Reservation) -> Job | None:
+        """Return the planned job that a run should join, or None if it needs one of its own."""
+        rules = self.rules
+        if rules is None:
             return None
-        rules, same = self.packer.rules, _repetitions(run)
+        runs = [run]
         if rules.repetitions == "together":
             for job in self.jobs:
-                if any(_repetitions(item) == same for item in job.runs) and self._fits(job, [run], need):
+                if _holds_repetition(job, run) and self._fits(rules, job, 1, alone, run):
                     return job
-        if rules.most is None and not self._price():
+            runs += self._waiting_repetitions(run)
+        if rules.most is None and not self._overhead():
             return None
-        newcomers = [run]
-        if rules.repetitions == "together":
-            begun = {item for job in self.jobs for item in job.runs}
-            newcomers += [r for r in self.waiting if _repetitions(r) == same and r != run and r not in begun]
         # The emptiest first, once all places are taken.
         full = len(self.jobs) >= self.places
         for job in sorted(self.jobs, key=lambda job: job.seconds) if full else self.jobs:
-            mixed = rules.repetitions == "spread" and any(_repetitions(item) == same for item in job.runs)
-            if not mixed and self._fits(job, newcomers, need) and self._worthwhile(job, newcomers):
+            if rules.repetitions == "spread" and _holds_repetition(job, run):
+                continue
+            if self._fits(rules, job, len(runs), alone, run) and self._worthwhile(rules, job, runs):
                 return job
         return None
 
-    def add(self, run: Run, need: Reservation, job: Job | None) -> None:
-        """Begin a run in a job, or (None) in one of its own."""
+    def add(self, run: Run, alone: Reservation, job: Job | None) -> None:
+        """Begin a run in a planned job, or (None) in one of its own."""
         if job is None:
             job = Job([], [])
             self.jobs.append(job)
         job.runs.append(run)
-        job.needs.append(need)
-        if self.packer is not None and self.packer.rules.most is None:
-            job.seconds += self.packer.expected(run)
+        job.alone.append(alone)
+        if self.rules is not None and self.rules.most is None:
+            job.seconds += self.estimates.seconds(self.state, run)
 
-    def more(self, job: Job, need: Reservation) -> float:
-        """Return the core-seconds that one run more adds to what a job reserves."""
-        return self._reserved([*job.needs, need]) - self._reserved(job.needs)
+    def more(self, job: Job | None, alone: Reservation) -> float:
+        """Return the core-seconds that a run adds to what is reserved, if it joins ``job`` or has its own."""
+        if job is None:
+            return alone.reserved
+        return self._reserved([*job.alone, alone]) - self._reserved(job.alone)
 
     def reservations(self, job: Job) -> list[Reservation]:
         """Return what each run of a job reserves: alone its own, else equal parts of the job's."""
         if len(job.runs) == 1:
-            return job.needs
-        part = self._reserved(job.needs) / len(job.needs)
-        return [Reservation(need.cores, need.limit, part) for need in job.needs]
+            return job.alone
+        part = self._reserved(job.alone) / len(job.alone)
+        return [Reservation(item.cores, item.limit, part) for item in job.alone]
 
-    def _reserved(self, needs: Sequence[Reservation]) -> float:
-        assert self.packer is not None
-        first = needs[0]
-        cores = first.reserved / self.packer.reserved([first.limit])
-        return cores * self.packer.reserved([need.limit for need in needs])
+    def _reserved(self, alone: Sequence[Reservation]) -> float:
+        """Return the core-seconds that a job of runs can be charged: less than the sum of separate jobs."""
+        cores = alone[0].reserved / self.estimates.reserved_seconds(alone[0].limit)
+        return cores * self.estimates.reserved_seconds(*(item.limit for item in alone))
 
-    def _fits(self, job: Job, runs: Sequence[Run], need: Reservation) -> bool:
-        """Whether runs with a limit like ``need`` may be in a job, as far as Slurm and the user allow it."""
-        assert self.packer is not None
-        rules, shape = self.packer.rules, self.packer.shape
-        seconds = sum(item.limit for item in job.needs) + len(runs) * need.limit
+    def _waiting_repetitions(self, run: Run) -> list[Run]:
+        """Return the other repetitions of a run that could begin and are not planned yet."""
+        planned = {item for job in self.jobs for item in job.runs}
+        same = _repetitions(run)
+        return [item for item in self.waiting if _repetitions(item) == same and item not in {run, *planned}]
+
+    def _fits(self, rules: SharingRules, job: Job, count: int, alone: Reservation, run: Run) -> bool:
+        """Whether ``count`` runs like ``run`` may join a job, as far as Slurm and the user allow it."""
+        seconds = sum(item.limit for item in job.alone) + count * alone.limit
         most = MOST if rules.most is None else rules.most
-        if len(job.runs) + len(runs) > most or seconds > rules.longest:  # which is told faster than shapes
+        if len(job.runs) + count > most or seconds > rules.longest:  # faster than comparing sizes
             return False
-        return shape(job.runs[0]) == shape(runs[0])
+        return self._size(job.runs[0]) == self._size(run)
 
-    def _worthwhile(self, job: Job, runs: Sequence[Run]) -> bool:
-        """Whether sharing is cheaper; a number that the user gave is followed without asking."""
-        assert self.packer is not None
-        if self.packer.rules.most is not None:
+    def _size(self, run: Run) -> tuple[Resources, float]:
+        """Return what must be equal in a job: everything that Slurm is asked for."""
+        return self.estimates.points[run.point].resources, memory_for(self.state.runs[run])
+
+    def _worthwhile(self, rules: SharingRules, job: Job, runs: Sequence[Run]) -> bool:
+        """Whether sharing saves enough; a number of runs that the user gave is used in any case."""
+        if rules.most is not None:
             return True
-        price = self._price()
+        overhead = self._overhead()
         most = FILLED if len(self.jobs) < self.places else ENOUGH
-        seconds = [self.packer.expected(run) for run in (job.runs[0], *runs)]
-        return max(seconds) <= SHORT * price and job.seconds + sum(seconds[1:]) <= most * price
+        seconds = [self.estimates.seconds(self.state, run) for run in (job.runs[0], *runs)]
+        return max(seconds) <= SHORT * overhead and job.seconds + sum(seconds[1:]) <= most * overhead
 
-    def _price(self) -> float:
-        assert self.packer is not None
-        return self.packer.costs(crowded=len(self.waiting) > self.places)
+    def _overhead(self) -> float:
+        """Return the seconds that a job costs beside its runs.
+
+        The wait in the queue counts only where more runs wait than jobs may begin.
+        """
+        costs = self.state.job_costs
+        return costs.overhead + (costs.wait if len(self.waiting) > self.places else 0.0)
+
+
+def _holds_repetition(job: Job, run: Run) -> bool:
+    return any(_repetitions(item) == _repetitions(run) for item in job.runs)
 
 
 def _repetitions(run: Run) -> tuple[Point, str]:

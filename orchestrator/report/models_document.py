@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import __version__
 from orchestrator.journal.state import RunStatus, State
+from orchestrator.storage import write_atomically
 from orchestrator.types import Point
 
 if TYPE_CHECKING:  # numpy, which reading a document does without
@@ -97,10 +97,8 @@ def document(state: State, models: Sequence[Model], point: Point | None, basis: 
 
 def write(directory: Path, state: State, models: Sequence[Model], point: Point | None) -> None:
     """Replace ``models.json`` atomically; it can be rebuilt from the journal at any time."""
-    temporary = directory / f".{FILE_NAME}.{os.getpid()}"
     content = document(state, models, point, _basis(directory, state))
-    temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
-    temporary.replace(directory / FILE_NAME)
+    write_atomically(directory / FILE_NAME, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def published(directory: Path, state: State) -> dict[str, Any] | None:

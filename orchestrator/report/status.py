@@ -81,8 +81,8 @@ def combined(
         },
         "jobs": {
             "in_flight": state.jobs,
-            "overhead_seconds": state.price.overhead if state.price.overheads else None,
-            "wait_seconds": state.price.wait if state.price.waits else None,
+            "overhead_seconds": state.job_costs.overhead if state.job_costs.overheads else None,
+            "wait_seconds": state.job_costs.wait if state.job_costs.waits else None,
             "runs_that_shared_one": sum(item.packed for item in state.runs.values()),
         },
         "suspect_nodes": [

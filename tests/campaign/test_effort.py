@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.model import Campaign
-from orchestrator.control import runtime
+from orchestrator.control import assembly, attempts
 from orchestrator.errors import CampaignError
 from orchestrator.types import Point
 
@@ -128,10 +128,10 @@ def test_effort_runs_have_a_script_of_their_own(folder: Path) -> None:
     program(folder / "lulesh-effort")
     (folder / "own.sh").write_text("# own\n{{prologue}}\n{{environment}}\n{{launcher}} {{command}}\n")
     loaded = load(folder, "{executable: ./lulesh-effort, template: own.sh, environment: {DEPTH: '3'}}")
-    built = runtime.assemble(loaded)
+    built = assembly.assemble(loaded)
     point = Point.of(p=1, s=10)
-    timed = runtime.script(built, point, built.resources(point))
-    counted = runtime.script(built, point, built.resources(point), "effort")
+    timed = attempts.script(built, point, built.resources(point))
+    counted = attempts.script(built, point, built.resources(point), "effort")
     assert f"{folder}/lulesh " in timed and "ORCHESTRATOR_EFFORT" not in timed and "DEPTH" not in timed
     assert counted.startswith("# own\n") and f"{folder}/lulesh-effort " in counted
     assert 'export ORCHESTRATOR_EFFORT_DIRECTORY="$PWD"/effort' in counted

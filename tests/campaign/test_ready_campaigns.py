@@ -8,7 +8,7 @@ import pytest
 from orchestrator.campaign import loader
 from orchestrator.campaign.model import Campaign
 from orchestrator.campaign.schema import LocalOptions
-from orchestrator.control import runtime
+from orchestrator.control import assembly, attempts
 from orchestrator.launch.script import data_directory
 
 READY = sorted(data_directory("campaigns").glob("*.yaml"))
@@ -58,9 +58,9 @@ def test_no_point_of_its_grid_is_lost_to_the_application(path: Path) -> None:
 
 def test_its_scripts_can_be_rendered(path: Path) -> None:
     chosen = load(path, "executor.launcher='mpiexec -n {ranks}'")
-    parts = runtime.assemble(chosen)
+    parts = assembly.assemble(chosen)
     for point in chosen.space:
-        assert "mpiexec" in runtime.script(parts, point, parts.resources(point))
+        assert "mpiexec" in attempts.script(parts, point, parts.resources(point))
 
 
 @pytest.mark.parametrize("name", ["quickstart", "generic"])

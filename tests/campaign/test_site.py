@@ -12,7 +12,7 @@ import pytest
 from orchestrator.campaign import loader
 from orchestrator.campaign.model import Campaign
 from orchestrator.campaign.schema import LocalOptions, SlurmOptions
-from orchestrator.control import runtime
+from orchestrator.control import assembly, attempts
 from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.types import Point
@@ -228,7 +228,7 @@ by_size:
 
 
 def job(loaded: Campaign, p: int) -> tuple[Any, ...]:
-    resources = runtime.assemble(loaded).resources(Point.of(p=p))
+    resources = assembly.assemble(loaded).resources(Point.of(p=p))
     options = loaded.executor.model_dump()
     chosen = JobOptions(**{name: options[name] for name in JobOptions.__slots__}).fitting(resources)
     return chosen.partition, chosen.qos, chosen.constraint, resources.nodes, resources.cores
@@ -244,7 +244,7 @@ def test_a_run_goes_to_the_first_partition_that_takes_it(tmp_path: Path) -> None
 
 def test_what_no_partition_takes_is_not_in_the_search_space(tmp_path: Path) -> None:
     write(tmp_path / "s.yaml", SIZES)
-    built = runtime.assemble(load(tmp_path, "site: s.yaml"))
+    built = assembly.assemble(load(tmp_path, "site: s.yaml"))
     assert [point["p"] for point in built.space] == [1, 48, 96]
     with pytest.raises(ValueError, match=r"256 cores are more than the 192 of the last of executor.by_size"):
         built.resources(Point.of(p=256))
@@ -268,11 +268,11 @@ def test_the_launch_script_of_the_documentation_has_a_place_for_everything(tmp_p
     write(tmp_path / "own.sh", f"{{{{prologue}}}}\n{{{{environment}}}}\n{line}\n")
     write(tmp_path / "s.yaml", "template: own.sh\nepilogue: [date]\nmodules: [gcc]\n")
     loaded = load(tmp_path, "site: s.yaml")
-    built = runtime.assemble(loaded)
-    text = runtime.script(built, *_first(built))
+    built = assembly.assemble(loaded)
+    text = attempts.script(built, *_first(built))
     assert "\nexit " in text and "module load gcc" in text
 
 
-def _first(built: runtime.Assembly) -> tuple[Any, ...]:
+def _first(built: assembly.Assembly) -> tuple[Any, ...]:
     point = next(iter(built.space))
     return point, built.resources(point)

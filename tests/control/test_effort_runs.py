@@ -9,11 +9,11 @@ import pytest
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.model import Campaign
-from orchestrator.control import overview, planning, runtime, session, settle
+from orchestrator.control import assembly, overview, planning, session, settle
 from orchestrator.errors import CampaignError
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
-from orchestrator.journal.measurements import WHOLE_RUN, counting_is_in_vain, measurements, repetitions
+from orchestrator.journal.measurements import WHOLE_RUN, counting_keeps_failing, measurements, repetitions
 from orchestrator.journal.state import RunStatus, State, apply
 from orchestrator.policy import effort_runs
 from orchestrator.report import status_text
@@ -55,7 +55,7 @@ def chosen(tmp_path: Path) -> Campaign:
 def propose(state: State, choices: list[Choice], effort: int) -> State:
     """Propose a round of a campaign that counts every point ``effort`` times."""
     number = state.round + 1
-    rule = effort_runs.Rule(effort, True, (), lambda point: False)
+    rule = effort_runs.Rules(repetitions=effort, always=True, parameters=(), parallel=lambda point: False)
     plan = effort_runs.plan(rule, choices, state, {}, lambda points: [1.0] * len(points))
     return apply(state, settle.round_of(number, choices, state, plan), float(number))
 
@@ -116,13 +116,13 @@ def test_counting_that_never_works_is_not_tried_for_ever() -> None:
     points = [Point.of(p=p, n=10) for p in range(1, 6)]
     state = propose(State(), [Choice(point, 1, "") for point in points[:3]], 1)
     for point in points[:3]:
-        assert not counting_is_in_vain(state)
+        assert not counting_keeps_failing(state)
         state = given_up(state, Run(point, "effort", 1))
     assert {run.kind for run in propose(state, [Choice(points[3], 1, "")], 1).queue} == {"time"}
     counted = settled(
         propose(State(), [Choice(points[4], 1, "")], 1), Run(points[4], "effort", 1), visits=1.0
     )
-    assert not counting_is_in_vain(counted)
+    assert not counting_keeps_failing(counted)
 
 
 def test_a_campaign_counts_every_point_once_and_is_charged_for_it(chosen: Campaign, tmp_path: Path) -> None:
@@ -153,8 +153,8 @@ def test_the_status_says_how_far_the_counting_is(chosen: Campaign, tmp_path: Pat
 
 
 def test_effort_runs_get_more_time_and_are_paid_for(chosen: Campaign, tmp_path: Path) -> None:
-    built = runtime.assemble(chosen)
-    plan = planning.first_round(built, runtime.executor(chosen, tmp_path, 0.0))
+    built = assembly.assemble(chosen)
+    plan = planning.first_round(built, assembly.executor(chosen, tmp_path, 0.0))
     limits = {run.kind: limit for run, limit in zip(plan.runs, plan.limits, strict=True)}
     assert limits == {"time": 100.0, "effort": 500.0}
     expected = {"time": 3.0, "effort": 15.0}
@@ -173,7 +173,7 @@ def test_effort_runs_get_more_time_and_are_paid_for(chosen: Campaign, tmp_path: 
 def test_a_limit_from_the_budget_pays_for_the_counting_too(tmp_path: Path, chosen: Campaign) -> None:
     overrides = ["measure.time_limit=null", "measure.expected_time=null", "stop.budget=1"]
     free = loader.loads(CAMPAIGN, "test.yaml", tmp_path, overrides)
-    plan = planning.first_round(runtime.assemble(free), runtime.executor(free, tmp_path, 0.0))
+    plan = planning.first_round(assembly.assemble(free), assembly.executor(free, tmp_path, 0.0))
     assert plan.derived_limit is not None
     assert set(plan.limits) == {plan.derived_limit, 5 * plan.derived_limit}
     assert plan.worst == pytest.approx(free.stop.budget)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from orchestrator.campaign import changes, loader
 from orchestrator.campaign.model import Campaign
-from orchestrator.control import planning, runtime, session
+from orchestrator.control import assembly, attempts, planning, session
 from orchestrator.errors import CampaignError, ExecutorError, JournalWriteError
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
@@ -107,8 +107,8 @@ def test_spent_and_reserved_never_exceed_the_budget(
 
 def test_without_a_time_limit_the_budget_decides_how_long_a_run_may_take(tmp_path: Path) -> None:
     chosen = load("measure.time_limit=null", "measure.expected_time=null", "stop.budget=1")
-    built = runtime.assemble(chosen)
-    executor = runtime.executor(chosen, tmp_path, 0.0)
+    built = assembly.assemble(chosen)
+    executor = assembly.executor(chosen, tmp_path, 0.0)
     plan = planning.first_round(built, executor)
     assert plan.derived_limit is not None and set(plan.limits) == {plan.derived_limit}
     assert plan.derived_limit * sum(plan.cores) <= chosen.stop.budget * (1 + 1e-12)
@@ -239,7 +239,7 @@ def test_what_cannot_be_rendered_is_not_journaled_as_intended(
     def no_template(*_: object) -> NoReturn:
         raise CampaignError("executor.template: it is gone")
 
-    monkeypatch.setattr(runtime, "request", no_template)
+    monkeypatch.setattr(attempts, "request", no_template)
     with pytest.raises(CampaignError, match="it is gone"):
         session.run(load(), tmp_path, session.Hooks())
     state = session.replayed(tmp_path)
@@ -337,7 +337,7 @@ def test_a_modeler_that_breaks_down_never_ends_a_campaign(
     def broken(known: object) -> tuple[()]:
         raise ValueError("singular")
 
-    monkeypatch.setattr(runtime, "modeler", lambda chosen: broken)
+    monkeypatch.setattr(assembly, "modeler", lambda chosen: broken)
     with pytest.warns(UserWarning, match="no models this time.*singular"):
         state = session.run(load(), tmp_path, session.Hooks())
     assert state.stopped is not None and state.stopped.rule == "patience"

@@ -15,6 +15,7 @@ from orchestrator.policy import decide
 from orchestrator.policy.decide import Policy, next_actions
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Point, Run
+from tests.policy.known import estimates
 
 RETRIES = {
     FailureClass.INFRASTRUCTURE: 2,
@@ -38,7 +39,7 @@ def after(*new: events.Event, state: State | None = None) -> State:
 
 
 def actions(state: State, policy: Policy = POLICY, now: float = 1.0) -> list[decide.Action]:
-    return next_actions(state, policy, now, reservation)
+    return next_actions(state, policy, now, estimates())
 
 
 def intended(run: Run, number: int = 1) -> events.AttemptIntended:

@@ -21,8 +21,8 @@ from tests.strategies.views import Box, make_view
 
 SPACE = (Parameter("p", (2, 4, 8, 16, 32)), Parameter("n", (10, 20, 30, 40, 50)))
 BLANK = State()
-OPEN: effort_runs.Verdicts = {(): CountCheck(False, "counts are not predicted")}
-SETTLED: effort_runs.Verdicts = {(): CountCheck(True, "counts are predicted")}
+OPEN: effort_runs.EffortChecks = {(): CountCheck(False, "counts are not predicted")}
+SETTLED: effort_runs.EffortChecks = {(): CountCheck(True, "counts are predicted")}
 MODELER = registry.load("model", "swc")()
 
 
@@ -34,8 +34,8 @@ def costs(points: Sequence[Point]) -> list[float]:
     return [point.number("p") * point.number("n") for point in points]
 
 
-def rule(always: bool = False, ranks: Callable[[Point], bool] = lambda point: True) -> effort_runs.Rule:
-    return effort_runs.Rule(1, always, SPACE, ranks)
+def rule(always: bool = False, ranks: Callable[[Point], bool] = lambda point: True) -> effort_runs.Rules:
+    return effort_runs.Rules(repetitions=1, always=always, parameters=SPACE, parallel=ranks)
 
 
 def measured(state: State, run: Run, seconds: float) -> State:

@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.campaign import loader
-from orchestrator.control import runtime
+from orchestrator.control import assembly
 from orchestrator.journal import events, nodes
 from orchestrator.journal.state import RunState, State, StopReason, apply
 from orchestrator.policy import decide
 from orchestrator.policy.limits import MORE_MEMORY, RAISE, SHORTEST, limit_for, memory_for
 from orchestrator.report import status
-from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Measurements, Point, Run
+from tests.policy.known import estimates
 
 POINT = Point.of(p=1)
 
@@ -94,7 +94,7 @@ def test_a_campaign_stops_when_most_attempts_fail(failing: int, rule: str | None
     failed = {"failure": FailureClass.APPLICATION, "reason": "exit code 1"}
     now = after([(1.0, "n1", failed)] * failing + [(1.0, "n1", {})] * (20 - failing))
     policy = decide.Policy(budget=1e6, patience=3, failures=99, max_pending=1, retries={}, failure_rate=0.75)
-    [first, *_] = decide.next_actions(now, policy, 0.0, lambda run: Reservation(1, 1.0, 1.0))
+    [first, *_] = decide.next_actions(now, policy, 0.0, estimates())
     assert (first.rule if isinstance(first, decide.BeginStop) else None) == rule
 
 
@@ -114,7 +114,7 @@ def test_the_end_waits_for_charges_but_not_for_ever() -> None:
     policy = decide.Policy(budget=1e6, patience=3, failures=9, max_pending=1, retries={})
 
     def actions(later: float) -> list[decide.Action]:
-        return decide.next_actions(now, policy, later, lambda run: Reservation(1, 1.0, 1.0))
+        return decide.next_actions(now, policy, later, estimates())
 
     assert actions(decide.CONFIRMATION - 1) == []
     assert actions(decide.CONFIRMATION + 1) == [decide.Stop("exhausted", "over")]
@@ -133,7 +133,7 @@ def test_without_memory_to_raise_there_is_no_further_attempt(sbatch: str, again:
         "measure: {profiler: time, metrics: [time]}, stop: {budget: 1 core-hours}, "
         f"executor: {{name: slurm, sbatch: {sbatch}}}}}"
     )
-    rules = runtime.policy(loader.loads(text, "test.yaml", Path.cwd()))
+    rules = assembly.policy(loader.loads(text, "test.yaml", Path.cwd()))
     assert (rules.retries[FailureClass.MEMORY] > 0) is again
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from orchestrator.control import settle
 from orchestrator.journal import events
-from orchestrator.journal.allocations import Price, seen
+from orchestrator.journal.allocations import JobCosts, after_job
 from orchestrator.journal.state import RunStatus, State, apply
 from orchestrator.policy import decide
 from orchestrator.policy.decide import Policy, next_actions
-from orchestrator.policy.packing import MOST, Packer, Rules
+from orchestrator.policy.packing import MOST, SharingRules
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, AttemptState, FailureClass, Observation, Point, Run
+from tests.policy.known import estimates
 
 LIMIT = 10.0
 POLICY = Policy(
@@ -29,12 +30,11 @@ POLICY = Policy(
     retries=dict.fromkeys(FailureClass, 1),
     failure_rate=None,
 )
-AUTO = Rules()
-DEAR = Price((2.0, 2.0), (60.0, 60.0))
+EXPENSIVE = JobCosts((2.0, 2.0), (60.0, 60.0))
 
 
 def reserved(limits: Sequence[float]) -> float:
-    """As Slurm has it: whole minutes, and what it takes to notice the end."""
+    """As for Slurm: whole minutes, and the time until the end is noticed."""
     return 60.0 * math.ceil((sum(limits) + 12 * len(limits) + 30) / 60) + 60.0
 
 
@@ -43,8 +43,19 @@ def reservation(run: Run) -> Reservation:
     return Reservation(cores, LIMIT, cores * reserved([LIMIT]))
 
 
-def packer(rules: Rules = AUTO, price: Price = DEAR, seconds: float = 1.0) -> Packer:
-    return Packer(rules, price, lambda run: run.point["p"], lambda run: seconds, reserved)
+@dataclass(frozen=True)
+class Sharing:
+    """The rules, and what is known when a decision is made."""
+
+    rules: SharingRules = SharingRules()
+    costs: JobCosts = EXPENSIVE
+    seconds: float = 1.0
+
+
+def decided(state: State, how: Sharing, policy: Policy = POLICY) -> list[decide.Action]:
+    known = estimates(LIMIT, lambda *limits: reserved(limits), how.seconds)
+    state = state._replace(job_costs=how.costs)
+    return next_actions(state, replace(policy, sharing=how.rules), state.time, known)
 
 
 def runs(*repetitions: int) -> tuple[Run, ...]:
@@ -53,18 +64,18 @@ def runs(*repetitions: int) -> tuple[Run, ...]:
     return tuple(Run(Point.of(p=p), "time", k) for p, count in pairs for k in range(1, count + 1))
 
 
-def begun(wanted: Sequence[Run], how: Packer | None, policy: Policy = POLICY) -> list[list[str]]:
+def begun(wanted: Sequence[Run], how: Sharing, policy: Policy = POLICY) -> list[list[str]]:
     """Return the jobs that are begun, each with its runs as ``p-repetition``."""
     state = apply(State(), events.RoundProposed(1, tuple(wanted), ("",) * len(wanted)), 1.0)
     jobs: dict[Attempt, list[str]] = {}
-    for action in next_actions(state, policy, 1.0, reservation, how):
+    for action in decided(state, how, policy):
         assert isinstance(action, decide.Submit)
         name = f"{action.attempt.run.point['p']}-{action.attempt.run.repetition}"
         jobs.setdefault(action.pack or action.attempt, []).append(name)
     return list(jobs.values())
 
 
-def sizes(wanted: Sequence[Run], how: Packer | None, policy: Policy = POLICY) -> list[int]:
+def sizes(wanted: Sequence[Run], how: Sharing, policy: Policy = POLICY) -> list[int]:
     return [len(job) for job in begun(wanted, how, policy)]
 
 
@@ -72,34 +83,34 @@ def sizes(wanted: Sequence[Run], how: Packer | None, policy: Policy = POLICY) ->
 
 
 def test_short_runs_share_a_job_until_it_costs_next_to_nothing() -> None:
-    price = Price((2.0,), (0.0,))
-    assert sizes(runs(25), packer(price=price)) == [12, 12, 1]
+    price = JobCosts((2.0,), (0.0,))
+    assert sizes(runs(25), Sharing(costs=price)) == [12, 12, 1]
     # Where no more jobs may begin, they are filled further, all alike.
-    assert sizes(runs(70), packer(price=price)) == [18, 18, 17, 17]
-    assert sizes(runs(200), packer(price=price)) == [20, 20, 20, 20]
+    assert sizes(runs(70), Sharing(costs=price)) == [18, 18, 17, 17]
+    assert sizes(runs(200), Sharing(costs=price)) == [20, 20, 20, 20]
 
 
 def test_runs_that_are_long_beside_an_allocation_have_their_own() -> None:
-    assert sizes(runs(3), packer(price=Price((2.0,), (0.0,)), seconds=6.1)) == [1, 1, 1]
-    assert sizes(runs(3), packer(price=Price((2.0,), (0.0,)), seconds=5.9)) == [2, 1]
+    assert sizes(runs(3), Sharing(costs=JobCosts((2.0,), (0.0,)), seconds=6.1)) == [1, 1, 1]
+    assert sizes(runs(3), Sharing(costs=JobCosts((2.0,), (0.0,)), seconds=5.9)) == [2, 1]
 
 
 def test_the_wait_counts_only_if_there_are_more_runs_than_places() -> None:
-    price = Price((0.5,), (60.0,))
-    assert sizes(runs(4), packer(price=price, seconds=20.0)) == [1, 1, 1, 1]
-    assert sizes(runs(5), packer(price=price, seconds=20.0)) == [5]
+    price = JobCosts((0.5,), (60.0,))
+    assert sizes(runs(4), Sharing(costs=price, seconds=20.0)) == [1, 1, 1, 1]
+    assert sizes(runs(5), Sharing(costs=price, seconds=20.0)) == [5]
 
 
 def test_before_anything_is_known_every_run_has_its_own() -> None:
-    assert sizes(runs(4), packer(price=Price())) == [1, 1, 1, 1]
+    assert sizes(runs(4), Sharing(costs=JobCosts())) == [1, 1, 1, 1]
 
 
 def test_a_given_number_is_kept_whatever_is_expected() -> None:
-    assert sizes(runs(7), packer(Rules(most=3), Price(), math.inf)) == [3, 3, 1]
+    assert sizes(runs(7), Sharing(SharingRules(most=3), JobCosts(), math.inf)) == [3, 3, 1]
 
 
 def test_no_pack_loses_too_much_at_once() -> None:
-    assert sizes(runs(200), packer(Rules(longest=math.inf), Price((1e6,)))) == [
+    assert sizes(runs(200), Sharing(SharingRules(longest=math.inf), JobCosts((1e6,)))) == [
         MOST,
         MOST,
         MOST,
@@ -108,17 +119,17 @@ def test_no_pack_loses_too_much_at_once() -> None:
 
 
 def test_limits_add_up_to_no_more_than_the_longest_job() -> None:
-    assert sizes(runs(5), packer(Rules(most=9, longest=3 * LIMIT))) == [3, 2]
+    assert sizes(runs(5), Sharing(SharingRules(most=9, longest=3 * LIMIT))) == [3, 2]
 
 
 def test_only_runs_of_one_shape_share_a_job() -> None:
-    assert begun(runs(2, 2), packer(Rules(most=9))) == [["1-1", "1-2"], ["2-1", "2-2"]]
+    assert begun(runs(2, 2), Sharing(SharingRules(most=9))) == [["1-1", "1-2"], ["2-1", "2-2"]]
 
 
 def test_repetitions_may_be_spread() -> None:
     points = tuple(Run(Point.of(p=1, n=n), "time", k) for n in (1, 2, 3) for k in (1, 2))
     state = apply(State(), events.RoundProposed(1, points, ("",) * 6), 1.0)
-    actions = next_actions(state, POLICY, 1.0, reservation, packer(Rules(most=9, repetitions="spread")))
+    actions = decided(state, Sharing(SharingRules(most=9, repetitions="spread")))
     jobs: dict[Attempt | None, list[Point]] = {}
     for action in actions:
         assert isinstance(action, decide.Submit)
@@ -128,20 +139,20 @@ def test_repetitions_may_be_spread() -> None:
 
 def test_repetitions_may_be_kept_together_even_where_they_are_long() -> None:
     points = tuple(Run(Point.of(p=1, n=n), "time", k) for n in (1, 2, 3) for k in (1, 2, 3))
-    rules = Rules(most=None, repetitions="together")
+    rules = SharingRules(most=None, repetitions="together")
     state = apply(State(), events.RoundProposed(1, points, ("",) * 9), 1.0)
     jobs: dict[Attempt | None, set[Point]] = {}
-    for action in next_actions(state, POLICY, 1.0, reservation, packer(rules, Price(), 1000.0)):
+    for action in decided(state, Sharing(rules, JobCosts(), 1000.0)):
         assert isinstance(action, decide.Submit)
         jobs.setdefault(action.pack, set()).add(action.attempt.run.point)
     assert [len(job) for job in jobs.values()] == [1, 1, 1]
     # Two points have room in one job, a third one's repetitions would be torn apart.
-    assert sizes(points, packer(replace(rules, most=7))) == [6, 3]
+    assert sizes(points, Sharing(replace(rules, most=7))) == [6, 3]
 
 
 def test_what_a_job_reserves_is_divided_among_its_runs() -> None:
     state = apply(State(), events.RoundProposed(1, runs(4), ("",) * 4), 1.0)
-    actions = next_actions(state, POLICY, 1.0, reservation, packer())
+    actions = decided(state, Sharing())
     parts = [action.reservation.reserved for action in actions if isinstance(action, decide.Submit)]
     assert parts == [reserved(4 * [LIMIT]) / 4] * 4
 
@@ -153,13 +164,13 @@ def test_a_tight_budget_makes_packs_smaller_before_it_makes_runs_wait() -> None:
         (reserved(3 * [LIMIT]), [4]),
         (reserved(6 * [LIMIT]), [6]),
     ):
-        assert sizes(runs(6), packer(Rules(most=9)), replace(POLICY, budget=budget)) == expected
+        assert sizes(runs(6), Sharing(SharingRules(most=9)), replace(POLICY, budget=budget)) == expected
 
 
 def test_the_price_is_the_median_of_the_last_jobs() -> None:
-    price = Price()
+    price = JobCosts()
     for elapsed in (3.0, 100.0, 4.0):
-        price = seen(price, elapsed, intended=0.0, started=10.0, finished=12.0)
+        price = after_job(price, elapsed, intended=0.0, started=10.0, finished=12.0)
     assert (price.overhead, price.wait) == (2.0, 8.0)
 
 
@@ -199,15 +210,17 @@ def test_what_began_may_have_cost_what_those_that_never_began_reserved() -> None
     state = pack_of_three()
     gone, lost = AttemptState.ABSENT, AttemptState.LOST
     # While the others may still begin, each has its own part; of two that are lost only one gets the rest.
-    assert settle.ceilings([Observation(first, lost)], state) == {first: 100.0}
+    assert settle.maximum_charges([Observation(first, lost)], state) == {first: 100.0}
     together = [Observation(first, lost), Observation(second, lost), Observation(third, gone, revoked=True)]
-    assert settle.ceilings(together, state) == {first: 200.0, second: 100.0, third: 100.0}
+    assert settle.maximum_charges(together, state) == {first: 200.0, second: 100.0, third: 100.0}
 
     for other in (second, third):
         state = apply(state, events.AttemptWithdrawn(other, "it never began", barred=True), 1.0)
-    most = settle.ceilings([Observation(first, lost)], state)
+    most = settle.maximum_charges([Observation(first, lost)], state)
     assert most == {first: 300.0}
-    assert settle.ceilings([Observation(first, lost, elapsed=7.0)], state) == {first: 100.0}  # it is known
+    assert settle.maximum_charges([Observation(first, lost, elapsed=7.0)], state) == {
+        first: 100.0
+    }  # it is known
     state = apply(state, events.AttemptFinished(first, 300.0, most[first], estimated=True), 1.0)
     assert (state.spent, state.reserved) == (300.0, 0.0)
 
@@ -253,7 +266,7 @@ def test_durations_can_be_compared_whether_jobs_were_shared_or_not() -> None:
         finish(wanted[4], 6.0, False),
     ):
         state = apply(state, event, 20.0)
-    assert state.price.overhead == 2.0
+    assert state.job_costs.overhead == 2.0
     assert [state.runs[run].elapsed for run in wanted[2:]] == [6.0, 6.0, 6.0]
 
 
@@ -273,13 +286,13 @@ def test_packs_never_overspend_and_never_stop_what_could_go_on(
 ) -> None:
     """Drive one round; what an attempt is charged is estimated until its job is over."""
     policy = replace(POLICY, budget=budget, max_pending=places)
-    how = packer(Rules(most, 60.0, repetitions))  # type: ignore[arg-type]
+    how = Sharing(SharingRules(most, 60.0, repetitions))  # type: ignore[arg-type]
     costs = {run: data.draw(st.floats(0.1, LIMIT)) for run in runs(3, 3)}
     state = apply(State(), events.RoundProposed(1, tuple(costs), ("",) * len(costs)), 1.0)
     for _step in range(300):
         if state.stopped is not None:
             break
-        for action in next_actions(state, policy, state.time, reservation, how):
+        for action in decided(state, how, policy):
             if isinstance(action, decide.Skip):  # alone, and with all charges known, it could not begin
                 assert not state.in_flight and not state.unconfirmed
                 assert state.spent + reservation(action.run).reserved > budget
@@ -306,12 +319,14 @@ def settled(state: State, attempt: Attempt, costs: dict[Run, float]) -> State:
     others = any(item.pack == flight.pack for other, item in state.in_flight.items() if other != attempt)
     estimated = bool(flight.pack) and others
     charge = flight.reserved if estimated else cost
-    state = apply(state, events.AttemptFinished(attempt, 1.0, charge, estimated=estimated), state.time)
+    state = apply(
+        state, events.AttemptFinished(attempt, costs[attempt.run], charge, estimated=estimated), state.time
+    )
     if flight.pack and not others:
         for other, item in state.unconfirmed.items():
             if item.pack == flight.pack:
                 paid = costs[other.run] * int(other.run.point["p"])
-                state = apply(state, events.AttemptCharged(other, 1.0, paid), state.time)
+                state = apply(state, events.AttemptCharged(other, costs[other.run], paid), state.time)
     return state
 
 

@@ -9,7 +9,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -17,12 +17,16 @@ from unittest.mock import patch
 import numpy as np
 
 from orchestrator.campaign import loader
-from orchestrator.control import loop, runtime, settle
+from orchestrator.control import loop, settle
+from orchestrator.control.assembly import Assembly, assemble
+from orchestrator.control.runtime import Runtime
+from orchestrator.executors.base import Executor
 from orchestrator.executors.slurm.executor import SlurmExecutor
 from orchestrator.executors.slurm.options import SlurmSettings
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
 from orchestrator.journal.state import RunStatus, State, apply, replay
+from orchestrator.models.base import Model
 from orchestrator.types import Attempt
 from tests.slurm.faulty.commands import COMMANDS, NEVER, Commands
 from tests.slurm.faulty.faults import Fault
@@ -180,12 +184,12 @@ class _Game:
                 if not known.id:
                     begun = events.CampaignStarted("c0ffee00", dict(self.campaign.raw), "0")
                     known = replay(opened.append([begun], self.world.now), known)
-                loop.run(self._parts(), opened, known, lambda entry, state: None, lambda: False)
+                loop.run(self._runtime(), opened, known, lambda entry, state: None, lambda: False)
         except Killed:
             return False
         return True
 
-    def _parts(self) -> loop.Parts:
+    def _runtime(self) -> Runtime:
         options = self.campaign.executor
         executor = SlurmExecutor(
             self.directory,
@@ -194,14 +198,24 @@ class _Game:
             clock=lambda: self.world.now,
             sleep=self.sleep,
         )
-        parts = runtime.parts(runtime.assemble(self.campaign), self.directory, executor)
-        # Models are another matter, and take most of the time of such a short campaign.
-        return replace(
-            parts,
-            fit=lambda state: (),
-            publish=lambda state, models: None,
-            poll_interval=POLL_INTERVAL,
-        )
+        return _WithoutModels(assemble(self.campaign), self.directory, executor)
+
+
+class _WithoutModels(Runtime):
+    """Models take most of the time of such a short campaign, and are tested elsewhere."""
+
+    def __init__(self, assembly: Assembly, directory: Path, executor: Executor):
+        super().__init__(assembly, directory, executor)
+        self.poll_interval = POLL_INTERVAL
+
+    def provenance(self) -> dict[str, Any]:
+        return {}
+
+    def fit(self, state: State) -> tuple[Model, ...]:
+        return ()
+
+    def publish(self, state: State, models: tuple[Model, ...]) -> None:
+        pass
 
 
 # --- what must hold -----------------------------------------------------------------------------------

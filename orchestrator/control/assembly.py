@@ -1,0 +1,214 @@
+"""From a campaign file to its application, search space, machine, rules and plug-ins.
+
+The only place that chooses plug-ins by the names in a campaign file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from orchestrator import registry
+from orchestrator import resources as cost
+from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.schema import SharedJobOptions, SimulatedOptions, SlurmOptions
+from orchestrator.errors import CampaignError
+from orchestrator.executors.base import Executor, ExecutorContext, Truth
+from orchestrator.executors.simulated import truth
+from orchestrator.executors.slurm.options import asks_for_memory
+from orchestrator.journal.measurements import ELAPSED, repetitions
+from orchestrator.journal.state import State
+from orchestrator.models.base import Model, Modeler
+from orchestrator.models.costs import expected_costs
+from orchestrator.policy import effort_runs
+from orchestrator.policy.decide import Policy
+from orchestrator.policy.effort_runs import EffortChecks
+from orchestrator.policy.packing import SharingRules
+from orchestrator.readers import load as measured_files
+from orchestrator.resources import Machine
+from orchestrator.space import SearchSpace
+from orchestrator.strategies.base import Choice, Costs, Strategy, View
+from orchestrator.types import Application, FailureClass, Measurements, Point, Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """A campaign with its application, search space and machine. Pure: starts and opens nothing."""
+
+    campaign: Campaign
+    application: Application
+    space: SearchSpace
+    machine: Machine
+
+    def resources(self, point: Point) -> Resources:
+        """Return what a run at a point occupies; raise ``ValueError`` where the machine cannot hold it."""
+        values = self.campaign.values(point)
+        return cost.resources(self.application.ranks(values), self.application.threads(values), self.machine)
+
+    def cores(self, point: Point) -> int:
+        """Return the cores that a run at a point is charged for."""
+        return self.resources(point).cores
+
+    def effort_rules(self) -> effort_runs.Rules | None:
+        """Return the rules of counting effort; None where no effort is counted."""
+        effort = self.campaign.measure.effort
+        if effort is None:
+            return None
+        return effort_runs.Rules(
+            repetitions=effort.repetitions,
+            always=effort.when == "always",
+            parameters=self.campaign.parameters,
+            parallel=self._has_several_ranks,
+        )
+
+    def effort_plan(
+        self,
+        state: State,
+        models: Sequence[Model],
+        choices: Sequence[Choice],
+        checks: EffortChecks = MappingProxyType({}),
+    ) -> effort_runs.Plan:
+        """Return the effort runs of a round; ``checks`` of the effort models."""
+        rules = self.effort_rules()
+        if rules is None:
+            return effort_runs.NOTHING
+        return effort_runs.plan(rules, choices, state, checks, self.expected_costs(models))
+
+    def _has_several_ranks(self, point: Point) -> bool:
+        return self.application.ranks(self.campaign.values(point)) > 1
+
+    def expected_costs(self, models: Sequence[Model]) -> Costs:
+        """Return expected core-seconds of runs: from models, the user's estimate, or a monotone guess."""
+        durations = [model for model in models if model.metric == ELAPSED]
+        if durations:
+            return expected_costs(durations, self.cores)
+        if self.campaign.measure.expected_time is not None:
+            return cost.each(lambda point: self.cores(point) * (self.campaign.expected_time(point) or 0.0))
+        values = {item.name: item.values for item in self.campaign.parameters}
+        return cost.each(cost.guess(values, self.cores))
+
+    def view(
+        self,
+        state: State,
+        models: tuple[Model, ...],
+        known: Measurements,
+        checks: EffortChecks = MappingProxyType({}),
+    ) -> View:
+        """Return all that a strategy may know.
+
+        Parameters
+        ----------
+        state, models, known
+            Where the campaign stands, the models of the last round, and what was measured.
+        checks
+            Whether the effort models predict counts, by category.
+        """
+        campaign, costs, effort = self.campaign, self.expected_costs(models), self.effort_rules()
+        predicted = any(model.metric == ELAPSED for model in models)
+        return View(
+            space=self.space,
+            evaluation_point=campaign.evaluation_point,
+            measurements=known,
+            models=models,
+            done=repetitions(state),
+            infeasible=state.infeasible,
+            costs=costs,
+            budget_left=campaign.stop.budget - state.spent - state.reserved,
+            batch_size=campaign.strategy.batch_size,
+            initial_repetitions=campaign.measure.repetitions.initial,
+            maximum_repetitions=campaign.measure.repetitions.maximum,
+            round=state.round + 1,
+            cost_is_relative=not predicted and campaign.measure.expected_time is None,
+            first=None if effort is None else effort_runs.first_costs(effort, state, checks, costs),
+        )
+
+
+def assemble(campaign: Campaign) -> Assembly:
+    """Load the application and build the search space.
+
+    Raises
+    ------
+    CampaignError
+        For an empty space, or a machine that cannot hold any point.
+    """
+    return Assembly(campaign, campaign.application_spec, campaign.space, campaign.machine())
+
+
+def policy(campaign: Campaign) -> Policy:
+    """Return the campaign's rules for `decide`."""
+    stop = campaign.stop
+    # Without an amount of memory that can be raised, another attempt would end as the first one did.
+    options = campaign.executor
+    can_raise = isinstance(options, SlurmOptions) and asks_for_memory(options.sbatch)
+    hopeless = {} if can_raise else {FailureClass.MEMORY: 0}
+    return Policy(
+        budget=stop.budget,
+        patience=stop.patience,
+        failures=stop.failures,
+        max_pending=campaign.executor.max_pending,
+        retries={**campaign.retries, **hopeless},
+        wall_time=stop.wall_time,
+        width=stop.width,
+        failure_rate=stop.failure_rate,
+        validation_point=campaign.evaluation_point if campaign.validate else None,
+        sharing=sharing_rules(campaign),
+    )
+
+
+def sharing_rules(campaign: Campaign) -> SharingRules | None:
+    """Return which runs may share a job; None where every attempt has a job of its own."""
+    options = campaign.executor
+    if not isinstance(options, SharedJobOptions) or options.pack.most in ("off", 1):
+        return None
+    pack = options.pack
+    return SharingRules(pack.most if isinstance(pack.most, int) else None, pack.longest, pack.repetitions)
+
+
+def executor(campaign: Campaign, directory: Path, start: float) -> Executor:
+    """Build the campaign's executor; ``start`` is the first instant of a virtual clock (Unix seconds)."""
+    options = campaign.executor.model_dump()
+    context = ExecutorContext(directory, options, campaign.seed, start, _truth(campaign))
+    built: Executor = registry.load("executor", campaign.executor.name)(context)
+    return built
+
+
+def _truth(campaign: Campaign) -> Truth | None:
+    options = campaign.executor
+    if not isinstance(options, SimulatedOptions):
+        return None
+    if options.dataset is not None:
+        return truth.replayed(measured_files.load([Path(options.dataset)]))
+    if options.truth:
+        functions = {path: campaign.expression(text) for path, text in options.truth.items()}
+        return truth.stated(functions, campaign.values, options.noise)
+    return None
+
+
+def strategy(campaign: Campaign) -> Strategy:
+    """Return the campaign's strategy with its options.
+
+    Raises
+    ------
+    CampaignError
+        For an option that the strategy does not have.
+    """
+    chosen = campaign.strategy
+    built: Strategy = _with_options("strategy", chosen.name, chosen.options)
+    return built
+
+
+def modeler(campaign: Campaign) -> Modeler:
+    """Return the campaign's modeler with its options; raises like `strategy`."""
+    chosen = campaign.model
+    built: Modeler = _with_options("model", chosen.name, chosen.options)
+    return built
+
+
+def _with_options(kind: str, name: str, options: dict[str, Any]) -> Any:
+    try:
+        return registry.load(kind, name)(**options)
+    except (TypeError, ValueError) as error:
+        raise CampaignError(f"{kind} {name!r}: {error}") from error

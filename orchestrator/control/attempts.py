@@ -1,0 +1,106 @@
+"""What an attempt is made from, and what it measured: the request, its script, the samples. Pure but for files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrator import registry
+from orchestrator.campaign.resolve import EFFORT_METRICS
+from orchestrator.control.assembly import Assembly
+from orchestrator.errors import ReadError
+from orchestrator.journal import nodes
+from orchestrator.journal.events import Samples
+from orchestrator.journal.state import InFlight, State
+from orchestrator.launch.mpi import launcher_for
+from orchestrator.launch.script import find_template, launch_script
+from orchestrator.policy.limits import memory_for
+from orchestrator.readers.base import Reader
+from orchestrator.readers.select import select
+from orchestrator.types import Attempt, AttemptRequest, Observation, Point, Resources, RunKind, Sample
+
+RUNS = "runs"
+"""The folder of all attempts in a campaign directory."""
+
+
+def request(
+    assembly: Assembly, directory: Path, state: State, attempt: Attempt, flight: InFlight
+) -> AttemptRequest:
+    """Return everything an executor needs for an attempt."""
+    campaign, application = assembly.campaign, assembly.application
+    point = attempt.run.point
+    values = campaign.values(point)
+    resources = assembly.resources(point)
+    simulated = campaign.executor.name == "simulated"
+    effort = campaign.measure.effort if attempt.run.kind == "effort" else None
+    return AttemptRequest(
+        attempt=attempt,
+        name=flight.name,
+        directory=directory / RUNS / attempt.id,
+        resources=resources,
+        limit=flight.limit,
+        pack=flight.pack,
+        exclude=nodes.excluded(state.marks),
+        memory=memory_for(state.runs[attempt.run]),
+        script="" if simulated else script(assembly, point, resources, attempt.run.kind),
+        files={} if simulated else dict(application.files(values)),
+        executable="" if simulated else (effort or campaign).executable,
+    )
+
+
+def script(assembly: Assembly, point: Point, resources: Resources, kind: RunKind = "time") -> str:
+    """Render the launch script of a run."""
+    campaign = assembly.campaign
+    options, measure = campaign.executor, campaign.measure
+    executable, profiler = campaign.executable, measure.profiler
+    chosen, environment = options.template, options.environment
+    if kind == "effort" and measure.effort is not None:
+        executable, profiler = measure.effort.executable, measure.effort.profiler
+        chosen = measure.effort.template or chosen
+        environment = {**environment, **measure.effort.environment}
+    template = find_template(chosen, options.name)
+    return launch_script(
+        application=assembly.application,
+        executable=executable,
+        settings=campaign.values(point),
+        resources=resources,
+        launcher=launcher_for(executable, options.launcher, options.name, resources, options.mpi),
+        template=template.read_text(),
+        prologue=options.prologue,
+        modules=options.modules,
+        epilogue=options.epilogue,
+        environment=environment,
+        profiler=profiler,
+        source=str(template),
+    )
+
+
+def collect(assembly: Assembly, item: AttemptRequest, observation: Observation) -> Samples:
+    """Read what a finished attempt measured; raise ``ReadError``."""
+    measure = assembly.campaign.measure
+    profiler, metrics, aggregate = measure.profiler, measure.metrics, measure.aggregate
+    effort = measure.effort if item.attempt.run.kind == "effort" else None
+    if effort is not None:
+        profiler, aggregate = effort.profiler, effort.aggregate or aggregate
+    samples = observation.samples
+    if samples is None:
+        read: Reader = registry.load("reader", profiler)
+        samples = tuple(read(item.directory, assembly.application, measure.inclusive))
+    if effort is not None:
+        metrics = _counted(samples)
+    chosen: dict[str, dict[str, float]] = {}
+    for (callpath, metric), value in select(samples, metrics, aggregate).items():
+        chosen.setdefault(metric, {})[callpath] = value
+    return chosen
+
+
+def _counted(samples: Sequence[Sample]) -> tuple[str, ...]:
+    """Return the effort metrics that a run has counted; a program without MPI counts no bytes, for example."""
+    found = {sample.metric for sample in samples}
+    counted = tuple(metric for metric in EFFORT_METRICS if metric in found)
+    if not set(counted) - {"visits"}:
+        raise ReadError(
+            f"no effort was counted ({' or '.join(EFFORT_METRICS[1:])}); this run has "
+            f"{', '.join(sorted(found)) or 'nothing'}"
+        )
+    return counted
