@@ -1,4 +1,4 @@
-"""What an attempt is made from, and what it measured: the request, its script, the samples. Pure but for files."""
+"""What an attempt is made from, and what it measured: the request, its script, the samples."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def collect(assembly: Assembly, item: AttemptRequest, observation: Observation) 
 
 
 def _counted(samples: Sequence[Sample]) -> tuple[str, ...]:
-    """Return the effort metrics that a run has counted; a program without MPI counts no bytes, for example."""
+    """Return the effort metrics that a run has counted: without MPI, for example, there are no bytes."""
     found = {sample.metric for sample in samples}
     counted = tuple(metric for metric in EFFORT_METRICS if metric in found)
     if not set(counted) - {"visits"}:

@@ -183,7 +183,7 @@ class Controller:
                 maximum_charges[item.attempt],
             )
         ]
-        # Submissions can be looked up again. Only measurements, charges and released reservations must be durable.
+        # Submissions can be looked up again. Measurements, charges and released reservations must be durable.
         transient = (events.AttemptSubmitted, events.AttemptStarted)
         self.commit(new, durable=any(not isinstance(event, transient) for event in new))
         for event in new:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orchestrator import resources
 from orchestrator.control.assembly import Assembly, strategy
 from orchestrator.control.settle import round_of
 from orchestrator.errors import CampaignError
 from orchestrator.executors.base import Executor
 from orchestrator.journal.state import State
+from orchestrator.resources import core_hours, fair_limit
 from orchestrator.types import Measurements, Run
 
 _SHORTEST_LIMIT = 1.0  # seconds; with less for each run nothing can be measured
@@ -59,9 +59,7 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     cores = tuple(assembly.cores(run.point) for run in proposed.runs)
     derived = None
     if campaign.measure.time_limit is None:
-        derived = resources.fair_limit(
-            campaign.stop.budget, cores, _reserved(assembly, executor, proposed.runs)
-        )
+        derived = fair_limit(campaign.stop.budget, cores, _reserved(assembly, executor, proposed.runs))
         if derived < _SHORTEST_LIMIT:
             raise CampaignError(_too_small(campaign.stop.budget, cores, derived))
     limits = tuple(
@@ -94,7 +92,7 @@ def _expected(assembly: Assembly, runs: tuple[Run, ...], cores: tuple[int, ...])
 
 
 def _reserved(assembly: Assembly, executor: Executor, runs: tuple[Run, ...]) -> Callable[[float], float]:
-    """Return the core-seconds that one core of these runs reserves on average, given the limit of time runs."""
+    """Return the seconds that a core of these runs reserves on average, by the limit of time runs."""
     cores = Counter[float]()
     for run in runs:
         cores[assembly.campaign.slowdown(run.kind)] += assembly.cores(run.point)
@@ -119,19 +117,19 @@ def _check_budget(assembly: Assembly, executor: Executor, plan: FirstRound) -> N
         limit = "lower measure.time_limit or" if plan.expected is None else "lower"
         raise CampaignError(
             f"the first round ({len(plan.runs)} runs on up to {max(plan.cores)} cores) {what} "
-            f"{resources.core_hours(need):.4g} core-hours, stop.budget is {resources.core_hours(budget):.4g}: raise "
+            f"{core_hours(need):.4g} core-hours, stop.budget is {core_hours(budget):.4g}: raise "
             f"stop.budget, {limit} measure.repetitions.initial, or {expected}"
         )
     if single > budget:
         raise CampaignError(
-            f"one run of the first round reserves {resources.core_hours(single):.4g} core-hours, stop.budget is "
-            f"{resources.core_hours(budget):.4g}: raise it or lower measure.time_limit"
+            f"one run of the first round reserves {core_hours(single):.4g} core-hours, stop.budget is "
+            f"{core_hours(budget):.4g}: raise it or lower measure.time_limit"
         )
 
 
 def _too_small(budget: float, cores: tuple[int, ...], limit: float) -> str:
     return (
-        f"stop.budget of {resources.core_hours(budget):.4g} core-hours leaves {max(limit, 0.0):.2g} s for each of "
+        f"stop.budget of {core_hours(budget):.4g} core-hours leaves {max(limit, 0.0):.2g} s for each of "
         f"the {len(cores)} runs of the first round (on {sum(cores)} cores in all): raise it, use fewer "
         "repetitions or smaller points, or state measure.time_limit and measure.expected_time"
     )

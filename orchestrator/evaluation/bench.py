@@ -1,4 +1,4 @@
-"""Known runs that a strategy can be tried on: what each repetition of each point yields and costs."""
+"""Known runs for the comparison of strategies: the times and the cost of each repetition at each point."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Listed:
         return point in self._known
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
     """All that could be measured, and what is true at P₊.
 
@@ -57,14 +57,14 @@ class Bench:
     cores: Mapping[Point, float]
     truth: Mapping[str, float]
 
-    def price(self, point: Point, repetition: int) -> float:
-        """Return what the ``repetition``-th run (from 1) costs, in core-seconds."""
+    def cost(self, point: Point, repetition: int) -> float:
+        """Return the core-seconds of the ``repetition``-th run (from 1) at a point."""
         return self.seconds[point][repetition - 1] * self.cores[point]
 
     def full_cost(self, repetitions: int) -> float:
         """Return the core-seconds of all points with ``repetitions`` runs each: 100 % of a budget.
 
-        Where fewer were measured, the missing ones count as average ones.
+        Where fewer runs were measured, the missing ones count with the mean of those measured.
         """
         total = 0.0
         for point, runs in self.seconds.items():
@@ -73,7 +73,10 @@ class Bench:
         return total
 
     def measured(self, done: Mapping[Point, int]) -> Measurements:
-        """Return what the first ``done`` runs of each point showed; durations, too, of several call paths."""
+        """Return the measurements of the first ``done`` runs of each point.
+
+        With several call paths, the durations of whole runs are among them.
+        """
         series = {(callpath, "time"): values for callpath, values in self.times.items()}
         if len(series) > 1:
             series[WHOLE_RUN, ELAPSED] = self.seconds

@@ -1,4 +1,4 @@
-"""What is compared: strategies, each with its repetitions and its way to model, under a label."""
+"""The rows of a comparison: strategies, each with its repetitions and its way to model, under a label."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from orchestrator.strategies.base import Strategy
 MAXIMUM_REPETITIONS = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
     """A row of a comparison.
 
     Attributes
     ----------
     label
-        How the row is called.
+        Name of the row.
     strategy, options
         The registered strategy and its options.
     repetitions
         Runs of a new point of the starting set (and of every point, for strategies that do not choose
         repetitions themselves).
     oracle
-        True where the last model is fitted by one who is told the true exponents: the bound on what can be
-        reached at the same points by choosing hypotheses better.
+        True where the last model is fitted with the true exponents: the bound on what a better choice of
+        hypotheses can reach at the same points.
     whole
-        True where only the complete matrix makes sense, whatever the budget.
+        True where the complete matrix is measured, whatever the budget.
     """
 
     label: str
@@ -48,23 +48,23 @@ class Contender:
 
 
 _KNOWN = (
-    Contender("full", "full", repetitions=5, whole=True),
-    Contender("cpf", "cpf", repetitions=4),
-    Contender("cpf-2", "cpf"),
-    Contender("gpr", "gpr"),
-    Contender("gpr-without-gp", "gpr", options={"gp": False}),
-    Contender("hybrid", "hybrid"),
-    Contender("bayesian", "bayesian"),
-    Contender("random", "random"),
-    Contender("grid", "grid"),
-    Contender("information", "information", repetitions=1),
-    Contender("oracle", "cpf", oracle=True),
-    Contender("oracle-information", "information", repetitions=1, oracle=True),
+    Contender(label="full", strategy="full", repetitions=5, whole=True),
+    Contender(label="cpf", strategy="cpf", repetitions=4),
+    Contender(label="cpf-2", strategy="cpf"),
+    Contender(label="gpr", strategy="gpr"),
+    Contender(label="gpr-without-gp", strategy="gpr", options={"gp": False}),
+    Contender(label="hybrid", strategy="hybrid"),
+    Contender(label="bayesian", strategy="bayesian"),
+    Contender(label="random", strategy="random"),
+    Contender(label="grid", strategy="grid"),
+    Contender(label="information", strategy="information", repetitions=1),
+    Contender(label="oracle", strategy="cpf", oracle=True),
+    Contender(label="oracle-information", strategy="information", repetitions=1, oracle=True),
 )
 KNOWN: Mapping[str, Contender] = MappingProxyType({contender.label: contender for contender in _KNOWN})
 """By label. CPF has the paper's four repetitions (section II) and, as ``cpf-2``, the two of GPR (section
-III-B): what separates those two rows is no merit of a strategy. ``gpr-without-gp`` shows what the process
-adds."""
+III-B), so that the number of repetitions can be told apart from the strategy. ``gpr-without-gp`` shows what
+the Gaussian process adds."""
 
 STANDARD = tuple(KNOWN)
 REPLAYED = tuple(label for label, contender in KNOWN.items() if not contender.oracle)
@@ -83,5 +83,5 @@ def contenders(labels: Sequence[str]) -> list[Contender]:
         if label not in KNOWN and label not in registry.names("strategy"):
             known = ", ".join(sorted({*KNOWN, *registry.names("strategy")}))
             raise CampaignError(f"unknown strategy {label!r} to evaluate: known are {known}")
-        found.append(KNOWN.get(label, Contender(label, label)))
+        found.append(KNOWN.get(label, Contender(label=label, strategy=label)))
     return found

@@ -12,10 +12,8 @@ from orchestrator.evaluation.bench import Bench, Listed
 from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.evaluation.rules import Rules, campaigns
 from orchestrator.evaluation.trial import Outcome
-from orchestrator.types import Measurement, Measurements, Parameter, Point, Value
-
-RELEVANT_SHARE = 0.01  # of the run at P₊; smaller kernels are noise (section V-A)
-ROOTS = ("main", "main()")  # call paths that are the whole run
+from orchestrator.strategies.relevance import RELEVANT_SHARE
+from orchestrator.types import ROOTS, Measurement, Measurements, Parameter, Point, Value
 
 
 def replay_outcomes(
@@ -47,8 +45,8 @@ def replay_outcomes(
     repetitions
         Most repetitions of a point; never more than the point with the fewest has, which is the default.
     together
-        One campaign measures all call paths in every run and pays the whole run, as real ones do. Otherwise
-        each call path has a campaign of its own and pays its own time only, as in the paper.
+        One campaign measures all call paths in every run and is charged the whole run, as real campaigns are.
+        Otherwise each call path has a campaign of its own and is charged its own time only, as in the paper.
     inside
         Offer only points that are below P₊ in every numeric parameter: makes an extrapolation of data of
         which P₊ is a corner.
@@ -97,12 +95,12 @@ def replay_bench(
     truth = {item.callpath: float(np.mean(item.values[beyond])) for item in items if item.values.get(beyond)}
     total = max((truth[root] for root in ROOTS if root in truth), default=sum(truth.values()))
     return Bench(
-        _space(measurements, list(seconds)),
-        beyond,
-        {item.callpath: item.values for item in items},
-        seconds,
-        {point: occupied(point) for point in seconds},
-        {callpath: time for callpath, time in truth.items() if time > RELEVANT_SHARE * total},
+        space=_space(measurements, list(seconds)),
+        evaluation_point=beyond,
+        times={item.callpath: item.values for item in items},
+        seconds=seconds,
+        cores={point: occupied(point) for point in seconds},
+        truth={callpath: time for callpath, time in truth.items() if time > RELEVANT_SHARE * total},
     )
 
 
@@ -154,12 +152,12 @@ def _alone(whole: Bench, callpath: str) -> Bench:
     times = {p: runs for p, runs in whole.times[callpath].items() if p in whole.seconds and runs}
     points = tuple(point for point in whole.space.points if point in times)
     return Bench(
-        Listed(whole.space.parameters, points),
-        whole.evaluation_point,
-        {callpath: times},
-        times,
-        whole.cores,
-        {callpath: whole.truth[callpath]},
+        space=Listed(whole.space.parameters, points),
+        evaluation_point=whole.evaluation_point,
+        times={callpath: times},
+        seconds=times,
+        cores=whole.cores,
+        truth={callpath: whole.truth[callpath]},
     )
 
 

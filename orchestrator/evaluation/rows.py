@@ -13,9 +13,9 @@ from orchestrator.evaluation.trial import Outcome
 class Row(TypedDict):
     """One strategy at one budget.
 
-    ``accurate_percent`` counts models within the tolerance at P₊ among all functions: one without a model
-    (the starting set is over budget) counts as wrong, and ``feasible_percent`` says how many have one. The
-    medians and the coverage of the 90 % intervals are over the functions that have one; NaN without any.
+    ``accurate_percent`` counts models within the tolerance at P₊ among all functions. A function without a
+    model (its starting set is over budget) counts as inaccurate; ``feasible_percent`` counts functions with a
+    model. The medians and the coverage of 90 % intervals are over functions with a model; NaN without one.
     """
 
     strategy: str

@@ -1,4 +1,4 @@
-"""What all contenders of a comparison share, and their campaigns on one bench."""
+"""The rules that all contenders of a comparison share, and their campaigns on one bench."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from orchestrator.evaluation.trial import Outcome, run_trial
 from orchestrator.models.base import Modeler
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
     """The rules of a comparison; they travel to the worker processes.
 
     Attributes
     ----------
     strategies
-        Labels of contenders. Those that make sense only with the whole matrix run once, at 100 %.
+        Labels of contenders. Those that measure the whole matrix run once, at 100 %.
     budgets
         In percent of the cost of every point with five repetitions.
     batch_size
@@ -57,8 +57,8 @@ def campaigns(
 ) -> list[Outcome]:
     """Run every contender at every budget on a bench; see `run_trial`.
 
-    ``oracle`` makes the modeler that knows the true exponents; without one contenders that need it are as
-    wise as all others.
+    ``oracle`` makes the modeler that knows the true exponents. Without one, the contenders that need it are
+    fitted like all others.
     """
     modeler = registry.load("model", rules.model)(**rules.model_options)
     full_cost = bench.full_cost(FULL_REPETITIONS)

@@ -31,7 +31,7 @@ SERIES: tuple[tuple[Parameter, int], ...] = (
 """Parameters, each with its value at P₊, one step beyond. The first is the number of processes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """The functions of a comparison.
 
@@ -132,7 +132,12 @@ def synthetic_bench(
     }
     cores = {point: point.number(names[0].name) for point in points}
     return Bench(
-        Listed(names, points), beyond, {_CALLPATH: times}, times, cores, {_CALLPATH: function(beyond)}
+        space=Listed(names, points),
+        evaluation_point=beyond,
+        times={_CALLPATH: times},
+        seconds=times,
+        cores=cores,
+        truth={_CALLPATH: function(beyond)},
     )
 
 

@@ -1,9 +1,14 @@
-"""One campaign of one contender on known runs, within a budget (Ritter et al., figure 4)."""
+"""One campaign of one contender on known runs, within a budget (Ritter et al., figure 4).
+
+A trial has the paper's rules, which differ from those of a campaign (`orchestrator.policy.decide`). The cost
+of a run is known before it begins, so nothing is reserved. Nothing fails, and patience plays no part. A
+starting set that does not fit the budget ends the trial without a model. A strategy sees the same `View`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,19 +20,19 @@ from orchestrator.journal.measurements import ELAPSED
 from orchestrator.models.base import Model, Modeler, holds_at
 from orchestrator.models.costs import expected_costs
 from orchestrator.strategies.base import Choice, Costs, View
-from orchestrator.types import Point
+from orchestrator.types import Measurements, Point
 
 _ROUNDING = 1 + 1e-9  # sums of the same costs in another order
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What one campaign achieved for one call path.
 
     Attributes
     ----------
     strategy, budget_percent, subject
-        Which contender, which budget, which function or call path.
+        The contender, the budget, and the function or call path.
     feasible
         False where the budget did not hold the starting set (or nothing could be modelled): no model.
     error_percent
@@ -35,7 +40,7 @@ class Outcome:
     covered
         Whether the truth lies in the model's 90 % interval at P₊.
     cost_percent, runs, points
-        What the campaign used.
+        What was spent, and how much was measured.
     """
 
     strategy: str
@@ -51,7 +56,9 @@ class Outcome:
 
 @dataclass
 class _Progress:
-    done: dict[Point, int]
+    """Where a trial stands: repetitions by point, core-seconds, the models and the number of the round."""
+
+    done: dict[Point, int] = field(default_factory=dict)
     spent: float = 0.0
     models: tuple[Model, ...] = ()
     round: int = 1
@@ -71,9 +78,9 @@ def run_trial(
 ) -> list[Outcome]:
     """Let a contender measure until its proposals end or none of a round fits the budget; λ plays no part.
 
-    As in a campaign, a strategy knows costs only from its models; before there are any, from the monotone
-    guess. A run is charged what it costs, and is skipped when that does not fit any more. A starting set
-    that does not fit as a whole is infeasible, as in the paper.
+    As in a campaign, a strategy knows costs only from its models, and before there are any from the monotone
+    guess. A run is charged its true cost, and is skipped when that does not fit the remaining budget. A
+    starting set that does not fit as a whole is infeasible, as in the paper.
 
     Parameters
     ----------
@@ -92,7 +99,7 @@ def run_trial(
     seed
         The generator of a round is ``default_rng([*seed, round])``.
     last
-        Fits the models that are judged, if not the modeler that the strategy sees.
+        Fits the models that are compared with the truth, if not ``modeler``.
 
     Returns
     -------
@@ -101,27 +108,44 @@ def run_trial(
     """
     budget = full_cost * budget_percent / 100.0
     strategy = contender.build()
-    progress = _Progress({})
+    progress = _Progress()
     while True:
-        limits = (budget - progress.spent, batch_size, maximum_repetitions)
-        view = _view(bench, contender, progress, *limits)
+        view = _view(
+            bench,
+            progress,
+            budget_left=budget - progress.spent,
+            batch_size=batch_size,
+            initial_repetitions=min(contender.repetitions, maximum_repetitions),
+            maximum_repetitions=maximum_repetitions,
+        )
         choices = strategy(view, np.random.default_rng([*seed, progress.round]))
-        if progress.round == 1 and _bill(bench, progress, choices) > budget * _ROUNDING:
-            return _outcomes(bench, contender, budget_percent, full_cost, _Progress({}))
+        if progress.round == 1 and _cost(bench, progress, choices) > budget * _ROUNDING:
+            return _outcomes(bench, contender, budget_percent, full_cost, _Progress())
         if not _measure(bench, progress, choices, budget):
             break
-        try:
-            progress.models = modeler(bench.measured(progress.done))
-        except ModelError:
-            progress.models = ()
+        progress.models = _fit(modeler, bench.measured(progress.done))
         progress.round += 1
     if last is not None:
         progress.models = last(bench.measured(progress.done))
     return _outcomes(bench, contender, budget_percent, full_cost, progress)
 
 
+def _fit(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:
+    """Return the models; none where too little was measured. Other failures of a modeler are errors here."""
+    try:
+        return modeler(known)
+    except ModelError:
+        return ()
+
+
 def _view(
-    bench: Bench, contender: Contender, progress: _Progress, left: float, batch_size: int, maximum: int
+    bench: Bench,
+    progress: _Progress,
+    *,
+    budget_left: float,
+    batch_size: int,
+    initial_repetitions: int,
+    maximum_repetitions: int,
 ) -> View:
     expected = _expected_costs(bench, progress.models)
     values = {parameter.name: parameter.values for parameter in bench.space.parameters}
@@ -133,10 +157,10 @@ def _view(
         done=dict(progress.done),
         infeasible=frozenset(),
         costs=expected or resources.each(resources.guess(values, _cores(bench))),
-        budget_left=left,
+        budget_left=budget_left,
         batch_size=batch_size,
-        initial_repetitions=min(contender.repetitions, maximum),
-        maximum_repetitions=maximum,
+        initial_repetitions=initial_repetitions,
+        maximum_repetitions=maximum_repetitions,
         round=progress.round,
         cost_is_relative=expected is None,
     )
@@ -155,24 +179,25 @@ def _only_callpath(models: tuple[Model, ...]) -> tuple[Model, ...]:
     return models if len({model.callpath for model in models}) == 1 else ()
 
 
-def _bill(bench: Bench, progress: _Progress, choices: Sequence[Choice]) -> float:
+def _cost(bench: Bench, progress: _Progress, choices: Sequence[Choice]) -> float:
+    """Return the core-seconds of a round."""
     return sum(
-        bench.price(choice.point, progress.done.get(choice.point, 0) + extra)
+        bench.cost(choice.point, progress.done.get(choice.point, 0) + extra)
         for choice in choices
         for extra in range(1, choice.repetitions + 1)
     )
 
 
 def _measure(bench: Bench, progress: _Progress, choices: Sequence[Choice], budget: float) -> bool:
-    """Execute what fits; tell whether anything did."""
+    """Execute the runs that fit the budget; return whether any did."""
     measured = False
     for choice in choices:
         for _ in range(choice.repetitions):
             repetition = progress.done.get(choice.point, 0) + 1
-            price = bench.price(choice.point, repetition)
-            if progress.spent + price > budget * _ROUNDING:
+            cost = bench.cost(choice.point, repetition)
+            if progress.spent + cost > budget * _ROUNDING:
                 break
-            progress.spent += price
+            progress.spent += cost
             progress.done[choice.point] = repetition
             measured = True
     return measured
@@ -196,15 +221,15 @@ def _outcomes(
             covered = bool(prediction.low[0] <= truth <= prediction.high[0])
         outcomes.append(
             Outcome(
-                contender.label,
-                budget_percent,
-                callpath,
-                bool(np.isfinite(error)),
-                error,
-                covered,
-                100.0 * progress.spent / full_cost,
-                sum(progress.done.values()),
-                len(progress.done),
+                strategy=contender.label,
+                budget_percent=budget_percent,
+                subject=callpath,
+                feasible=bool(np.isfinite(error)),
+                error_percent=error,
+                covered=covered,
+                cost_percent=100.0 * progress.spent / full_cost,
+                runs=sum(progress.done.values()),
+                points=len(progress.done),
             )
         )
     return outcomes

@@ -54,7 +54,7 @@ def charged(holds: Holds, pack: str, cost: float, final: bool) -> Holds:
 
 
 class JobCosts(NamedTuple):
-    """What the last jobs cost beside their runs, in seconds: charged ``overheads``, and ``waits`` to begin."""
+    """Seconds that the last jobs cost beside their runs: charged ``overheads``, and ``waits`` to begin."""
 
     overheads: tuple[float, ...] = ()
     waits: tuple[float, ...] = ()
@@ -66,12 +66,12 @@ class JobCosts(NamedTuple):
 
     @property
     def wait(self) -> float:
-        """Return the median of the seconds from the intent to the begin of an attempt, without the overhead."""
+        """Return the median of the seconds between intent and begin of an attempt, without the overhead."""
         return statistics.median(self.waits) if self.waits else 0.0
 
 
 def after_job(costs: JobCosts, elapsed: float, intended: float, started: float, finished: float) -> JobCosts:
-    """Return the costs after a job with one attempt: ``elapsed`` seconds were charged, the rest are instants."""
+    """Return the costs after a job with one attempt: ``elapsed`` seconds charged, and three instants."""
     overhead = max(0.0, elapsed - (finished - started))
     wait = max(0.0, started - intended - overhead)
     return JobCosts((*costs.overheads[1 - RECENT :], overhead), (*costs.waits[1 - RECENT :], wait))

@@ -40,9 +40,9 @@ class RunState(NamedTuple):
     """One run: how many attempts were begun, how they failed, and what the accepted one measured.
 
     ``elapsed``: seconds of the accepted attempt, as if it had a job of its own; ``cost``: core-seconds of all
-    attempts; ``limit``: time limit of the last attempt in seconds; ``node``: where the accepted attempt ran, if
-    on one node only; ``packed``: whether it shared its job, so that ``elapsed`` includes the usual overhead
-    of a job.
+    attempts; ``limit``: time limit of the last attempt in seconds; ``node``: where the accepted attempt ran,
+    if on one node only; ``packed``: whether it shared its job, so that ``elapsed`` includes the usual
+    overhead of a job.
     """
 
     status: RunStatus = RunStatus.WAITING

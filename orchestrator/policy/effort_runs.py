@@ -1,4 +1,4 @@
-"""Where effort is counted next: only while effort models cannot predict counts, cheapest points first. Pure."""
+"""Where effort is counted next: only while effort models cannot predict counts, cheapest points first."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Rules:
     parameters
         Those of the search space.
     parallel
-        Whether a point has several ranks. Only there do programs poll, so that counts may not be reproducible.
+        Whether a point has several ranks. Only there do programs poll, which makes counts vary.
     """
 
     repetitions: int
@@ -72,12 +72,12 @@ class Rules:
 def plan(rules: Rules, choices: Sequence[Choice], state: State, checks: EffortChecks, costs: Costs) -> Plan:
     """Return the effort runs of a round: a pure function of what was chosen, counted and predicted.
 
-    With ``when: always`` every new point is counted. Otherwise nothing is while the effort models of its
-    category are settled (`orchestrator.models.swc.count_check`). While they are not, at most as many points as
-    the round has new ones (one at least) are counted, among them and those timed before: first the cheapest
-    that show four values of each parameter and points off the lines, then the cheapest of the rest; all but
-    the first ones only as long as counting costs no more than the timing. The cheapest point with several
-    ranks is counted twice, which shows whether counts are reproducible.
+    With ``when: always`` every new point is counted. Otherwise no point of a category is counted while its
+    effort models are settled (`orchestrator.models.check_counts`). While they are not, at most as many points
+    are counted as the round has new ones (one at least), new points or points timed before. First come the
+    cheapest that show four values of each parameter and points off the lines, then the cheapest of the rest.
+    All but the very first are counted only as long as counting costs no more than timing. The cheapest point
+    with several ranks is counted twice, which shows whether counts are reproducible.
     """
     if not choices:
         return NOTHING

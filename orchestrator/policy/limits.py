@@ -1,4 +1,4 @@
-"""What a run may take: what its model of durations expects with a margin, up to a fixed limit. Pure."""
+"""Time limits and memory of the next attempt: from predictions with a margin, up to a fixed limit. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from orchestrator.journal.state import RunState
 from orchestrator.types import FailureClass
 
 SHORTEST = 10.0  # seconds: starting a program on a busy node takes seconds whatever the model says
-RAISE = 2.0  # factor on the limit after a run that it ended
-MORE_MEMORY = 1.5  # factor on what is asked for after each attempt that it was too little for
+RAISE = 2.0  # factor on the time limit after an attempt that reached it
+MORE_MEMORY = 1.5  # factor on the memory after each attempt that ran out of it
 
 
 def memory_for(run: RunState) -> float:

@@ -1,4 +1,4 @@
-"""How good the models are, and whether a round made them better."""
+"""How good the models are, and whether a round improved them. Pure."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrator.models.base import Model
+from orchestrator.strategies.relevance import RELEVANT_SHARE
 from orchestrator.types import Point
 
-RELEVANT_SHARE = 0.01  # call paths below 1 % of the predicted time at P₊ do not steer a campaign
-# Factors by which a SMAPE falls, intervals narrow or widen when it is not by chance: on a noisy machine a
-# round that taught nothing changes SMAPE by 1 % and widths by 20 %.
+# Factors by which SMAPE falls, and intervals narrow or widen, when that is not chance: on a noisy machine a
+# round without new information changes SMAPE by 1 % and widths by 20 %.
 _FITS, _NARROWS, _WIDENS = 1.02, 1.05, 1.5
-_EXACT = 0.1  # %; what fits as closely can fit no better
-_SURE = 0.01  # intervals as narrow are as good as a point
+_EXACT = 0.1  # %; a SMAPE below that cannot improve noticeably
+_SURE = 0.01  # relative width; narrower intervals need not narrow further
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How well the relevant models fit, and how sure they are.
+    """How well the relevant models fit, and how narrow their intervals are.
 
-    ``smape`` in %, their mean. (high - low) / value at P₊: ``width`` is the mean, weighted by value;
-    ``widest`` the largest.
+    ``smape`` in %: the mean over models. Relative width of an interval, (high - low) / value at P₊: ``width``
+    is the mean, weighted by value; ``widest`` is the largest.
     """
 
     smape: float | None = None
@@ -32,20 +32,20 @@ class Quality:
 
 
 def gain(now: Quality, before: Quality) -> str:
-    """Tell what a round was worth: ``first``, ``surprise``, ``intervals``, ``fit``, or nothing.
+    """Return what a round improved: ``first``, ``surprise``, ``intervals``, ``fit``, or an empty text.
 
     A closer fit than in the round before is the papers' rule (Ritter et al., Cost-Effective Empirical
-    Performance Modeling, figures 2 and 3). Alone it would call a round useless that made extrapolation safer
-    without fitting the data any closer; and one that showed the models to be wrong (``surprise``: much wider
-    intervals), after which they are anything but final.
+    Performance Modeling, figures 2 and 3). That rule alone misses rounds that narrow the intervals at P₊
+    without fitting the data any closer. It also misses rounds after which the intervals are much wider
+    (``surprise``): they show that the models are wrong and not final.
 
     Parameters
     ----------
     now
         The models after the round.
     before
-        The SMAPE of the round before; the width of the last round that was a ``first``, a ``surprise`` or
-        worth it for its ``intervals``, so that many small steps count as what they are together.
+        The SMAPE of the round before. The width of the last round with ``first``, ``surprise`` or
+        ``intervals``, so that many small steps add up.
     """
     if now.smape is None:
         return ""
@@ -88,5 +88,5 @@ def assess(models: Sequence[Model], point: Point | None) -> Quality:
 
 
 def _finite(value: float) -> float | None:
-    """Return None for what is unknown: too few runs leave an interval without end."""
+    """Return None for an unknown figure: with too few runs an interval is infinite."""
     return value if np.isfinite(value) else None

@@ -74,13 +74,18 @@ def test_a_run_takes_the_time_of_the_root_or_of_all_call_paths() -> None:
     expected = [sum(item.values[point][k] for item in data().items[:3]) for k in range(3)]
     assert flat.seconds[point] == pytest.approx(expected)
     assert rooted.seconds[point] == pytest.approx([1.5 * seconds for seconds in expected])
-    assert flat.price(point, 2) == pytest.approx(16 * expected[1])
+    assert flat.cost(point, 2) == pytest.approx(16 * expected[1])
 
 
 @pytest.mark.parametrize("together", [False, True])
 def test_every_strategy_models_both_call_paths_within_its_budget(together: bool) -> None:
     outcomes = replay_outcomes(
-        data(), Rules(REPLAYED, (40.0,)), processes="p", holdout=BEYOND, together=together, workers=1
+        data(),
+        Rules(strategies=REPLAYED, budgets=(40.0,)),
+        processes="p",
+        holdout=BEYOND,
+        together=together,
+        workers=1,
     )
     results = rows(outcomes, tolerance=10.0)
 
@@ -97,7 +102,7 @@ def test_call_paths_measured_together_share_their_runs_and_alone_they_do_not() -
     def outcomes(together: bool) -> list[tuple[int, float]]:
         found = replay_outcomes(
             data(),
-            Rules(("gpr",), (30.0,)),
+            Rules(strategies=("gpr",), budgets=(30.0,)),
             processes="p",
             holdout=BEYOND,
             together=together,
@@ -115,7 +120,7 @@ def test_no_more_repetitions_are_used_than_were_measured_or_allowed() -> None:
     def runs(repetitions: int | None) -> int:
         (outcome,) = replay_outcomes(
             data(),
-            Rules(("full",)),
+            Rules(strategies=("full",)),
             processes="p",
             holdout=BEYOND,
             repetitions=repetitions,
@@ -152,7 +157,7 @@ def test_the_published_measurements_of_a_simulation_are_replayed() -> None:
     assert len(bench.space.points) == 16
     assert bench.truth["main()"] == pytest.approx(2536.75)
     assert len(bench.truth) == 5
-    rules = Rules(("cpf",), (100.0,))
+    rules = Rules(strategies=("cpf",), budgets=(100.0,))
     outcomes = replay_outcomes(measurements, rules, processes="p", holdout={"p": 512, "n": 9000}, workers=1)
     (row,) = rows(outcomes, tolerance=10.0)
     assert row["feasible_percent"] == 100.0
@@ -173,6 +178,10 @@ def test_every_category_can_be_held_out_also_of_numbers(held: int) -> None:
     }
     known = Measurements(("k", "n"), (Measurement("main", "time", values),), frozenset({"k"}))
     (outcome,) = replay_outcomes(
-        known, Rules(("full",), (100.0,)), processes="1", holdout={"k": held, "n": 50}, workers=1
+        known,
+        Rules(strategies=("full",), budgets=(100.0,)),
+        processes="1",
+        holdout={"k": held, "n": 50},
+        workers=1,
     )
     assert abs(outcome.error_percent) < 5

@@ -18,7 +18,7 @@ PNG = b"\x89PNG\r\n"
 
 def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_workers() -> None:
     def evaluate(seed: int, workers: int) -> object:
-        rules = Rules(("cpf-2", "random"), (20.0,), seed=seed)
+        rules = Rules(strategies=("cpf-2", "random"), budgets=(20.0,), seed=seed)
         return rows(synthetic_outcomes(Setting(functions=4), rules, workers=workers))
 
     assert evaluate(3, 1) == evaluate(3, 2)
@@ -26,7 +26,7 @@ def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_workers() -> N
 
 
 def test_a_row_per_strategy_and_budget_and_the_full_matrix_once() -> None:
-    rules = Rules(("full", "cpf-2", "oracle"), (30, 60))
+    rules = Rules(strategies=("full", "cpf-2", "oracle"), budgets=(30, 60))
     results = rows(synthetic_outcomes(Setting(parameters=1, functions=3), rules, workers=1))
 
     assert [(row["strategy"], row["budget_percent"]) for row in results] == [
@@ -43,7 +43,7 @@ def test_functions_have_independent_noise_and_contenders_share_it(tmp_path: Path
     path = tmp_path / "same.json"
     path.write_text(json.dumps({"functions": ["3+0.5*a**1.5*b**0.5"] * 2}))
     setting = Setting(functions=2, functions_file=path)
-    outcomes = synthetic_outcomes(setting, Rules(("full", "full")), workers=1)
+    outcomes = synthetic_outcomes(setting, Rules(strategies=("full", "full")), workers=1)
     errors = [outcome.error_percent for outcome in outcomes]
 
     assert errors[0] == errors[1]
@@ -52,7 +52,7 @@ def test_functions_have_independent_noise_and_contenders_share_it(tmp_path: Path
 
 
 def test_without_noise_the_full_matrix_finds_the_truth() -> None:
-    (row,) = rows(synthetic_outcomes(Setting(noise=0.0, functions=5), Rules(("full",)), workers=1))
+    (row,) = rows(synthetic_outcomes(Setting(noise=0.0, functions=5), Rules(strategies=("full",)), workers=1))
 
     assert row["accurate_percent"] == 100.0
     assert row["median_error_percent"] < 0.1
@@ -60,14 +60,14 @@ def test_without_noise_the_full_matrix_finds_the_truth() -> None:
 
 def test_unknown_strategies_and_numbers_of_parameters_are_refused() -> None:
     with pytest.raises(CampaignError, match="unknown strategy 'gpx'"):
-        Rules(("gpx",))
+        Rules(strategies=("gpx",))
     with pytest.raises(CampaignError, match="parameters is 5"):
         Setting(parameters=5)
 
 
 def test_figures_are_drawn_from_rows(tmp_path: Path) -> None:
     setting = Setting(parameters=1, noise=2.0, functions=2)
-    outcomes = synthetic_outcomes(setting, Rules(("full", "cpf-2"), (50, 90)), workers=1)
+    outcomes = synthetic_outcomes(setting, Rules(strategies=("full", "cpf-2"), budgets=(50, 90)), workers=1)
     panels = {f"±{tolerance} %": rows(outcomes, tolerance) for tolerance in (5, 10, 15, 20, 25)}
     accuracy_figure(panels, tmp_path / "figures" / "accuracy.png")
     usage_figure({"case": rows(outcomes)}, tmp_path / "figures" / "usage.png")

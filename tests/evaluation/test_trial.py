@@ -40,7 +40,7 @@ def test_a_run_costs_its_time_on_as_many_cores_as_there_are_processes() -> None:
     known = bench(noise=0.0)
     point = Point.of(a=16, b=30)
 
-    assert known.price(point, 3) == pytest.approx(16 * TRUTH(point))
+    assert known.cost(point, 3) == pytest.approx(16 * TRUTH(point))
     assert known.full_cost(5) == pytest.approx(5 * sum(p.number("a") * TRUTH(p) for p in known.space))
 
 
@@ -117,7 +117,17 @@ def test_the_oracle_recovers_exact_coefficients_and_refuses_negative_ones() -> N
 
 def test_rows_count_infeasible_functions_as_not_accurate() -> None:
     def outcome(error: float, feasible: bool = True, covered: bool = True) -> Outcome:
-        return Outcome("cpf", 10.0, "f", feasible, error, covered, 8.0 if feasible else 0.0, 30, 12)
+        return Outcome(
+            strategy="cpf",
+            budget_percent=10.0,
+            subject="f",
+            feasible=feasible,
+            error_percent=error,
+            covered=covered,
+            cost_percent=8.0 if feasible else 0.0,
+            runs=30,
+            points=12,
+        )
 
     results = [
         outcome(1.0),

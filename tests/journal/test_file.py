@@ -151,7 +151,7 @@ def test_an_unreadable_journal_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_second_controller_is_refused_and_told_who_the_first_is(tmp_path: Path) -> None:
-    code = "import sys; from pathlib import Path; from orchestrator.journal import Journal\n"
+    code = "import sys; from pathlib import Path; from orchestrator.journal.file import Journal\n"
     code += "with Journal(Path(sys.argv[1])): pass"
     with Journal(tmp_path):
         second = subprocess.run(
@@ -191,7 +191,7 @@ import resource, signal, sys
 from pathlib import Path
 from orchestrator import events
 from orchestrator.errors import JournalWriteError
-from orchestrator.journal import Journal
+from orchestrator.journal.file import Journal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 with Journal(Path(sys.argv[1])) as opened:
     opened.append([events.ControllerStopped("kept")], 1.0)

@@ -30,6 +30,7 @@ POLICY = Policy(
     retries=dict.fromkeys(FailureClass, 1),
     failure_rate=None,
 )
+AUTO = SharingRules()
 EXPENSIVE = JobCosts((2.0, 2.0), (60.0, 60.0))
 
 
@@ -47,7 +48,7 @@ def reservation(run: Run) -> Reservation:
 class Sharing:
     """The rules, and what is known when a decision is made."""
 
-    rules: SharingRules = SharingRules()
+    rules: SharingRules = AUTO
     costs: JobCosts = EXPENSIVE
     seconds: float = 1.0
 
