@@ -51,7 +51,7 @@ def document(found: pruning.Plan, deleted: bool, complaints: list[str]) -> dict[
     """Return the result, JSON-ready."""
     return {
         "deleted": deleted,
-        "files": len(found.doomed),
+        "files": len(found.files),
         "bytes": found.size,
         "kinds": [{"kind": kind, "files": number, "bytes": size} for kind, number, size in found.kinds()],
         "attempts": found.attempts,
@@ -64,14 +64,14 @@ def document(found: pruning.Plan, deleted: bool, complaints: list[str]) -> dict[
 def render(found: pruning.Plan, deleted: bool) -> str:
     """Return the result as text."""
     word = "deleted" if deleted else "would delete"
-    number, settled = count(len(found.doomed), "file"), count(found.attempts, "settled attempt")
+    number, settled = count(len(found.files), "file"), count(found.attempts, "settled attempt")
     lines = [f"{word} {number}, {_size(found.size)}, of {settled}"]
     lines += [f"  {number:>8} {kind:<20} {_size(size):>10}" for kind, number, size in found.kinds()]
     if open_ := len(found.untouched):
         lines.append(f"{count(open_, 'attempt')} not touched: in flight, or still running by their own word")
     if found.unreadable:
         lines.append(f"{count(len(found.unreadable), 'attempt')} not touched: this user cannot read them")
-    if not deleted and found.doomed:
+    if not deleted and found.files:
         lines.append("nothing was changed; to delete them: --delete")
     return "\n".join(lines)
 

@@ -1,7 +1,7 @@
-"""Tell somebody that a campaign stopped, fails again and again, or runs out of budget, by a user's command.
+"""Notifications: a user's command is called when a campaign stops, keeps failing, or nearly used its budget.
 
-The command is a list of arguments, never a shell line; what happened reaches it by environment and as JSON
-on standard input. It runs beside the loop, with a time limit, and nothing that it does harms the campaign.
+The command is a list of arguments, never a shell line. It receives the facts in its environment and as JSON
+on standard input. It runs beside the loop, with a time limit, and cannot harm the campaign.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 
 LOG_NAME = "notify.log"
-_MOST_WAITING = 100  # notifications; a hook that is slower than its causes loses the rest
-_KEPT_OUTPUT = 4096  # bytes of what a hook prints
+_MOST_WAITING = 100  # notifications; with a hook slower than its causes, the rest are dropped
+_KEPT_OUTPUT = 4096  # bytes of a hook's output
 _KEPT_FAILURES = 10
-_TICK = 0.05  # seconds between looks whether a hook has ended
+_TICK = 0.05  # seconds between checks whether a hook has ended
 _SLACK = 5.0  # seconds beyond the hook's time limit to wait for it at the end
 
 
@@ -47,9 +47,9 @@ class Notifier:
     Parameters
     ----------
     campaign
-        Without ``notify`` nothing is done.
+        Its section ``notify``; without one nothing is done.
     directory
-        The campaign directory; what the hook printed is added to ``notify.log`` there.
+        The campaign directory; the output of the hook is appended to ``notify.log`` there.
     """
 
     def __init__(self, campaign: Campaign, directory: Path):
@@ -73,30 +73,30 @@ class Notifier:
     ) -> None:
         if error is not None:
             what = str(error) or type(error).__name__
-            self._tell("stop", "error", f"the controller failed: {what}")
+            self._notify("stop", "error", f"the controller failed: {what}")
         self._finish()
 
     def seen(self, entries: Iterable[Entry]) -> Iterator[Entry]:
-        """Pass on entries of earlier controllers, which are not told again but count for what follows."""
+        """Pass on entries of earlier controllers: they cause no notification, but failures are counted."""
         for entry in entries:
             self._count(entry.event)
             yield entry
 
     def begin(self, state: State) -> None:
-        """Note where the campaign stands before the loop begins."""
+        """Remember the state of the campaign before the loop begins."""
         self._state = state
         self._low = self._is_low(state)
 
     def listen(self, entry: Entry, state: State) -> None:
-        """Tell of an entry that deserves it."""
+        """Notify of an entry if it is one of the events that a hook is called for."""
         self._state = state
         self._count(entry.event)
         options = self._options
         match entry.event:
             case events.CampaignStopped(rule, detail):
-                self._tell("stop", rule, f"the campaign stopped: {rule} ({detail})")
+                self._notify("stop", rule, f"the campaign stopped: {rule} ({detail})")
             case events.ControllerStopped(reason):
-                self._tell("stop", reason, f"the controller stopped: {reason}; the campaign can be resumed")
+                self._notify("stop", reason, f"the controller stopped: {reason}; the campaign can be resumed")
             case events.AttemptFinished() if options is not None:
                 self._streak_and_budget(options, state)
 
@@ -108,28 +108,28 @@ class Notifier:
             self._streak.clear()
         elif not event.cancelled:
             self._failed += 1
-            told = {"attempt": event.attempt.id, "class": str(event.failure), "reason": event.reason}
-            self._streak.append(told)
+            failure = {"attempt": event.attempt.id, "class": str(event.failure), "reason": event.reason}
+            self._streak.append(failure)
 
     def _streak_and_budget(self, options: Notify, state: State) -> None:
-        # At n, 2n, 4n ...: a night of failures is no thousand messages.
+        # At n, 2n, 4n ...: a night of failures does not cause a thousand messages.
         times, rest = divmod(self._failed, options.streak)
         if rest == 0 and times > 0 and times & (times - 1) == 0:
             last = self._streak[-1]
             text = f"{self._failed} attempts failed in a row; the last: {last['attempt']}: {last['reason']}"
-            self._tell("failures", last["class"], text)
+            self._notify("failures", last["class"], text)
         low = self._is_low(state)
         if low and not self._low:
             left = core_hours(self._campaign.stop.budget - state.spent)
             text = f"{left:.4g} of {core_hours(self._campaign.stop.budget):.4g} core-hours are left"
-            self._tell("budget", "low", text)
+            self._notify("budget", "low", text)
         self._low = low
 
     def _is_low(self, state: State) -> bool:
         budget = self._campaign.stop.budget
         return self._options is not None and budget - state.spent <= budget * self._options.left / 100
 
-    def _tell(self, event: str, cause: str, text: str) -> None:
+    def _notify(self, event: str, cause: str, text: str) -> None:
         if self._options is None or event not in self._options.on:
             return
         try:
@@ -137,7 +137,7 @@ class Notifier:
         except queue.Full:
             return
         if self._caller is None:
-            # A daemon: whatever the hook does, it keeps no controller from ending.
+            # A daemon thread: whatever the hook does, the controller can end.
             self._caller = threading.Thread(target=self._call_all, args=(self._options,), daemon=True)
             self._caller.start()
 
@@ -172,13 +172,13 @@ class Notifier:
             with suppress(queue.Full):
                 self._waiting.put(None, timeout=self._options.timeout)
             self._caller.join(2 * self._options.timeout + _SLACK)
-        finally:  # interrupted, or too slow: nobody would end it later
+        finally:  # a hook that is interrupted or too slow would otherwise run for ever
             self._hook.end()
 
     def _call_all(self, options: Notify) -> None:
         while (facts := self._waiting.get()) is not None:
             if facts["event"] != "stop" and time.monotonic() > self._deadline:
-                continue  # behind a slow hook only the last word is worth waiting for
+                continue  # after a slow hook, only the notification of the stop is still sent
             try:
                 outcome = call(options, facts, self._hook)
             except Exception as error:  # noqa: BLE001 (nothing that a hook causes may reach the campaign)
@@ -192,16 +192,16 @@ class Notifier:
             with (self._directory / LOG_NAME).open("a", encoding="utf-8", errors="replace") as file:
                 file.write(text)
         except OSError:
-            pass  # the disk is full, say: the campaign will tell
+            pass  # for example a full disk: the campaign itself reports that
 
 
 class Hook:
-    """The process of the hook that runs now, if any, so that another thread can end it."""
+    """The running process of the hook, if any, so that another thread can end it."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._ended = False
-        self._lock = threading.Lock()  # between being waited for and being killed a number may go to others
+        self._lock = threading.Lock()  # a number may be given to another process between wait and kill
 
     def begin(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         """Start the process in a session of its own; raise ``OSError`` if that is impossible."""
@@ -227,21 +227,23 @@ class Hook:
         return None
 
     def end(self) -> None:
-        """Kill what runs, and let nothing else begin."""
+        """Kill the process of the hook, and refuse any further one."""
         self._ended = True
         self._kill()
 
     def _kill(self) -> None:
         with self._lock:
             if self._process is not None and self._process.poll() is None:
-                os.killpg(self._process.pid, signal.SIGKILL)  # not waited for: the number is still its own
-                with suppress(subprocess.TimeoutExpired):  # one that waits for a disk dies when it can
+                os.killpg(
+                    self._process.pid, signal.SIGKILL
+                )  # the process was not waited for: the number is still its own
+                with suppress(subprocess.TimeoutExpired):  # a process that waits for a disk dies later
                     self._process.wait(_SLACK)
             self._process = None
 
 
 def call(options: Notify, facts: dict[str, Any], hook: Hook | None = None) -> str:
-    """Call the hook with facts and wait for it; return how it ended and the beginning of what it printed.
+    """Call the hook with facts and wait for it; return how it ended and the beginning of its output.
 
     Raises
     ------
@@ -273,7 +275,7 @@ def call(options: Notify, facts: dict[str, Any], hook: Hook | None = None) -> st
 def _outcome(hook: Hook, process: subprocess.Popen[bytes], patience: float) -> str:
     deadline = time.monotonic() + patience
     assert process.stdout is not None
-    with process.stdout:  # closed after the first bytes: whoever prints without end gets SIGPIPE
+    with process.stdout:  # closed after the first bytes: endless output ends with SIGPIPE
         printed = _beginning(process, process.stdout.fileno(), deadline).decode(errors="replace").strip()
     code = hook.wait(process, max(0.0, deadline - time.monotonic()))
     ended = f"no end within {patience:g} s, killed" if code is None else f"exit code {code}"
@@ -293,6 +295,6 @@ def _beginning(process: subprocess.Popen[bytes], output: int, deadline: float) -
             if not more:
                 break
             kept += more
-        elif over:  # what it left in the background may hold the pipe for ever
+        elif over:  # a process that the hook left in the background may hold the pipe for ever
             break
     return kept

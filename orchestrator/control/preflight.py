@@ -1,4 +1,4 @@
-"""Can the launcher of a campaign start its programs? Only what is certain before the first run counts."""
+"""Whether the launcher of a campaign can start its programs: faults that are certain before the first run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from orchestrator.campaign.model import Campaign
 from orchestrator.launch import mpi, script
 from orchestrator.types import Resources
 
-_MOST_POINTS = 100_000  # looked at for one of several ranks
+_MOST_POINTS = 100_000  # searched for a run with several ranks
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH (or derived)"}
-_WORDS = ("time", "command", "builtin", "eval", "exec")  # of the shell: they are no programs
+_WORDS = ("time", "command", "builtin", "eval", "exec")  # words of the shell, no programs
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*")
 
 
@@ -34,9 +34,9 @@ def fault(campaign: Campaign, ranks: int, which: Callable[[str], str | None] = s
     Parameters
     ----------
     campaign
-        The campaign; nothing is launched by that of a simulated executor.
+        The campaign; with a simulated executor nothing is launched.
     ranks
-        The most ranks that a run has: a single one needs no launcher of the right MPI.
+        The most ranks that a run has: with one rank, the launcher's MPI does not matter.
     which
         Finds a program on PATH.
     """
@@ -45,7 +45,7 @@ def fault(campaign: Campaign, ranks: int, which: Callable[[str], str | None] = s
     program = _program(campaign.executor.launcher)
     if program is not None and which(program) is None:
         return _absent(program) if _nothing_loads_it(campaign, program) else None
-    return _of_another_mpi(campaign, program, which) if ranks > 1 else None
+    return _mpi_mismatch(campaign, program, which) if ranks > 1 else None
 
 
 def most_ranks(resources: Iterable[Resources]) -> int:
@@ -64,7 +64,7 @@ def _program(pattern: str | None) -> str | None:
 
 
 def _nothing_loads_it(campaign: Campaign, program: str) -> bool:
-    """Whether a program that is not on PATH here is not there for a run, either."""
+    """Whether a program that is not on PATH here is certainly missing in a run, too."""
     options = campaign.executor
     variables = {*options.environment, *(campaign.program.environment if campaign.program else ())}
     relative = os.sep in program and not os.path.isabs(program)  # noqa: PTH117 (no path is meant)
@@ -80,10 +80,10 @@ def _absent(program: str) -> Fault:
     )
 
 
-def _of_another_mpi(
+def _mpi_mismatch(
     campaign: Campaign, program: str | None, which: Callable[[str], str | None]
 ) -> Fault | None:
-    """Compare whose launcher it is with what the programs are linked with, where both are known."""
+    """Return a fault where the launcher and a program certainly belong to different MPI libraries."""
     effort = campaign.measure.effort
     for executable in (campaign.executable, *([effort.executable] if effort is not None else [])):
         linked = mpi.linked_mpi(executable)
@@ -100,14 +100,14 @@ def _of_another_mpi(
 def _launcher(
     campaign: Campaign, program: str | None, executable: str, which: Callable[[str], str | None]
 ) -> tuple[str, str]:
-    """Return the path of what starts an executable, and whose it is; empty where that is not certain."""
+    """Return the path of the launcher of an executable, and its MPI; both empty where that is not certain."""
     options = campaign.executor
     if program is None:
         none = options.launcher is not None or (options.mpi is not None and options.name == "slurm")
         found = mpi.Launcher("none") if none else mpi.detect(executable, options.name)
         return found.path, found.kind
     path = which(program) or ""
-    settled = os.path.isabs(program) or not (options.prologue or options.modules)  # noqa: PTH117
-    if not settled or path.rpartition("/")[2] == "srun":
+    certain = os.path.isabs(program) or not (options.prologue or options.modules)  # noqa: PTH117
+    if not certain or path.rpartition("/")[2] == "srun":
         return "", ""
     return path, mpi.flavour_of(path)

@@ -1,7 +1,7 @@
-"""Deleting what a campaign does not need any more: bulky files of attempts that are settled for good.
+"""Pruning: deleting bulky files of settled attempts that a campaign does not need any more.
 
-Kept are records, scripts, input files, output streams and profiles, so that all can be read again. What
-is not settled, or may still be running, is never touched, so pruning is safe beside a controller.
+Records, scripts, input files, output streams and profiles are kept, so that everything can be read again.
+Attempts that are not settled, or may still be running, are never touched, so a controller may run meanwhile.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _KINDS = 8  # kinds of files that are named one by one
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What pruning would delete, and what it leaves alone.
+    """The files that pruning would delete, and the attempts that it does not touch.
 
     Attributes
     ----------
-    doomed
+    files
         Files to delete, with their sizes in bytes.
     folders
         Directories that may be empty afterwards, the deepest first.
@@ -48,7 +48,7 @@ class Plan:
         Directories of attempts that this user may not read.
     """
 
-    doomed: tuple[tuple[Path, int], ...]
+    files: tuple[tuple[Path, int], ...]
     folders: tuple[Path, ...]
     attempts: int
     untouched: tuple[Path, ...]
@@ -57,13 +57,13 @@ class Plan:
     @property
     def size(self) -> int:
         """Bytes to be freed."""
-        return sum(size for _, size in self.doomed)
+        return sum(size for _, size in self.files)
 
     def kinds(self) -> list[tuple[str, int, int]]:
         """Return the kinds of files (by suffix, else by name) with number and bytes, the largest first."""
         numbers: Counter[str] = Counter()
         sizes: Counter[str] = Counter()
-        for path, size in self.doomed:
+        for path, size in self.files:
             kind = f"*{path.suffix}" if path.suffix else path.name
             numbers[kind] += 1
             sizes[kind] += size
@@ -71,7 +71,7 @@ class Plan:
 
 
 def plan(directory: Path, entries: Iterable[Entry], keep: Sequence[str] = ()) -> Plan:
-    """Look for what may be deleted; change nothing.
+    """Find the files that may be deleted; change nothing.
 
     Parameters
     ----------
@@ -80,59 +80,59 @@ def plan(directory: Path, entries: Iterable[Entry], keep: Sequence[str] = ()) ->
     keep
         Glob patterns of further files to keep, matched with their names and their paths in the attempt.
     """
-    books = _books(entries)
-    doomed: list[tuple[Path, int]] = []
+    attempts = _attempts(entries)
+    files: list[tuple[Path, int]] = []
     folders: list[Path] = []
-    found: dict[_Standing, list[Path]] = {standing: [] for standing in _Standing}
-    for name in (*books.in_flight, *books.settled):
+    found: dict[_Status, list[Path]] = {status: [] for status in _Status}
+    for name in (*attempts.in_flight, *attempts.settled):
         folder = directory / RUNS / name
-        standing = _standing(folder)
-        if name in books.in_flight and standing is not _Standing.ABSENT:
-            standing = _Standing.OPEN
-        found[standing].append(folder)
-    for folder in found[_Standing.OVER]:
-        doomed += _bulky(folder, keep, folders)
-    # Whose charge is still an estimate is looked up by its batch.
-    final = {name for attempt, name in books.settled.items() if attempt not in books.unconfirmed}
-    doomed += _batches(directory / FOLDER, final, folders)
+        status = _status(folder)
+        if name in attempts.in_flight and status is not _Status.ABSENT:
+            status = _Status.OPEN
+        found[status].append(folder)
+    for folder in found[_Status.OVER]:
+        files += _bulky(folder, keep, folders)
+    # The charge of an unconfirmed attempt is looked up by its batch, which must stay.
+    final = {name for attempt, name in attempts.settled.items() if attempt not in attempts.unconfirmed}
+    files += _batches(directory / FOLDER, final, folders)
     return Plan(
-        tuple(doomed),
+        tuple(files),
         tuple(folders),
-        len(found[_Standing.OVER]),
-        tuple(found[_Standing.OPEN]),
-        tuple(found[_Standing.UNREADABLE]),
+        len(found[_Status.OVER]),
+        tuple(found[_Status.OPEN]),
+        tuple(found[_Status.UNREADABLE]),
     )
 
 
 @dataclass(slots=True)
-class _Books:
-    """What the journal says of attempts: names of those settled and in flight by id, and unconfirmed ids."""
+class _Attempts:
+    """Attempts in the journal: names by id, settled or in flight; ids of those without a confirmed charge."""
 
     settled: dict[str, str] = field(default_factory=dict)
     in_flight: dict[str, str] = field(default_factory=dict)
     unconfirmed: set[str] = field(default_factory=set)
 
 
-def _books(entries: Iterable[Entry]) -> _Books:
-    books = _Books()
+def _attempts(entries: Iterable[Entry]) -> _Attempts:
+    attempts = _Attempts()
     for entry in entries:
         match entry.event:
             case events.AttemptIntended(attempt, name):
-                books.in_flight[attempt.id] = name
-                books.settled.pop(attempt.id, None)
+                attempts.in_flight[attempt.id] = name
+                attempts.settled.pop(attempt.id, None)
             case events.AttemptFinished(attempt):
-                books.settled[attempt.id] = books.in_flight.pop(attempt.id, "")
+                attempts.settled[attempt.id] = attempts.in_flight.pop(attempt.id, "")
                 if entry.event.estimated:
-                    books.unconfirmed.add(attempt.id)
+                    attempts.unconfirmed.add(attempt.id)
             case events.AttemptCharged(attempt):
-                books.unconfirmed.discard(attempt.id)
+                attempts.unconfirmed.discard(attempt.id)
             case events.AttemptWithdrawn(attempt) if entry.event.barred:
-                books.settled[attempt.id] = books.in_flight.pop(attempt.id, "")
-    return books
+                attempts.settled[attempt.id] = attempts.in_flight.pop(attempt.id, "")
+    return attempts
 
 
 def _bulky(folder: Path, keep: Sequence[str], folders: list[Path]) -> Iterator[tuple[Path, int]]:
-    """Yield the files of an attempt that nothing needs, and note its folders, deepest first."""
+    """Yield the files of an attempt that may be deleted, and collect its folders, deepest first."""
     inputs = _inputs(folder)
     for path, size in _below(folder, folders):
         name_within = path.relative_to(folder).as_posix()
@@ -141,23 +141,23 @@ def _bulky(folder: Path, keep: Sequence[str], folders: list[Path]) -> Iterator[t
 
 
 def apply(chosen: Plan) -> list[str]:
-    """Delete what a plan says; return what could not be deleted, with the reason."""
-    complaints: list[str] = []
-    for path, _ in chosen.doomed:
+    """Delete the files of a plan; return those that could not be deleted, with the reason."""
+    failures: list[str] = []
+    for path, _ in chosen.files:
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
-            complaints.append(f"{path}: {error.strerror}")
+            failures.append(f"{path}: {error.strerror}")
     for folder in chosen.folders:
         try:
             folder.rmdir()
         except OSError:
             continue  # something in it is kept
-    return complaints
+    return failures
 
 
-class _Standing(Enum):
-    """How an attempt's directory stands."""
+class _Status(Enum):
+    """State of an attempt's directory."""
 
     ABSENT = auto()
     OPEN = auto()
@@ -165,22 +165,25 @@ class _Standing(Enum):
     UNREADABLE = auto()
 
 
-def _standing(folder: Path) -> _Standing:
-    """Return how an attempt's directory stands; over is what has no record, or one that says it finished."""
+def _status(folder: Path) -> _Status:
+    """Return the state of an attempt's directory.
+
+    The attempt is over if there is no record, or if the record says that it finished.
+    """
     try:
         next(folder.iterdir(), None)
         record = read_record(folder)
     except (FileNotFoundError, NotADirectoryError):
-        return _Standing.ABSENT
+        return _Status.ABSENT
     except OSError:
-        return _Standing.UNREADABLE
-    except ReadError as error:  # where it is damaged, what it was is not known
-        return _Standing.UNREADABLE if isinstance(error.__cause__, OSError) else _Standing.OPEN
-    return _Standing.OVER if record is None or record.finished is not None else _Standing.OPEN
+        return _Status.UNREADABLE
+    except ReadError as error:  # a damaged record does not show whether the attempt ended
+        return _Status.UNREADABLE if isinstance(error.__cause__, OSError) else _Status.OPEN
+    return _Status.OVER if record is None or record.finished is not None else _Status.OPEN
 
 
 def _inputs(folder: Path) -> set[str]:
-    """Return the names of the input files, which belong to what the run was made from."""
+    """Return the names of the input files: the run was made from them."""
     try:
         return set(json.loads((folder / REQUEST).read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -188,7 +191,7 @@ def _inputs(folder: Path) -> set[str]:
 
 
 def _below(folder: Path, folders: list[Path]) -> Iterator[tuple[Path, int]]:
-    """Yield the files below a folder, never following a link, and note the folders, deepest first."""
+    """Yield the files below a folder, never following a link, and collect the folders, deepest first."""
     for path, inner, found in os.walk(folder, topdown=False):
         here = Path(path)
         folders += [here / name for name in inner if not (here / name).is_symlink()]
@@ -206,12 +209,12 @@ def _is_kept(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _batches(folder: Path, settled: set[str], folders: list[Path]) -> Iterator[tuple[Path, int]]:
-    """Yield the files of batches of Slurm all of whose attempts are settled, but for their scripts."""
+    """Yield the files of Slurm batches whose attempts are all settled, except their scripts."""
     for manifest in sorted(folder.glob("*.json")):
         try:
             names = {name for pack in read(manifest).packs for name in pack}
         except ExecutorError:
-            continue  # whose it is cannot be told
+            continue  # its attempts are unknown
         if names and names <= settled:
             for path, size in _below(manifest.with_suffix(""), folders):
                 if path.name != _BATCH_SCRIPT:

@@ -1,8 +1,8 @@
 """The journal: append-only JSON Lines, one event a line; the truth of a campaign.
 
 A line carries schema version, sequence number, time, event and a CRC-32 of all that precedes the checksum.
-An append is durable (fsync) when it returns. A torn last line, as a crash leaves it, is cut off on opening;
-damage anywhere else is never repaired silently. The module knows nothing of what events mean.
+An append is durable (fsync) when it returns. A torn last line, which a crash leaves, is cut off on opening;
+damage anywhere else is never repaired silently. The meaning of events is not known here.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class TornLine(ValueError):
 
 
 class NewerVersion(ValueError):
-    """A line that a later version wrote, and that this one cannot know."""
+    """A line that a later version of the program wrote, and that this version cannot read."""
 
 
 def holds_campaign(directory: Path) -> bool:
@@ -200,7 +200,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def _unusable(what: str, path: Path, error: OSError) -> JournalError:
-    """Return what to raise where a file cannot be used; a full disk is something to resume after."""
+    """Return the error to raise for an unusable file; after a full disk, the campaign can be resumed."""
     if error.errno in FULL:
         remedy = "Nothing is lost: free some space, then resume the campaign"
         return JournalWriteError(f"{what} {path}: {error.strerror}. {remedy}")
@@ -270,7 +270,7 @@ class Journal:
         self._lock.release()
 
     def _repair(self) -> None:
-        """Cut a torn tail off, keeping it beside the journal: nothing is ever thrown away unseen."""
+        """Cut a torn tail off; it is kept in a file beside the journal."""
         size = os.fstat(self._descriptor).st_size
         if size > self._length:
             tail = os.pread(self._descriptor, size - self._length, self._length)
@@ -280,7 +280,7 @@ class Journal:
             self.repaired_bytes = size - self._length
 
     def entries(self) -> Iterator[Entry]:
-        """Yield the entries that are there, then repair a torn tail and be ready to append."""
+        """Yield the existing entries, then repair a torn tail and open the file for appending."""
         if self.path.exists():
             for entry, end in _scan(self.path):
                 self._sequence, self._length = entry.sequence, end
@@ -322,18 +322,18 @@ class Journal:
         return entries
 
     def _check(self) -> None:
-        """Raise `JournalWriteError` unless the file is the one that was opened, as it was left."""
+        """Raise `JournalWriteError` unless the file is the one that was opened, and unchanged since."""
         own = os.fstat(self._descriptor)
         try:
             there = self.path.stat()
         except FileNotFoundError:
-            self._lose("was deleted or moved")
+            self._refuse("was deleted or moved")
         if (own.st_dev, own.st_ino) != (there.st_dev, there.st_ino):
-            self._lose("was replaced by another file")
+            self._refuse("was replaced by another file")
         if own.st_size != self._length:
-            self._lose(f"has {own.st_size} bytes instead of {self._length}: somebody else writes to it")
+            self._refuse(f"has {own.st_size} bytes instead of {self._length}: somebody else writes to it")
 
-    def _lose(self, what: str) -> NoReturn:
+    def _refuse(self, what: str) -> NoReturn:
         raise JournalWriteError(
             f"{self.path} {what}. This controller has stopped; what it had begun may still run. Put the "
             "campaign directory back where it was, see that no other controller works there "

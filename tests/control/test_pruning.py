@@ -75,10 +75,10 @@ def test_records_scripts_inputs_outputs_and_profiles_stay(tmp_path: Path) -> Non
     folder = attempted(tmp_path, RUNS[0])
     chosen = prune(tmp_path, [intended(RUNS[0]), finished(RUNS[0])])
     assert names(folder) == KEPT | {"stdout", "scorep", "scorep/profile.cubex", "r.0.effort"}
-    assert (len(chosen.doomed), chosen.size, chosen.attempts) == (3, 300, 1)
+    assert (len(chosen.files), chosen.size, chosen.attempts) == (3, 300, 1)
     assert {kind for kind, _, _ in chosen.kinds()} == {"*.17", "*.vtk", "*.otf2"}
     again = pruning.plan(tmp_path, entries(intended(RUNS[0]), finished(RUNS[0])))
-    assert again.doomed == ()
+    assert again.files == ()
 
 
 def test_a_plan_changes_nothing(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_what_is_not_settled_is_never_touched(tmp_path: Path) -> None:
         *(intended(RUNS[3]), events.AttemptWithdrawn(RUNS[3], "never began"), intended(RUNS[3])),
     ]
     chosen = prune(tmp_path, story)
-    assert chosen.doomed == ()
+    assert chosen.files == ()
     assert set(chosen.untouched) == {flying, running, again}
     assert [names(folder) for folder in (flying, unknown, running, again)] == before
 
@@ -134,7 +134,7 @@ def test_what_this_user_cannot_read_is_told_apart(shared: Path) -> None:
     finally:
         os.seteuid(user)
         closed.chmod(0o755)
-    assert (chosen.doomed, chosen.untouched, chosen.attempts) == ((), (), 0)
+    assert (chosen.files, chosen.untouched, chosen.attempts) == ((), (), 0)
     assert set(chosen.unreadable) == {closed, unrecorded}
     assert "2 attempts not touched: this user cannot read them" in render(chosen, deleted=True)
 
@@ -142,7 +142,7 @@ def test_what_this_user_cannot_read_is_told_apart(shared: Path) -> None:
 def test_a_damaged_record_protects_its_attempt(tmp_path: Path) -> None:
     folder = attempted(tmp_path, RUNS[0])
     (folder / "attempt.json").write_text("{")
-    assert prune(tmp_path, [intended(RUNS[0]), finished(RUNS[0])]).doomed == ()
+    assert prune(tmp_path, [intended(RUNS[0]), finished(RUNS[0])]).files == ()
     assert (folder / "core.17").exists()
 
 
