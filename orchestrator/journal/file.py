@@ -24,6 +24,7 @@ import orjson
 
 from orchestrator.errors import JournalError, JournalWriteError
 from orchestrator.journal import events
+from orchestrator.storage import write_atomically
 
 FILE_NAME = "journal.jsonl"
 LOCK_NAME = "controller.lock"
@@ -258,7 +259,7 @@ class Journal:
         except OSError as error:
             raise _unusable("cannot lock", self.path.parent, error) from error
         try:
-            self._holder.write_text(json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
+            write_atomically(self._holder, json.dumps({"host": socket.gethostname(), "pid": os.getpid()}))
         except OSError as error:
             self._lock.release()
             raise _unusable("cannot write", self._holder, error) from error

@@ -277,15 +277,17 @@ def test_a_full_disk_names_the_file_and_leaves_the_campaign_file_as_it_was(
 ) -> None:
     session.run(load(), tmp_path, session.Hooks())
     before = (tmp_path / session.CAMPAIGN_FILE).read_bytes()
-    real = Path.write_text
+    real_open = os.open
 
-    def full(path: Path, *arguments: Any, **options: Any) -> int:
-        if file in path.name:
-            path.write_bytes(b"half")
+    def full(path: Any, flags: int, *arguments: Any) -> int:
+        """Refuse the file after it was created, as a full disk does."""
+        descriptor = real_open(path, flags, *arguments)
+        if flags & os.O_WRONLY and file in Path(path).name:
+            os.close(descriptor)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return real(path, *arguments, **options)
+        return descriptor
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(os, "open", full)
     with pytest.raises(JournalWriteError, match=rf"{file}: No space left on device.*resume"):
         session.run(load("stop.budget=3", "stop.patience=4"), tmp_path, session.Hooks())
     monkeypatch.undo()
