@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.api.fit import Models
-from orchestrator.control import overview, runtime, session
+from orchestrator.control import assembly, overview, runtime, session
 from orchestrator.journal.measurements import measurements
 from orchestrator.journal.state import State
 from orchestrator.resources import core_hours
@@ -83,7 +83,7 @@ class Campaign:
     @cached_property
     def models(self) -> Models:
         """The models of everything that was measured; empty while too little was."""
-        fitted = runtime.fit(runtime.modeler(self._rules), self._known)
+        fitted = runtime.fit(assembly.modeler(self._rules), self._known)
         return Models(self._known, fitted)
 
     @cached_property
