@@ -69,7 +69,7 @@ def to_measurements(
     columns = {name: _coordinates(frame[name]) for name in names}
     paths = [DEFAULT_CALLPATH] * len(frame) if callpath is None else _texts(frame[callpath])
     labels = _texts(frame[_METRIC]) if long else None
-    values = {name: _values(frame[name], may_lack=len(metrics) > 1) for name in metrics}
+    values = {name: _values(frame[name], may_miss=len(metrics) > 1) for name in metrics}
     entries = _entries(list(frame.index), columns, paths, labels, values)
     found = assemble(names, entries, "the table")
     return Measurements(found.parameters, found.items, _categories(frame, names))
@@ -161,19 +161,18 @@ def _texts(column: pd.Series[Any]) -> list[str]:
     return [str(cell) for cell in column]
 
 
-def _values(column: pd.Series[Any], may_lack: bool) -> list[float]:
+def _values(column: pd.Series[Any], may_miss: bool) -> list[float]:
     """Return measured values; NaN where one of several metrics was not measured in a run."""
-    missing = column.isna()
     found: list[float] = []
-    for label, cell, lacks in zip(column.index, column, missing, strict=True):
-        value = math.nan if lacks else plain(cell)
+    for label, cell, missing in zip(column.index, column, column.isna(), strict=True):
+        value = math.nan if missing else plain(cell)
         if isinstance(value, str):
             raise MeasurementError(
                 f"column {column.name!r} has {cell!r} in row {label!r}, which is not a number; convert it: "
                 f"frame[{column.name!r}] = pandas.to_numeric(frame[{column.name!r}])"
             )
         found.append(float(value))
-    if not may_lack:
+    if not may_miss:
         _refuse_missing(column)
     bad = [label for label, value in zip(column.index, found, strict=True) if math.isinf(value)]
     _refuse(bad, column, "is infinite; remove these rows")

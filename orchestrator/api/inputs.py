@@ -29,7 +29,7 @@ def read(
     paths
         A campaign directory; or files and folders: Extra-P text, JSON, JSON Lines, CUBE sets, CSV, Parquet.
     parameters
-        Columns of CSV and Parquet files that are parameters, where the header does not tell.
+        Columns of CSV and Parquet files that are parameters, where the header does not say which.
     metrics
         The wanted metrics; None for all.
     aggregate, inclusive

@@ -1,6 +1,6 @@
-"""Tell what happened in a campaign: what was spent, what was given up and why, who was at work when.
+"""Show what happened in a campaign: what was spent, what was given up and why, when a controller ran.
 
-Rebuilt from the journal; it only reads, also while a controller is at work.
+Everything comes from the journal. The command only reads, also while a controller is running.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     require_campaign(arguments.directory)
-    story = log.document(read(arguments.directory / FILE_NAME))
+    history = log.document(read(arguments.directory / FILE_NAME))
     if arguments.json:
-        common.print_json(story)
+        common.print_json(history)
     else:
-        print(log_text.render(story, arguments.all))
+        print(log_text.render(history, arguments.all))
     return 0

@@ -28,10 +28,10 @@ COMMANDS = {
     "plan": "show search space, first batch, job scripts and what they will cost; launch nothing",
     "simulate": "rehearse a campaign: the same loop on a virtual clock; launch nothing",
     "status": "show where a campaign stands",
-    "log": "tell what happened, what was spent, what was given up and why",
+    "log": "show what happened, what was spent, what was given up and why",
     "report": "write one self-contained HTML file with plots",
     "model": "fit models to existing measurements",
-    "suggest": "say what to measure next for existing measurements",
+    "suggest": "suggest what to measure next for existing measurements",
     "generate": "write MPI programs of known complexity (benchmark generator)",
     "evaluate": "compare strategies and models on synthetic or replayed data",
     "export": "write a campaign's measurements for other tools",
@@ -79,10 +79,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OrchestratorError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    except (BrokenPipeError, SystemExit):  # the reader (head, less) has had enough; rich makes it SystemExit
+    except (BrokenPipeError, SystemExit):  # the reader (head, less) has left; rich raises SystemExit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # disk full, permissions: what is not more than a line for whoever can mend it
+    except OSError as error:  # disk full, permissions: one line is enough to fix it
         where = f"{error.filename}: " if error.filename else ""
         print(f"error: {where}{error.strerror or error}", file=sys.stderr)
         return JournalWriteError.exit_code if error.errno in FULL else 1

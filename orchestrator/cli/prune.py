@@ -1,7 +1,7 @@
 """Delete bulky files of attempts that are settled; keep records, scripts, output and profiles.
 
-Without --delete it only says what it would delete. Attempts in flight are never touched, so it may run beside
-a controller; resume, status, log, report and model work afterwards as before.
+Without --delete the command only shows what it would delete. Attempts in flight are never touched, so it may
+run beside a controller; resume, status, log, report and model work afterwards as before.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def render(found: pruning.Plan, deleted: bool) -> str:
     lines = [f"{word} {number}, {_size(found.size)}, of {settled}"]
     lines += [f"  {number:>8} {kind:<20} {_size(size):>10}" for kind, number, size in found.kinds()]
     if open_ := len(found.untouched):
-        lines.append(f"{count(open_, 'attempt')} not touched: in flight, or still running by their own word")
+        lines.append(
+            f"{count(open_, 'attempt')} not touched: in flight, or still running according to their record"
+        )
     if found.unreadable:
         lines.append(f"{count(len(found.unreadable), 'attempt')} not touched: this user cannot read them")
     if not deleted and found.files:

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; it only reads the campaign, also while a controller is at work."""
+    """Run the command; it only reads the campaign, also while a controller is running."""
     directory: Path = arguments.directory
     chosen = session.load(directory)
     times, spent, reserved, state = _history(directory)

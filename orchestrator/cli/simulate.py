@@ -1,7 +1,7 @@
 """Rehearse a campaign: the same loop on a virtual clock, with queue delays, failures and noise.
 
 Runs yield replayed measurements (--dataset) or stated functions of the parameters (--truth). Nothing is
-launched and no time passes. Points that the data set lacks are left out of the search space. Without
+launched and no time passes. Points that are not in the data set are left out of the search space. Without
 --directory nothing is kept.
 """
 

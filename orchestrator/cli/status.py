@@ -9,13 +9,10 @@ import argparse
 import time
 from pathlib import Path
 
-from rich.console import Console
-from rich.live import Live
-
 from orchestrator.cli import common
 from orchestrator.control import overview
 from orchestrator.journal.file import FILE_NAME, read, require_campaign
-from orchestrator.report import dossier, status_text
+from orchestrator.report import status_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; it only reads, also while a controller is at work."""
+    """Run the command; it only reads, also while a controller is running."""
     if arguments.run is not None:
         return _one_run(arguments)
     document = overview.status_in(arguments.directory)
@@ -44,6 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.watch:
         status_text.print_status(document, arguments.directory)
         return 0
+    from rich.console import Console
+    from rich.live import Live
+
     with Live(
         status_text.render(document, arguments.directory), console=Console(), auto_refresh=False
     ) as live:
@@ -55,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _one_run(arguments: argparse.Namespace) -> int:
+    from orchestrator.report import dossier
+
     require_campaign(arguments.directory)
     entries = read(arguments.directory / FILE_NAME)
     found = dossier.document(arguments.directory, entries, arguments.run)

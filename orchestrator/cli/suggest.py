@@ -1,4 +1,4 @@
-"""Say what to measure next for existing measurements, and why, within a budget of core-hours."""
+"""Suggest what to measure next for existing measurements, and why, within a budget of core-hours."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Question:
     evaluation_point
         P₊, where the models must hold.
     cores
-        Cores that a run at a point occupies; raises ``CampaignError`` or ``ValueError`` where it cannot tell.
+        Cores that a run at a point occupies; raises ``CampaignError`` or ``ValueError`` where that is unknown.
     budget
         Core-seconds that may be spent.
     values
@@ -35,7 +35,7 @@ class Question:
     constraints
         Expressions that every point must satisfy.
     campaign
-        Whose constraints, application and machine decide what can be measured, if not all can.
+        Whose constraints, application and machine decide what can be measured, if not all points can.
     strategy, batch_size, repetitions, seed
         Who chooses; points per proposal; repetitions of a new point and most repetitions; the seed.
     """
@@ -111,7 +111,7 @@ def _space(known: Measurements, question: Question) -> SearchSpace:
     if question.evaluation_point in points:
         raise CampaignError(
             f"the evaluation point {question.evaluation_point} is among the points that can be measured: "
-            "models would be judged on what they were fitted to; move it beyond them"
+            "models must be checked where they were not fitted; move it beyond them"
         )
     return points
 

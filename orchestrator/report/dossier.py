@@ -1,4 +1,4 @@
-"""Everything known of one run: what the journal says of its attempts, and what they left in their folders."""
+"""Everything known about one run: what the journal says about its attempts, and what they left behind."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _id(wanted: str) -> str:
 
 
 class _History:
-    """What the journal tells of one run, gathered entry by entry."""
+    """What the journal says about one run, collected entry by entry."""
 
     def __init__(self) -> None:
         self.run: Run | None = None
@@ -284,6 +284,6 @@ def _cost(item: Mapping[str, Any]) -> str:
         return (
             f"{item['reserved_core_hours']:.4g} core-hours reserved" if "reserved_core_hours" in item else ""
         )
-    most = " at most (nobody saw the end)" if item.get("estimated") else ""
-    took = f"{item['elapsed']:.6g} s on {item.get('cores', '?')} cores"
-    return f"{item['cost_core_hours']:.4g} core-hours{most}, {took}"
+    most = " at most (its end was not observed)" if item.get("estimated") else ""
+    duration = f"{item['elapsed']:.6g} s on {item.get('cores', '?')} cores"
+    return f"{item['cost_core_hours']:.4g} core-hours{most}, {duration}"

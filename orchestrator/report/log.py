@@ -1,4 +1,4 @@
-"""What happened in a campaign, what was spent, what was given up and why: told from the journal alone."""
+"""What happened in a campaign, what was spent, what was given up and why: from the journal alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from orchestrator.units import format_cost, format_duration
 
 
 def document(entries: Iterable[Entry]) -> dict[str, Any]:
-    """Return the story of a campaign, JSON-ready; costs in core-hours, instants in UTC, ISO 8601.
+    """Return what happened in a campaign, JSON-ready; costs in core-hours, instants in UTC, ISO 8601.
 
     Returns
     -------
@@ -27,12 +27,13 @@ def document(entries: Iterable[Entry]) -> dict[str, Any]:
         ``campaign``, ``id``, ``started``, ``last`` (the last entry), ``state``; ``spent`` (see below);
         ``hosts`` where attempts failed; ``given_up``; and ``events``, each with ``time``, ``kind``, ``text``.
         ``spent`` has ``budget``, ``total``, ``accepted``, ``failed`` by class, ``reserved`` for attempts in
-        flight and jobs whose books are open, and ``estimated``: the part of ``total`` that is an upper bound.
+        flight and jobs whose charge is not confirmed, and ``estimated``: the part of ``total`` that is an
+        upper bound.
     """
-    story = _Story()
+    history = _History()
     for entry in entries:
-        story.take(entry)
-    return story.document()
+        history.take(entry)
+    return history.document()
 
 
 def describe(event: events.Event) -> str:
@@ -65,10 +66,10 @@ def describe(event: events.Event) -> str:
 def _round_done(event: events.RoundCompleted) -> str:
     fit = "no models yet" if event.smape is None else f"models fit to {smape(event.smape)} % SMAPE"
     spread = "" if event.width is None else f", intervals at the evaluation point {width(event.width)}"
-    judged = " (no improvement)" if not event.improved and event.measured else ""
+    gain = " (no improvement)" if not event.improved and event.measured else ""
     if event.gain == "surprise":
-        judged = " (wider than before: the models had been too sure)"
-    return f"round {event.round} done: {fit}{spread}{judged}"
+        gain = " (wider than before: the earlier intervals were too narrow)"
+    return f"round {event.round} done: {fit}{spread}{gain}"
 
 
 _KINDS: Mapping[type, str] = {
@@ -82,7 +83,7 @@ _KINDS: Mapping[type, str] = {
 }
 
 
-class _Story:
+class _History:
     """Tallies and lines, gathered entry by entry; what it keeps grows with failures, not with runs."""
 
     def __init__(self) -> None:
@@ -91,7 +92,7 @@ class _Story:
         self.id = ""
         self.started: float | None = None
         self.last = 0.0
-        self.alive = 0.0  # the last entry that a controller at work wrote
+        self.alive = 0.0  # time of the last entry that a running controller wrote
         self.state = "not started"
         self.accepted = self.estimated = 0.0
         self.failed: dict[str, float] = {}
@@ -106,7 +107,7 @@ class _Story:
         self.hosts: dict[str, Counter[str]] = {}
         self.unconfirmed: dict[Attempt, events.AttemptFinished] = {}
         self.given_up: list[dict[str, Any]] = []
-        self.at_work: str | None = None
+        self.running: str | None = None
         self.executable = ""
         self.round_began = 0.0
         self.in_round: Counter[str] = Counter()
@@ -143,7 +144,7 @@ class _Story:
             case events.StopRuleReached():
                 self.state = "stopping"
             case events.CampaignStopped(rule, detail):
-                self.state, self.at_work = f"stopped: {rule} ({detail})", None
+                self.state, self.running = f"stopped: {rule} ({detail})", None
                 self._add(entry.time, "stop", f"campaign stopped: {rule} ({detail})")
             case events.RunGivenUp(run, reason):
                 self.given_up.append({"time": iso(entry.time), "run": run.id, "reason": reason})
@@ -157,7 +158,7 @@ class _Story:
         if text:
             self._add(entry.time, _KINDS[type(event)], text)
         self.last = entry.time
-        if not isinstance(event, events.CampaignChanged):  # the next one writes it, before it begins its work
+        if not isinstance(event, events.CampaignChanged):  # the next controller writes it before it starts
             self.alive = entry.time
 
     def _add(self, time: float, kind: str, text: str) -> None:
@@ -171,21 +172,21 @@ class _Story:
             self._add(time, "campaign", f"campaign {event.campaign['name']} begins with {cost}")
         else:
             self.state = "running"
-            told = "; ".join(differences(old, event.campaign)) or "nothing that matters"
-            self._add(time, "campaign", f"rules changed: {told}")
+            changed = "; ".join(differences(old, event.campaign)) or "nothing that matters"
+            self._add(time, "campaign", f"rules changed: {changed}")
 
     def _controller(self, event: events.ControllerStarted | events.ControllerStopped, time: float) -> None:
         if isinstance(event, events.ControllerStopped):
-            self.at_work = None
+            self.running = None
             waits = f", {count(len(self.in_flight), 'attempt')} left in flight" if self.in_flight else ""
             self._add(time, "controller", f"controller stopped: {event.reason}{waits}")
             return
-        if self.at_work is not None:
+        if self.running is not None:
             gap = format_duration(round(time - self.alive))
-            lost = f"{self.at_work} was killed or its machine failed; nobody was at work for {gap}"
+            lost = f"{self.running} was killed or its machine failed; no controller was running for {gap}"
             self._add(time, "controller", f"controller {lost} at most")
-        self.at_work = f"on {event.host}, pid {event.pid}"
-        self._add(time, "controller", f"controller starts {self.at_work} (version {event.version})")
+        self.running = f"on {event.host}, pid {event.pid}"
+        self._add(time, "controller", f"controller starts {self.running} (version {event.version})")
         digest = (event.provenance.get("executable") or {}).get("sha256", "")
         if self.executable and digest and digest != self.executable:
             text = "the executable is another one than before: measurements of both are mixed"
@@ -249,7 +250,7 @@ class _Story:
             "started": iso(self.started or 0.0),
             "last": iso(self.last),
             "state": self.state,
-            "controller": self.at_work,
+            "controller": self.running,
             "spent": {
                 "budget": core_hours(self.budget),
                 "total": core_hours(total),

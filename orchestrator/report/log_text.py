@@ -1,4 +1,4 @@
-"""The story of a campaign (see `orchestrator.report.log`) as text for the next morning."""
+"""What happened in a campaign (see `orchestrator.report.log`) as text."""
 
 from __future__ import annotations
 
@@ -10,40 +10,42 @@ from typing import Any
 
 from orchestrator.report.wording import count, moment
 
-_KEPT = 3  # lines of one kind of trouble in a row; the rest is only counted
+_KEPT = 3  # lines about failures of one kind in a row; the rest is only counted
 _MANY = {"failure": "failed attempts", "given up": "runs given up", "skipped": "runs skipped"}
 
 
-def render(story: Mapping[str, Any], everything: bool = False) -> str:
+def render(history: Mapping[str, Any], everything: bool = False) -> str:
     """Return the text, with times of this machine's time zone.
 
     Parameters
     ----------
-    story
+    history
         From `log.document`.
     everything
         Whether to show every failure and skipped run, instead of a few of each and their number.
     """
-    zone = datetime.fromisoformat(story["last"]).astimezone().tzname()
-    at_work = (
-        f"; controller {story['controller']} at work, unless it was killed" if story["controller"] else ""
+    zone = datetime.fromisoformat(history["last"]).astimezone().tzname()
+    running = (
+        f"; controller {history['controller']} is running, unless it was killed"
+        if history["controller"]
+        else ""
     )
     lines = [
-        f"campaign {story['campaign']} ({story['id']}): {story['state']}{at_work}",
-        f"from {moment(story['started'])} to {moment(story['last'])} ({zone})",
+        f"campaign {history['campaign']} ({history['id']}): {history['state']}{running}",
+        f"from {moment(history['started'])} to {moment(history['last'])} ({zone})",
         "",
-        *_spent(story),
-        *_given_up(story["given_up"], everything),
+        *_spent(history),
+        *_given_up(history["given_up"], everything),
         "",
         "what happened",
-        *_events(story["events"], everything),
+        *_events(history["events"], everything),
     ]
-    # What a program printed as its last words may hold what a terminal would obey.
+    # The last output of a program may hold control sequences, which a terminal would obey.
     return "\n".join("".join(c if c.isprintable() else "?" for c in line) for line in lines)
 
 
-def _spent(story: Mapping[str, Any]) -> Iterator[str]:
-    spent, attempts = story["spent"], story["attempts"]
+def _spent(history: Mapping[str, Any]) -> Iterator[str]:
+    spent, attempts = history["spent"], history["attempts"]
     rows = [("accepted", spent["accepted"], attempts.get("accepted", 0))]
     rows += [(f"failed: {name}", cost, attempts[name]) for name, cost in spent["failed"].items()]
     yield f"spent: {spent['total']:.4g} of {spent['budget']:.4g} core-hours"
@@ -53,8 +55,8 @@ def _spent(story: Mapping[str, Any]) -> Iterator[str]:
         flying = count(attempts["in flight"], "attempt")
         yield f"  {'reserved, in flight':<24} {spent['reserved']:10.4g}  {flying}"
     if spent["estimated"]:
-        yield f"  at most {spent['estimated']:.4g} of it is an upper bound: nobody saw the end of an attempt"
-    for host, found in story["hosts"].items():
+        yield f"  at most {spent['estimated']:.4g} of it is an upper bound: not every end was observed"
+    for host, found in history["hosts"].items():
         yield f"  on {host} {found['failed']} of {count(found['attempts'], 'attempt')} failed"
 
 
@@ -70,15 +72,15 @@ def _given_up(items: Sequence[Mapping[str, Any]], everything: bool) -> Iterator[
 
 
 def _events(items: Sequence[Mapping[str, str]], everything: bool) -> Iterator[str]:
-    for trouble, group in groupby(items, key=lambda item: item["kind"] in _MANY):
+    for failures, group in groupby(items, key=lambda item: item["kind"] in _MANY):
         seen: Counter[str] = Counter()
         last = ""
         for item in group:
             seen[item["kind"]] += 1
             last = item["time"]
-            if everything or not trouble or seen[item["kind"]] <= _KEPT:
+            if everything or not failures or seen[item["kind"]] <= _KEPT:
                 yield f"  {moment(item['time'])}  {item['text']}"
         more = {kind: number - _KEPT for kind, number in seen.items() if number > _KEPT}
-        if trouble and more and not everything:
+        if failures and more and not everything:
             counted = ", ".join(f"{number} more {_MANY[kind]}" for kind, number in more.items())
             yield f"  {'':<19}  ... until {moment(last)[11:]}: {counted}; all of them: --all"

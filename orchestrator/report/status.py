@@ -107,7 +107,7 @@ def combined(
 
 
 def no_validation(state: State) -> str | None:
-    """Say why a campaign that is over and asks for a validation has none; None if nothing lacks."""
+    """Return why a stopped campaign that asks for a validation has none; None if nothing is missing."""
     if state.stopped is None or not state.campaign.get("validate"):
         return None
     if state.validation is None:
@@ -154,7 +154,7 @@ def noise(known: Measurements) -> float | None:
 
 
 def effort(known: Measurements) -> dict[str, float | int] | None:
-    """Return what is to be known of counted effort; None without any.
+    """Return how well effort was counted; None without any.
 
     ``callpaths`` that were counted, those of them that are ``irreproducible``, and the share of the basic
     blocks that belong to no timed call path (``unmatched_percent``).

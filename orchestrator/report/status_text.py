@@ -69,29 +69,27 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
 
 
 def standing(status: Mapping[str, Any]) -> str:
-    """Return the state in a word; ``interrupted`` where nobody is at work in a campaign that is not over."""
+    """Return the state in a word; ``interrupted`` where no controller runs a campaign that is not over."""
     idle = status["controller"]["state"] == "nobody" and status["state"] in ("running", "stopping")
     return "interrupted" if idle else str(status["state"])
 
 
 def _controller_lines(status: Mapping[str, Any], directory: Path | None) -> list[str]:
-    """Return who is at work, or how to continue a campaign that is not over."""
+    """Return which controller is running, or how to continue a campaign that is not over."""
     found = status["controller"]
     known = f"the controller on {found['host']}, pid {found['pid']}," if found["host"] else "a controller"
     since = "" if found["since"] is None else f" since {moment(found['since'])}"
     if found["state"] == "at work":
-        return [f"{known} is at work{since}"]
+        return [f"{known} is running{since}"]
     if status["state"] == "stopped":
         return []
     if found["state"] == "unknown":
-        return [
-            f"{known} wrote last at {moment(found['since'])}; whether it is at work can be seen only there"
-        ]
+        return [f"{known} wrote last at {moment(found['since'])}; only that host shows whether it still runs"]
     resume = "" if directory is None else f"; to continue: orchestrator resume {shlex.quote(str(directory))}"
     if found["host"] is None:
-        return [f"nobody is at work{since}{resume}"]
+        return [f"no controller is running{since}{resume}"]
     killed = f"{known} was killed or its machine failed after {moment(found['since'])}"
-    return [f"nobody is at work: {killed}{resume}"]
+    return [f"no controller is running: {killed}{resume}"]
 
 
 def _numbers(counted: dict[str, int]) -> str:
@@ -107,12 +105,12 @@ def _effort_line(found: dict[str, float | int]) -> str:
 
 
 def _jobs_line(jobs: dict[str, Any]) -> str:
-    line = f"jobs: {count(jobs['runs_that_shared_one'], 'measured run')} shared one with others"
+    line = f"jobs: {count(jobs['runs_that_shared_one'], 'measured run')} shared a job with others"
     if jobs["overhead_seconds"] is None:
         return line
     return (
-        f"{line}; alone, a run costs {jobs['overhead_seconds']:.3g} s beside its own time and waits "
-        f"{jobs['wait_seconds']:.3g} s"
+        f"{line}; in a job of its own, a run is charged {jobs['overhead_seconds']:.3g} s beside its own "
+        f"time and waits {jobs['wait_seconds']:.3g} s"
     )
 
 
@@ -126,17 +124,17 @@ def _stop_line(status: Mapping[str, Any]) -> str:
 
 
 def _loss_lines(status: Mapping[str, Any]) -> list[str]:
-    """Return what is not known exactly, used no more or given up."""
+    """Return what is not known exactly, no longer used, or given up."""
     lines = [
-        f"node {item['node']} is used no more: {'; '.join(item['reasons'])}"
+        f"node {item['node']} is no longer used: {'; '.join(item['reasons'])}"
         for item in status["suspect_nodes"]
         if item["excluded"]
     ]
     if unconfirmed := status["cost"]["unconfirmed"]:
         lines.insert(
             0,
-            f"{unconfirmed:.4g} of the core-hours spent are upper bounds: the scheduler did not say "
-            "yet what those attempts cost",
+            f"{unconfirmed:.4g} of the core-hours spent are upper bounds: the scheduler has not "
+            "confirmed yet what those attempts cost",
         )
     if status["no_validation"] is not None:
         lines.append(status["no_validation"])
@@ -149,7 +147,7 @@ def _predicted(model: dict[str, Any]) -> float | None:
 
 
 def _large(rows: Sequence[dict[str, Any]], values: Sequence[float | None]) -> list[dict[str, Any]]:
-    """Return the rows a screen has place for: all, or those whose value is not small for their metric.
+    """Return the rows for which a screen has space: all, or those whose value is not small for their metric.
 
     A program may have hundreds of call paths (C++ under Score-P), few of which matter.
     """

@@ -67,7 +67,7 @@ def test_whether_a_controller_is_at_work() -> None:
     write_campaign(Path.cwd(), SIMULATED, None)
     ended = run("run", "campaign.yaml", "--json").document["controller"]
     assert ended == {"state": "nobody", "host": None, "pid": None, "since": None}
-    assert "at work" not in run("status", "rehearsal").out
+    assert "is running" not in run("status", "rehearsal").out
     _cut(30)
     host = socket.gethostname()
 
@@ -76,7 +76,7 @@ def test_whether_a_controller_is_at_work() -> None:
     killed = status["controller"]
     assert (killed["state"], killed["host"], killed["pid"]) == ("nobody", host, os.getpid())
     assert "): interrupted, round 1" in text
-    assert "nobody is at work: " in text
+    assert "no controller is running: " in text
     assert (
         f"the controller on {host}, pid {os.getpid()}, was killed or its machine failed after "
         in " ".join(text.split())
@@ -87,13 +87,13 @@ def test_whether_a_controller_is_at_work() -> None:
         status, text = _both()
         assert status["controller"] == {**killed, "state": "at work", "since": status["controller"]["since"]}
         assert "): running, round 1" in text
-        assert f"the controller on {host}, pid {os.getpid()}, is at work since " in text
+        assert f"the controller on {host}, pid {os.getpid()}, is running since " in text
         held.append([ControllerStopped("interrupted")], 1_700_000_000.0)
 
     status, text = _both()
     since = "2023-11-14T22:13:20.000000+00:00"
     assert status["controller"] == {"state": "nobody", "host": None, "pid": None, "since": since}
-    assert "nobody is at work since 2023-11-1" in text
+    assert "no controller is running since 2023-11-1" in text
     assert "killed" not in text and "to continue: orchestrator resume rehearsal" in text
     assert run("resume", "rehearsal", "--json").document["controller"] == ended
 

@@ -104,19 +104,19 @@ def test_a_controller_that_vanished_is_missed() -> None:
     again = events.ControllerStarted("login2", 8, "1.1")
     found = story(*BEGUN, ROUND, 7200.0, again, events.ControllerStopped("interrupted"), 60.0, again)
     assert texts(found)[-4:] == [
-        "controller on login1, pid 7 was killed or its machine failed; nobody was at work for 2 h at most",
+        "controller on login1, pid 7 was killed or its machine failed; no controller was running for 2 h at most",
         "controller starts on login2, pid 8 (version 1.1)",
         "controller stopped: interrupted",
         "controller starts on login2, pid 8 (version 1.1)",
     ]
     assert found["controller"] == "on login2, pid 8"
-    assert "at work, unless it was killed" in log_text.render(found)
+    assert "is running, unless it was killed" in log_text.render(found)
 
 
 def test_rules_that_a_resume_changes_are_no_sign_of_life_of_the_killed_controller() -> None:
     again = events.ControllerStarted("login1", 8, "1.0")
     found = texts(story(*BEGUN, ROUND, 23.0, events.CampaignChanged(CAMPAIGN), 1.0, again))
-    assert found[-2].endswith("was killed or its machine failed; nobody was at work for 24 s at most")
+    assert found[-2].endswith("was killed or its machine failed; no controller was running for 24 s at most")
 
 
 @pytest.mark.parametrize(

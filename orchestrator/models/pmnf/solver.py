@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import f as fisher
+from scipy.special import fdtri
 
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.noise import GUESS_WEIGHT, Located, relocate
@@ -187,7 +187,8 @@ def lacking(solution: Solution, parameters: int) -> NDArray[np.bool_]:
     lacks = (solution.fits.variance[first] > _EXCESS * expected) & (rss > chance * expected)
     # Noise estimated from few repetitions may be far too small: the quotient has Fisher's distribution.
     some = np.flatnonzero(lacks & (solution.located.freedom > GUESS_WEIGHT))
-    sure = freedom * fisher.isf(_ERROR, freedom, np.maximum(solution.located.freedom[some], 1.0))
+    # Its inverse survival function is that of scipy.stats.f, which would take a second to import.
+    sure = freedom * fdtri(freedom, np.maximum(solution.located.freedom[some], 1.0), 1.0 - _ERROR)
     lacks[some] = rss[some] > sure * expected[some]
     return np.asarray(lacks)
 
