@@ -17,7 +17,8 @@ from orchestrator.models.pmnf.correction import ROUGH, Correction, Features
 from orchestrator.models.pmnf.fit import columns
 from orchestrator.models.pmnf.hypotheses import block_values, terms_used
 from orchestrator.models.pmnf.model import PmnfModel
-from orchestrator.models.pmnf.posterior import Posterior, representatives
+from orchestrator.models.pmnf.posterior import Posterior
+from orchestrator.models.pmnf.representatives import representatives
 from orchestrator.models.pmnf.solver import Solution, Task, best_residuals, lacking
 from orchestrator.types import Point, format_value
 

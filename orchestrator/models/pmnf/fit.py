@@ -1,8 +1,12 @@
-"""The distribution of measured values around a hypothesis: noise, rough and smooth lack of fit."""
+"""Fit many hypotheses at once and weigh them: Gauss-Newton on logarithms, then marginal likelihood.
+
+A value is lognormal around its hypothesis (see `weighting`). Sums over points are taken in `kernels`; after
+them the small axis comes first (terms, candidates), so that operations run over long contiguous rows.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
@@ -11,114 +15,10 @@ from scipy.special import gammainc, gammaln, log_ndtr
 
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.noise import GUESS_WEIGHT, LEAST_NOISE
-from orchestrator.models.pmnf.correction import ROUGH
-from orchestrator.models.pmnf.exhaustive import NEGATIVE, Candidates
+from orchestrator.models.pmnf.candidates import NEGATIVE, Candidates
 from orchestrator.models.pmnf.hypotheses import stacked, terms_used
 from orchestrator.models.pmnf.kernels import coefficients, residuals
-
-
-@dataclass(frozen=True, slots=True)
-class Weighting:
-    """Covariance of log values of every call path: ``variance * (1/weights + smooth * features featuresᵀ)``.
-
-    Attributes
-    ----------
-    weights
-        Relative precision of every point, mean 1, shape (call paths, points).
-    variance
-        Expected relative variance of a value of weight 1, shape (call paths,).
-    freedom
-        How sure that is, in degrees of freedom, shape (call paths,).
-    noise
-        The part of ``variance`` that is noise and not lack of fit, shape (call paths,).
-    smooth
-        Variance of the coefficients of the correction, in units of ``variance``, shape (call paths,).
-    features
-        Monomials of the correction at the points, shape (points, features).
-    spread
-        Posterior covariance of these coefficients for a given hypothesis, in units of ``variance``, shape
-        (call paths, features, features).
-    log_scale
-        Half the log determinant of the inverse covariance without ``variance``, shape (call paths,).
-    """
-
-    weights: Floats
-    variance: Floats
-    freedom: Floats
-    noise: Floats
-    smooth: Floats
-    features: Floats
-    spread: Floats
-    log_scale: Floats
-
-    def correction(self) -> tuple[Floats, Floats]:
-        """Features and square root of ``spread`` (lower triangular); none where no call path has any."""
-        if not np.any(self.smooth):
-            return self.features[:, :0], self.spread[:, :0, :0]
-        root = np.zeros_like(self.spread)
-        some = self.smooth > 0
-        root[some] = np.linalg.cholesky(self.spread[some])
-        return self.features, root
-
-    def rows(self, index: NDArray[np.intp]) -> Self:
-        """Select call paths."""
-        return type(self)(
-            self.weights[index],
-            self.variance[index],
-            self.freedom[index],
-            self.noise[index],
-            self.smooth[index],
-            self.features,
-            self.spread[index],
-            self.log_scale[index],
-        )
-
-    def put(self, index: NDArray[np.intp], part: Weighting) -> Self:
-        """Replace some call paths."""
-        changed = {f.name: getattr(self, f.name).copy() for f in fields(self) if f.name != "features"}
-        for name, array in changed.items():
-            array[index] = getattr(part, name)
-        return replace(self, **changed)
-
-
-def weighting(count: Floats, sigma: Floats, freedom: Floats, misfit: Floats, features: Floats) -> Weighting:
-    """Combine noise and lack of fit.
-
-    Parameters
-    ----------
-    count
-        Effective repetitions, shape (call paths, points).
-    sigma, freedom
-        Noise of one repetition and its degrees of freedom, shape (call paths,).
-    misfit
-        Standard deviation of the coefficients of the smooth correction, shape (call paths,); 0 for none.
-    features
-        Shape (points, features).
-    """
-    noise = sigma[:, None] ** 2 / count
-    precision = 1 / (noise + ROUGH * misfit[:, None] ** 2)
-    variance = 1 / precision.mean(axis=1)
-    weights = precision * variance[:, None]
-    smooth = misfit**2 / variance
-    size = features.shape[1]
-    gram = np.einsum("nr,cn,ns->crs", features, weights, features)
-    scaled = np.eye(size) + smooth[:, None, None] * gram
-    spread = smooth[:, None, None] * np.linalg.inv(scaled)
-    spread = (spread + spread.swapaxes(1, 2)) / 2
-    log_scale = (np.log(weights).sum(axis=1) - np.linalg.slogdet(scaled)[1]) / 2
-    typical = 1 / (count.mean(axis=1) / sigma**2)
-    return Weighting(
-        weights, variance, freedom, np.minimum(typical, variance), smooth, features, spread, log_scale
-    )
-
-
-#
-# # FOLDED orchestrator.models.pmnf.fit: Fit many hypotheses at once and weigh them: Gauss-Newton on logarithms, then marginal likelihood.
-#
-# A value is lognormal around its hypothesis (see `weighting`). Sums over points are taken in `kernels`; after
-# them the small axis comes first (terms, candidates), so that operations run over long contiguous rows.
-#
-
+from orchestrator.models.pmnf.weighting import Weighting
 
 # Prior probability that the truth is not among the hypotheses, and the largest lack of fit considered.
 _MISFIT = 0.5

@@ -4,6 +4,7 @@ A *block* is one factor ``x**i * log2(x)**j`` of one parameter. A *term* is a pr
 block per parameter. A *hypothesis* is a constant plus up to a few terms (de Morais et al., Denoising
 Application Performance Models with Noise-Resilient Priors, eq. 1). Inside the modeler a hypothesis is an
 integer array ``(terms, parameters)`` of block numbers; block 0 is the factor 1.
+Since ``a + b`` and ``b + a`` are the same, `canonical` gives one form of each.
 """
 
 from __future__ import annotations
@@ -50,6 +51,10 @@ HIGHER: tuple[Exponents, ...] = tuple(
 )
 
 SETS = {"paper": PAPER, "extra-p": EXTRAP}
+
+
+# Base in which the block numbers of a term make one number: more blocks than a parameter has.
+_BLOCKS = 1000
 
 
 def exponent_set(choice: str | Iterable[Sequence[float]]) -> tuple[Exponents, ...]:
@@ -116,13 +121,6 @@ def partitions(items: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
 def stacked(tables: tuple[Floats, ...]) -> tuple[Integers, Floats]:
     """Put the blocks of all parameters, each (blocks, points), one after another; say where each begins."""
     return np.cumsum([0, *map(len, tables)])[:-1], np.concatenate(tables)
-
-
-#
-# # FOLDED orchestrator.models.pmnf.hypotheses: Hypotheses in one form each, and each of them once: ``a + b`` and ``b + a`` are the same; their sizes.
-
-
-_BLOCKS = 1000  # more than a parameter has
 
 
 @compiled

@@ -1,7 +1,8 @@
-"""Fits of hypotheses, one after another, in compiled loops: everything one needs stays in the cache.
+"""Loops over arrays as machine code, where operations on whole arrays would wait for memory.
 
-Terms are ``t``, the constant being number 0, hypotheses ``l``, points ``n``. Small axes come first in
-results, so that what follows runs over long rows.
+Hypotheses are fitted one after another, so that everything one needs stays in the cache. Terms are ``t``,
+the constant being number 0, hypotheses ``l``, points ``n``. Small axes come first in results, so that what
+follows runs over long rows. `solve` takes whole arrays instead: very many small systems at once.
 """
 
 from __future__ import annotations
@@ -15,10 +16,6 @@ from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.noise import GUESS_WEIGHT
-
-#
-# # FOLDED orchestrator.models.pmnf.kernels: Loops over arrays as machine code, where operations on whole arrays would wait for memory.
-
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -311,10 +308,6 @@ def residuals(
         rss[h] = _square(vector, weights[r], features, root[r], along)
         positive[h] = least > 0
     return rss, positive
-
-
-#
-# # FOLDED orchestrator.models.pmnf.kernels: Small normal equations, very many at once: the small axes come first, hypotheses run along the last.
 
 
 def solve(gram: Floats, right: Floats, least: float = 1e-13) -> Floats:

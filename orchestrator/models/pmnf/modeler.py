@@ -23,7 +23,8 @@ from orchestrator.models.pmnf.correction import Features
 from orchestrator.models.pmnf.hypotheses import FALLING, HIGHER, Exponents, block_values, exponent_set
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.posterior import Posterior
-from orchestrator.models.pmnf.solver import Task, falling, remarks, solve
+from orchestrator.models.pmnf.solver import Task, solve
+from orchestrator.models.pmnf.trends import falling, remarks
 from orchestrator.types import Measurements
 
 # Hypotheses that are fitted closely: most and least per call path, and most for all together. Thousands may

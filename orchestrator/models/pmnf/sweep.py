@@ -2,6 +2,8 @@
 
 A parameter has few distinct values, so sums over points are first taken per value and then combined with
 all blocks: this is what makes a sweep cheap.
+In the compiled loops blocks run along rows (``b``), so that operations on them use all lanes of the
+processor. ``m`` columns stay: the other terms, and the constant, which comes last.
 """
 
 from __future__ import annotations
@@ -12,18 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.pmnf.exhaustive import NEGATIVE, least
+from orchestrator.models.pmnf.candidates import NEGATIVE
+from orchestrator.models.pmnf.exhaustive import least
 from orchestrator.models.pmnf.kernels import compiled, invert
 
-#
-# # FOLDED orchestrator.models.pmnf.sweep: Residuals of hypotheses with each block in one or two of their places, in compiled loops; see `sweep`.
-#
-# Blocks run along rows (``b``), so that operations on them use all lanes of the processor. ``m`` columns stay:
-# the other terms, and the constant, which comes last.
-#
-
-
 _COLLINEAR = 1e-12
+# Blocks that count as similar to one, and are tried together with those of another parameter.
+_NEAR = 16
 
 
 @compiled
@@ -258,9 +255,6 @@ def _without_term(inverse: Floats, c: Floats, total: float) -> float:
         if c[t] - inverse[t, last] * ratio < 0:
             return np.inf
     return max(total + c[last] * ratio, 0.0) if last else np.inf
-
-
-_NEAR = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from orchestrator.models import data
 from orchestrator.models.base import Category, Floats, Integers, is_of
 from orchestrator.models.noise import Located, locate
-from orchestrator.models.pmnf.solver import remarks
+from orchestrator.models.pmnf.trends import remarks
 from orchestrator.types import Measurements, Point
 
 Key = tuple[str, str, Category]

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from orchestrator.models.pmnf.beam import Effort, representatives, search, start
-from orchestrator.models.pmnf.exhaustive import Candidates, screen
+from orchestrator.models.pmnf.beam import Effort, search
+from orchestrator.models.pmnf.candidates import Candidates
+from orchestrator.models.pmnf.exhaustive import screen
 from orchestrator.models.pmnf.hypotheses import block_values, partitions
+from orchestrator.models.pmnf.start import different_blocks, start
 from tests.models.builders import GRIDS
 
 BLOCKS = np.array([(0, 0), (0, 1), (0.5, 0), (1, 0), (1, 1), (2, 0), (3, 0)], dtype=float)
@@ -100,6 +102,6 @@ def test_search_finds_the_best_of_all_three_parameter_hypotheses(seed: int) -> N
 
 def test_representatives_are_different_blocks_with_the_constant_first() -> None:
     table = block_values(np.array(GRIDS[0]), BLOCKS)
-    chosen = representatives(table, 4)
+    chosen = different_blocks(table, 4)
     assert chosen[0] == 0 and len(set(chosen.tolist())) == 4
-    assert len(representatives(table, 99)) == len(BLOCKS)
+    assert len(different_blocks(table, 99)) == len(BLOCKS)

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from orchestrator.models.base import Floats
 from orchestrator.models.pmnf import exhaustive, hypotheses, kernels, modeler
-from orchestrator.models.pmnf.exhaustive import Candidates
-from orchestrator.models.pmnf.fit import columns, fit, weighting
+from orchestrator.models.pmnf.candidates import Candidates
+from orchestrator.models.pmnf.fit import columns, fit
 from orchestrator.models.pmnf.hypotheses import stacked
 from orchestrator.models.pmnf.kernels import compiled
 from orchestrator.models.pmnf.sweep import Problem, factors, sweep, swept_residuals
+from orchestrator.models.pmnf.weighting import weighting
 from orchestrator.types import Measurement, Measurements, Point
 
 GRID = np.array([(x, y, z) for x in (2.0, 4.0, 8.0) for y in (1.0, 3.0, 5.0, 9.0) for z in (2.0, 6.0)])

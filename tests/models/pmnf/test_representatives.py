@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.models.pmnf.posterior import representatives
+from orchestrator.models.pmnf.representatives import representatives
 from tests.models.builders import fit, grid, point, series, uniform
 
 descending = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=300).map(lambda w: np.sort(w)[::-1])

@@ -1,0 +1,51 @@
+"""Hypotheses worth a closer look, and the prior that ranks them before they are fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.models.base import Integers
+from orchestrator.models.pmnf.hypotheses import canonical, first_of_each
+
+# Price of a block in the ranking of hypotheses: about the logarithm of the number of blocks.
+PENALTY = 4.0
+# Price of a parameter in one more term.
+REPEATED = 2.5
+# Price of a negative coefficient.
+NEGATIVE = 2.5
+# How far behind the best one, in units of log posterior, a hypothesis may be and still be fitted.
+REACH = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Hypotheses worth a closer look, as one flat list over call paths.
+
+    Attributes
+    ----------
+    row
+        Call path of every candidate, shape (candidates,).
+    terms
+        Block numbers, shape (candidates, terms, parameters); a term of zeros is unused.
+    """
+
+    row: Integers
+    terms: NDArray[np.int16]
+
+    def take(self, index: NDArray[np.intp]) -> Candidates:
+        """Select candidates."""
+        return Candidates(self.row[index], self.terms[index])
+
+    @staticmethod
+    def join(parts: list[Candidates]) -> Candidates:
+        """Concatenate lists whose hypotheses may have different numbers of terms, without duplicates."""
+        width = max(part.terms.shape[1] for part in parts)
+        padded = [np.pad(p.terms, ((0, 0), (0, width - p.terms.shape[1]), (0, 0))) for p in parts]
+        terms, row = np.concatenate(padded), np.concatenate([p.row for p in parts])
+        terms, code = canonical(terms)
+        first = first_of_each(row, code)
+        first = first[np.argsort(row[first], kind="stable")]
+        return Candidates(row[first], terms[first])
