@@ -55,6 +55,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 raise pytest.UsageError(f"{item.nodeid} needs a cluster: add its file to ON_CLUSTERS")
             item.add_marker(pytest.mark.slurm)
             item.add_marker(pytest.mark.slow)
+        elif group.startswith(f"{CONTRACT}[faulty"):  # commands are processes there, too
+            item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("slow"):
             long.add(group)
     if hasattr(config, "workerinput"):

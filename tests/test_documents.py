@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -124,3 +125,14 @@ def test_the_hooks_are_the_checks_of_ci() -> None:
     for tool in ("ruff check", "ruff format", "mypy"):
         assert f"python -m {tool}" in hooks
         assert f".venv/bin/{tool}" in checks
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_definitions_that_are_named_are_there(page: Path) -> None:
+    """`file.py::name` and `file.py::Class.method`, as in the way of one measurement."""
+    for path, names in re.findall(r"`([\w./-]+\.py)::([\w.]+)`", page.read_text()):
+        body = ast.parse((ROOT / path).read_text()).body
+        for part in names.split("."):
+            found = [item for item in body if getattr(item, "name", None) == part]
+            assert found, f"{name(page)}: {path}::{names}"
+            body = getattr(found[0], "body", [])

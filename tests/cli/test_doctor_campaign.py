@@ -169,6 +169,7 @@ def test_a_first_round_that_is_too_dear() -> None:
     assert "stop.budget" in check.detail
 
 
+@pytest.mark.slow
 def test_a_directory_that_holds_this_campaign_or_another() -> None:
     run("run", "campaign.yaml")
     assert "would be continued" in examined()["directory"].detail

@@ -207,6 +207,7 @@ by_size:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.slurm
 def test_a_site_on_a_real_slurm(
     slurm_cluster_without_accounting: SlurmCluster, monkeypatch: pytest.MonkeyPatch

@@ -48,6 +48,7 @@ def measured(path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_workers(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

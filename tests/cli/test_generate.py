@@ -66,6 +66,7 @@ def test_a_directory_with_files_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["notes"]
 
 
+@pytest.mark.slow
 def test_the_noise_study_prints_a_row_per_modeler_and_setting(tmp_path: Path) -> None:
     options = ["--functions", "3", "--injections", "1", "--level", "0", "--level", "50", "--workers", "1"]
     result = run(

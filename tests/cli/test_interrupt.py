@@ -40,6 +40,7 @@ def started_campaign(text: str = LOCAL) -> subprocess.Popen[str]:
     raise AssertionError(f"no run began: {process.communicate()}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_campaign_exits_with_3_and_is_completed_by_resume(number: signal.Signals) -> None:
     process = started_campaign()
@@ -63,6 +64,7 @@ def test_an_interrupted_campaign_exits_with_3_and_is_completed_by_resume(number:
     assert resumed.document["cost"]["reserved"] == 0
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_at_once_and_the_campaign_can_still_be_resumed() -> None:
     process = started_campaign()
     process.send_signal(signal.SIGINT)
@@ -74,6 +76,7 @@ def test_a_second_signal_ends_at_once_and_the_campaign_can_still_be_resumed() ->
     assert run("resume", "tiny", "--json").document["runs"]["measured"] == 10
 
 
+@pytest.mark.slow
 def test_a_killed_campaign_is_completed_by_run_as_well() -> None:
     process = started_campaign()
     process.kill()
@@ -84,6 +87,7 @@ def test_a_killed_campaign_is_completed_by_run_as_well() -> None:
     assert status["attempts"] == 10
 
 
+@pytest.mark.slow
 def test_a_second_controller_is_refused_with_the_pid_of_the_first() -> None:
     process = started_campaign()
     try:
@@ -100,6 +104,7 @@ def test_a_second_controller_is_refused_with_the_pid_of_the_first() -> None:
     assert process.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_full_disk_stops_a_campaign_that_is_then_completed_as_if_nothing_had_happened() -> None:
     write_campaign(Path.cwd(), SIMULATED, None)
     whole = run("run", "campaign.yaml", "--directory", "whole", "--json").document
@@ -114,6 +119,7 @@ def test_a_full_disk_stops_a_campaign_that_is_then_completed_as_if_nothing_had_h
     assert comparable(resumed) == comparable(whole)
 
 
+@pytest.mark.slow
 def test_a_full_disk_while_rules_change_exits_with_3_and_names_the_file() -> None:
     write_campaign(Path.cwd(), SIMULATED, None)
     assert run("run", "campaign.yaml").code == 0
@@ -127,6 +133,7 @@ def test_a_full_disk_while_rules_change_exits_with_3_and_names_the_file() -> Non
     assert run("resume", "rehearsal", "--set", "stop.budget=6").code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_harm_nothing(closed: str) -> None:
     write_campaign(Path.cwd())
@@ -138,6 +145,7 @@ def test_closed_streams_harm_nothing(closed: str) -> None:
     assert run("status", "tiny", "--json").document["state"] == "stopped"
 
 
+@pytest.mark.slow
 def test_a_directory_that_is_deleted_under_a_controller_stops_it() -> None:
     write_campaign(Path.cwd(), LOCAL, PROGRAM.replace("echo", "sleep 0.5; echo"))
     process = start("run", "campaign.yaml")
@@ -157,6 +165,7 @@ def comparable(status: dict[str, Any]) -> Any:
     return json.loads(json.dumps(kept), parse_float=lambda text: float(f"{float(text):.9g}"))
 
 
+@pytest.mark.slow
 def test_a_broken_pipe_does_not_stop_a_campaign() -> None:
     write_campaign(Path.cwd())
     process = start("run", "campaign.yaml", stderr=subprocess.STDOUT)
@@ -166,6 +175,7 @@ def test_a_broken_pipe_does_not_stop_a_campaign() -> None:
     assert run("status", "tiny", "--json").document["state"] == "stopped"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

@@ -166,6 +166,7 @@ def test_a_shown_call_path_without_a_usable_value() -> None:
     assert "every value of broken is missing, negative or not finite" in result.err
 
 
+@pytest.mark.slow
 def test_a_long_list_of_models_ends_quietly_with_its_reader() -> None:
     rows = [f"{n},region{number},{n}" for n in SIZES for number in range(300)]
     Path("measured.csv").write_text("n,callpath,value\n" + "\n".join(rows) + "\n")
@@ -178,6 +179,7 @@ def test_a_long_list_of_models_ends_quietly_with_its_reader() -> None:
     assert process.wait(timeout=60) == 0
 
 
+@pytest.mark.slow
 def test_names_that_the_terminal_cannot_show() -> None:
     Path("measured.csv").write_text("n,callpath,value\n" + "".join(f"{n},größe,{n}\n" for n in SIZES))
     process = start("model", "measured.csv", environment={"PYTHONIOENCODING": "ascii"})

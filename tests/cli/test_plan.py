@@ -2,6 +2,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from orchestrator.journal.events import RoundProposed
 from orchestrator.journal.file import FILE_NAME, read
 from tests.cli.running import LOCAL, SIMULATED, Result, run, tree, write_campaign
@@ -105,6 +107,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_search_space() -> None:
     text = LOCAL.replace("{n: [1, 2, 3, 4, 5]}", "{n: {from: 1, to: 500}, m: {from: 1, to: 500}}")
     write_campaign(Path.cwd(), text.replace("{n: 8}", "{n: 1000, m: 1000}"))

@@ -80,6 +80,7 @@ def test_the_failure_rule_stops_a_campaign_of_which_every_run_fails(action: str)
     assert run("status", "tiny").code == 0
 
 
+@pytest.mark.slow
 def test_failed_attempts_are_repeated_as_often_as_the_campaign_says_and_charged() -> None:
     result = finished("#!/bin/sh\nexit 7\n", LOCAL.replace("application: 0", "application: 2"))
     assert all("(3 attempts)" in reason for reason in given_up(result).values())
@@ -87,6 +88,7 @@ def test_failed_attempts_are_repeated_as_often_as_the_campaign_says_and_charged(
     assert result.document["cost"]["spent"] > 0
 
 
+@pytest.mark.slow
 def test_the_budget_is_never_exceeded() -> None:
     # Each run may cost 21 core-seconds and takes far less, so the budget pays for the round one by one.
     text = LOCAL.replace("20 s", "20 s, expected_time: 1 s").replace("1 core-hour,", "60 core-seconds,")

@@ -155,6 +155,7 @@ TWO_CORES = LOCAL.replace('arguments: ["{n}"]', 'arguments: ["{n}"]\n  threads: 
 )
 
 
+@pytest.mark.slow
 def test_the_runs_of_a_campaign_cost_their_durations_on_its_cores() -> None:
     write_campaign(Path.cwd(), TWO_CORES.replace("n: [1, 2, 3, 4, 5]", "n: [1, 2, 3, 4, 5, 6]"), SLEEPER)
     assert run("run", "campaign.yaml").code == 0

@@ -162,6 +162,7 @@ def test_a_point_that_fails_is_not_proposed_again(name: str) -> None:
         view = replace(view, infeasible=frozenset(failed))
 
 
+@pytest.mark.slow
 @every_strategy
 def test_a_large_space_is_walked_not_stored(name: str) -> None:
     space = grid(100, 100, 10)

@@ -91,6 +91,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_kill_at_any_append_loses_and_repeats_nothing(
     moment: str, uninterrupted: Path, tmp_path: Path
@@ -108,6 +109,7 @@ def test_a_kill_at_any_append_loses_and_repeats_nothing(
     assert killed >= 12
 
 
+@pytest.mark.slow
 def test_many_kills_of_one_campaign(uninterrupted: Path, tmp_path: Path) -> None:
     directory = tmp_path / "again"
     codes = [run_to_the_end(directory, "torn", 2 + number % 5) for number in range(8)]

@@ -77,6 +77,7 @@ def count_appends(directory: Path) -> int:
     return seen.count("after")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before", "torn", "after"])
 def test_a_kill_at_any_append_loses_and_repeats_nothing(
     moment: str, uninterrupted: Path, tmp_path: Path

@@ -90,6 +90,7 @@ def test_what_ended_by_itself_stays_what_it_is_although_the_user_cancelled(
     assert settle.ended_by_user(event) is event
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_larger_budget_counts_even_if_the_controller_was_killed_as_it_stopped(
     killed: bool, tmp_path: Path

@@ -61,6 +61,7 @@ def ledger(directory: Path) -> list[State]:
     return states
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_campaign_and_another_seed_another(tmp_path: Path) -> None:
     noisy = ("executor.noise=5", "executor.failure_rate=0.1", "executor.queue_delay=60")
     for name in ("a", "b"):
@@ -76,6 +77,7 @@ def test_every_strategy_runs_a_campaign_to_a_stop_rule(strategy: str, tmp_path: 
     assert state.rounds_completed == state.round and state.smape is not None
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     budget=st.floats(0.05, 3),
@@ -143,6 +145,7 @@ def test_a_first_round_that_the_budget_cannot_pay_is_refused_before_anything_is_
     assert not (tmp_path / "c").exists()
 
 
+@pytest.mark.slow
 def test_a_stopped_campaign_goes_on_with_a_larger_budget(tmp_path: Path) -> None:
     # Exact simulated times are soon known to all digits: whether rounding still improves must not matter.
     small = load("stop.budget=0.25", "stop.patience=99")

@@ -119,6 +119,7 @@ def test_what_is_no_time_names_its_line(text: str) -> None:
         Function(text, "f.txt, line 3")(Point.of(a=8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_the_functions_of_the_paper_are_understood(count: int) -> None:
     functions = read(measurement_data() / "paper-functions" / f"m{count}.json")

@@ -47,6 +47,7 @@ def errors() -> list[Errors]:
     return noise_study.run(study, chosen, workers=1)
 
 
+@pytest.mark.slow
 def test_priors_keep_exponents_that_noise_takes_from_classic_models(errors: list[Errors]) -> None:
     results = {(r["kind"], r["modeler"], r["noise_percent"], r["repetitions"]): r for r in rows(errors, "pn")}
     for kind in noise_cases.KINDS:

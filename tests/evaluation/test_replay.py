@@ -77,6 +77,7 @@ def test_a_run_takes_the_time_of_the_root_or_of_all_call_paths() -> None:
     assert flat.cost(point, 2) == pytest.approx(16 * expected[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [False, True])
 def test_every_strategy_models_both_call_paths_within_its_budget(together: bool) -> None:
     outcomes = replay_outcomes(
@@ -98,6 +99,7 @@ def test_every_strategy_models_both_call_paths_within_its_budget(together: bool)
     assert sum(row["accurate_percent"] for row in results) > 50 * len(results)
 
 
+@pytest.mark.slow
 def test_call_paths_measured_together_share_their_runs_and_alone_they_do_not() -> None:
     def outcomes(together: bool) -> list[tuple[int, float]]:
         found = replay_outcomes(
@@ -150,6 +152,7 @@ def test_a_run_occupies_at_least_one_core(processes: str) -> None:
         replay_bench(data(), processes, BEYOND)
 
 
+@pytest.mark.slow
 def test_the_published_measurements_of_a_simulation_are_replayed() -> None:
     measurements = load([measurement_data() / "relearn" / "relearn_data.txt"])
     bench = replay_bench(measurements, "p", {"p": 512, "n": 9000}, inside=True)

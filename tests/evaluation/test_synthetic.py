@@ -16,13 +16,15 @@ from orchestrator.evaluation.synthetic import Setting, synthetic_bench, syntheti
 PNG = b"\x89PNG\r\n"
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_rows_whatever_the_number_of_workers() -> None:
     def evaluate(seed: int, workers: int) -> object:
         rules = Rules(strategies=("cpf-2", "random"), budgets=(20.0,), seed=seed)
         return rows(synthetic_outcomes(Setting(functions=4), rules, workers=workers))
 
-    assert evaluate(3, 1) == evaluate(3, 2)
-    assert evaluate(3, 1) != evaluate(4, 1)
+    alone = evaluate(3, 1)
+    assert alone == evaluate(3, 2)
+    assert alone != evaluate(4, 1)
 
 
 def test_a_row_per_strategy_and_budget_and_the_full_matrix_once() -> None:
@@ -65,6 +67,7 @@ def test_unknown_strategies_and_numbers_of_parameters_are_refused() -> None:
         Setting(parameters=5)
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_from_rows(tmp_path: Path) -> None:
     setting = Setting(parameters=1, noise=2.0, functions=2)
     outcomes = synthetic_outcomes(setting, Rules(strategies=("full", "cpf-2"), budgets=(50, 90)), workers=1)

@@ -44,6 +44,7 @@ def test_a_run_costs_its_time_on_as_many_cores_as_there_are_processes() -> None:
     assert known.full_cost(5) == pytest.approx(5 * sum(p.number("a") * TRUTH(p) for p in known.space))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", sorted(KNOWN))
 def test_every_contender_stays_within_its_budget_and_finds_an_easy_truth(label: str) -> None:
     known = bench(noise=1.0)
@@ -60,6 +61,7 @@ def test_every_contender_stays_within_its_budget_and_finds_an_easy_truth(label: 
     assert abs(outcome.error_percent) < 5.0
 
 
+@pytest.mark.slow
 def test_a_trial_is_reproducible_and_depends_on_the_seed_of_a_random_strategy() -> None:
     known = bench()
 

@@ -89,6 +89,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Manifest, Measurement
     return content, noise_runs.measurements(folder, content)
 
 
+@pytest.mark.slow
 def test_programs_count_what_the_manifest_promises(ran: tuple[Manifest, Measurements]) -> None:
     content, known = ran
     found = {(item.callpath, item.metric): item.values for item in known.items}

@@ -18,6 +18,7 @@ def output(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gcc", "clang"])
 def test_it_compiles_and_links_in_one_step_or_in_two(name: str, cache: Path, tmp_path: Path) -> None:
     wrapper = build.wrapper(tools.compiler(name, cache))

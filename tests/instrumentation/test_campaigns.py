@@ -35,6 +35,7 @@ def folder(cache: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_counts_become_models_beside_those_of_times(folder: Path) -> None:
     chosen = loader.loads(CAMPAIGN, "square.yaml", folder)
     state = session.run(chosen, folder / "measured", session.Hooks())
@@ -50,6 +51,7 @@ def test_counts_become_models_beside_those_of_times(folder: Path) -> None:
     assert "n**2" in times["normal_form"]  # the prior, whatever noise there was
 
 
+@pytest.mark.slow
 def test_counting_that_fails_leaves_the_times(folder: Path) -> None:
     subprocess.run(["strip", str(folder / "square-effort")], check=True)
     chosen = loader.loads(CAMPAIGN, "square.yaml", folder)

@@ -49,6 +49,7 @@ def runs(request: pytest.FixtureRequest, cache: Path, tmp_path_factory: pytest.T
     return [folder / str(n) for n in (100, 200, 300)]
 
 
+@pytest.mark.slow
 def test_every_call_path_is_found_with_its_visits(runs: list[Path]) -> None:
     for folder in runs:
         visits = tools.counts(folder)["visits"]

@@ -71,6 +71,7 @@ def library(request: pytest.FixtureRequest, cache: Path) -> tuple[Build, list[st
     return mpi(request.param, cache)
 
 
+@pytest.mark.slow
 def test_every_operation_counts_calls_and_bytes(library: tuple[Build, list[str]], tmp_path: Path) -> None:
     built, launcher = library
     program = tools.compile_program(built, "communicate.c", tmp_path / "communicate")

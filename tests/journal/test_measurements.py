@@ -44,6 +44,7 @@ def counted(state: State) -> dict[Point, int]:
     return last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["cpf", "gpr"])
 def test_asked_again_and_again_it_says_what_it_says_at_once(tmp_path: Path, strategy: str) -> None:
     chosen = loader.loads(CAMPAIGN.format(strategy=strategy, budget=20))

@@ -63,6 +63,7 @@ def reported(folder: Path, campaign: str) -> Page:
     return read(folder / "c" / "report.html")
 
 
+@pytest.mark.slow
 def test_the_report_is_one_file_with_models_figures_and_validation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -100,6 +101,7 @@ validate: true
 """
 
 
+@pytest.mark.slow
 def test_models_of_categories_are_told_apart_and_predict_nothing_for_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,6 +120,7 @@ def test_models_of_categories_are_told_apart_and_predict_nothing_for_others(
         assert all(f"{name} {model['metric']}: {note}" in text for note in model["notes"])
 
 
+@pytest.mark.slow
 def test_the_validation_is_a_reason_in_the_last_round(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

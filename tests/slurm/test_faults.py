@@ -33,6 +33,7 @@ def check(scenario: Scenario) -> int:
         shutil.rmtree(directory)
 
 
+@pytest.mark.slow
 @given(scenarios())
 @settings(max_examples=SEQUENCES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_a_campaign_keeps_its_promises_whatever_goes_wrong(scenario: Scenario) -> None:
@@ -61,6 +62,7 @@ def test_a_frozen_run_of_a_pack_is_charged_for_all_that_slurm_may_have_charged()
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "pack"), [("nothing", 1), ("accepted, no answer", 1), ("accepted late", 1), ("accepted late", 3)]
 )

@@ -29,6 +29,7 @@ def measured(
     return series(truth, grid(size), uniform(np.random.default_rng(seed), noise), repetitions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repetitions", [1, 2, 5])
 def test_two_percent_of_slow_runs_cost_little(repetitions: int) -> None:
     rng = np.random.default_rng(5)

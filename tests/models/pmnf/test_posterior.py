@@ -40,6 +40,7 @@ def draws(count: int, seed: int) -> list[Truth]:
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "repetitions", "share"), [(0.05, 5, 1.0), (0.1, 2, 1.0), (0.05, 2, 0.5), (0.05, 1, 1.0)]
 )

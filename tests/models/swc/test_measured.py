@@ -94,6 +94,7 @@ def test_priors_of_element_kernels_are_cubes(lulesh: Measurements) -> None:
         assert [m.factors for c in prior.columns for m in c.monomials] == [(), (("s", (3.0, 0.0)),)]
 
 
+@pytest.mark.slow
 def test_times_of_oversubscribed_runs_do_not_hide_the_cubes(lulesh: Measurements) -> None:
     models = {m.callpath: m for m in swc.modeler(posterior="prior")(lulesh) if m.metric == "time"}
     for name in ELEMENT_KERNELS:

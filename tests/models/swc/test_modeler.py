@@ -198,6 +198,7 @@ def test_good_times_overrule_a_wrong_prior_and_the_gap_is_called_waiting_time() 
     assert any("disagree in p (time p, effort constant)" in n and "waiting time" in n for n in fitted.notes)
 
 
+@pytest.mark.slow
 def test_noisy_times_do_not_overrule_a_prior() -> None:
     truth: FORM = lambda p, n: 1e-6 * n**2  # noqa: E731
     for seed in range(10):
