@@ -1,6 +1,6 @@
 """Models of measured metrics: what all families share, and a package per family.
 
-A family (`pmnf`, `swc`, ...) is imported by nobody but the registry and this file. What other packages need
+A family (`pmnf`, `swc`, ...) is imported only by the registry and this file. What other packages need
 of one family beside its modeler is offered here by name, and imported only when it is used.
 """
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.models.base import Category
 from orchestrator.models.callpaths import names
 from orchestrator.models.mpi_costs import POLLING, RECEIVED, SENT, operation
 from orchestrator.types import Measurements, Point, format_value

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.errors import ReadError
-from orchestrator.readers import cubeset
 from orchestrator.readers.collect import Entry, assemble, content_of, decoded
 from orchestrator.readers.extrap_json import read_json, read_json_lines
 from orchestrator.readers.extrap_text import KEYWORDS, read_text
@@ -47,12 +46,22 @@ def load(
         Naming file and line. Where no format fits, the message lists the formats that were tried.
     """
     folders = [path for path in paths if path.is_dir()]
-    parts = [cubeset.read(folders, metrics, aggregate, inclusive)] if folders else []
+    parts = _cube_sets(folders, metrics, aggregate, inclusive)
     parts += [_file(path, parameters) for path in paths if not path.is_dir()]
     if not parts:
         raise ReadError("no files to load measurements from")
     source = ", ".join(map(str, paths))
     return _wanted(_merged(parts, source), metrics, source)
+
+
+def _cube_sets(
+    folders: Sequence[Path], metrics: Collection[str] | None, aggregate: str, inclusive: bool
+) -> list[Measurements]:
+    if not folders:
+        return []
+    from orchestrator.readers import cubeset  # only profiles need numpy and pycubexr
+
+    return [cubeset.read(folders, metrics, aggregate, inclusive)]
 
 
 def _file(path: Path, parameters: Sequence[str] | None) -> Measurements:

@@ -178,7 +178,7 @@ EXPORT void orchestrator_effort_end(const char *how)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* The rank of this process and the number of ranks; said by whoever counts MPI operations. */
+/* The rank of this process and the number of ranks; set by the library that counts MPI operations. */
 EXPORT void orchestrator_effort_rank(int number, int size)
 {
     rank = number;
@@ -192,7 +192,7 @@ EXPORT void orchestrator_effort_silence(void)
     silent = 1;
 }
 
-/* MPI that was used without its operations being counted (from Fortran, say): the launcher tells the rank. */
+/* MPI that was used without its operations being counted (from Fortran, say): the launcher sets the rank. */
 static void uncounted_rank(void)
 {
     int (*initialized)(int *) = (int (*)(int *))dlsym(RTLD_DEFAULT, "PMPI_Initialized");

@@ -42,7 +42,7 @@ static const char *readable(const char *symbol)
     return status == 0 && name ? name : symbol;
 }
 
-/* Functions that nobody wrote for this program: of the C++ library, and for static initialisers. */
+/* Functions that are not part of the program's own code: of the C++ library, and static initialisers. */
 static int is_foreign(const char *symbol)
 {
     static const char *const prefixes[] = {
@@ -223,7 +223,7 @@ static struct region *look_up(uintptr_t address)
         region--; /* several names for one function: always the same */
     if (!region->entry)
         region->name = readable(region->name);
-    /* Weak: from a header. With a call path for each of these nobody would find the application's functions. */
+    /* Weak: from a header. Call paths for each of these would hide the application's functions. */
     if (region->folded == PERHAPS)
         region->folded = is_accessor(region, address) ? YES : NO;
     return region;

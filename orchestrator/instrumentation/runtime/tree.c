@@ -1,8 +1,8 @@
 /* The call-back of every basic block, and the call tree that it counts in.
  *
- * gcc and clang call __sanitizer_cov_trace_pc at the start of every basic block. Which activation a block
- * belongs to is told by its frame pointer, so nothing has to announce entries and exits: an activation is
- * over once a block of a caller runs, also after an exception or a longjmp. Folded functions (symbols.c says
+ * gcc and clang call __sanitizer_cov_trace_pc at the start of every basic block. The frame pointer
+ * identifies the activation that a block belongs to, so entries and exits need no call: an activation is over
+ * once a block of a caller runs, also after an exception or a longjmp. Folded functions (symbols.c says
  * which) and what the compiler inlined count as part of the function that they are in.
  */
 #include "effort.h"
@@ -29,7 +29,7 @@ static struct lock guard = {ATOMIC_FLAG_INIT};
 static pthread_key_t key;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Whoever changes the top says so first: a call-back has time for one counter only. */
+/* To be called before the top changes: a call-back has time for one counter only. */
 static void leave_top(void)
 {
     if (top.frame) {
