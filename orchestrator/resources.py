@@ -1,4 +1,4 @@
-"""The cores that a run occupies, as an expression in the parameters says."""
+"""What a run occupies and costs: pure functions. Core-seconds inside, core-hours for humans."""
 
 from __future__ import annotations
 
@@ -11,52 +11,10 @@ from orchestrator.errors import CampaignError, ExpressionError
 from orchestrator.types import Point, Resources, Value
 
 _OPTION = "--processes"
-
-
-def of_expression(text: str, names: Collection[str], texts: Collection[str] = ()) -> Callable[[Point], float]:
-    """Return the cores of a run at a point, from what ``--processes`` says.
-
-    Parameters
-    ----------
-    text
-        The expression.
-    names, texts
-        Parameters, and those of them that are categorical.
-
-    Raises
-    ------
-    ExpressionError
-        For a malformed expression; at a point for one that cannot be evaluated there.
-    CampaignError
-        At a point where it gives less than one core.
-    """
-    try:
-        expression = expressions.parse(text, names, texts)
-    except ExpressionError as error:
-        raise ExpressionError(f"{_OPTION}: {error}") from None
-
-    def cores(point: Point) -> float:
-        try:
-            found = expression.number(point.as_dict())
-        except ExpressionError as error:
-            raise ExpressionError(f"{_OPTION}: {error}") from None
-        if found < 1:
-            raise CampaignError(
-                f"{_OPTION} {text!r} gives {found:g} at {point}: a run occupies at least one core"
-            )
-        return found
-
-    return cores
-
-
-#
-# # FOLDED orchestrator.resources: What a run occupies and costs: one set of pure functions. Core-seconds inside, core-hours for humans.
-
-
 _HALVINGS = 50  # of an hour: beyond any clock's resolution
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
     """What decides how many cores a run is charged for.
 
@@ -126,13 +84,49 @@ def _cores_per_node(need: int, machine: Machine) -> int | None:
     )
 
 
+def of_expression(text: str, names: Collection[str], texts: Collection[str] = ()) -> Callable[[Point], float]:
+    """Return the cores of a run at a point, from what ``--processes`` says.
+
+    Parameters
+    ----------
+    text
+        The expression.
+    names, texts
+        Parameters, and those of them that are categorical.
+
+    Raises
+    ------
+    ExpressionError
+        For a malformed expression; at a point for one that cannot be evaluated there.
+    CampaignError
+        At a point where it gives less than one core.
+    """
+    try:
+        expression = expressions.parse(text, names, texts)
+    except ExpressionError as error:
+        raise ExpressionError(f"{_OPTION}: {error}") from None
+
+    def cores(point: Point) -> float:
+        try:
+            found = expression.number(point.as_dict())
+        except ExpressionError as error:
+            raise ExpressionError(f"{_OPTION}: {error}") from None
+        if found < 1:
+            raise CampaignError(
+                f"{_OPTION} {text!r} gives {found:g} at {point}: a run occupies at least one core"
+            )
+        return found
+
+    return cores
+
+
 def core_hours(core_seconds: float) -> float:
     """Convert core-seconds to core-hours."""
     return core_seconds / 3600.0
 
 
 def affordable(budget: float, spent: float, reserved: float, more: float) -> bool:
-    """Whether ``more`` core-seconds can be reserved without the budget ever being exceeded."""
+    """Return whether ``more`` core-seconds can be reserved without the budget ever being exceeded."""
     return spent + reserved + more <= budget
 
 

@@ -72,7 +72,7 @@ def test_the_commands_of_the_page_use_every_plug_in(site: Site) -> None:
     _is_listed(documents["doctor"])
     _has_measured(site.folder / "heat", documents["run"])
     _has_modelled(documents["model"])
-    assert documents["simulate"]["runs"]["measured"] == 10
+    assert documents["simulate"]["runs"]["measured"] == 6, "two points exceed the time limit of 20 s"
 
 
 def _is_listed(document: Any) -> None:
