@@ -21,12 +21,14 @@ from orchestrator.types import Point
 _WIDTH = 120
 # Rows of which a table shows all, and the share of the largest value below which longer ones leave rows out.
 _ROWS = 30
+_REASONS = 5  # of the last round's choices; more of them are only counted
 _SMALL = 0.01
 
 
 def render(status: Mapping[str, Any], directory: Path | None = None) -> RenderableType:
     """Return the document as text and tables; with the directory it says how to continue."""
     lines = [*_progress_lines(status), _stop_line(status), *_controller_lines(status, directory)]
+    lines += _reason_lines(status["last_round"])
     parts: list[RenderableType] = [Text("\n".join([*lines, *_loss_lines(status)]))]
     rows = [model for model in status["models"] if model["metric"] not in EFFORT] or status["models"]
     checks = status["validation"]
@@ -121,6 +123,20 @@ def _stop_line(status: Mapping[str, Any]) -> str:
         if reason
         else f"stop rules: {status['nearest_rule']}"
     )
+
+
+def _reason_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return why the runs of the last round were chosen, and what the strategy could not use for that.
+
+    Runs at one point have one reason; points with the same reason share a line.
+    """
+    points: dict[str, dict[str, None]] = {}
+    for item in items:
+        points.setdefault(item["reason"], {})[item["run"].partition("/")[0]] = None
+    lines = [f"  {' '.join(names)}: {reason}" for reason, names in points.items() if reason]
+    if len(lines) > _REASONS:
+        lines[_REASONS:] = [f"  and {count(len(lines) - _REASONS, 'other reason')}: status --json"]
+    return ["last round:", *lines] if lines else []
 
 
 def _loss_lines(status: Mapping[str, Any]) -> list[str]:
@@ -221,8 +237,8 @@ def _figure(value: float | None, form: str = "{:.4g}") -> str:
 
 def console() -> Console:
     """Return where tables are printed: in files and pipes wide enough not to fold models."""
-    found = Console()
-    return found if found.is_terminal or "COLUMNS" in os.environ else Console(width=_WIDTH)
+    found = Console(emoji=False)
+    return found if found.is_terminal or "COLUMNS" in os.environ else Console(width=_WIDTH, emoji=False)
 
 
 def plain_text(status: Mapping[str, Any], directory: Path | None = None) -> str:
