@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _one_run(arguments: argparse.Namespace) -> int:
-    from orchestrator.report import dossier
+    from orchestrator.report import dossier, dossier_text
 
     require_campaign(arguments.directory)
     entries = read(arguments.directory / FILE_NAME)
@@ -63,5 +63,5 @@ def _one_run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         common.print_json(found)
     else:
-        status_text.console().print(dossier.render(found), soft_wrap=True)
+        status_text.console().print(dossier_text.render(found), soft_wrap=True)
     return 0

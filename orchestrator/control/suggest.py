@@ -18,7 +18,7 @@ from orchestrator.strategies.base import Choice, Costs, View
 from orchestrator.types import ROOTS, Measurements, Parameter, Point, Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What is asked for.
 

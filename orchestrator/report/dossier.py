@@ -8,9 +8,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from orchestrator import storage
 from orchestrator.errors import CampaignError
 from orchestrator.executors.attempt.worker import RECORD, SCRIPT
@@ -139,9 +136,6 @@ class _History:
                 item.update(elapsed=event.elapsed, cost_core_hours=core_hours(event.cost), estimated=False)
 
 
-# --- what an attempt left behind ----------------------------------------------------------------------
-
-
 def _attempt(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
     record = _json(folder / RECORD)
     first = record.pop("environment", {})
@@ -214,76 +208,3 @@ def _text(path: Path, most: int = -1) -> str:
 def _recorded(path: Path) -> dict[str, str]:
     pairs = (item.partition("=") for item in _text(path).split("\0") if item)
     return {name: value for name, _, value in pairs}
-
-
-# --- for humans ---------------------------------------------------------------------------------------
-
-
-def render(found: Mapping[str, Any]) -> RenderableType:
-    """Return the document as text."""
-    proposed = found["proposed"]
-    where = (
-        "as validation"
-        if proposed["round"] is None
-        else f"in round {proposed['round']}: {proposed['reason']}"
-    )
-    lines = [
-        f"run {found['run']}: {found['outcome'] or 'not settled'}",
-        f"proposed {proposed['time']} {where}",
-    ]
-    for attempt in found["attempts"]:
-        lines += ["", *_attempt_lines(attempt)]
-    return Group(Text("\n".join(lines)))
-
-
-def _attempt_lines(item: Mapping[str, Any]) -> list[str]:
-    record, executable, controller = item["record"], item["executable"], item["controller"]
-    ended = f"failed ({item['failure']}): {item['reason']}" if item.get("failure") else "accepted"
-    pairs = {
-        "directory": item["directory"],
-        "outcome": ended if "settled" in item else item.get("reason", "in flight"),
-        "intended": item.get("intended"),
-        "started": item.get("started") or record.get("started"),
-        "finished": item.get("finished") or record.get("finished"),
-        "exit code": record.get("exit_code"),
-        "cost": _cost(item),
-        "job": item["job"],
-        "in turn": ", ".join(item["shares_job_with"]),
-        "name": item.get("name"),
-        "host": record.get("host") or item.get("host"),
-        "nodes": record.get("nodes"),
-        "cpus": item["binding"]["cpus"],
-        "binding": "; ".join(item["binding"]["ranks"]),
-        "kernel": record.get("kernel"),
-        "executable": executable.get("path"),
-        "sha256": executable.get("sha256"),
-        "version": executable.get("version"),
-        "revision": executable.get("revision"),
-        "changed": executable.get("changed"),
-        "modules": ", ".join(item["modules"]),
-        "site": item["site"],
-        "orchestrator": record.get("version") or controller.get("version"),
-        "controller": f"{controller['host']}, pid {controller['pid']}, since {controller['time']}"
-        if controller
-        else None,
-    }
-    lines = [f"attempt {Path(item['directory']).name.removeprefix('attempt-')}"]
-    lines += [f"  {name:<12} {value}" for name, value in pairs.items() if value not in (None, "")]
-    if item["script"]:
-        lines += ["  script", *(f"    {line}" for line in item["script"].splitlines())]
-    if item["environment"]:
-        lines += [
-            "  environment",
-            *(f"    {name}={value}" for name, value in sorted(item["environment"].items())),
-        ]
-    return lines
-
-
-def _cost(item: Mapping[str, Any]) -> str:
-    if "cost_core_hours" not in item:
-        return (
-            f"{item['reserved_core_hours']:.4g} core-hours reserved" if "reserved_core_hours" in item else ""
-        )
-    most = " at most (its end was not observed)" if item.get("estimated") else ""
-    duration = f"{item['elapsed']:.6g} s on {item.get('cores', '?')} cores"
-    return f"{item['cost_core_hours']:.4g} core-hours{most}, {duration}"

@@ -58,5 +58,16 @@ def test_light_commands_load_nothing_heavy(arguments: tuple[str, ...], finished:
     assert loaded(command(name, finished, *options)) == set()
 
 
+@pytest.mark.parametrize("name", ["model", "export"])
+def test_commands_on_tables_load_only_what_they_use(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    rows = [f"{n},main,time,{n + 1}" for n in (1, 2, 4, 8, 16)]
+    path.write_text("\n".join(["n,callpath,metric,value", *rows, ""]))
+    options = ["--format", "extrap-jsonl", "--output", tmp_path / "out"] if name == "export" else ["--json"]
+    quiet = "import os, sys\nsys.stdout = open(os.devnull, 'w')\n"
+    found = loaded(f"{quiet}{command(name, path, *options)}\nsys.stdout = sys.__stdout__")
+    assert found <= ({"numba"} if name == "model" else set())
+
+
 def test_the_type_hints_are_shipped() -> None:
     assert (Path(orchestrator.__file__).parent / "py.typed").exists()
