@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
@@ -131,16 +131,36 @@ class Resources:
     cores: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRequest:
     """Everything an executor needs to execute one attempt.
 
-    ``limit`` is in seconds: the attempt ends itself after that. ``name`` is unique over campaigns and
-    derived from campaign, run and attempt, so that a lost submission can be found again. ``files``
-    are input files by name, written into ``directory`` before the start. ``executable`` is the file whose
-    size and time the attempt records. ``exclude`` are nodes not to use, ``memory``
-    is a factor on the memory that the campaign asks for. Attempts that are submitted together with the same
-    ``pack`` share an allocation, one after another; empty: this one has its own.
+    Attributes
+    ----------
+    attempt
+        Which one.
+    name
+        Unique over campaigns, and derived from campaign, run and attempt, so that a lost submission can be
+        found again.
+    directory
+        Of the attempt's files.
+    resources
+        What it occupies.
+    limit
+        Seconds after which the attempt ends itself.
+    script
+        Content of the launch script.
+    files
+        Input files (name -> content), written into ``directory`` before the start.
+    executable
+        The file whose size and time of modification the attempt records.
+    exclude
+        Nodes not to use.
+    memory
+        Factor on the memory that the campaign asks for.
+    pack
+        Attempts that are submitted together with the same ``pack`` share an allocation, one after another.
+        Empty: this one has its own.
     """
 
     attempt: Attempt
@@ -157,23 +177,38 @@ class AttemptRequest:
 
 
 class AttemptState(StrEnum):
-    """What an executor can say of an attempt."""
+    """What an executor can report of an attempt."""
 
     ABSENT = "absent"  # certainly neither started nor queued; may be submitted (again)
     QUEUED = "queued"
     RUNNING = "running"
     FINISHED = "finished"  # its own attempt.json says so: the only proof
     LOST = "lost"  # started or submitted, gone without proof; it will never finish
-    UNKNOWN = "unknown"  # cannot be told now (scheduler silent): ask again
+    UNKNOWN = "unknown"  # not known now (the scheduler does not answer): ask again
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptRecord:
-    """The content of ``attempt.json``. Instants are Unix seconds; ``finished`` is None while it runs.
+    """The content of ``attempt.json``. Instants are Unix seconds.
 
-    ``timed_out`` is true where the attempt was ended because of its limit, ``cancelled`` where it was
-    ended from outside. ``allocated`` is when the job began that the attempt ran in, if it ran in one that
-    tells: it is charged from then on.
+    Attributes
+    ----------
+    run, attempt
+        Identifier of the run, and number of the attempt.
+    host, pid
+        Of the attempt's own process.
+    started, finished
+        When it began and ended; ``finished`` is None while it runs.
+    exit_code
+        Of the launch script; None while it runs.
+    timed_out
+        Whether the attempt was ended because of its limit.
+    nodes
+        That it ran on.
+    cancelled
+        Whether it was ended from outside.
+    allocated
+        When the job began that the attempt ran in, if the job says so: the attempt is charged from then on.
     """
 
     run: str
@@ -207,17 +242,36 @@ class Sample:
 class Observation:
     """What an executor reports of one attempt.
 
-    ``elapsed`` are the seconds to charge where the scheduler knows better than ``record``; ``estimated``
-    where it should, and did not say. ``blamed`` are nodes that failed; ``out_of_memory`` says
-    that the attempt was ended for that. ``cores`` are those
-    to charge where they are not the ones that were asked for. ``revoked`` says of an absent attempt that its
-    claim was taken, so that it can never begin and the run needs another attempt.
-    ``samples`` are set by executors that produce values themselves (simulation).
+    Attributes
+    ----------
+    attempt, state
+        Which one, and how it stands.
+    handle
+        Under which the executor, or its scheduler, knows it; empty while it was not submitted.
+    record
+        Its ``attempt.json``, as far as it is written.
+    elapsed
+        Seconds to charge, where the scheduler knows better than ``record``.
+    reason
+        Why it is in this state, for people.
+    samples
+        Values, from executors that produce them themselves (simulation).
+    estimated
+        Whether the scheduler should know ``elapsed`` better than is reported here, and may say so later.
+    blamed
+        Nodes that failed.
+    out_of_memory
+        Whether the attempt was ended for using too much memory.
+    cores
+        To charge, where they are not the ones that were asked for.
+    revoked
+        Whether an absent attempt can never begin, because its claim was taken: its run needs another one.
     """
 
     attempt: Attempt
     state: AttemptState
     handle: str = ""
+    _: KW_ONLY
     record: AttemptRecord | None = None
     elapsed: float | None = None
     reason: str = ""

@@ -24,8 +24,12 @@ from orchestrator.types import (
 
 def finished(exit_code: int, directory: Path) -> events.AttemptFinished:
     attempt = Attempt(Run(Point.of(p=1)))
-    request = AttemptRequest(attempt, "name", directory, Resources(1), 60.0, "")
-    record = AttemptRecord(attempt.run.id, 1, "n1", 7, 0.0, 5.0, exit_code)
+    request = AttemptRequest(
+        attempt=attempt, name="name", directory=directory, resources=Resources(1), limit=60.0, script=""
+    )
+    record = AttemptRecord(
+        run=attempt.run.id, attempt=1, host="n1", pid=7, started=0.0, finished=5.0, exit_code=exit_code
+    )
     observation = Observation(attempt, AttemptState.FINISHED, record=record)
     flight = InFlight("name", 1, 60.0, 60.0)
     [event] = settle.events_of(observation, flight, request, lambda item, seen: {}, flight.reserved)

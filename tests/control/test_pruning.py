@@ -27,7 +27,15 @@ FINISHED = ', "finished": "2025-01-01T00:00:01+00:00", "exit_code": 0'
 
 def request(directory: Path, one: Attempt) -> AttemptRequest:
     folder = directory / "runs" / one.id
-    return AttemptRequest(one, f"name-{one.id}", folder, Resources(1), 60.0, "true\n", {"in.txt": "n = 1\n"})
+    return AttemptRequest(
+        attempt=one,
+        name=f"name-{one.id}",
+        directory=folder,
+        resources=Resources(1),
+        limit=60.0,
+        script="true\n",
+        files={"in.txt": "n = 1\n"},
+    )
 
 
 def attempted(directory: Path, one: Attempt, finished: bool = True) -> Path:

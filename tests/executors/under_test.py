@@ -73,13 +73,13 @@ class ExecutorUnderTest:
         number = len(self.requests) + 1
         attempt = Attempt(Run(Point.of(p=cores), "time", number))
         request = AttemptRequest(
-            attempt,
-            f"test-{os.getpid()}-{self.directory.parent.name}-{number}",
-            directory or self.directory / "runs" / attempt.id,
-            Resources(ranks=cores, ranks_per_node=cores, cores=cores),
-            self.limit if limit is None else limit,
-            shebang + script,
-            files or {},
+            attempt=attempt,
+            name=f"test-{os.getpid()}-{self.directory.parent.name}-{number}",
+            directory=directory or self.directory / "runs" / attempt.id,
+            resources=Resources(ranks=cores, ranks_per_node=cores, cores=cores),
+            limit=self.limit if limit is None else limit,
+            script=shebang + script,
+            files=files or {},
         )
         self.requests.append(request)
         return request

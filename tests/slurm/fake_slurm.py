@@ -108,7 +108,14 @@ class FakeSlurm:
         one = Attempt(Run(Point.of(p=cores), "time", number))
         resources = Resources(ranks=cores, ranks_per_node=cores, cores=cores)
         directory = self.campaign / "runs" / one.id
-        request = AttemptRequest(one, f"name-{number}", directory, resources, limit, "#!/bin/sh\n" + script)
+        request = AttemptRequest(
+            attempt=one,
+            name=f"name-{number}",
+            directory=directory,
+            resources=resources,
+            limit=limit,
+            script="#!/bin/sh\n" + script,
+        )
         self.requests.append(request)
         return request
 

@@ -131,7 +131,12 @@ OPTIONS = {
 def request_in(directory: Path) -> AttemptRequest:
     one = Attempt(Run(Point.of(p=4)))
     return AttemptRequest(
-        one, "name", directory / "runs" / one.id, Resources(4, ranks_per_node=4, cores=4), 60.0, ""
+        attempt=one,
+        name="name",
+        directory=directory / "runs" / one.id,
+        resources=Resources(4, ranks_per_node=4, cores=4),
+        limit=60.0,
+        script="",
     )
 
 

@@ -30,7 +30,11 @@ JOB = 100.0  # when it began
 def member(started: float | None, finished: float | None = None, owner: str | None = None) -> Member:
     if started is None:
         return Member(None, owner)
-    return Member(AttemptRecord("p=1/time-1", 1, "n1", 1, started, finished, allocated=JOB))
+    return Member(
+        AttemptRecord(
+            run="p=1/time-1", attempt=1, host="n1", pid=1, started=started, finished=finished, allocated=JOB
+        )
+    )
 
 
 NEVER = member(None)
@@ -106,7 +110,14 @@ def test_the_parts_add_up_and_none_is_negative(sharing: list[Member], elapsed: f
 def never_began(status: JobStatus, gone_for: float) -> Observation:
     """Classify the second attempt of a job that is gone: revoked by a cancellation, the first finished."""
     attempt = Attempt(Run(Point.of(p=1), repetition=2), 1)
-    request = AttemptRequest(attempt, "c-r2-1", Path("/nowhere"), Resources(1), 60.0, "")
+    request = AttemptRequest(
+        attempt=attempt,
+        name="c-r2-1",
+        directory=Path("/nowhere"),
+        resources=Resources(1),
+        limit=60.0,
+        script="",
+    )
     owner = "controller: cancelled before it began"
     shared = SharedJob((member(102, 110), member(None, owner=owner)), 1)
     evidence = Evidence(

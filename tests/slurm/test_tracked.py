@@ -22,7 +22,11 @@ CHARGE: Transition = lambda item: item.await_charge()  # noqa: E731
 
 def tracked() -> TrackedAttempt:
     attempt = Attempt(Run(Point.of(p=1)))
-    return TrackedAttempt(request=AttemptRequest(attempt, "name", Path("/c"), Resources(1), 60.0, ""))
+    return TrackedAttempt(
+        request=AttemptRequest(
+            attempt=attempt, name="name", directory=Path("/c"), resources=Resources(1), limit=60.0, script=""
+        )
+    )
 
 
 @pytest.mark.parametrize(

@@ -257,21 +257,21 @@ def _outcome(job: _Job) -> Observation:
     cancelled = job.outcome == "cancelled"
     timed_out = job.outcome == "hang" or (job.outcome == "ok" and elapsed >= job.request.limit)
     record = AttemptRecord(
-        attempt.run.id,
-        attempt.number,
-        "simulated",
-        0,
-        job.started + min(job.overhead, job.elapsed),
-        job.ends,
-        _KILLED if timed_out or cancelled else int(job.outcome == "crash"),
-        timed_out,
+        run=attempt.run.id,
+        attempt=attempt.number,
+        host="simulated",
+        pid=0,
+        started=job.started + min(job.overhead, job.elapsed),
+        finished=job.ends,
+        exit_code=_KILLED if timed_out or cancelled else int(job.outcome == "crash"),
+        timed_out=timed_out,
     )
     return Observation(
         attempt,
         AttemptState.FINISHED,
         handle,
-        record,
-        elapsed,
+        record=record,
+        elapsed=elapsed,
         reason="cancelled" if cancelled else "",
         samples=job.run.samples if record.exit_code == 0 else None,
     )

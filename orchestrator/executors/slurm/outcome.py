@@ -105,7 +105,9 @@ def _classify_alone(evidence: Evidence, settings: SlurmSettings, unconfirmed: bo
         if job.meaning is AttemptState.UNKNOWN:
             return _unknown(evidence, f"Slurm calls its job {job.state}")
         reason = job.reason if job.meaning is AttemptState.QUEUED else ""
-        return Observation(request.attempt, job.meaning, evidence.job_id, evidence.record, reason=reason)
+        return Observation(
+            request.attempt, job.meaning, evidence.job_id, record=evidence.record, reason=reason
+        )
     return _gone(evidence, status, settings, unconfirmed)
 
 
@@ -125,7 +127,7 @@ def _finished(
     estimated = elapsed is None and (evidence.accounting or bool(status is not None and status.active))
     if elapsed is None:
         if evidence.finished_for < settings.accounting_grace:
-            return Observation(request.attempt, AttemptState.RUNNING, evidence.job_id, record)
+            return Observation(request.attempt, AttemptState.RUNNING, evidence.job_id, record=record)
         elapsed = _charge(record, finished, jobs)
     elif status is not None and not status.accounted and elapsed + 1 < finished - record.started:
         # Without accounting only the record has the time of a job before its requeue.
@@ -141,9 +143,9 @@ def _finished(
         request.attempt,
         AttemptState.FINISHED,
         evidence.job_id,
-        record,
-        elapsed,
-        _fault(record, jobs[0].state if jobs else ""),
+        record=record,
+        elapsed=elapsed,
+        reason=_fault(record, jobs[0].state if jobs else ""),
         estimated=estimated,
         blamed=_failed_nodes(status),
         out_of_memory=_out_of_memory(status),
@@ -258,7 +260,12 @@ def _classify_shared(
             recorded = None if evidence.accounting else shared.recorded_seconds
             if found.elapsed is not None or recorded is not None:
                 return Observation(
-                    found.attempt, AttemptState.ABSENT, found.handle, None, 0.0, found.reason, revoked=True
+                    found.attempt,
+                    AttemptState.ABSENT,
+                    found.handle,
+                    elapsed=0.0,
+                    reason=found.reason,
+                    revoked=True,
                 )
             if evidence.gone_for < settings.accounting_grace:
                 return _unknown(evidence, f"{found.reason}; what its job cost is not known yet")
@@ -283,7 +290,7 @@ def _finished_in_shared(
         if shared.continues and active:
             patience += 60.0 * evidence.minutes
         if not (clear and shared.continues) and evidence.finished_for < patience:
-            return Observation(evidence.request.attempt, AttemptState.RUNNING, evidence.job_id, record)
+            return Observation(evidence.request.attempt, AttemptState.RUNNING, evidence.job_id, record=record)
         final = not (evidence.accounting or active or shared.continues)
         recorded = shared.recorded_seconds if final else None
         estimated = recorded is None
@@ -293,9 +300,9 @@ def _finished_in_shared(
         evidence.request.attempt,
         AttemptState.FINISHED,
         evidence.job_id,
-        record,
-        elapsed,
-        _fault(record, jobs[0].state if jobs and shared.last else ""),
+        record=record,
+        elapsed=elapsed,
+        reason=_fault(record, jobs[0].state if jobs and shared.last else ""),
         estimated=estimated,
         blamed=_failed_nodes(status) if shared.last else (),
         out_of_memory=_out_of_memory(status) and record.exit_code != 0,  # else it was another attempt

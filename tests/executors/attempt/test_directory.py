@@ -41,7 +41,12 @@ RECORD: dict[str, Any] = {
 
 def request_in(directory: Path, **changes: Any) -> AttemptRequest:
     request = AttemptRequest(
-        Attempt(Run(Point.of(p=1))), "name", directory / "a" / "b", Resources(1), 60.0, "#!/bin/sh\n"
+        attempt=Attempt(Run(Point.of(p=1))),
+        name="name",
+        directory=directory / "a" / "b",
+        resources=Resources(1),
+        limit=60.0,
+        script="#!/bin/sh\n",
     )
     return replace(request, **changes)
 
@@ -147,7 +152,14 @@ def test_a_record_reads_as_unix_seconds(tmp_path: Path) -> None:
     (tmp_path / "attempt.json").write_text(json.dumps(RECORD))
     record = read_record(tmp_path)
     assert record == AttemptRecord(
-        "p=1/time-1", 1, "here", 4711, 1735787045.000006, 1735787046.500006, 0, nodes=("here",)
+        run="p=1/time-1",
+        attempt=1,
+        host="here",
+        pid=4711,
+        started=1735787045.000006,
+        finished=1735787046.500006,
+        exit_code=0,
+        nodes=("here",),
     )
 
 
