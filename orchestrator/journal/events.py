@@ -33,7 +33,7 @@ class CampaignStarted:
 class CampaignChanged:
     """Resumed with other rules (a larger budget, another executor): a stopped campaign goes on.
 
-    ``anew``: what was given up under the old rules may be tried again.
+    ``anew``: runs that were given up under the old rules may be tried again.
     """
 
     campaign: Mapping[str, Any]
@@ -42,9 +42,9 @@ class CampaignChanged:
 
 @dataclass(frozen=True, slots=True)
 class ControllerStarted:
-    """A controller took the campaign over (also the first one).
+    """A controller runs the campaign from here on.
 
-    ``provenance`` is what it found at its start (see `orchestrator.control.provenance`), JSON-ready.
+    ``provenance`` describes what its runs are made from (see `orchestrator.control.provenance`), JSON-ready.
     """
 
     host: str
@@ -55,16 +55,16 @@ class ControllerStarted:
 
 @dataclass(frozen=True, slots=True)
 class ControllerStopped:
-    """A controller left an unfinished campaign in good order; ``resume`` continues it."""
+    """A controller stopped orderly before the campaign was finished; ``resume`` continues it."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class RoundProposed:
-    """What the strategy wants measured next, with one reason per run.
+    """The runs that the strategy chose, with one reason per run.
 
-    ``note`` says why no effort is counted, where it could be.
+    ``note`` gives the reason why no effort is counted, where it could be.
     """
 
     round: int
@@ -77,8 +77,8 @@ class RoundProposed:
 class AttemptIntended:
     """Written before a submission: reserves ``reserved`` core-seconds under a name that can be looked up.
 
-    Attempts with the same ``pack`` share a job, one after another; each reserves an equal part of what that
-    may be charged.
+    Attempts with the same ``pack`` share a job, one after another. Each reserves an equal part of what the
+    job can be charged.
     """
 
     attempt: Attempt
@@ -91,7 +91,7 @@ class AttemptIntended:
 
 @dataclass(frozen=True, slots=True)
 class AttemptSubmitted:
-    """The executor has taken the attempt."""
+    """The executor has accepted the attempt."""
 
     attempt: Attempt
     handle: str
@@ -109,7 +109,7 @@ class AttemptStarted:
 class AttemptWithdrawn:
     """The attempt certainly never began: its reservation is released and the run may be submitted again.
 
-    A ``barred`` attempt never will begin: the run's next one has the next number.
+    A ``barred`` (revoked) attempt can never begin any more: the run's next attempt has the next number.
     """
 
     attempt: Attempt
@@ -121,10 +121,10 @@ class AttemptWithdrawn:
 class AttemptFinished:
     """The attempt is over and settled: ``cost`` core-seconds charged.
 
-    ``samples`` are its measurement if it is accepted; else ``failure`` and ``reason`` say why not.
-    ``estimated`` marks a cost that the scheduler did not confirm: all that was reserved, until an
-    `AttemptCharged` corrects it. ``nodes``: how many it ran on, ``host`` being the first; ``blamed``: those
-    that failed. ``cancelled``: the user ended it, which is charged but speaks against nothing.
+    ``samples`` are its measurement if it is accepted; otherwise ``failure`` and ``reason`` are given.
+    ``estimated`` marks a cost that the scheduler has not confirmed: the whole reservation, until an
+    `AttemptCharged` corrects it. ``nodes``: how many nodes it ran on, ``host`` being the first; ``blamed``:
+    the nodes that failed. ``cancelled``: the user ended it, which is charged but counts as no failure.
     """
 
     attempt: Attempt
@@ -144,7 +144,7 @@ class AttemptFinished:
 
 @dataclass(frozen=True, slots=True)
 class AttemptCharged:
-    """The scheduler said at last what a settled attempt cost; ``cost`` core-seconds replace the estimate."""
+    """The scheduler confirmed the charge of a settled attempt; ``cost`` core-seconds replace the estimate."""
 
     attempt: Attempt
     elapsed: float

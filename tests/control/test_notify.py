@@ -88,23 +88,23 @@ def finished(failed: bool, cost: float = 1.0) -> events.AttemptFinished:
 def test_a_campaign_tells_that_it_stopped(tmp_path: Path) -> None:
     (tmp_path / "campaign").mkdir()
     state = session.run(load(hook(tmp_path)), tmp_path / "campaign", session.Hooks())
-    (told,) = calls(tmp_path)
+    (sent,) = calls(tmp_path)
     assert state.stopped is not None
-    assert (told["event"], told["cause"]) == ("stop", state.stopped.rule)
-    assert told["simulated"] is True
-    assert told["cost"]["spent"] == pytest.approx(state.spent / 3600)
-    assert told["directory"] == str(tmp_path / "campaign")
-    assert state.stopped.rule in told["text"]
+    assert (sent["event"], sent["cause"]) == ("stop", state.stopped.rule)
+    assert sent["simulated"] is True
+    assert sent["cost"]["spent"] == pytest.approx(state.spent / 3600)
+    assert sent["directory"] == str(tmp_path / "campaign")
+    assert state.stopped.rule in sent["text"]
     assert ": exit code 0" in (tmp_path / "campaign" / notify.LOG_NAME).read_text()
 
 
 def test_failures_in_a_row_are_told_ever_more_rarely(tmp_path: Path) -> None:
     watched(load(hook(tmp_path), streak=2), tmp_path, [finished(True)] * 17)
-    told = calls(tmp_path)
-    assert [item["text"].split(": ")[1].split()[0] for item in told] == ["2", "4", "8", "16"]
-    assert {item["event"] for item in told} == {"failures"} and told[0]["cause"] == "timeout"
-    assert [len(item["failures"]) for item in told] == [2, 4, 8, 10]
-    assert told[0]["failures"][0] == {"attempt": "p=1/time-1/attempt-1", "class": "timeout", "reason": "slow"}
+    sent = calls(tmp_path)
+    assert [item["text"].split(": ")[1].split()[0] for item in sent] == ["2", "4", "8", "16"]
+    assert {item["event"] for item in sent} == {"failures"} and sent[0]["cause"] == "timeout"
+    assert [len(item["failures"]) for item in sent] == [2, 4, 8, 10]
+    assert sent[0]["failures"][0] == {"attempt": "p=1/time-1/attempt-1", "class": "timeout", "reason": "slow"}
 
 
 def test_a_success_ends_a_row(tmp_path: Path) -> None:
@@ -124,9 +124,9 @@ def test_a_row_goes_on_over_controllers_and_nothing_is_told_twice(tmp_path: Path
 def test_a_low_budget_is_told_once(tmp_path: Path) -> None:
     costs = [5, 3.9, 0.2, 0.2]  # of 10 core-hours
     watched(load(hook(tmp_path)), tmp_path, [finished(False, cost * 3600) for cost in costs])
-    (told,) = calls(tmp_path)
-    assert told["event"] == "budget"
-    assert told["text"] == "demo: 0.9 of 10 core-hours are left"
+    (sent,) = calls(tmp_path)
+    assert sent["event"] == "budget"
+    assert sent["text"] == "demo: 0.9 of 10 core-hours are left"
 
 
 def test_only_what_is_wanted_is_told(tmp_path: Path) -> None:
@@ -222,9 +222,9 @@ def test_behind_a_slow_hook_only_the_last_word_is_waited_for(tmp_path: Path) -> 
     program = hook(tmp_path, "#!/bin/sh\nexec sleep 600\n")
     story = [finished(True), finished(False)] * 50
     watched(load(program, streak=1, timeout=0.3), tmp_path, [*story, events.CampaignStopped("budget", "")])
-    told = (tmp_path / notify.LOG_NAME).read_text().splitlines()[::2]
-    assert "the campaign stopped" in told[-1]
-    assert len(told) < 25, "of 50 rows of failures most were not waited for"
+    sent = (tmp_path / notify.LOG_NAME).read_text().splitlines()[::2]
+    assert "the campaign stopped" in sent[-1]
+    assert len(sent) < 25, "of 50 rows of failures most were not waited for"
 
 
 def test_a_log_that_cannot_be_written_harms_nothing(tmp_path: Path) -> None:

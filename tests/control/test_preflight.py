@@ -65,7 +65,7 @@ def test_what_cannot_work(options: str, words: str) -> None:
     assert fault is not None and words in fault.detail and fault.remedy
 
 
-def test_what_is_found_is_judged_too() -> None:
+def test_a_launcher_that_was_found_is_checked_too() -> None:
     Path("mpiexec.openmpi").unlink()
     fault = preflight.fault(load("oversubscribe: false"), 2)
     assert fault is not None and "is of MPICH" in fault.detail

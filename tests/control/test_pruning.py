@@ -200,7 +200,7 @@ def test_batches_go_when_all_their_attempts_are_settled(tmp_path: Path) -> None:
     )
 
 
-def test_a_batch_of_runs_that_shared_a_job_stays_until_its_books_are_final(tmp_path: Path) -> None:
+def test_a_batch_of_runs_that_shared_a_job_stays_until_its_charges_are_confirmed(tmp_path: Path) -> None:
     first, second = RUNS[:2]
     batch = JobArrays(tmp_path).begin([[request(tmp_path, one) for one in (first, second)]], 1.0)
     estimate = replace(finished(first), estimated=True)

@@ -100,7 +100,7 @@ def test_spent_and_reserved_never_exceed_the_budget(
         try:
             session.run(chosen, Path(directory), session.Hooks())
         except CampaignError:
-            return  # the first round cannot be paid for, and nothing was spent
+            return  # the first round exceeds the budget, and nothing was spent
         for state in ledger(Path(directory)):
             assert state.spent + state.reserved <= chosen.stop.budget * (1 + 1e-12)
             assert state.jobs <= max_pending

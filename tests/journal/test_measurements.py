@@ -1,4 +1,4 @@
-"""What was measured, told once for a state or again and again for a growing one: the same."""
+"""Measurements are the same whether collected once for a state or step by step while it grows."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_a_run_that_never_fits_is_skipped_and_cheaper_ones_still_run() -> None:
 
 
 def test_a_round_of_which_nothing_fits_stops_the_campaign() -> None:
-    state = after(PROPOSED, *(events.RunSkipped(run, "too dear") for run in RUNS))
+    state = after(PROPOSED, *(events.RunSkipped(run, "too expensive") for run in RUNS))
     assert actions(state) == [decide.Fit(1)]
     state = after(events.RoundCompleted(1, None, None, False), state=state)
     (stop,) = actions(state)
@@ -290,15 +290,15 @@ def test_a_round_in_which_nothing_was_measured_does_not_count_against_patience()
         *ONE_MEASURED,
         events.RoundCompleted(1, 5.0, 0.5, True),
         events.RoundProposed(2, RUNS[:1], ("",)),
-        events.RunSkipped(RUNS[0], "too dear"),
+        events.RunSkipped(RUNS[0], "too expensive"),
         events.RoundCompleted(2, 5.0, 0.5, False, measured=False),
     )
     assert state.rounds_without_improvement == 0 and state.rounds_completed == 2
 
 
 def test_the_budget_keeps_what_the_validation_may_cost_unless_that_is_a_large_part() -> None:
-    dear = replace(POLICY, max_pending=3, validation_point=Point.of(p=9))  # validation may cost 90
-    assert [type(a) for a in actions(after(PROPOSED), replace(dear, budget=60.0))] == [decide.Submit] * 3
-    cheap = replace(dear, validation_point=Point.of(p=1), budget=60.0)  # may cost 10
+    expensive = replace(POLICY, max_pending=3, validation_point=Point.of(p=9))  # validation may cost 90
+    assert [type(a) for a in actions(after(PROPOSED), replace(expensive, budget=60.0))] == [decide.Submit] * 3
+    cheap = replace(expensive, validation_point=Point.of(p=1), budget=60.0)  # may cost 10
     assert [type(a) for a in actions(after(PROPOSED), cheap)] == [decide.Submit] * 2
     assert [type(a) for a in actions(after(PROPOSED), replace(cheap, budget=70.0))] == [decide.Submit] * 3

@@ -84,7 +84,7 @@ def test_nothing_is_counted_once_counts_are_predicted_and_the_round_says_why() -
     assert not effort_runs.plan(rule(), [], state, OPEN, costs).wanted  # the campaign is over
 
 
-def test_points_timed_before_are_counted_before_dearer_new_ones() -> None:
+def test_points_timed_before_are_counted_before_more_expensive_new_ones() -> None:
     first = chosen(at(2, 10), at(4, 20))
     state = after(first, effort_runs.Plan({at(2, 10): 1}, "why"))
     plan = effort_runs.plan(rule(), chosen(at(32, 50)), state, OPEN, costs)
@@ -101,8 +101,8 @@ def test_counting_never_costs_more_than_timing() -> None:
     new = chosen(at(2, 20))
     plan = effort_runs.plan(rule(), new, state, OPEN, costs)
     assert not plan.wanted and "more of it would cost more than the timing" in plan.note
-    dear = effort_runs.plan(rule(), chosen(at(2, 20), at(32, 50)), state, OPEN, costs)
-    assert list(dear.wanted) == [at(2, 20)]
+    expensive = effort_runs.plan(rule(), chosen(at(2, 20), at(32, 50)), state, OPEN, costs)
+    assert list(expensive.wanted) == [at(2, 20)]
 
 
 def test_strategies_know_what_a_first_run_brings_along() -> None:

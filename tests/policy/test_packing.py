@@ -84,11 +84,11 @@ def sizes(wanted: Sequence[Run], how: Sharing, policy: Policy = POLICY) -> list[
 
 
 def test_short_runs_share_a_job_until_it_costs_next_to_nothing() -> None:
-    price = JobCosts((2.0,), (0.0,))
-    assert sizes(runs(25), Sharing(costs=price)) == [12, 12, 1]
+    costs = JobCosts((2.0,), (0.0,))
+    assert sizes(runs(25), Sharing(costs=costs)) == [12, 12, 1]
     # Where no more jobs may begin, they are filled further, all alike.
-    assert sizes(runs(70), Sharing(costs=price)) == [18, 18, 17, 17]
-    assert sizes(runs(200), Sharing(costs=price)) == [20, 20, 20, 20]
+    assert sizes(runs(70), Sharing(costs=costs)) == [18, 18, 17, 17]
+    assert sizes(runs(200), Sharing(costs=costs)) == [20, 20, 20, 20]
 
 
 def test_runs_that_are_long_beside_an_allocation_have_their_own() -> None:
@@ -97,9 +97,9 @@ def test_runs_that_are_long_beside_an_allocation_have_their_own() -> None:
 
 
 def test_the_wait_counts_only_if_there_are_more_runs_than_places() -> None:
-    price = JobCosts((0.5,), (60.0,))
-    assert sizes(runs(4), Sharing(costs=price, seconds=20.0)) == [1, 1, 1, 1]
-    assert sizes(runs(5), Sharing(costs=price, seconds=20.0)) == [5]
+    costs = JobCosts((0.5,), (60.0,))
+    assert sizes(runs(4), Sharing(costs=costs, seconds=20.0)) == [1, 1, 1, 1]
+    assert sizes(runs(5), Sharing(costs=costs, seconds=20.0)) == [5]
 
 
 def test_before_anything_is_known_every_run_has_its_own() -> None:
@@ -110,7 +110,7 @@ def test_a_given_number_is_kept_whatever_is_expected() -> None:
     assert sizes(runs(7), Sharing(SharingRules(most=3), JobCosts(), math.inf)) == [3, 3, 1]
 
 
-def test_no_pack_loses_too_much_at_once() -> None:
+def test_no_shared_job_can_lose_too_much_at_once() -> None:
     assert sizes(runs(200), Sharing(SharingRules(longest=math.inf), JobCosts((1e6,)))) == [
         MOST,
         MOST,
@@ -158,7 +158,7 @@ def test_what_a_job_reserves_is_divided_among_its_runs() -> None:
     assert parts == [reserved(4 * [LIMIT]) / 4] * 4
 
 
-def test_a_tight_budget_makes_packs_smaller_before_it_makes_runs_wait() -> None:
+def test_a_tight_budget_makes_shared_jobs_smaller_before_it_makes_runs_wait() -> None:
     # In whole minutes the fourth run costs nothing more.
     for budget, expected in (
         (reserved([LIMIT]), [1]),
@@ -168,14 +168,14 @@ def test_a_tight_budget_makes_packs_smaller_before_it_makes_runs_wait() -> None:
         assert sizes(runs(6), Sharing(SharingRules(most=9)), replace(POLICY, budget=budget)) == expected
 
 
-def test_the_price_is_the_median_of_the_last_jobs() -> None:
-    price = JobCosts()
+def test_the_overhead_is_the_median_of_the_last_jobs() -> None:
+    costs = JobCosts()
     for elapsed in (3.0, 100.0, 4.0):
-        price = after_job(price, elapsed, intended=0.0, started=10.0, finished=12.0)
-    assert (price.overhead, price.wait) == (2.0, 8.0)
+        costs = after_job(costs, elapsed, intended=0.0, started=10.0, finished=12.0)
+    assert (costs.overhead, costs.wait) == (2.0, 8.0)
 
 
-# --- what a pack holds of the budget ---------------------------------------------------------------------
+# --- what a shared job reserves ---------------------------------------------------------------------
 
 
 def pack_of_three() -> State:
@@ -185,7 +185,7 @@ def pack_of_three() -> State:
     return state
 
 
-def test_nothing_of_a_pack_is_released_before_its_books_are_final() -> None:
+def test_nothing_of_a_shared_job_is_released_before_its_charges_are_confirmed() -> None:
     first, second, third = map(Attempt, runs(3))
     state = pack_of_three()
     assert (state.reserved, state.jobs) == (300.0, 1)
@@ -202,7 +202,7 @@ def test_nothing_of_a_pack_is_released_before_its_books_are_final() -> None:
         state = apply(state, event, 1.0)
         assert state.spent + state.reserved == held
     assert state.spent == 255.0 and not state.holds and state.jobs == 0
-    assert state.runs[third.run].attempts == 1  # the barred one is used up, and counts as no failure
+    assert state.runs[third.run].attempts == 1  # the revoked one keeps its number, and counts as no failure
     assert not state.runs[third.run].failures and third.run in state.failed
 
 
@@ -282,7 +282,7 @@ def test_durations_can_be_compared_whether_jobs_were_shared_or_not() -> None:
     st.sampled_from([None, 2, 3, 9]),
     st.sampled_from(["any", "spread", "together"]),
 )
-def test_packs_never_overspend_and_never_stop_what_could_go_on(
+def test_shared_jobs_never_overspend_and_never_stop_what_could_go_on(
     data: st.DataObject, budget: float, places: int, most: int | None, repetitions: str
 ) -> None:
     """Drive one round; what an attempt is charged is estimated until its job is over."""

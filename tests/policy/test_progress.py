@@ -72,7 +72,7 @@ def test_an_interval_without_end_is_not_narrow() -> None:
     assert found.smape == 5.0 and found.width is None and found.widest is None
 
 
-def judged(*rounds: Quality) -> list[str]:
+def gains(*rounds: Quality) -> list[str]:
     """Return what each round of a campaign was worth."""
     state, found = State(), []
     for number, now in enumerate(rounds, 1):
@@ -85,15 +85,15 @@ def judged(*rounds: Quality) -> list[str]:
 
 def test_small_steps_count_together() -> None:
     widths = [0.50, 0.49, 0.48, 0.47, 0.46, 0.45, 0.44]
-    worth = judged(*(Quality(5.0, width) for width in widths))
+    worth = gains(*(Quality(5.0, width) for width in widths))
     assert worth == ["first", "", "", "intervals", "", "", "intervals"]
 
 
 def test_widths_that_only_swing_are_worth_nothing() -> None:
-    worth = judged(*(Quality(5.0, width) for width in [0.5, 0.6, 0.5, 0.65, 0.49, 0.55, 0.5]))
+    worth = gains(*(Quality(5.0, width) for width in [0.5, 0.6, 0.5, 0.65, 0.49, 0.55, 0.5]))
     assert worth == ["first", "", "", "", "", "", ""]
 
 
 def test_after_a_surprise_intervals_may_narrow_again() -> None:
-    worth = judged(*(Quality(5.0, width) for width in [0.4, 1.0, 1.1, 0.7, 0.5]))
+    worth = gains(*(Quality(5.0, width) for width in [0.4, 1.0, 1.1, 0.7, 0.5]))
     assert worth == ["first", "surprise", "", "intervals", "intervals"]
