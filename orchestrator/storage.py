@@ -32,7 +32,8 @@ def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o666, dur
     mode
         Permissions of the new file, less the umask.
     durable
-        Whether the new content survives a power failure as soon as this function returns.
+        Whether the content is on disk when this function returns. So is the file's new name after
+        `sync_directory`, which is worth calling once for several files.
 
     Raises
     ------
@@ -51,12 +52,10 @@ def write_atomically(path: Path, content: str | bytes, *, mode: int = 0o666, dur
     except OSError:
         temporary.unlink(missing_ok=True)
         raise
-    if durable:
-        sync_directory(path.parent)
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names of the files in a directory durable."""
+    """Return when the names of the files in a directory are on disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

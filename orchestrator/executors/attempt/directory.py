@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import json
 import math
-import os
 from pathlib import Path, PurePosixPath
 
 from orchestrator.errors import ExecutorError, SubmitRejected
 from orchestrator.executors.attempt.worker import CLAIM, RECORD, REQUEST, SCRIPT
+from orchestrator.storage import sync_directory, write_atomically
 from orchestrator.types import AttemptRequest
 
 OURS = {CLAIM, RECORD, REQUEST, SCRIPT, "stdout", "stderr", "environment.recorded"}
@@ -81,9 +81,11 @@ def prepare(request: AttemptRequest, durable: bool = True) -> None:
                 f"{', '.join(changed)}; a new attempt needs a new directory"
             )
         for name, data in changed.items():
-            _replace(directory / name, data, 0o700 if name == SCRIPT else 0o600, durable)
+            _make_parents(directory / name)
+            mode = 0o700 if name == SCRIPT else 0o600
+            write_atomically(directory / name, data, mode=mode, durable=durable)
         if durable and changed:
-            _sync(directory)
+            sync_directory(directory)
     except OSError as error:
         raise_if_unwritable(error, directory)
         raise SubmitRejected(
@@ -136,25 +138,3 @@ def _has(path: Path, data: bytes) -> bool:
         return path.read_bytes() == data
     except FileNotFoundError:
         return False
-
-
-def _replace(path: Path, data: bytes, mode: int, durable: bool) -> None:
-    """Write by renaming: a shell that reads the old script, or a symbolic link, is not written through."""
-    _make_parents(path)
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.unlink(missing_ok=True)
-    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(file, "wb") as stream:
-        stream.write(data)
-        stream.flush()
-        if durable:
-            os.fsync(file)
-    temporary.replace(path)
-
-
-def _sync(directory: Path) -> None:
-    file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)

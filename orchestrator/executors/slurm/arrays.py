@@ -18,6 +18,7 @@ from pathlib import Path
 
 from orchestrator.errors import ExecutorError
 from orchestrator.executors.slurm.options import minutes
+from orchestrator.storage import sync_directory, write_atomically
 from orchestrator.types import AttemptRequest, Resources
 
 FOLDER = "batches"
@@ -150,17 +151,8 @@ def _write(path: Path, array: JobArray) -> None:
         "minutes": array.minutes,
         **({"directories": array.directories} if array.directories else {}),
     }
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("w") as stream:
-        json.dump(document, stream, indent=1)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    write_atomically(path, json.dumps(document, indent=1), durable=True)
+    sync_directory(path.parent)
 
 
 def read(path: Path) -> JobArray:
