@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -45,17 +46,27 @@ def models(state: State) -> object:
     return document["models"]
 
 
+@dataclass(frozen=True)
+class Reference:
+    """A campaign that nobody killed: its final state, its models, its number of appends to the journal."""
+
+    state: State
+    models: object
+    appends: int
+
+
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Reference:
     directory = tmp_path_factory.mktemp("uninterrupted")
     assert campaign_in_child(CAMPAIGN, directory) == 0
-    return directory
+    state = final(directory)
+    return Reference(state, models(state), count_appends(directory.with_name("count")))
 
 
-def check_same_campaign(directory: Path, reference: State) -> None:
+def check_same_campaign(directory: Path, expected: Reference) -> None:
     """Every run has one accepted attempt, costs add up, the models are those of the reference."""
     entries = [entry.event for entry in read(directory / FILE_NAME)]
-    state = final(directory)
+    state, reference = final(directory), expected.state
     assert state.stopped is not None and not state.in_flight
     settled = [event for event in entries if isinstance(event, events.AttemptFinished)]
     accepted = Counter(event.attempt.run for event in settled if event.failure is None)
@@ -66,7 +77,7 @@ def check_same_campaign(directory: Path, reference: State) -> None:
     samples = {run: item.samples for run, item in state.runs.items()}
     assert samples == {run: item.samples for run, item in reference.runs.items()}
     assert state.stopped == reference.stopped
-    assert models(state) == models(reference)
+    assert models(state) == expected.models
 
 
 def count_appends(directory: Path) -> int:
@@ -80,24 +91,22 @@ def count_appends(directory: Path) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before", "torn", "after"])
 def test_a_kill_at_any_append_loses_and_repeats_nothing(
-    moment: str, uninterrupted: Path, tmp_path: Path
+    moment: str, uninterrupted: Reference, tmp_path: Path
 ) -> None:
-    reference = final(uninterrupted)
-    total = count_appends(tmp_path / "count")
-    assert total > 20
-    for append in range(1, total + 1):
+    assert uninterrupted.appends > 20
+    for append in range(1, uninterrupted.appends + 1):
         directory = tmp_path / str(append)
         assert campaign_in_child(CAMPAIGN, directory, moment, append) == -9
         assert campaign_in_child(CAMPAIGN, directory) == 0
-        check_same_campaign(directory, reference)
+        check_same_campaign(directory, uninterrupted)
 
 
 def test_a_controller_that_is_killed_again_and_again_still_gets_there(
-    uninterrupted: Path, tmp_path: Path
+    uninterrupted: Reference, tmp_path: Path
 ) -> None:
     for _ in range(200):
         code = campaign_in_child(CAMPAIGN, tmp_path / "c", "after", 15)
         if code == 0:
             break
         assert code == -9
-    check_same_campaign(tmp_path / "c", final(uninterrupted))
+    check_same_campaign(tmp_path / "c", uninterrupted)
