@@ -104,7 +104,8 @@ def test_a_controller_that_vanished_is_missed() -> None:
     again = events.ControllerStarted("login2", 8, "1.1")
     found = story(*BEGUN, ROUND, 7200.0, again, events.ControllerStopped("interrupted"), 60.0, again)
     assert texts(found)[-4:] == [
-        "controller on login1, pid 7 was killed or its machine failed; no controller was running for 2 h at most",
+        "controller on login1, pid 7 was killed or its machine failed; "
+        "no controller was running for 2 h at most",
         "controller starts on login2, pid 8 (version 1.1)",
         "controller stopped: interrupted",
         "controller starts on login2, pid 8 (version 1.1)",
