@@ -74,7 +74,7 @@ def simulated(folder: Path, wanted: int, seed: int) -> Count:
     rng, count = np.random.default_rng(seed), Count()
     reference = folder / "reference"
     torment(test_kill_simulated.CAMPAIGN, reference, rng, 0, 0.0)
-    expected = test_kill_simulated.final(reference)
+    expected = test_kill_simulated.reference(reference)
     while count.kills < wanted:
         directory = folder / f"simulated-{count.campaigns}"
         kills = torment(
