@@ -189,7 +189,7 @@ def test_a_refusal_of_the_kernel_leaves_the_journal_as_it_was(tmp_path: Path) ->
     code = """
 import resource, signal, sys
 from pathlib import Path
-from orchestrator import events
+from orchestrator.journal import events
 from orchestrator.errors import JournalWriteError
 from orchestrator.journal.file import Journal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
