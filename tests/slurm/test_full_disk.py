@@ -17,7 +17,7 @@ from tests.slurm.fake_slurm import FakeSlurm, state_of
 
 
 @pytest.mark.parametrize(
-    ("where", "name"), [(files, "_replace"), (arrays, "_write"), (Path, "write_text")], ids=str
+    ("where", "name"), [(files, "write_atomically"), (arrays, "_write"), (Path, "write_text")], ids=str
 )
 def test_a_full_disk_fails_no_attempt(
     fake: FakeSlurm, monkeypatch: pytest.MonkeyPatch, where: Any, name: str

@@ -20,12 +20,13 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from signal import SIGKILL, SIGTERM
 
 from orchestrator import __version__
 from orchestrator.executors.attempt import processes
 from orchestrator.executors.attempt.processes import KILL_WAIT, TERM_GRACE
-from orchestrator.storage import SECRET_WORDS, iso
+from orchestrator.storage import SECRET_WORDS, iso, sync_directory
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
@@ -66,7 +67,7 @@ def claim(directory: str | os.PathLike[str], who: str, durable: bool = True) -> 
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
     if durable:
-        _sync(directory)
+        sync_directory(Path(directory))
     return True
 
 
@@ -76,7 +77,7 @@ def _write_record(directory: str, record: dict[str, object], suffix: str) -> Non
     # Not O_TRUNC: the final record goes into the blocks that `_reserve` allocated.
     _write_and_close(os.open(path + suffix, os.O_WRONLY | os.O_CREAT, 0o644), json.dumps(record) + "\n")
     os.rename(path + suffix, path)
-    _sync(directory)
+    sync_directory(Path(directory))
 
 
 def _reserve(directory: str, size: int) -> None:
@@ -112,14 +113,6 @@ def _write_and_close(file: int, text: str, durable: bool = True) -> None:
         os.ftruncate(file, size)
         if durable:
             os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def _sync(directory: str | os.PathLike[str]) -> None:
-    file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(file)
     finally:
         os.close(file)
 

@@ -29,7 +29,9 @@ def full(number: int) -> Callable[..., Any]:
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
 @pytest.mark.parametrize(
-    ("where", "name"), [(Path, "mkdir"), (files, "_replace"), (os, "posix_spawn")], ids=lambda item: str(item)
+    ("where", "name"),
+    [(Path, "mkdir"), (files, "write_atomically"), (os, "posix_spawn")],
+    ids=lambda item: str(item),
 )
 def test_a_full_disk_fails_no_attempt_and_can_be_continued(
     machine: ExecutorUnderTest, monkeypatch: pytest.MonkeyPatch, number: int, where: Any, name: str
