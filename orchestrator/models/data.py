@@ -27,7 +27,7 @@ class Group:
     points
         Coordinates of the measured points in the order of ``parameters``, shape (points, parameters).
     values
-        Positive measured values, shape (call paths, points, repetitions), padded with NaN.
+        Measured values, shape (call paths, points, repetitions), padded with NaN; see `groups` for which.
     labels
         Call path and metric of every row of ``values``.
     notes
@@ -66,8 +66,20 @@ class _Series:
     notes: tuple[str, ...]
 
 
-def groups(measurements: Measurements) -> tuple[list[Group], list[tuple[str, str, Category]]]:
-    """Arrange measurements into groups that share points.
+def groups(
+    measurements: Measurements, *, positive: bool
+) -> tuple[list[Group], list[tuple[str, str, Category]]]:
+    """Arrange measurements into groups that share points, one per category and set of points.
+
+    Values that are not finite are left out with a note.
+
+    Parameters
+    ----------
+    measurements
+        What was measured.
+    positive
+        For families that work with logarithms or relative errors: zeros and negative values are left out,
+        too, and series whose every value is zero are returned apart.
 
     Returns
     -------
@@ -76,14 +88,14 @@ def groups(measurements: Measurements) -> tuple[list[Group], list[tuple[str, str
     Raises
     ------
     ModelError
-        When a parameter has a negative or non-finite value, or when no usable value remains.
+        When a parameter has a value that is not finite, or when no usable value remains.
     """
     shared: dict[tuple[Category, bytes], list[_Series]] = {}
     zeros: list[tuple[str, str, Category]] = []
     for item, layouts, values in _rows(measurements):
         label = (item.callpath, item.metric)
         for layout in layouts:
-            series, zero = _clean(label, layout, values[layout.rows])
+            series, zero = _clean(label, layout, values[layout.rows], positive)
             if zero:
                 zeros.append((*label, layout.category))
             elif len(series.coordinates):
@@ -91,8 +103,8 @@ def groups(measurements: Measurements) -> tuple[list[Group], list[tuple[str, str
                 shared.setdefault(key, []).append(series)
     if not shared and not zeros:
         raise ModelError(
-            "no call path has a usable measurement: every value is missing, negative or not finite; "
-            "look at the profiles or choose another metric"
+            f"no call path has a usable measurement: every value is missing{', negative' if positive else ''} "
+            "or not finite; look at the profiles or choose another metric"
         )
     return [_group(measurements, parts) for parts in shared.values()], zeros
 
@@ -128,10 +140,10 @@ def _check_coordinates(points: Mapping[Point, None], numeric: tuple[str, ...]) -
     for point in points:
         for name in numeric:
             value = point.number(name)
-            if not np.isfinite(value) or value < 0:
+            if not np.isfinite(value):
                 raise ModelError(
-                    f"{point}: {name} is {format_value(value)}, but the normal form needs parameters >= 0; "
-                    "shift or rescale the parameter, or make it categorical"
+                    f"{point}: {name} is {format_value(value)}, but a model needs finite parameters; "
+                    "leave the point out, or make the parameter categorical"
                 )
 
 
@@ -163,24 +175,25 @@ def _padded(values: Mapping[Point, tuple[float, ...]]) -> Floats:
     return np.array([(*v, *(np.nan,) * (longest - len(v))) for v in lists], dtype=float)
 
 
-def _clean(label: tuple[str, str], layout: _Layout, values: Floats) -> tuple[_Series, bool]:
-    """Drop what cannot be used, with a note; tell whether nothing but zeros was measured."""
+def _clean(label: tuple[str, str], layout: _Layout, values: Floats, positive: bool) -> tuple[_Series, bool]:
+    """Drop what cannot be used, with a note; return also whether nothing but zeros was measured."""
     coordinates = layout.coordinates
     if len(layout.repeated):
         coordinates, values = _merge(coordinates, values, layout.repeated)
-    if values.size and values.min() > 0 and values.max() < np.inf:
+    least = 0.0 if positive else -np.inf
+    if values.size and values.min() > least and values.max() < np.inf:
         return _Series(label, layout.category, coordinates, values, ()), False
     with np.errstate(invalid="ignore"):
-        good = np.isfinite(values) & (values > 0)
+        good = np.isfinite(values) & (values > least)
     notes: list[str] = []
     some = good.any(axis=1)
     missing = np.isnan(values)
-    zero = int(np.count_nonzero(values == 0))
+    zero = int(np.count_nonzero(values == 0)) if positive else 0
     bad = int(np.count_nonzero(~good & ~missing)) - zero
     if zero:
         notes.append(f"{zero} values are zero and were left out: a relative error has no meaning there")
     if bad:
-        notes.append(f"{bad} values are negative or infinite and were left out")
+        notes.append(f"{bad} values are {'negative or ' if positive else ''}infinite and were left out")
     values = np.where(good, values, np.nan)[some]
     series = _Series(label, layout.category, coordinates[some], values, tuple(notes))
     return series, zero > 0 and not good.any() and not bad

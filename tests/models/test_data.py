@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import ModelError
-from orchestrator.models.data import groups
+from orchestrator.models.base import Category
+from orchestrator.models.data import Group, groups
 from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.types import Measurement, Measurements, Point
 from tests.models.builders import fit, measurements, point, value
@@ -18,43 +19,47 @@ def one(values: Mapping[Point, tuple[float, ...]], names: tuple[str, ...] = ("p"
     return Measurements(names, (Measurement("main", "time", values),))
 
 
+def grouped(known: Measurements) -> tuple[list[Group], list[tuple[str, str, Category]]]:
+    return groups(known, positive=True)
+
+
 def test_callpaths_with_the_same_points_form_one_group() -> None:
     here = {point([2]): (1.0,), point([4]): (2.0,)}
     turned = {point([4]): (5.0,), point([2]): (4.0,)}
     other = {point([2]): (1.0,), point([8]): (2.0,)}
-    found, zeros = groups(measurements(1, here, turned, other))
+    found, zeros = grouped(measurements(1, here, turned, other))
     assert [group.labels for group in found] == [(("f0", "time"), ("f1", "time")), (("f2", "time"),)]
     assert found[0].values[1, :, 0].tolist() == [4.0, 5.0]
     assert zeros == []
 
 
 def test_repetitions_of_different_number_are_padded() -> None:
-    found, _ = groups(one({point([2]): (1.0, 2.0, 3.0), point([4]): (4.0,)}))
+    found, _ = grouped(one({point([2]): (1.0, 2.0, 3.0), point([4]): (4.0,)}))
     assert np.isnan(found[0].values[0, 1]).tolist() == [False, True, True]
 
 
 def test_points_written_in_another_order_are_repetitions_of_one_point() -> None:
     values = {Point.of(p=2, n=1): (1.0,), Point.of(n=1, p=2): (3.0, 5.0), Point.of(p=4, n=1): (7.0,)}
-    found, _ = groups(one(values, ("p", "n")))
+    found, _ = grouped(one(values, ("p", "n")))
     assert found[0].points.tolist() == [[2], [4]]
     assert sorted(found[0].values[0, 0][np.isfinite(found[0].values[0, 0])]) == [1, 3, 5]
 
 
 def test_a_parameter_with_one_value_is_left_out_with_a_note() -> None:
-    found, _ = groups(one({Point.of(p=2, n=7): (1.0,), Point.of(p=4, n=7): (2.0,)}, ("p", "n")))
+    found, _ = grouped(one({Point.of(p=2, n=7): (1.0,), Point.of(p=4, n=7): (2.0,)}, ("p", "n")))
     assert found[0].parameters == ("p",)
     assert found[0].notes == (("n has the one value 7 and is not part of the model",),)
 
 
 @pytest.mark.parametrize("bad", [NAN, INFINITE, -1.0])
 def test_bad_values_are_left_out_with_a_note(bad: float) -> None:
-    found, _ = groups(one({point([2]): (1.0, bad), point([4]): (bad,), point([8]): (3.0,)}))
+    found, _ = grouped(one({point([2]): (1.0, bad), point([4]): (bad,), point([8]): (3.0,)}))
     assert found[0].points.ravel().tolist() == [2, 8]
     assert bool(found[0].notes[0]) == (not np.isnan(bad))
 
 
 def test_zeros_are_left_out_with_a_note() -> None:
-    found, zeros = groups(one({point([1]): (0.0,), point([2]): (1.0,), point([4]): (2.0,)}))
+    found, zeros = grouped(one({point([1]): (0.0,), point([2]): (1.0,), point([4]): (2.0,)}))
     assert found[0].points.ravel().tolist() == [2, 4]
     assert "1 values are zero" in found[0].notes[0][0]
     assert zeros == []
@@ -70,13 +75,29 @@ def test_all_zero_is_a_model_of_zero() -> None:
 @pytest.mark.parametrize("values", [(NAN,), (-1.0, INFINITE), ()])
 def test_nothing_usable_is_an_error_with_a_remedy(values: tuple[float, ...]) -> None:
     with pytest.raises(ModelError, match="another metric"):
-        groups(one({point([2]): values, point([4]): values}))
+        grouped(one({point([2]): values, point([4]): values}))
 
 
-@pytest.mark.parametrize("coordinate", [-1, NAN, INFINITE])
+@pytest.mark.parametrize("coordinate", [NAN, INFINITE])
 def test_impossible_coordinates_are_named(coordinate: float) -> None:
-    with pytest.raises(ModelError, match=r"P\(p=.*parameters >= 0"):
-        groups(one({point([coordinate]): (1.0,), point([4]): (2.0,)}))
+    with pytest.raises(ModelError, match=r"P\(p=.*finite parameters"):
+        grouped(one({point([coordinate]): (1.0,), point([4]): (2.0,)}))
+
+
+def test_only_the_normal_form_refuses_parameters_below_zero() -> None:
+    known = one({point([-1]): (1.0,), point([4]): (2.0,)})
+    assert grouped(known)[0][0].points.ravel().tolist() == [-1, 4]
+    with pytest.raises(ModelError, match=r"P\(p=-1\): p is -1, but the normal form needs parameters >= 0"):
+        modeler()(known)
+
+
+def test_families_without_logarithms_get_zeros_and_negative_values() -> None:
+    known = one({point([1]): (0.0, -2.0), point([2]): (1.0, INFINITE), point([4]): (NAN,)})
+    found, zeros = groups(known, positive=False)
+    assert found[0].points.ravel().tolist() == [1, 2]
+    assert found[0].values[0, 0].tolist() == [0.0, -2.0]
+    assert found[0].notes == (("1 values are infinite and were left out",),)
+    assert zeros == []
 
 
 def test_categories_have_models_of_their_own() -> None:
@@ -94,14 +115,14 @@ def test_categories_have_models_of_their_own() -> None:
 
 def test_a_parameter_that_is_a_number_at_some_points_is_categorical() -> None:
     values = {Point.of(p=2, gset=1): (1.0,), Point.of(p=2, gset="auto"): (2.0,)}
-    found, _ = groups(one(values, ("p", "gset")))
+    found, _ = grouped(one(values, ("p", "gset")))
     assert [group.category for group in found] == [(("gset", "1"),), (("gset", "auto"),)]
 
 
 def test_numbers_may_be_categories() -> None:
     values = {Point.of(k=k, n=n): (float(k * n),) for k in (1, 2) for n in (1, 2, 3)}
     known = Measurements(("k", "n"), (Measurement("main", "time", values),), frozenset({"k"}))
-    found, _ = groups(known)
+    found, _ = grouped(known)
     assert [(group.category, group.parameters) for group in found] == [
         ((("k", "1"),), ("n",)),
         ((("k", "2"),), ("n",)),

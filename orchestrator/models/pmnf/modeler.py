@@ -25,7 +25,7 @@ from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.pmnf.solver import Task, solve
 from orchestrator.models.pmnf.trends import falling, remarks
-from orchestrator.types import Measurements
+from orchestrator.types import Measurements, Point, format_value
 
 # Hypotheses that are fitted closely: most and least per call path, and most for all together. Thousands may
 # explain few measurements, and to leave some out makes intervals too narrow; of a thousand call paths that
@@ -103,9 +103,10 @@ def modeler(
             return fit(measurements)
 
     def fit(measurements: Measurements) -> tuple[Model, ...]:
-        found, zeros = data.groups(measurements)
+        found, zeros = data.groups(measurements, positive=True)
         models: dict[tuple[str, str, Category], Model] = {}
         for group in found:
+            _check_parameters(group)
             for fitted in _fit_group(group, options):
                 models[fitted.callpath, fitted.metric, fitted.category] = fitted
         for label in zeros:
@@ -114,6 +115,18 @@ def modeler(
         return tuple(models[key] for key in sorted(models, key=lambda key: (order[key[:2]], key[2])))
 
     return model
+
+
+def _check_parameters(group: data.Group) -> None:
+    """Refuse parameters below 0: they have no powers with fractions as exponents."""
+    for values in group.points[(group.points < 0).any(axis=1)]:
+        below = [(name, value) for name, value in zip(group.parameters, values, strict=True) if value < 0]
+        point = Point.of(dict(zip(group.parameters, map(float, values), strict=True)))
+        name, value = below[0]
+        raise ModelError(
+            f"{point}: {name} is {format_value(float(value))}, but the normal form needs parameters >= 0; "
+            "shift or rescale the parameter, or make it categorical"
+        )
 
 
 def _one_thread() -> AbstractContextManager[object]:
