@@ -102,9 +102,10 @@ def groups(
                 key = (series.category, series.coordinates.tobytes())
                 shared.setdefault(key, []).append(series)
     if not shared and not zeros:
+        negative = ", negative" if positive else ""
         raise ModelError(
-            f"no call path has a usable measurement: every value is missing{', negative' if positive else ''} "
-            "or not finite; look at the profiles or choose another metric"
+            f"no call path has a usable measurement: every value is missing{negative} or not finite; "
+            "look at the profiles or choose another metric"
         )
     return [_group(measurements, parts) for parts in shared.values()], zeros
 

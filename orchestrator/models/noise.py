@@ -18,28 +18,38 @@ from orchestrator.models.base import Floats, Integers
 
 AGGREGATES = ("auto", "none", "mean", "median", "min")
 # Relative noise that is assumed where nothing was repeated, and how many observations that guess is worth.
+# Chosen by hand; not derived.
 GUESSED_NOISE = 0.025
 GUESS_WEIGHT = 1.0
 # Noise of counters and simulations may be exactly zero; below this, differences are rounding.
 LEAST_NOISE = 1e-7
-# Deviations beyond this many standard deviations lose weight, with the square of the distance.
+# Deviations beyond this many standard deviations lose weight, with the square of the distance: 1 % of normal
+# ones are. Chosen by hand; not derived.
 _TOLERATED = 2.5
-# Mean range of n normal deviates (Tippett); distance of an outlier from the median in standard deviations.
+# Mean range of n normal deviates in standard deviations, n = 0 to 10 (Tippett 1925, On the extreme
+# individuals and the range of samples taken from a normal population; the first two are fillers). Then the
+# distance from the median, in standard deviations, beyond which a value does not count. Chosen by hand; not
+# derived.
 _NORMAL_RANGE = np.array([1.0, 1.0, 1.128, 1.693, 2.059, 2.326, 2.534, 2.704, 2.847, 2.970, 3.078])
 _CLIPPED = 5.0
-# Variance that an aggregate must save before ``auto`` prefers it to the robust mean.
+# An aggregate must have less than this share of the variance of the robust mean before ``auto`` prefers it.
+# Chosen by hand; not derived.
 _SAVING = 0.75
-# Points with four and more repetitions from which that can be judged, and the largest advantage believed.
+# Least number of points with four and more repetitions from which an aggregate is chosen. Chosen by hand; not
+# derived.
 _JUDGED = 10
-# So many points, of all call paths, say enough when they are split into halves once; fewer are split again.
+# So many points, of all call paths, say enough when they are split into halves once: more only take time.
+# Fewer are split several times. Chosen by hand; not derived.
 _PLENTY, _SPLITS = 2000, 4
+# Largest advantage of an aggregate over the robust mean that is believed. Chosen by hand; not derived.
 _MOST_GAIN = 10.0
-_TINY = 1e-12
-# Standard deviation of the logarithm of the noise of codes around the guess, and noise that is rounding.
+_TINY = 1e-12  # keeps a variance of zero from dividing
+# Standard deviation of the logarithm of the noise of codes around the guess, and relative noise below which
+# repetitions agree exactly. Chosen by hand; not derived.
 _NOISE_SPREAD = 1.0
 _EXACT = 1e-6
 # Degrees of freedom from which repetitions that agree exactly do so neither by chance nor for a coarse clock.
-# Whole numbers as large are counts, of which two suffice.
+# Whole numbers as large are counts, of which two suffice. Chosen by hand; not derived.
 _CONVINCING = 3
 _LARGE = 1000
 

@@ -21,11 +21,13 @@ from orchestrator.types import Measurement, Measurements, Point
 
 # Standard errors are known within about 10 % from 50 replicates (Efron and Tibshirani, section 6.4).
 REFITS = 50
-# Fewer refits than this say nothing about covariances: the model is then given without a belief.
+# Fewer refits than this say nothing about covariances: the model is then given without a belief. Chosen by
+# hand; not derived.
 _LEAST_REFITS = 10
 # A prediction of a time that is not positive has no logarithm; it counts as this share of the model's value.
+# Chosen by hand; not derived.
 _LEAST_SHARE = 1e-3
-_INTERVAL = (0.05, 0.95)
+_INTERVAL = (0.05, 0.95)  # the central 90 %
 
 
 def refitted(modeler: Modeler, *, refits: int = REFITS, seed: int = 0) -> Modeler:

@@ -18,10 +18,10 @@ from orchestrator.types import format_value
 Term = Mapping[str, Any]
 Growth = tuple[float, float]
 
-_LARGEST_DENOMINATOR = (
-    12  # exponents are written as fractions such as 2/3; PMNF uses thirds, quarters, fifths
-)
-_READABLE_AS_DECIMALS = (1, 2, 4, 5, 8, 10)  # denominators of fractions that are short as decimals
+# Exponents are written as fractions up to twelfths: the sets in use have thirds, quarters and fifths, and a
+# mean of two of them has at most this denominator. Fractions with the second denominators are short decimals.
+_LARGEST_DENOMINATOR = 12
+_READABLE_AS_DECIMALS = (1, 2, 4, 5, 8, 10)
 
 
 @runtime_checkable

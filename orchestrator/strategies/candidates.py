@@ -16,7 +16,8 @@ import numpy as np
 from orchestrator.strategies.base import Choice, View
 from orchestrator.types import Point
 
-_CHUNK = 4096  # points that are priced and rated at once
+# Points whose cost is predicted and that are rated at once: bounds memory. Chosen by hand; not derived.
+_CHUNK = 4096
 
 
 @dataclass(frozen=True, slots=True)

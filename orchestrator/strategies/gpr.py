@@ -25,7 +25,8 @@ from orchestrator.strategies.starting_set import first_round
 from orchestrator.strategies.surrogate import Floats, Surrogate, encode, fit
 from orchestrator.types import Parameter, Point
 
-_NOISE_WITHOUT_REPETITIONS = 1.0  # percent, for the white kernel when no point has two runs
+# Percent, for the white kernel when no point has two runs. Chosen by hand; not derived.
+_NOISE_WITHOUT_REPETITIONS = 1.0
 _SMALLEST_COST = 1e-12  # core-seconds; a run expected to cost nothing must not divide all others away
 
 

@@ -17,6 +17,7 @@ from orchestrator.strategies.base import Choice, View
 from orchestrator.strategies.candidates import initial_runs, price, price_text, within_budget
 from orchestrator.types import Parameter, Point, Value, format_value
 
+# Points per parameter in the papers' starting set (docs/strategies.md).
 POINTS_PER_LINE = 5
 
 _Constants = tuple[tuple[str, Value], ...]

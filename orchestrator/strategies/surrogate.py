@@ -23,8 +23,10 @@ from orchestrator.types import Parameter, Point
 
 Floats = NDArray[np.float64]
 
-_LENGTH_SCALES = 11  # looked at between the bounds 1e-5 and 1e5 of the paper
-_JITTER = 1e-8  # smallest normalised noise variance: keeps the kernel matrix positive definite
+# Length scales tried between the bounds 1e-5 and 1e5 of the paper: one per power of ten.
+_LENGTH_SCALES = 11
+# Smallest normalised noise variance: keeps the kernel matrix positive definite. Chosen by hand; not derived.
+_JITTER = 1e-8
 
 
 def encode(parameters: Sequence[Parameter], points: Sequence[Point]) -> Floats:

@@ -20,10 +20,13 @@ from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates
 from orchestrator.models.pmnf.hypotheses import blocks_used, canonical, first_of_each, stacked, terms_used
 from orchestrator.models.pmnf.sweep import Problem, factors, lower, sweep
 
-# Hypotheses further behind the best one (natural logarithm) are kept, but not expanded.
+# Hypotheses further behind the best one (natural logarithm) are kept, but not expanded. Chosen by
+# hand; not derived.
 _NEARBY = 3.0
-# A call path of which a round finds less than this share of the posterior mass is done.
+# A call path of which a round finds less than this share of the posterior mass is done. Chosen by
+# hand; not derived.
 _GROWTH = 0.02
+# (Hypothesis, block) pairs in flight: keeps the arrays within the cache. Chosen by hand; not derived.
 _CHUNK = 60_000
 
 

@@ -22,12 +22,14 @@ from orchestrator.models.pmnf.representatives import representatives
 from orchestrator.models.pmnf.solver import Solution, Task, best_residuals, lacking
 from orchestrator.types import Point, format_value
 
-# Members less probable than the best one by this factor (natural logarithm) are left out.
+# Members less probable than the best one by this factor (natural logarithm) are left out: 3 in 10,000, as
+# `candidates.REACH`.
 _NEGLIGIBLE = 8.0
 # Where noise is skewed, its mean, median and mode differ by a share of its standard deviation, and which of
-# them is the true time is a matter of taste: no interval is narrower than that.
+# them is the true time is a matter of definition: no interval is narrower than that. Chosen by hand; not
+# derived.
 _AMBIGUITY = 0.05
-# A location with less than this share of its weight left counts as an outlier.
+# A location with less than this share of its weight left counts as an outlier. Chosen by hand; not derived.
 _OUTLIER = 0.3
 
 

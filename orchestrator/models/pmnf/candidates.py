@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 from orchestrator.models.base import Integers
 from orchestrator.models.pmnf.hypotheses import canonical, first_of_each
 
-# Price of a block in the ranking of hypotheses: about the logarithm of the number of blocks.
+# What a block costs in the ranking of hypotheses: the logarithm of the number of blocks in the set `PAPER`,
+# 59.
 PENALTY = 4.0
-# Price of a parameter in one more term.
+# What one more term with the same parameter costs, on top. Chosen by hand; not derived.
 REPEATED = 2.5
-# Price of a negative coefficient.
+# What a negative coefficient costs. Chosen by hand; not derived.
 NEGATIVE = 2.5
-# How far behind the best one, in units of log posterior, a hypothesis may be and still be fitted.
+# How far behind the best one, in units of log posterior, a hypothesis may be and still be fitted:
+# one that is 3000 times less probable. Chosen by hand; not derived.
 REACH = 8.0
 
 

@@ -18,16 +18,20 @@ from orchestrator.models.base import Floats, Integers
 from orchestrator.models.symbolic import number_text
 
 # Share of the lack of fit that is not smooth, as variance relative to that of one coefficient of q.
+# Chosen by hand; not derived.
 ROUGH = 0.25
 # Size of the linear part of q relative to the rest: growth is for the hypothesis to explain.
+# Chosen by hand; not derived.
 LINEAR = 0.3
-# Growth of the rough part beyond the fitted range, per squared half range.
+# Growth of the rough part beyond the fitted range, per squared half range. Chosen by hand; not derived.
 BEYOND = 8.0
 # Half ranges from the middle beyond which a correction stays what it is: its powers would take over far out.
+# Chosen by hand; not derived.
 _FAR = 3.0
 
 
-# Exponents below this are left out of the text: they change the value by less within the fitted range.
+# Exponents below this are left out of the text: they change the value by less within the fitted range,
+# and numbers are shown with four digits.
 _LEAST_EXPONENT = 5e-4
 
 

@@ -18,17 +18,22 @@ from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates
 from orchestrator.models.pmnf.kernels import compiled
 from orchestrator.models.pmnf.moments import moments
 
-# A predictor whose part independent of the others is below this fraction counts as collinear.
+# A predictor whose part independent of the others is below this fraction counts as collinear: a few thousand
+# times the rounding of sums of squares.
 _COLLINEAR = 1e-12
-# Values of which the least is known.
+# Length of the stretches of values of which the least is kept, so that whole stretches are passed over.
+# Chosen by hand; not derived.
 _PASSED = 32
-# Two predictors of whose squares less than this share is independent explain nothing together.
+# Two predictors of whose squares less than this share is independent explain nothing together: a little
+# above `_COLLINEAR`, because two roundings come together.
 _PARALLEL = 1e-11
-# Largest number of (call path, hypothesis) pairs in flight: keeps the arrays within the cache.
+# Largest number of (call path, hypothesis) pairs in flight: keeps the arrays within the cache. Chosen by
+# hand; not derived.
 _CHUNK = 75_000
-# Relative variance below which sums of squares differ by rounding.
+# Relative variance below which sums of squares differ by rounding: some thousand times the machine
+# precision.
 _ROUNDING = 1e-12
-# Most parameters with which every hypothesis is tried.
+# Most parameters with which every hypothesis is tried: three have about a million.
 EXHAUSTIVE = 2
 
 

@@ -20,12 +20,13 @@ from orchestrator.models.pmnf.hypotheses import stacked, terms_used
 from orchestrator.models.pmnf.kernels import coefficients, residuals
 from orchestrator.models.pmnf.weighting import Weighting
 
-# Prior probability that the truth is not among the hypotheses, and the largest lack of fit considered.
+# Prior probability that the truth is not among the hypotheses, and the largest lack of fit considered, as a
+# relative standard deviation. Chosen by hand; not derived.
 _MISFIT = 0.5
 _LARGEST_MISFIT = 0.5
-# Hypotheses fitted at a time: what they need stays in the cache.
+# Hypotheses fitted at a time: what they need stays in the cache. Chosen by hand; not derived.
 _TOGETHER = 4096
-# Share of the measured values below which a term is rounding.
+# Share of the measured values below which a term is rounding. Chosen by hand; not derived.
 _INVISIBLE = 1e-6
 
 

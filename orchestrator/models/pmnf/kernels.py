@@ -19,6 +19,7 @@ from orchestrator.models.noise import GUESS_WEIGHT
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
+# Of LLVM's fast-math only what lets sums be vectorised: infinities and NaN keep their meaning.
 _REASSOCIATED = {"reassoc", "nsz"}
 
 
@@ -35,7 +36,8 @@ def compiled(function: Function) -> Function:
     return result
 
 
-_TINY = 1e-300
+_TINY = 1e-300  # keeps logarithms and quotients of zero finite
+# Pivots below this share of the diagonal are rounding: some hundred times the machine precision.
 _LEAST_PIVOT = 1e-13
 
 

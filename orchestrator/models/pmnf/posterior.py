@@ -11,10 +11,10 @@ from orchestrator.models.base import Floats
 from orchestrator.models.pmnf.correction import BEYOND, Correction
 from orchestrator.models.pmnf.hypotheses import block_values
 
-_TINY = 1e-300
-# A standard deviation of the logarithm that says: nothing is known.
+_TINY = 1e-300  # keeps logarithms and quotients of zero finite
+# A standard deviation of the logarithm that says: nothing is known. Chosen by hand; not derived.
 _UNKNOWN = 10.0
-# Largest logarithm that is not infinite as a number.
+# Largest logarithm that is not infinite as a number, 709.8, with a margin for sums.
 _LARGEST = 700.0
 
 

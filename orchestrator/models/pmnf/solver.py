@@ -19,21 +19,29 @@ from orchestrator.models.pmnf.hypotheses import blocks_used, terms_used
 from orchestrator.models.pmnf.start import start
 from orchestrator.models.pmnf.weighting import Weighting, weighting
 
-# A value this many standard deviations off is looked at twice.
+# A value this many standard deviations off is examined as an outlier. Chosen by hand; not derived.
 _SUSPICIOUS = 5.0
-# Standard deviations of the coefficients of the smooth correction that are tried.
+# Standard deviations of the coefficients of the smooth correction that are tried: from invisible to 32 %, in
+# steps of about two. Chosen by hand; not derived.
 _MISFITS = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-# A row is examined for lack of fit where the residuals exceed the expected variance by this factor.
+# A call path is examined for lack of fit where the residuals exceed the expected variance by this factor, and
+# by so many standard deviations of their sum of squares; where the noise was estimated, chance does that with
+# this probability at most. Chosen by hand; not derived.
 _EXCESS = 1.5
 _CHANCE = 4.0
 _ERROR = 1e-4
+# Best hypotheses of a call path from which lack of fit is explored. Chosen by hand; not derived.
 _EXAMINED = 12
-# Representative blocks per parameter for the start of a search, by number of parameters; and a second time.
+# Blocks per parameter for the start of a search, by number of parameters, and for the second search of call
+# paths that none fits. As many as keep the number of combinations in the thousands; chosen by hand.
 _REPRESENTATIVES = {3: 6, 4: 5, 5: 4, 6: 3}
 _MORE_REPRESENTATIVES = {3: 14, 4: 8, 5: 5, 6: 4}
 _THOROUGH = Effort(rounds=6, beam=16, paired=8, joined=True)
-# Smallest correction that is looked for, as a share of the variance of the noise.
+# Smallest correction that is looked for, as a share of the variance of the noise. Chosen by hand; not
+# derived.
 _VISIBLE = 0.1
+# With a correction, hypotheses are screened again with so many times the variance of the best one, and so
+# many are kept. Chosen by hand; not derived.
 _RELAXED = 4.0
 _KEPT_RELAXED = 1000
 

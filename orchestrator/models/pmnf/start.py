@@ -18,6 +18,7 @@ from orchestrator.models.pmnf.hypotheses import canonical, partitions
 from orchestrator.models.pmnf.kernels import solve
 from orchestrator.models.pmnf.moments import Moments, moments
 
+# A predictor whose part independent of the others is below this fraction counts as collinear: rounding.
 _COLLINEAR = 1e-12
 
 

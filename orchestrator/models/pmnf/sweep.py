@@ -18,8 +18,10 @@ from orchestrator.models.pmnf.candidates import NEGATIVE
 from orchestrator.models.pmnf.exhaustive import least
 from orchestrator.models.pmnf.kernels import compiled, invert
 
+# A predictor whose part independent of the others is below this fraction counts as collinear: rounding.
 _COLLINEAR = 1e-12
 # Blocks that count as similar to one, and are tried together with those of another parameter.
+# Chosen by hand; not derived.
 _NEAR = 16
 
 

@@ -11,9 +11,10 @@ from orchestrator.models.base import Floats
 from orchestrator.models.noise import Located
 from orchestrator.types import format_value
 
-# Standard errors, and change of the logarithm, that count as falling.
+# Standard errors, and change of the logarithm, that count as falling. Chosen by hand; not derived.
 _FALL = (3.0, 0.01)
-# Standard errors, and change of the logarithm, that count as a turn or as a jump.
+# Standard errors, and change of the logarithm, that count as a turn or as a jump. Chosen by hand;
+# not derived.
 _TURN = (4.0, 0.03)
 _JUMP = (5.0, 0.2)
 

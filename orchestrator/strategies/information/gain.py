@@ -17,8 +17,11 @@ from orchestrator.models.belief import ModelWithBelief
 from orchestrator.strategies.information.unseen_terms import UnseenTerms
 from orchestrator.types import Point
 
-_LEAST_NOISE = 1e-6  # relative: counters repeat exactly, but no run is worth infinitely much
-_WRONG = 0.3  # of the logarithm: a hypothesis that is further off is wrong, however far
+# Smallest relative noise: counters repeat exactly, but no run is worth infinitely much. Chosen by hand.
+_LEAST_NOISE = 1e-6
+# Deviation of the logarithm beyond which a hypothesis is wrong, however far off it is: one extreme hypothesis
+# must not attract all runs. Chosen by hand; not derived.
+_WRONG = 0.3
 
 
 @dataclass(frozen=True, slots=True)

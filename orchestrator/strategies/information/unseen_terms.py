@@ -18,10 +18,13 @@ from orchestrator.models.base import Floats, coordinates
 from orchestrator.models.belief import ModelWithBelief
 from orchestrator.types import Point
 
-_PRIOR = 0.03  # that there is one more term
-_EXPONENTS = (1.0, 2.0, 3.0)  # such terms grow like these powers of a parameter
-_LARGEST = 50.0  # of the logarithm of a share
-_TINY = 1e-300
+# Probability that there is one more term. Chosen by hand; not derived.
+_PRIOR = 0.03
+# Powers of a parameter like which such terms grow: the whole exponents of the normal form (de Morais et al.,
+# Denoising Application Performance Models with Noise-Resilient Priors, eq. 2a).
+_EXPONENTS = (1.0, 2.0, 3.0)
+_LARGEST = 50.0  # logarithm of the largest ratio of a term to the time: keeps exponentials finite
+_TINY = 1e-300  # keeps logarithms of zero finite
 
 
 @dataclass(frozen=True, slots=True)
