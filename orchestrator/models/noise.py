@@ -100,7 +100,7 @@ def locate(values: Floats, aggregate: str = "auto") -> Located:
         Positive values, shape (call paths, points, repetitions), NaN where there is none.
     aggregate
         One of `AGGREGATES`. ``none`` uses every repetition with robust weights; ``auto`` takes the
-        aggregate with the least variance, judged by the distribution of all deviations from the medians, and
+        aggregate with the least variance, by the distribution of all deviations from the medians, and
         shifts it to the scale of the median.
     """
     logs = np.log(values)
@@ -124,7 +124,7 @@ def locate(values: Floats, aggregate: str = "auto") -> Located:
 
 
 def relocate(values: Floats, located: Located, expected: Floats, spread: Floats) -> Located:
-    """Weigh values again, knowing what a model expects: tells which of two values is the outlier.
+    """Weigh values again, knowing what a model expects: shows which of two values is the outlier.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def _pooled(logs: Floats, ordered: Floats, centre: Floats, counts: Integers) -> 
 
 
 def _counted(logs: Floats) -> NDArray[np.bool_]:
-    """Tell of which call paths the values are counts: whole numbers that no coarse clock makes."""
+    """Return of which call paths the values are counts: whole numbers that no coarse clock makes."""
     values = np.exp(logs)
     whole = np.isnan(values) | (np.abs(values - np.rint(values)) < 1e-9 * values)
     result: NDArray[np.bool_] = whole.all(axis=(1, 2)) & (np.nanmax(values, axis=(1, 2), initial=0) >= _LARGE)
@@ -200,7 +200,7 @@ def _independent(deviation: Floats, squares: Floats, variance: Floats) -> float:
 def _moderate(variance: Floats, freedom: Floats, independent: float) -> tuple[Floats, Floats]:
     """Shrink variances towards their common scale (Smyth 2004, section 6.2).
 
-    Of the scale no more is known than so many ``independent`` call paths can tell: two runs may agree by
+    Of the scale no more is known than so many ``independent`` call paths can show: two runs may agree by
     chance in all call paths.
     """
     some = freedom > 0
@@ -213,8 +213,8 @@ def _moderate(variance: Floats, freedom: Floats, independent: float) -> tuple[Fl
     excess = float(np.var(logs, ddof=1) - np.mean(polygamma(1, half)))
     prior_freedom = min(2 * _inverse_trigamma(excess), 100.0) if excess > 1e-3 else 100.0
     prior = np.exp(np.mean(logs) + polygamma(0, prior_freedom / 2) - np.log(prior_freedom / 2))
-    told = freedom.max() * independent
-    prior, prior_freedom = float(_sobered(prior, told)), min(prior_freedom, told)
+    known = freedom.max() * independent
+    prior, prior_freedom = float(_sobered(prior, known)), min(prior_freedom, known)
     moderated = (prior_freedom * prior + freedom * np.where(some, variance, 0.0)) / (prior_freedom + freedom)
     return np.sqrt(np.maximum(moderated, LEAST_NOISE**2)), prior_freedom + freedom
 

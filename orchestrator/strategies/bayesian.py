@@ -12,8 +12,8 @@ from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import (
     Candidate,
     chunks,
+    cost_text,
     open_points,
-    price_text,
     single_runs,
     within_budget,
 )
@@ -73,7 +73,7 @@ def _largest_improvement(view: View) -> list[Choice]:
     def reason(run: Candidate) -> str:
         return (
             f"largest expected improvement {gains[run.point]:.3g} over the largest model error of "
-            f"{100 * best:.3g} %: {price_text(view, run)}"
+            f"{100 * best:.3g} %: {cost_text(view, run)}"
         )
 
     return within_budget(view, [run for _, run in rated], reason)

@@ -1,4 +1,4 @@
-"""What every strategy shares: which points may be proposed, at what price, and how often.
+"""What every strategy shares: which points may be proposed, at what cost, and how often.
 
 The search space is walked lazily: nothing here holds more points than it returns.
 """
@@ -22,7 +22,7 @@ _CHUNK = 4096
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """``repetitions`` further runs at ``point``; ``seconds`` is their expected price in core-seconds."""
+    """``repetitions`` further runs at ``point``; ``seconds`` is their expected cost in core-seconds."""
 
     point: Point
     repetitions: int
@@ -45,29 +45,29 @@ def open_points(view: View) -> Iterator[Point]:
 
 
 def chunks(points: Iterable[Point], size: int = _CHUNK) -> Iterator[list[Point]]:
-    """Split a stream of points into lists that are priced and rated at once."""
+    """Split a stream of points into lists that get a cost and a rating at once."""
     stream = iter(points)
     while chunk := list(islice(stream, size)):
         yield chunk
 
 
 def new_points(view: View) -> Iterator[Point]:
-    """Iterate lazily over the open points that lack some of their initial repetitions."""
+    """Iterate lazily over the open points with missing initial repetitions."""
     return (point for point in open_points(view) if missing(view, point) > 0)
 
 
 def missing(view: View, point: Point) -> int:
-    """Return how many of the initial repetitions a point lacks (never beyond the maximum)."""
+    """Return how many initial repetitions are missing at a point (never beyond the maximum)."""
     wanted = min(view.initial_repetitions, view.maximum_repetitions)
     return max(wanted - view.done.get(point, 0), 0)
 
 
-def price(view: View, point: Point, repetitions: int = 1) -> float:
+def run_cost(view: View, point: Point, repetitions: int = 1) -> float:
     """Return the expected core-seconds of runs at a point; infinite where the expectation is unusable.
 
     The first run at a point pays for the effort that is counted there, too.
     """
-    return _priced(view, [point], [repetitions])[0].seconds
+    return _with_cost(view, [point], [repetitions])[0].seconds
 
 
 def _usable(seconds: float) -> float:
@@ -75,29 +75,29 @@ def _usable(seconds: float) -> float:
 
 
 def initial_runs(view: View, point: Point) -> Candidate:
-    """Return a point with the initial repetitions that it lacks: the one procedure for new points."""
+    """Return a point with its missing initial repetitions: the one procedure for new points."""
     repetitions = missing(view, point)
-    return Candidate(point, repetitions, price(view, point, repetitions))
+    return Candidate(point, repetitions, run_cost(view, point, repetitions))
 
 
 def single_run(view: View, point: Point) -> Candidate:
     """Return a point with one repetition more."""
-    return Candidate(point, 1, price(view, point))
+    return Candidate(point, 1, run_cost(view, point))
 
 
 def single_runs(view: View, points: Sequence[Point]) -> list[Candidate]:
     """Return those of some points at which one repetition more is affordable."""
-    return [run for run in _priced(view, points, [1] * len(points)) if affordable(view, run.seconds)]
+    return [run for run in _with_cost(view, points, [1] * len(points)) if affordable(view, run.seconds)]
 
 
 def all_initial_runs(view: View) -> Iterator[Candidate]:
-    """Iterate lazily over the points that lack initial repetitions, with these."""
+    """Iterate lazily over the points with missing initial repetitions, with these."""
     for chunk in chunks(new_points(view)):
-        yield from _priced(view, chunk, [missing(view, point) for point in chunk])
+        yield from _with_cost(view, chunk, [missing(view, point) for point in chunk])
 
 
-def _priced(view: View, points: Sequence[Point], repetitions: Sequence[int]) -> list[Candidate]:
-    """Price many points at once: a model predicts a thousand points as fast as a few."""
+def _with_cost(view: View, points: Sequence[Point], repetitions: Sequence[int]) -> list[Candidate]:
+    """Return the cost of many points at once: a model predicts a thousand points as fast as a few."""
     first = [0.0] * len(points) if view.first is None else view.first(points)
     return [
         Candidate(
@@ -108,7 +108,7 @@ def _priced(view: View, points: Sequence[Point], repetitions: Sequence[int]) -> 
 
 
 def affordable(view: View, seconds: float) -> bool:
-    """Tell whether a price fits the budget that is left; while costs are only relative, every one fits."""
+    """Return whether a cost fits the budget that is left; while costs are only relative, every one fits."""
     return math.isfinite(seconds) if view.cost_is_relative else seconds <= view.budget_left
 
 
@@ -125,7 +125,7 @@ def sample(view: View, points: Iterable[Point], number: int, rng: np.random.Gene
     """Draw ``number`` different points uniformly among those of which one run is affordable.
 
     Reservoir sampling by random keys: one pass, memory for ``number`` points, and only the points that
-    would enter the reservoir are priced (about ``number * log(n)`` of ``n``).
+    would enter the reservoir get a cost (about ``number * log(n)`` of ``n``).
     """
     reservoir: list[tuple[float, int, Candidate]] = []  # a heap whose root has the largest key
     for index, point in enumerate(points):
@@ -157,7 +157,7 @@ def within_budget(
     return choices
 
 
-def price_text(view: View, candidate: Candidate) -> str:
+def cost_text(view: View, candidate: Candidate) -> str:
     """Say what a candidate is expected to cost, e.g. ``0.012 core-hours expected for 2 repetitions``."""
     runs = "1 repetition" if candidate.repetitions == 1 else f"{candidate.repetitions} repetitions"
     if view.cost_is_relative:

@@ -11,7 +11,7 @@ from orchestrator.strategies.candidates import (
     Candidate,
     all_initial_runs,
     cheapest,
-    price_text,
+    cost_text,
     within_budget,
 )
 from orchestrator.strategies.starting_set import first_round
@@ -32,10 +32,10 @@ def strategy() -> Strategy:
 
 
 def next_cheapest(view: View) -> list[Choice]:
-    """Return the n_b cheapest points that lack initial repetitions."""
+    """Return the n_b cheapest points with missing initial repetitions."""
     runs = cheapest(view, all_initial_runs(view), view.batch_size)
 
     def reason(run: Candidate) -> str:
-        return f"cheapest point not measured yet: {price_text(view, run)}"
+        return f"cheapest point not measured yet: {cost_text(view, run)}"
 
     return within_budget(view, runs, reason)

@@ -11,7 +11,7 @@ from orchestrator.strategies.candidates import (
     Candidate,
     all_initial_runs,
     cheapest,
-    price_text,
+    cost_text,
     within_budget,
 )
 
@@ -30,7 +30,7 @@ def strategy(*, first_round: int = 1000) -> Strategy:
         runs = cheapest(view, all_initial_runs(view), number)
 
         def reason(run: Candidate) -> str:
-            return f"full matrix, in the order of cost: {price_text(view, run)}"
+            return f"full matrix, in the order of cost: {cost_text(view, run)}"
 
         return within_budget(view, runs, reason)
 

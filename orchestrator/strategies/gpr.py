@@ -15,8 +15,8 @@ from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import (
     Candidate,
     chunks,
+    cost_text,
     open_points,
-    price_text,
     single_runs,
     within_budget,
 )
@@ -125,7 +125,7 @@ def best_rated(view: View, rating: Rating) -> list[Choice]:
         sure = f"uncertainty {100 * math.sqrt(variance):.3g} %, " if rating.surrogates else ""
         return (
             f"{what} of the lowest weighted cost {cost:.3g} (eq. 7): {sure}noise {rating.noise:.2g} %, "
-            f"{price_text(view, run)}"
+            f"{cost_text(view, run)}"
         )
 
     return within_budget(view, [candidate for _, _, candidate in rated], reason)

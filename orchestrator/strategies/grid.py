@@ -11,8 +11,8 @@ from orchestrator.strategies.base import Choice, Strategy, View
 from orchestrator.strategies.candidates import (
     Candidate,
     affordable,
+    cost_text,
     open_points,
-    price_text,
     single_run,
     within_budget,
 )
@@ -37,7 +37,7 @@ def strategy() -> Strategy:
 
         def reason(run: Candidate) -> str:
             sweep = view.done.get(run.point, 0) + 1
-            return f"next point of the grid in sweep {sweep}: {price_text(view, run)}"
+            return f"next point of the grid in sweep {sweep}: {cost_text(view, run)}"
 
         return within_budget(view, list(islice(_sweeps(view), view.batch_size)), reason)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from orchestrator.strategies.base import Choice, Strategy, View
-from orchestrator.strategies.candidates import Candidate, open_points, price_text, sample, within_budget
+from orchestrator.strategies.candidates import Candidate, cost_text, open_points, sample, within_budget
 from orchestrator.strategies.starting_set import first_round
 
 
@@ -26,7 +26,7 @@ def strategy() -> Strategy:
 
         def reason(run: Candidate) -> str:
             repetition = view.done.get(run.point, 0) + 1
-            return f"drawn at random, repetition {repetition}: {price_text(view, run)}"
+            return f"drawn at random, repetition {repetition}: {cost_text(view, run)}"
 
         return within_budget(view, runs, reason)
 

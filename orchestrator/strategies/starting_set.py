@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from orchestrator.strategies.base import Choice, View
-from orchestrator.strategies.candidates import initial_runs, price, price_text, within_budget
+from orchestrator.strategies.candidates import cost_text, initial_runs, run_cost, within_budget
 from orchestrator.types import Parameter, Point, Value, format_value
 
 # Points per parameter in the papers' starting set (docs/strategies.md).
@@ -35,7 +35,7 @@ class _Slice:
         return tuple(p for p in self.view.space.parameters if not p.categorical and len(p.values) > 1)
 
     def cost(self, point: Point) -> float:
-        return price(self.view, point)
+        return run_cost(self.view, point)
 
     def usable(self, point: Point) -> bool:
         return point != self.view.evaluation_point and point not in self.view.infeasible
@@ -108,14 +108,14 @@ def starting_points(
 
 
 def first_round(view: View, per_line: int = POINTS_PER_LINE, extra: int | None = None) -> list[Choice]:
-    """Return the runs that the starting set lacks, cheapest first, as far as the budget reaches.
+    """Return the runs missing from the starting set, cheapest first, as far as the budget reaches.
 
     Empty when the starting set has its initial repetitions already (measurements brought along).
     """
     roles = starting_points(view, per_line, extra)
     runs = [run for run in (initial_runs(view, point) for point in roles) if run.repetitions > 0]
     runs.sort(key=lambda run: run.seconds)
-    return within_budget(view, runs, lambda run: f"{roles[run.point]}; {price_text(view, run)}")
+    return within_budget(view, runs, lambda run: f"{roles[run.point]}; {cost_text(view, run)}")
 
 
 def spread_lines(view: View, per_line: int = POINTS_PER_LINE) -> list[Point]:

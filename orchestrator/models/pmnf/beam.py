@@ -63,7 +63,7 @@ class Pool:
     terms
         Block numbers, shape (states, terms, parameters); used terms come first.
     rss
-        Weighted residual sum of squares, and the price of negative coefficients; shape (states,).
+        Weighted residual sum of squares, and the cost of negative coefficients; shape (states,).
     expanded
         Whether the neighbours are in the pool already, shape (states,).
     """
@@ -102,7 +102,7 @@ def search(
         Starting hypotheses (ordered by call path), and their residual sums of squares.
     wide
         Allow a parameter in several terms, one term more than there are parameters, and a negative
-        constant; all at a price.
+        constant; all at a cost.
     effort
         How hard to search.
 
@@ -237,7 +237,7 @@ def _best(pool: Pool, values: Floats, rows: int) -> Floats:
 
 
 def _energy(problem: Problem, pool: Pool) -> Floats:
-    """Negative log posterior up to a constant: misfit in units of the noise, and a price per block."""
+    """Negative log posterior up to a constant: misfit in units of the noise, and a cost per block."""
     best = _best(pool, pool.rss, len(problem.variance))
     scale = problem.noise(best, pool.terms.shape[1])
     energy: Floats = pool.rss / (2 * scale[pool.row]) + PENALTY * blocks_used(pool.terms).sum(axis=1)
@@ -258,7 +258,7 @@ def _position(row: Integers) -> Integers:
 
 
 def _begins(row: Integers) -> NDArray[np.bool_]:
-    """Tell where runs of equal rows begin."""
+    """Return where runs of equal rows begin."""
     return np.asarray(np.diff(row, prepend=-1) != 0)
 
 

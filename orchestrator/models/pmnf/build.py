@@ -19,7 +19,7 @@ from orchestrator.models.pmnf.hypotheses import block_values, terms_used
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.pmnf.representatives import representatives
-from orchestrator.models.pmnf.solver import Solution, Task, best_residuals, lacking
+from orchestrator.models.pmnf.solver import Solution, Task, best_residuals, poorly_fitted
 from orchestrator.types import Point, format_value
 
 # Members less probable than the best one by this factor (natural logarithm) are left out: 3 in 10,000, as
@@ -111,7 +111,7 @@ def _smape(residuals: Floats) -> Floats:
 
 
 def at_edge(case: Case) -> NDArray[np.bool_]:
-    """Tell which parameters of call paths without a fitting hypothesis want a larger exponent.
+    """Return which parameters of call paths without a fitting hypothesis want a larger exponent.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def at_edge(case: Case) -> NDArray[np.bool_]:
 
 
 def _edges(case: Case) -> NDArray[np.bool_]:
-    """Tell which exponents of the best hypotheses are the largest tried: (call paths, parameters)."""
+    """Return which exponents of the best hypotheses are the largest tried: (call paths, parameters)."""
     terms = case.solution.candidates.terms[case.solution.first()]
     edge = [
         (blocks[terms[:, :, k], 0].max(axis=1) >= blocks[:, 0].max()) & (blocks[:, 0].max() > 0)
@@ -131,13 +131,13 @@ def _edges(case: Case) -> NDArray[np.bool_]:
 
 
 def unfit(case: Case) -> NDArray[np.bool_]:
-    """Tell which call paths no hypothesis fits within the noise, shape (call paths of the case,)."""
+    """Return which call paths no hypothesis fits within the noise, shape (call paths of the case,)."""
     solution = case.solution
-    return np.asarray((solution.weighting.smooth > 0) | lacking(solution, len(case.blocks)))
+    return np.asarray((solution.weighting.smooth > 0) | poorly_fitted(solution, len(case.blocks)))
 
 
 def _outlying(case: Case) -> NDArray[np.bool_]:
-    """Tell which points lost most of their weight: (call paths of the case, points)."""
+    """Return which points lost most of their weight: (call paths of the case, points)."""
     located = case.solution.located
     if located.aggregate != "none":
         return np.zeros(located.count.shape, dtype=bool)
@@ -288,7 +288,7 @@ class _Signs:
         )
 
     def any(self) -> NDArray[np.bool_]:
-        """Tell which call paths have anything to note."""
+        """Return which call paths have anything to note."""
         alone = self.guessed | self.corrected | self.scattered | (self.coefficients > 0)
         return np.asarray(alone | self.outlying.any(axis=1) | self.edges.any(axis=1))
 

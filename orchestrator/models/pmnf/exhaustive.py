@@ -107,7 +107,7 @@ def nearly_best(
 ) -> Integers:
     """Return the hypotheses of one call path within reach of the best one, best first, at most ``keep``.
 
-    The energy of a hypothesis is its residual in units of the noise, plus the price of its blocks.
+    The energy of a hypothesis is its residual in units of the noise, plus the cost of its blocks.
 
     Parameters
     ----------
@@ -148,14 +148,14 @@ def nearly_best(
     bound = min(rss0 / scale, best / scale + penalty * _blocks(place, singles, width, two)) + reach
     found = _between(free, lows, -np.inf, (bound - penalty) * scale)
     # The constant comes first, whatever rounding makes of its residual: it is always possible.
-    near, price, count = np.zeros(len(found) + 1, dtype=np.intp), np.zeros(len(found) + 1), 1
+    near, cost, count = np.zeros(len(found) + 1, dtype=np.intp), np.zeros(len(found) + 1), 1
     for h in found:
         blocks = penalty * _blocks(h, singles, width, two)
         if h and free[h] <= (bound - blocks) * scale:
-            near[count], price[count] = h, blocks
+            near[count], cost[count] = h, blocks
             count += 1
-    near, price = near[:count], price[:count]
-    energy = _exact(near, s1, szz, syz, totals, width, two) / scale + price
+    near, cost = near[:count], cost[:count]
+    energy = _exact(near, s1, szz, syz, totals, width, two) / scale + cost
     within = np.flatnonzero(energy <= energy.min() + reach)
     result: Integers = near[within[np.argsort(energy[within], kind="mergesort")[:keep]]]
     return result

@@ -97,7 +97,7 @@ def fit(
     log_prior
         Log prior of every candidate.
     free
-        Accept only hypotheses with a negative constant (at a price) instead of only those without.
+        Accept only hypotheses with a negative constant (at a cost) instead of only those without.
     """
     count, terms = candidates.terms.shape[:2]
     result = Fits(

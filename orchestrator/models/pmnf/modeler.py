@@ -174,7 +174,7 @@ def _fit_group(group: data.Group, options: Options) -> list[PmnfModel]:
 
 
 def _more_blocks(case: assemble.Case, flags: NDArray[np.bool_], options: Options) -> NDArray[np.bool_]:
-    """Tell which blocks to add for call paths that no hypothesis fits: falling ones, and higher at the edge.
+    """Return blocks to add for call paths that no hypothesis fits: falling ones, and higher at the edge.
 
     A parameter along which the time grows may still have a falling term (``100/p + 3 log2(p)``).
     """

@@ -188,19 +188,19 @@ def best_residuals(task: Task, solution: Solution) -> Floats:
     return residuals
 
 
-def lacking(solution: Solution, parameters: int) -> NDArray[np.bool_]:
-    """Tell for which call paths no hypothesis fits within the noise: beyond chance, and by much."""
+def poorly_fitted(solution: Solution, parameters: int) -> NDArray[np.bool_]:
+    """Return for which call paths no hypothesis fits within the noise: beyond chance, and by much."""
     first, expected = solution.first(), solution.weighting.variance
     freedom = max(solution.located.log_value.shape[1] - parameters - 1, 1)
     chance = freedom + _CHANCE * np.sqrt(2 * freedom)
     rss = solution.fits.rss[first]
-    lacks = (solution.fits.variance[first] > _EXCESS * expected) & (rss > chance * expected)
+    poor = (solution.fits.variance[first] > _EXCESS * expected) & (rss > chance * expected)
     # Noise estimated from few repetitions may be far too small: the quotient has Fisher's distribution.
-    some = np.flatnonzero(lacks & (solution.located.freedom > GUESS_WEIGHT))
+    some = np.flatnonzero(poor & (solution.located.freedom > GUESS_WEIGHT))
     # Its inverse survival function is that of scipy.stats.f, which would take a second to import.
     sure = freedom * fdtri(freedom, np.maximum(solution.located.freedom[some], 1.0), 1.0 - _ERROR)
-    lacks[some] = rss[some] > sure * expected[some]
-    return np.asarray(lacks)
+    poor[some] = rss[some] > sure * expected[some]
+    return np.asarray(poor)
 
 
 def _robust_scale(residuals: Floats, parameters: int) -> Floats:
@@ -218,7 +218,9 @@ def _without_outliers(task: Task, values: Floats, solution: Solution) -> Solutio
     residuals = best_residuals(task, solution)
     size = len(task.tables) + 1
     spread = np.maximum(np.sqrt(solution.weighting.noise), _robust_scale(residuals, size))
-    smooth, off = _smooth_residuals(task.features, located.log_value, lacking(solution, len(task.tables)))
+    smooth, off = _smooth_residuals(
+        task.features, located.log_value, poorly_fitted(solution, len(task.tables))
+    )
     suspects = np.flatnonzero((np.abs(residuals).max(axis=1) > _SUSPICIOUS * spread) | off)
     if not len(suspects):
         return solution
@@ -285,7 +287,7 @@ def _robust_surface(design: Floats, target: Floats) -> Floats:
 def _with_misfit(task: Task, solution: Solution) -> Solution:
     """Where the residuals exceed the noise, search wider and estimate a smooth correction."""
     located = solution.located
-    excess = lacking(solution, len(task.tables))
+    excess = poorly_fitted(solution, len(task.tables))
     enough = located.log_value.shape[1] > len(task.tables) + 3
     rows = np.flatnonzero(excess) if enough else np.array([], dtype=np.intp)
     if not len(rows) or not task.features.shape[1]:

@@ -99,7 +99,7 @@ def _partitions(parameters: int) -> list[tuple[tuple[int, ...], ...]]:
 
 
 def _canonical(combinations: Integers, partition: tuple[tuple[int, ...], ...]) -> NDArray[np.bool_]:
-    """Tell which combinations belong to a partition: only a parameter that stands alone may be absent."""
+    """Return which combinations belong to a partition: only a parameter that stands alone may be absent."""
     keep = np.ones(len(combinations), dtype=bool)
     for group in partition:
         if len(group) > 1:

@@ -350,7 +350,7 @@ def sweep(
     Returns
     -------
     Array of shape (states, blocks) or (states, blocks, blocks); infinite where a coefficient would have to be
-    negative. With ``problem.wide`` a negative constant is allowed at a price.
+    negative. With ``problem.wide`` a negative constant is allowed at a cost.
     """
     outer, inner = (-1, swept[0]) if len(swept) == 1 else swept
     axes = [_axis(problem, k, close, len(swept) == 1) for k, close in ((outer, near[0]), (inner, near[-1]))]
@@ -365,8 +365,8 @@ def sweep(
         best = np.full(len(problem.variance), np.inf)
         lower(best, row, np.minimum(result, negative))
         columns = int(np.count_nonzero(others.any(axis=0))) + 1
-        price = 2 * NEGATIVE * problem.noise(best, columns)[row][:, None]
-        result = np.minimum(result, negative + price)
+        cost = 2 * NEGATIVE * problem.noise(best, columns)[row][:, None]
+        result = np.minimum(result, negative + cost)
     shape = (near0.shape[1], near1.shape[1])
     return result.reshape(len(row), *shape[2 - len(swept) :])
 

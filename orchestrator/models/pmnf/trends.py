@@ -20,7 +20,7 @@ _JUMP = (5.0, 0.2)
 
 
 def falling(points: Floats, located: Located) -> NDArray[np.bool_]:
-    """Tell along which parameters the values fall, from one value to the next or over the whole range.
+    """Return along which parameters the values fall, from one value to the next or over the whole range.
 
     Where no points differ in one parameter only, a power law fitted to all of them decides.
 
@@ -48,7 +48,7 @@ def falling(points: Floats, located: Located) -> NDArray[np.bool_]:
 
 
 def _power(k: int, points: Floats, located: Located) -> NDArray[np.bool_]:
-    """Tell where the exponent of parameter k in a fitted product of powers is negative."""
+    """Return where the exponent of parameter k in a fitted product of powers is negative."""
     logs = np.log(np.maximum(points, np.finfo(float).tiny))
     design = np.column_stack([np.ones(len(points)), logs])
     if len(points) < design.shape[1] + 2:

@@ -23,8 +23,8 @@ from orchestrator.strategies.candidates import (
     Candidate,
     affordable,
     chunks,
+    cost_text,
     open_points,
-    price_text,
     single_runs,
 )
 from orchestrator.strategies.gpr import Rating, best_rated
@@ -70,7 +70,7 @@ def strategy(
     Parameters
     ----------
     overhead
-        Fixed price of a run in core-seconds (launch, queue, whole nodes), added to the expected cost.
+        Fixed cost of a run in core-seconds (launch, queue, whole nodes), added to the expected cost.
     points_per_line, extra_points, starting_repetitions
         Starting set: three points per line, one point off the lines and one run each (six runs for two
         parameters), because what comes after is chosen better than a larger starting set is.
@@ -147,16 +147,16 @@ class Pick:
 
 
 def lines_first(view: View, models: Sequence[Weighted], overhead: float) -> list[Choice]:
-    """Return the next runs along the lines, cheapest first, if the budget holds all that the lines lack.
+    """Return the next runs along the lines, cheapest first, if the budget holds all that are missing.
 
-    Information per cost is short-sighted: it spends on small runs what a large one, that tells hypotheses
-    apart far better, would have needed. Where not all fit, the far ends would take too much of the budget.
+    Information per cost is short-sighted: it spends on small runs what a large one, that separates hypotheses
+    far better, would have needed. Where not all fit, the far ends would take too much of the budget.
     """
-    lacking = [point for point in spread_lines(view) if not view.done.get(point)]
-    if not models or view.cost_is_relative or not lacking:
+    missing = [point for point in spread_lines(view) if not view.done.get(point)]
+    if not models or view.cost_is_relative or not missing:
         return []
-    runs = [run for _, run in _rate(view, models, targets(view), overhead, lacking)]
-    if len(runs) < len(lacking) or sum(run.seconds for run in runs) > _LINES * view.budget_left:
+    runs = [run for _, run in _rate(view, models, targets(view), overhead, missing)]
+    if len(runs) < len(missing) or sum(run.seconds for run in runs) > _LINES * view.budget_left:
         return []
     runs.sort(key=lambda run: run.seconds)
     choices: list[Choice] = []
@@ -165,8 +165,8 @@ def lines_first(view: View, models: Sequence[Weighted], overhead: float) -> list
         spent += run.seconds
         if choices and spent > _ROUND * view.budget_left:
             break
-        reason = f"next point of a line, the {len(lacking)} that are missing fit the budget"
-        choices.append(Choice(run.point, 1, f"{reason} ({price_text(view, run)})"))
+        reason = f"next point of a line, the {len(missing)} that are missing fit the budget"
+        choices.append(Choice(run.point, 1, f"{reason} ({cost_text(view, run)})"))
     return choices
 
 
@@ -199,7 +199,7 @@ def _reason(view: View, aims: Sequence[Point], run: Candidate, picks: Sequence[P
     where = str(aims[0]) if len(aims) == 1 else "the upper corners"
     return (
         f"{what}: most information per cost, lowers the uncertainty at {where} from {before:.3g} % to "
-        f"{after:.3g} % ({price_text(view, run)})"
+        f"{after:.3g} % ({cost_text(view, run)})"
     )
 
 
@@ -222,12 +222,12 @@ def _rate(
         runs = [
             replace(run, seconds=run.seconds * (1 + float(g))) for run, g in zip(runs, growth, strict=True)
         ]
-        for run, value, margin in zip(runs, total / _prices(runs, overhead), _SAFETY * unsure, strict=True):
+        for run, value, margin in zip(runs, total / _costs(runs, overhead), _SAFETY * unsure, strict=True):
             if affordable(view, run.seconds * (1 + margin)):
                 yield float(value), run
 
 
-def _prices(runs: Sequence[Candidate], overhead: float) -> Floats:
+def _costs(runs: Sequence[Candidate], overhead: float) -> Floats:
     return np.maximum(np.array([run.seconds for run in runs]) + overhead, _SMALLEST_COST)
 
 
@@ -249,7 +249,7 @@ def _pick(
         most = _ROUND * view.budget_left if picks and not view.cost_is_relative else math.inf
         open_ = [affordable(view, spent + run.seconds) and spent + run.seconds <= most for run in pool]
         gains[(counts >= view.maximum_repetitions) | ~np.array(open_)] = 0.0
-        best = int(np.argmax(gains / _prices(pool, overhead)))
+        best = int(np.argmax(gains / _costs(pool, overhead)))
         if gains[best] <= 0:
             break
         picks.append(Pick(best, before, before - float(gains[best])))
