@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from orchestrator.models.pmnf.modeler import modeler
+from orchestrator import registry
 from orchestrator.readers.load import load
 from orchestrator.types import Measurement, Measurements, Point
 
@@ -52,7 +52,7 @@ def lines(known: Measurements) -> list[Line]:
     truth = {item.callpath: float(np.mean(item.values[corner])) for item in there}
     total = sum(truth.values())
     result = []
-    for model in modeler()(rest):
+    for model in registry.load("model", "pmnf")()(rest):
         said, true = model.predict([corner]), truth[model.callpath]
         error, low, high = (100 * (float(v[0]) / true - 1) for v in (said.value, said.low, said.high))
         result.append(
