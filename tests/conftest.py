@@ -16,6 +16,8 @@ from tests.slurm.fixtures import slurm_cluster_without_accounting as slurm_clust
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
+os.environ.pop("COLUMNS", None)  # xdist sets it; tables are as wide as in a file
+
 CLUSTERS = {"slurm_cluster", "slurm_cluster_without_accounting"}
 # All tests on a real cluster run in one process, which starts the daemons once.
 ON_CLUSTERS = (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from orchestrator import expressions
 from orchestrator.campaign import loader
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.errors import CampaignError
 from orchestrator.space import SearchSpace
 from orchestrator.types import Parameter, Point, Value

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.campaign import loader
-from orchestrator.campaign.model import Campaign as Rules
+from orchestrator.campaign.definition import Campaign as Rules
 from orchestrator.control import session
 from orchestrator.errors import CampaignError
 from orchestrator.executors.simulated import dataset as measured

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from orchestrator.campaign import resolve, schema, validation
+from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.messages import validate
-from orchestrator.campaign.model import Campaign
 from orchestrator.campaign.schema import Document, ExecutorOptions, Notify, SimulatedOptions
 from orchestrator.campaign.site import apply
 from orchestrator.campaign.yaml import Problem, Tree, expand, override, parse

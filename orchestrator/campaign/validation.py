@@ -26,7 +26,7 @@ from pydantic import (
 )
 
 from orchestrator import registry
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.resolve import (
     BUILD_WITH_COUNTERS,
     EFFORT_KEY,

@@ -14,7 +14,7 @@ from orchestrator.errors import CampaignError
 from orchestrator.types import Measurements, Point, Value
 
 if TYPE_CHECKING:
-    from orchestrator.campaign.model import Campaign
+    from orchestrator.campaign.definition import Campaign
 
 
 def add_campaign(parser: argparse.ArgumentParser, optional: bool = False) -> None:

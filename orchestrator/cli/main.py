@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
-    _open_streams()
+    _keep_closed_streams_free()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a region's name must not be an error on an ASCII terminal
         sys.stdout.reconfigure(errors="backslashreplace")
     chosen = parser().parse_args(argv)
@@ -91,15 +91,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 3
 
 
-def _open_streams() -> None:
-    """Give closed standard streams (``>&-``) somewhere to go, before a file of ours takes their numbers."""
-    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+def _keep_closed_streams_free() -> None:
+    """Keep files of ours off the numbers of streams that were closed (``>&-``): output would damage them."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 if __name__ == "__main__":

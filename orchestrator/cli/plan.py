@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.cli import common
 from orchestrator.control import attempts, planning
 from orchestrator.control.assembly import Assembly, assemble, executor, sharing_rules

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from orchestrator.api import running
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.cli import common
 from orchestrator.control import overview
 from orchestrator.report import status_text

@@ -11,7 +11,7 @@ from orchestrator import registry
 from orchestrator.api import points
 from orchestrator.api.inputs import campaign_directory
 from orchestrator.api.suggest import core_seconds, cores_of, describe
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.cli import common, inputs
 from orchestrator.control import session, suggest
 from orchestrator.control.assembly import assemble

@@ -13,7 +13,7 @@ from typing import Any
 
 from orchestrator import registry
 from orchestrator import resources as cost
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SharedJobOptions, SimulatedOptions, SlurmOptions
 from orchestrator.errors import CampaignError
 from orchestrator.executors.base import Executor, ExecutorContext, Truth

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import Notify
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry

@@ -12,7 +12,7 @@ from orchestrator.report import controller, models_document, status
 from orchestrator.types import Parameter
 
 if TYPE_CHECKING:  # what fits models is imported only where models must be fitted
-    from orchestrator.campaign.model import Campaign
+    from orchestrator.campaign.definition import Campaign
 
 Seen = tuple[State, dict[str, Any]]
 """The state of a campaign, and which controller is running: see `report.controller`."""

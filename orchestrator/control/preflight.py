@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.launch import mpi, script
 from orchestrator.types import Resources
 

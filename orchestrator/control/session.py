@@ -14,7 +14,7 @@ from pathlib import Path
 from orchestrator import __version__
 from orchestrator.campaign import changes as campaign_changes
 from orchestrator.campaign import loader
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.control import loop, planning, preflight
 from orchestrator.control.assembly import Assembly, assemble, executor
 from orchestrator.control.notify import Notifier

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orchestrator import expressions, registry, resources
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.errors import CampaignError, ExpressionError, ModelError
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
 from orchestrator.models.base import Model
@@ -27,7 +27,7 @@ class Question:
     evaluation_point
         P₊, where the models must hold.
     cores
-        Cores that a run at a point occupies; raises ``CampaignError`` or ``ValueError`` where that is unknown.
+        Cores that a run at a point occupies; raises ``CampaignError`` or ``ValueError`` where it is unknown.
     budget
         Core-seconds that may be spent.
     values

@@ -14,7 +14,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from orchestrator.campaign import changes
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.resolve import counts_for_sure
 from orchestrator.campaign.schema import LocalOptions
 from orchestrator.control import assembly, planning, preflight, session

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.control import assembly, planning
 from orchestrator.control.assembly import Assembly

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.campaign import loader
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.yaml import dump
 from orchestrator.control import session
 from orchestrator.control.assembly import Assembly, assemble

@@ -63,7 +63,10 @@ def holds_campaign(directory: Path) -> bool:
 def require_campaign(directory: Path) -> None:
     """Raise `JournalError` unless a campaign was begun in a directory."""
     if not holds_campaign(directory):
-        raise JournalError(f"{directory} holds no campaign: {FILE_NAME} is missing or empty")
+        raise JournalError(
+            f"{directory} holds no campaign: {FILE_NAME} is missing or empty; "
+            "begin one with orchestrator run CAMPAIGN.yaml"
+        )
 
 
 Boundary = Callable[[str, Sequence[Entry]], None]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.campaign import loader
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.control import assembly, attempts
 from orchestrator.errors import CampaignError
 from orchestrator.types import Point

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.campaign import loader
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import LocalOptions
 from orchestrator.control import assembly, attempts
 from orchestrator.launch.script import data_directory

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.campaign import loader
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import LocalOptions, SlurmOptions
 from orchestrator.control import assembly, attempts
 from orchestrator.errors import CampaignError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.campaign import loader
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.control import assembly, overview, planning, session, settle
 from orchestrator.errors import CampaignError
 from orchestrator.journal import events

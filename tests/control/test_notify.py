@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from orchestrator.campaign import loader
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import Notify
 from orchestrator.control import notify, session
 from orchestrator.control.notify import Notifier

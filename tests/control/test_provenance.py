@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator import storage
 from orchestrator.campaign import loader
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.control import provenance
 
 CAMPAIGN = """

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.campaign import changes, loader
-from orchestrator.campaign.model import Campaign
+from orchestrator.campaign.definition import Campaign
 from orchestrator.control import assembly, attempts, planning, session
 from orchestrator.errors import CampaignError, ExecutorError, JournalWriteError
 from orchestrator.journal import events

@@ -106,6 +106,7 @@ def test_programs_count_what_the_manifest_promises(ran: tuple[Manifest, Measurem
             assert found[communicate, metric][point] == pytest.approx((calls * size,))
 
 
+@pytest.mark.slow
 def test_programs_measure_every_repetition_and_the_point_beyond(ran: tuple[Manifest, Measurements]) -> None:
     content, known = ran
     found = {(item.callpath, item.metric): item.values for item in known.items}

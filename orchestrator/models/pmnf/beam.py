@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates
-from orchestrator.models.pmnf.hypotheses import blocks_used, canonical, first_of_each, stacked, terms_used
+from orchestrator.models.pmnf.hypotheses import blocks_used, canonical, first_occurrences, stacked, terms_used
 from orchestrator.models.pmnf.sweep import Problem, factors, lower, sweep
 
 # Hypotheses further behind the best one (natural logarithm) are kept, but not expanded. Chosen by
@@ -271,7 +271,7 @@ def _join(parts: list[Pool]) -> Pool:
         np.concatenate([p.expanded for p in parts]),
     )
     terms, code = canonical(pool.terms)
-    kept = first_of_each(pool.row, code)
+    kept = first_occurrences(pool.row, code)
     return Pool(pool.row[kept], terms[kept], pool.rss[kept], pool.expanded[kept])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Integers
-from orchestrator.models.pmnf.hypotheses import canonical, first_of_each
+from orchestrator.models.pmnf.hypotheses import canonical, first_occurrences
 
 # What a block costs in the ranking of hypotheses: the logarithm of the number of blocks in the set `PAPER`,
 # 59.
@@ -48,6 +48,6 @@ class Candidates:
         padded = [np.pad(p.terms, ((0, 0), (0, width - p.terms.shape[1]), (0, 0))) for p in parts]
         terms, row = np.concatenate(padded), np.concatenate([p.row for p in parts])
         terms, code = canonical(terms)
-        first = first_of_each(row, code)
+        first = first_occurrences(row, code)
         first = first[np.argsort(row[first], kind="stable")]
         return Candidates(row[first], terms[first])

@@ -178,9 +178,8 @@ def blocks_used(terms: NDArray[np.int16]) -> Integers:
     return result
 
 
-@compiled
-def first_of_each(row: Integers, code: Integers) -> Integers:
-    """Return where each combination of a call path and of numbers of terms occurs first, by a hash table.
+def first_occurrences(row: Integers, code: Integers) -> Integers:
+    """Return where each combination of a call path and of numbers of terms occurs first, ascending.
 
     Parameters
     ----------
@@ -189,29 +188,8 @@ def first_of_each(row: Integers, code: Integers) -> Integers:
     code
         Numbers of its terms from `canonical`, shape (hypotheses, terms).
     """
-    size = 16
-    while size < 2 * len(row):
-        size *= 2
-    table, found = np.full(size, -1, dtype=np.intp), np.empty(len(row), dtype=np.intp)
-    count = 0
-    for h in range(len(row)):
-        mixed = np.uint64(row[h])
-        for t in range(code.shape[1]):
-            mixed = (mixed ^ np.uint64(code[h, t])) * np.uint64(0x9E3779B97F4A7C15)
-            mixed ^= mixed >> np.uint64(29)
-        place = np.intp(mixed & np.uint64(size - 1))
-        while table[place] >= 0 and not _same(row, code, table[place], h):
-            place = (place + 1) % size
-        if table[place] < 0:
-            table[place] = h
-            found[count] = h
-            count += 1
-    return found[:count].copy()
-
-
-@compiled
-def _same(row: Integers, code: Integers, one: int, other: int) -> bool:
-    equal: bool = row[one] == row[other]
-    for t in range(code.shape[1]):
-        equal = equal and code[one, t] == code[other, t]
-    return equal
+    keys = np.column_stack([row, code])
+    order = np.lexsort(keys.T)  # stable: of equal ones the first comes first
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = (keys[order[1:]] != keys[order[:-1]]).any(axis=1)
+    return np.sort(order[new])

@@ -104,7 +104,7 @@ def test_a_fit_is_the_minimum_of_the_squares(seed: int, smooth: float) -> None:
 def test_hypotheses_are_kept_once(row: list[int], seed: int) -> None:
     terms = np.random.default_rng(seed).integers(0, 2, (len(row), 2, 2)).astype(np.int16)
     same, code = hypotheses.canonical(terms)
-    kept = hypotheses.first_of_each(np.array(row), code)
+    kept = hypotheses.first_occurrences(np.array(row), code)
     names = [(r, tuple(sorted(map(tuple, t.tolist())))) for r, t in zip(row, terms, strict=True)]
     assert [names.index(names[k]) for k in kept] == kept.tolist()
     assert len(kept) == len(set(names))
@@ -121,7 +121,7 @@ def test_nothing_is_compiled_twice() -> None:
         items = (Measurement("main", "time", values), Measurement("f", "time", dict.fromkeys(points, (2.0,))))
         assert len(modeler.modeler()(Measurements(tuple("abc"[:parameters]), items))) == 2
     loops = [kernels.coefficients, kernels.residuals, exhaustive.nearly_best, swept_residuals]
-    loops += [hypotheses.canonical, hypotheses.first_of_each]
+    loops += [hypotheses.canonical]
     assert [len(loop.signatures) for loop in loops] == [1] * len(loops)  # type: ignore[attr-defined]
 
 
