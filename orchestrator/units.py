@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher
+from operator import itemgetter
 from typing import Literal
 
 _SECONDS = {
@@ -16,6 +17,7 @@ _SECONDS = {
     "ms": 0.001,
 }
 _KNOWN = {"": ("ms", "s", "min", "h", "d"), "core-": ("seconds", "minutes", "hours", "days")}
+_SIMILAR = 0.6  # difflib's own threshold for a close match
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]+)\s*")
 _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]?\d):([0-5]?\d(?:\.\d+)?)")
@@ -107,10 +109,10 @@ def _finite(number: float, value: object) -> float:
 
 
 def closest(word: str, candidates: Iterable[str]) -> str | None:
-    """Return the candidate most similar to ``word``, or None if none is similar. Case is ignored."""
-    by_lower = {candidate.lower(): candidate for candidate in reversed(list(candidates))}
-    similar = get_close_matches(word.lower(), by_lower, n=1)
-    return by_lower[similar[0]] if similar else None
+    """Return the first of the candidates most similar to ``word``, or None if none is. Case is ignored."""
+    ranked = [(SequenceMatcher(None, word.lower(), item.lower()).ratio(), item) for item in candidates]
+    ratio, found = max(ranked, key=itemgetter(0), default=(0.0, None))
+    return found if ratio >= _SIMILAR else None
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
