@@ -92,7 +92,7 @@ def rounds(runs: int, directory: Path) -> None:
                 print(f"{now - settled:.2f} s of it to fit and propose; memory {memory:.0f} MB")
             last = now
 
-    session.run(loader.loads(text, "benchmark", Path.cwd()), directory, session.Hooks(listen))
+    session.run(loader.loads(text, "benchmark", Path.cwd()), directory, session.Hooks(listen=listen))
 
 
 def local(runs: int, directory: Path) -> None:

@@ -57,10 +57,12 @@ def resources(ranks: int, threads: int, machine: Machine) -> Resources:
                 f"{ranks} ranks x {threads} threads need {need} cores, the local executor has "
                 f"{machine.slots} slots: set executor.slots or executor.oversubscribe: true"
             )
-        return Resources(ranks, threads, 1, ranks, min(need, machine.slots))
+        return Resources(
+            ranks=ranks, threads=threads, nodes=1, ranks_per_node=ranks, cores=min(need, machine.slots)
+        )
     cores_per_node = _cores_per_node(need, machine)
     if cores_per_node is None:
-        return Resources(ranks, threads, 1, ranks, need)
+        return Resources(ranks=ranks, threads=threads, nodes=1, ranks_per_node=ranks, cores=need)
     per_node = min(ranks, machine.ranks_per_node or cores_per_node // threads)
     if per_node < 1 or per_node * threads > cores_per_node:
         raise ValueError(
@@ -69,7 +71,7 @@ def resources(ranks: int, threads: int, machine: Machine) -> Resources:
         )
     nodes = math.ceil(ranks / per_node)
     cores = nodes * cores_per_node if machine.whole_nodes else need
-    return Resources(ranks, threads, nodes, per_node, cores)
+    return Resources(ranks=ranks, threads=threads, nodes=nodes, ranks_per_node=per_node, cores=cores)
 
 
 def _cores_per_node(need: int, machine: Machine) -> int | None:

@@ -21,7 +21,7 @@ Check = Callable[[Mapping[str, Value]], str | None]
 Exclude = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
     """What a search space holds.
 
@@ -153,7 +153,13 @@ class SearchSpace:
             for name, known in seen.items():
                 known.add(values[name])
         occurring = {p.name: tuple(v for v in p.values if v in seen[p.name]) for p in self._parameters}
-        return Description(self.combinations, feasible, tally.named(), occurring, tally.last)
+        return Description(
+            combinations=self.combinations,
+            feasible=feasible,
+            infeasible=tally.named(),
+            values=occurring,
+            last=tally.last,
+        )
 
 
 def _ignore(reason: str, depth: int, order: int) -> None:

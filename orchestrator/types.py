@@ -120,7 +120,7 @@ class Attempt:
         return f"{self.run} attempt-{self.number}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
     """What one attempt occupies. ``cores`` is what is charged for; derived in ``cost.resources``."""
 

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterable
 from difflib import SequenceMatcher
-from operator import itemgetter
 from typing import Literal
 
 _SECONDS = {
@@ -109,10 +108,17 @@ def _finite(number: float, value: object) -> float:
 
 
 def closest(word: str, candidates: Iterable[str]) -> str | None:
-    """Return the first of the candidates most similar to ``word``, or None if none is. Case is ignored."""
-    ranked = [(SequenceMatcher(None, word.lower(), item.lower()).ratio(), item) for item in candidates]
-    ratio, found = max(ranked, key=itemgetter(0), default=(0.0, None))
-    return found if ratio >= _SIMILAR else None
+    """Return the candidate most similar to ``word``, or None if none is similar. Case is ignored.
+
+    Of equally similar ones, that with the same letters comes before the first.
+    """
+
+    def similarity(candidate: str) -> tuple[float, bool]:
+        a, b = word.lower(), candidate.lower()
+        return SequenceMatcher(None, a, b).ratio(), sorted(a) == sorted(b)
+
+    best = max(candidates, key=similarity, default=None)
+    return best if best is not None and similarity(best)[0] >= _SIMILAR else None
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:

@@ -207,7 +207,13 @@ def _entries(
             if not math.isnan(value):
                 measured = True
                 metric = name if metrics is None else metrics[position]
-                yield Entry(f"row {label!r}", paths[position], metric or DEFAULT_METRIC, point, (value,))
+                yield Entry(
+                    where=f"row {label!r}",
+                    callpath=paths[position],
+                    metric=metric or DEFAULT_METRIC,
+                    point=point,
+                    values=(value,),
+                )
         if not measured:
             raise MeasurementError(
                 f"row {label!r} has no value in any of the columns {_listed(values)}; remove it: "

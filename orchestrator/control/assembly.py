@@ -170,7 +170,9 @@ def sharing_rules(campaign: Campaign) -> SharingRules | None:
 def executor(campaign: Campaign, directory: Path, start: float) -> Executor:
     """Build the campaign's executor; ``start`` is the first instant of a virtual clock (Unix seconds)."""
     options = campaign.executor.model_dump()
-    context = ExecutorContext(directory, options, campaign.seed, start, _truth(campaign))
+    context = ExecutorContext(
+        directory=directory, options=options, seed=campaign.seed, start=start, truth=_truth(campaign)
+    )
     built: Executor = registry.load("executor", campaign.executor.name)(context)
     return built
 

@@ -146,12 +146,12 @@ class Controller:
     def _submit(self, submissions: Sequence[decide.Submit]) -> bool:
         intents = [
             events.AttemptIntended(
-                item.attempt,
-                self._name(item.attempt),
-                item.reservation.cores,
-                item.reservation.limit,
-                item.reservation.reserved,
-                self._name(item.pack) if item.pack is not None else "",
+                attempt=item.attempt,
+                name=self._name(item.attempt),
+                cores=item.reservation.cores,
+                limit=item.reservation.limit,
+                reserved=item.reservation.reserved,
+                pack=self._name(item.pack) if item.pack is not None else "",
             )
             for item in submissions
         ]

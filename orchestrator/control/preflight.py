@@ -104,7 +104,7 @@ def _launcher(
     options = campaign.executor
     if program is None:
         none = options.launcher is not None or (options.mpi is not None and options.name == "slurm")
-        found = mpi.Launcher("none") if none else mpi.detect(executable, options.name)
+        found = mpi.Launcher(kind="none") if none else mpi.detect(executable, options.name)
         return found.path, found.kind
     path = which(program) or ""
     certain = os.path.isabs(program) or not (options.prologue or options.modules)  # noqa: PTH117

@@ -30,7 +30,7 @@ _BATCH_SCRIPT = "submission.sh"
 _KINDS = 8  # kinds of files that are named one by one
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """The files that pruning would delete, and the attempts that it does not touch.
 
@@ -96,11 +96,11 @@ def plan(directory: Path, entries: Iterable[Entry], keep: Sequence[str] = ()) ->
     final = {name for attempt, name in attempts.settled.items() if attempt not in attempts.unconfirmed}
     files += _batches(directory / FOLDER, final, folders)
     return Plan(
-        tuple(files),
-        tuple(folders),
-        len(found[_Status.OVER]),
-        tuple(found[_Status.OPEN]),
-        tuple(found[_Status.UNREADABLE]),
+        files=tuple(files),
+        folders=tuple(folders),
+        attempts=len(found[_Status.OVER]),
+        untouched=tuple(found[_Status.OPEN]),
+        unreadable=tuple(found[_Status.UNREADABLE]),
     )
 
 
@@ -117,10 +117,10 @@ def _attempts(entries: Iterable[Entry]) -> _Attempts:
     attempts = _Attempts()
     for entry in entries:
         match entry.event:
-            case events.AttemptIntended(attempt, name):
+            case events.AttemptIntended(attempt=attempt, name=name):
                 attempts.in_flight[attempt.id] = name
                 attempts.settled.pop(attempt.id, None)
-            case events.AttemptFinished(attempt):
+            case events.AttemptFinished(attempt=attempt):
                 attempts.settled[attempt.id] = attempts.in_flight.pop(attempt.id, "")
                 if entry.event.estimated:
                     attempts.unconfirmed.add(attempt.id)

@@ -39,7 +39,7 @@ from orchestrator.storage import write_atomically
 CAMPAIGN_FILE = "campaign.yaml"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
     """Functions that the loop calls: for each entry, for changed rules, to ask whether to stop.
 

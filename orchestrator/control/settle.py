@@ -161,9 +161,9 @@ def _lost(observation: Observation, flight: InFlight, maximum_charge: float) -> 
     else:
         elapsed, cost, estimated = maximum_charge / flight.cores, maximum_charge, True
     return events.AttemptFinished(
-        observation.attempt,
-        elapsed,
-        cost,
+        attempt=observation.attempt,
+        elapsed=elapsed,
+        cost=cost,
         failure=FailureClass.MEMORY if observation.out_of_memory else FailureClass.INFRASTRUCTURE,
         reason=observation.reason or "the attempt is gone without having finished",
         estimated=estimated,

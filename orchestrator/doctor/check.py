@@ -16,7 +16,7 @@ class Status(StrEnum):
     FAILED = "failed"  # there, but does not work
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """The result of one check.
 
@@ -38,22 +38,22 @@ class Check:
 
 def ok(name: str, detail: str) -> Check:
     """Return a check that found nothing wrong."""
-    return Check(name, Status.OK, detail)
+    return Check(name=name, status=Status.OK, detail=detail)
 
 
 def warning(name: str, detail: str, remedy: str) -> Check:
     """Return a check that found something unexpected that works."""
-    return Check(name, Status.WARNING, detail, remedy)
+    return Check(name=name, status=Status.WARNING, detail=detail, remedy=remedy)
 
 
 def missing(name: str, detail: str, remedy: str) -> Check:
     """Return a check of something that is not there."""
-    return Check(name, Status.MISSING, detail, remedy)
+    return Check(name=name, status=Status.MISSING, detail=detail, remedy=remedy)
 
 
 def failed(name: str, detail: str, remedy: str) -> Check:
     """Return a check of something that does not work."""
-    return Check(name, Status.FAILED, detail, remedy)
+    return Check(name=name, status=Status.FAILED, detail=detail, remedy=remedy)
 
 
 def needed(checks: Iterable[Check]) -> Iterator[Check]:

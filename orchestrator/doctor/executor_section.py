@@ -148,7 +148,12 @@ def _cores(options: SlurmOptions, item: Partition, largest: Resources) -> Check:
         detail = f"{stated} counts {item.threads} hardware threads per core: ranks would share cores"
         return warning("cores_per_node", detail, remedy)
     status = Status.FAILED if stated > item.cores[-1] else Status.WARNING
-    return Check("cores_per_node", status, f"{stated}, but nodes of {item.name} have {listed} cores", remedy)
+    return Check(
+        name="cores_per_node",
+        status=status,
+        detail=f"{stated}, but nodes of {item.name} have {listed} cores",
+        remedy=remedy,
+    )
 
 
 def _unknown_cores(item: Partition, largest: Resources) -> Check:

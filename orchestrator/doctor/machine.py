@@ -51,7 +51,7 @@ def mpi(launcher: Launcher, probe: Probe) -> Iterator[Check]:
         detail = "mpiexec is not on PATH; only programs with several ranks need it"
         yield missing("mpiexec", detail, MPI_PACKAGES)
         return
-    pattern = launcher.pattern(Resources(_RANKS, ranks_per_node=_RANKS, cores=_RANKS))
+    pattern = launcher.pattern(Resources(ranks=_RANKS, ranks_per_node=_RANKS, cores=_RANKS))
     command = [*shlex.split(pattern.replace("{ranks}", str(_RANKS))), "echo", "started"]
     answer = probe.ask(command)
     detail = f"{launcher.path} ({_FLAVOURS[launcher.kind]})"

@@ -20,7 +20,7 @@ _LONG_KILL = 120.0  # seconds; Slurm waits KillWait before it kills a job, and e
 _DOWN = ("down", "drain", "error", "fail", "future", "inval", "maint", "perfctrs", "reboot", "unknown")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
     """A partition; ``cores`` are the distinct numbers of cores of its nodes, ``time`` seconds or None.
 
@@ -37,7 +37,7 @@ class Partition:
     time: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Association:
     """What a user may do under one account (all partitions if ``partition`` is empty). None: no limit."""
 
@@ -94,7 +94,12 @@ def _programs(probe: Probe, absent: Sequence[str]) -> Check:
         return ok("Slurm", f"{', '.join(PROGRAMS)} found ({probe.which('sbatch')})")
     serious = any(name not in _OPTIONAL for name in absent)
     status = Status.MISSING if serious else Status.WARNING
-    return Check("Slurm", status, f"not found: {', '.join(absent)}", "apt-get install slurm-client")
+    return Check(
+        name="Slurm",
+        status=status,
+        detail=f"not found: {', '.join(absent)}",
+        remedy="apt-get install slurm-client",
+    )
 
 
 def _controller(configuration: Mapping[str, str]) -> Check:
@@ -228,7 +233,15 @@ def parse_associations(text: str) -> tuple[Association, ...]:
             names = tuple(name for name in qos.split(",") if name)
             limits = [int(field) if field.isdigit() else None for field in (jobs, submitted)]
             found.append(
-                Association(account, partition, names, limits[0], limits[1], parse_time(wall), resources)
+                Association(
+                    account=account,
+                    partition=partition,
+                    qos=names,
+                    jobs=limits[0],
+                    submitted=limits[1],
+                    wall=parse_time(wall),
+                    resources=resources,
+                )
             )
     return tuple(found)
 

@@ -75,7 +75,7 @@ def _tasks(folder: Path, manifest: Manifest) -> Iterator[tuple[Path, tuple[Value
 
 def _run(binary: Path, names: tuple[str, ...], point: tuple[Value, ...]) -> list[Entry]:
     ranks = int(point[names.index(RANKS)])
-    launcher = launcher_for(str(binary.resolve()), None, "local", Resources(ranks, cores=ranks))
+    launcher = launcher_for(str(binary.resolve()), None, "local", Resources(ranks=ranks, cores=ranks))
     command = launcher.replace("{ranks}", str(ranks)) + " " + shlex.quote(str(binary.resolve()))
     command += "".join(f" {value}" for name, value in zip(names, point, strict=True) if name != RANKS)
     where = f"{binary.name} at {dict(zip(names, point, strict=True))}"
@@ -94,7 +94,7 @@ def _run(binary: Path, names: tuple[str, ...], point: tuple[Value, ...]) -> list
         tail = "\n".join(done.stderr.strip().splitlines()[-5:])
         raise OrchestratorError(f"{where}: {command} ended with exit code {done.returncode}:\n{tail}")
     found = [
-        Entry(where, path, metric, point, (float(value),))
+        Entry(where=where, callpath=path, metric=metric, point=point, values=(float(value),))
         for path, metric, value in _LINE.findall(done.stdout)
     ]
     if not found:

@@ -23,7 +23,7 @@ class SimulatedRun:
 Truth = Callable[[Run, np.random.Generator], SimulatedRun]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorContext:
     """What an executor's ``build(context)``, the attribute in the registry, gets.
 

@@ -73,7 +73,7 @@ class RoundProposed:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptIntended:
     """Written before a submission: reserves ``reserved`` core-seconds under a name that can be looked up.
 
@@ -117,7 +117,7 @@ class AttemptWithdrawn:
     barred: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptFinished:
     """The attempt is over and settled: ``cost`` core-seconds charged.
 
@@ -167,7 +167,7 @@ class RunSkipped:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RoundCompleted:
     """The models after a round.
 

@@ -24,7 +24,7 @@ _WANTED: Mapping[Flavour, str] = {"openmpi": "pmix", "mpich": "pmi2", "unknown":
 _PATIENCE = 10.0  # seconds for a program to print its version
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Launcher:
     """A command found on this machine: ``kind`` is ``openmpi``, ``mpich``, ``srun``, ``unknown`` or ``none``.
 
@@ -92,8 +92,8 @@ def named(name: str, executable: str, mpi: str | None = None) -> Launcher:
     path = shutil.which(name) or name
     if name == "srun":
         wanted = _WANTED[linked_mpi(executable)]
-        return Launcher("srun", path, mpi or (wanted if wanted in _interfaces(path) else ""))
-    return Launcher(flavour_of(path), path, root=os.geteuid() == 0, slots=_physical_cores())
+        return Launcher(kind="srun", path=path, mpi=mpi or (wanted if wanted in _interfaces(path) else ""))
+    return Launcher(kind=flavour_of(path), path=path, root=os.geteuid() == 0, slots=_physical_cores())
 
 
 @cache
@@ -117,14 +117,14 @@ def detect(executable: str, executor_name: str = "local") -> Launcher:
     wanted = _WANTED[flavour]
     if wanted and spoken and wanted not in spoken and local.kind == flavour:
         return local
-    return Launcher("srun", srun or "srun", wanted if wanted in spoken else "")
+    return Launcher(kind="srun", path=srun or "srun", mpi=wanted if wanted in spoken else "")
 
 
 def _local(executable: str, flavour: Flavour) -> Launcher:
     found = [(path, flavour_of(path)) for path in _candidates(executable)]
     for path, kind in [pair for pair in found if flavour in (pair[1], "unknown")] + found:
-        return Launcher(kind, path, root=os.geteuid() == 0, slots=_physical_cores())
-    return Launcher("none")
+        return Launcher(kind=kind, path=path, root=os.geteuid() == 0, slots=_physical_cores())
+    return Launcher(kind="none")
 
 
 def _candidates(executable: str) -> list[str]:

@@ -14,7 +14,7 @@ from orchestrator.models.base import Category, Floats, Integers
 from orchestrator.types import Measurement, Measurements, Point, format_value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """Call paths (and metrics) with the same measured points, in one category.
 
@@ -55,7 +55,7 @@ class _Layout:
     repeated: Integers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Series:
     """Usable values of one call path in one category; ``coordinates`` are sorted and unique."""
 
@@ -183,7 +183,9 @@ def _clean(label: tuple[str, str], layout: _Layout, values: Floats, positive: bo
         coordinates, values = _merge(coordinates, values, layout.repeated)
     least = 0.0 if positive else -np.inf
     if values.size and values.min() > least and values.max() < np.inf:
-        return _Series(label, layout.category, coordinates, values, ()), False
+        return _Series(
+            label=label, category=layout.category, coordinates=coordinates, values=values, notes=()
+        ), False
     with np.errstate(invalid="ignore"):
         good = np.isfinite(values) & (values > least)
     notes: list[str] = []
@@ -196,7 +198,13 @@ def _clean(label: tuple[str, str], layout: _Layout, values: Floats, positive: bo
     if bad:
         notes.append(f"{bad} values are {'negative or ' if positive else ''}infinite and were left out")
     values = np.where(good, values, np.nan)[some]
-    series = _Series(label, layout.category, coordinates[some], values, tuple(notes))
+    series = _Series(
+        label=label,
+        category=layout.category,
+        coordinates=coordinates[some],
+        values=values,
+        notes=tuple(notes),
+    )
     return series, zero > 0 and not good.any() and not bad
 
 

@@ -54,7 +54,7 @@ _CONVINCING = 3
 _LARGE = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Located:
     """Where the values of every (call path, point) lie, and how well that is known.
 
@@ -81,7 +81,11 @@ class Located:
     def rows(self, index: NDArray[np.intp]) -> Self:
         """Select call paths."""
         return type(self)(
-            self.log_value[index], self.count[index], self.sigma[index], self.freedom[index], self.aggregate
+            log_value=self.log_value[index],
+            count=self.count[index],
+            sigma=self.sigma[index],
+            freedom=self.freedom[index],
+            aggregate=self.aggregate,
         )
 
     def put(self, index: NDArray[np.intp], part: Located) -> Self:
@@ -115,12 +119,14 @@ def locate(values: Floats, aggregate: str = "auto") -> Located:
     if aggregate == "none":
         reference = _lower_of_two(ordered, centre, counts, sigma)
         location, count = _weigh(logs, reference, sigma)
-        return Located(location, count, sigma, freedom, aggregate)
+        return Located(log_value=location, count=count, sigma=sigma, freedom=freedom, aggregate=aggregate)
     if aggregate == "mean":
         location = np.log(np.nanmean(values, axis=2))
     else:
         location = ordered[:, :, 0] if aggregate == "min" else centre
-    return Located(location + shift, counts * gain, sigma, freedom, aggregate)
+    return Located(
+        log_value=location + shift, count=counts * gain, sigma=sigma, freedom=freedom, aggregate=aggregate
+    )
 
 
 def relocate(values: Floats, located: Located, expected: Floats, spread: Floats) -> Located:

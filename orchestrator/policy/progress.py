@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrator.models.base import Model
-from orchestrator.strategies.relevance import RELEVANT_SHARE
+from orchestrator.strategies.relevance import is_relevant
 from orchestrator.types import Point
 
 # Factors by which SMAPE falls, and intervals narrow or widen, when that is not chance: on a noisy machine a
@@ -61,19 +61,18 @@ def gain(now: Quality, before: Quality) -> str:
     return "fit" if before.smape > _EXACT and now.smape * _FITS < before.smape else ""
 
 
-def relevant(models: Sequence[Model], point: Point | None, metric: str = "time") -> tuple[Model, ...]:
-    """Return the models of ``metric`` with more than 1 % of its sum predicted at ``point``."""
+def relevant_models(models: Sequence[Model], point: Point | None, metric: str = "time") -> tuple[Model, ...]:
+    """Return the models of ``metric`` that predict a relevant share of its sum at ``point``."""
     chosen = tuple(model for model in models if model.metric == metric) or tuple(models)
     if point is None or not chosen:
         return chosen
-    values = np.array([max(0.0, float(model.predict([point]).value[0])) for model in chosen])
-    share = values / values.sum() if values.sum() > 0 else np.ones(len(chosen))
-    return tuple(model for model, part in zip(chosen, share, strict=True) if part > RELEVANT_SHARE)
+    values = [max(0.0, float(model.predict([point]).value[0])) for model in chosen]
+    return tuple(model for model, counts in zip(chosen, is_relevant(values), strict=True) if counts)
 
 
 def assess(models: Sequence[Model], point: Point | None) -> Quality:
     """Return the quality of a set of models."""
-    chosen = relevant(models, point)
+    chosen = relevant_models(models, point)
     if not chosen:
         return Quality()
     smape = _finite(float(np.mean([model.smape for model in chosen])))

@@ -77,7 +77,13 @@ def read(
     distinct = [len({item.point[i] for item in profiles}) for i in range(len(profiles[0].names))]
     kept = [i for i, count in enumerate(distinct) if count > 1] or list(range(len(distinct)))
     entries = [
-        Entry(str(item.path), callpath, metric, tuple(item.point[i] for i in kept), (value,))
+        Entry(
+            where=str(item.path),
+            callpath=callpath,
+            metric=metric,
+            point=tuple(item.point[i] for i in kept),
+            values=(value,),
+        )
         for item in profiles
         for (callpath, metric), value in _values(item.path, metrics, aggregate, inclusive).items()
     ]

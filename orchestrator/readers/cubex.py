@@ -60,7 +60,7 @@ _BROKEN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CubeMetric:
     """A metric of a profile; ``values`` has shape (call-tree nodes, locations), as in the file.
 
@@ -223,7 +223,13 @@ def _metrics(root: Element, tree: _Tree, members: Mapping[str, bytes]) -> Iterat
             values = _values(members, _number(node, "id"), data_type, order, locations)
         except _BROKEN as error:
             raise ReadError(f"broken values of metric {name} ({type(error).__name__}: {error})") from error
-        yield CubeMetric(name, (node.findtext("uom") or "").strip(), data_type, inclusive, values)
+        yield CubeMetric(
+            name=name,
+            unit=(node.findtext("uom") or "").strip(),
+            data_type=data_type,
+            inclusive=inclusive,
+            values=values,
+        )
 
 
 def _values(

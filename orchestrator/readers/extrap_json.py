@@ -53,7 +53,7 @@ def _json_entries(document: Mapping[str, object], parameters: list[str], source:
                         f"{where}: {len(point)} coordinates for {len(parameters)} parameters, "
                         f"{len(values)} values"
                     )
-                yield Entry(where, callpath, metric, point, values)
+                yield Entry(where=where, callpath=callpath, metric=metric, point=point, values=values)
 
 
 def _read_old_json(document: Mapping[str, object], source: str) -> Measurements:
@@ -85,11 +85,11 @@ def _old_entries(
     for index, item in enumerate(_list(document, "measurements", source)):
         where = f"{source}: measurements[{index}]"
         yield Entry(
-            where,
-            _referred(callpaths, item, "callpath_id", where),
-            _referred(metrics, item, "metric_id", where),
-            _referred(points, item, "coordinate_id", where),
-            (finite(_get(item, "value", where), where),),
+            where=where,
+            callpath=_referred(callpaths, item, "callpath_id", where),
+            metric=_referred(metrics, item, "metric_id", where),
+            point=_referred(points, item, "coordinate_id", where),
+            values=(finite(_get(item, "value", where), where),),
         )
 
 
@@ -146,11 +146,11 @@ def _line_entry(item: object, parameters: list[str], where: str) -> Entry:
         raise ReadError(f"{where}: 'value' is an empty list")
     names = item if isinstance(item, dict) else {}
     return Entry(
-        where,
-        _name(names.get("callpath", DEFAULT_CALLPATH), where),
-        _name(names.get("metric", DEFAULT_METRIC), where),
-        tuple(coordinate(params[name], f"{where}: {name}") for name in parameters),
-        tuple(finite(value, where) for value in values),
+        where=where,
+        callpath=_name(names.get("callpath", DEFAULT_CALLPATH), where),
+        metric=_name(names.get("metric", DEFAULT_METRIC), where),
+        point=tuple(coordinate(params[name], f"{where}: {name}") for name in parameters),
+        values=tuple(finite(value, where) for value in values),
     )
 
 

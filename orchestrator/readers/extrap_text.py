@@ -102,7 +102,15 @@ class _Text:
                 f"than there are POINTS ({len(self.points)})"
             )
         values = tuple(float(number(word, self.where)) for word in words)
-        self.block.append(Entry(self.where, self.region, self.metric, self.points[len(self.block)], values))
+        self.block.append(
+            Entry(
+                where=self.where,
+                callpath=self.region,
+                metric=self.metric,
+                point=self.points[len(self.block)],
+                values=values,
+            )
+        )
 
     def end_of_block(self) -> None:
         if self.block and len(self.block) != len(self.points):

@@ -123,7 +123,13 @@ def _merged(parts: Sequence[Measurements], source: str) -> Measurements:
                 f"{', '.join(part.parameters)}"
             )
     entries = (
-        Entry(source, item.callpath, item.metric, tuple(point[name] for name in names), values)
+        Entry(
+            where=source,
+            callpath=item.callpath,
+            metric=item.metric,
+            point=tuple(point[name] for name in names),
+            values=values,
+        )
         for part in parts
         for item in part.items
         for point, values in item.values.items()

@@ -166,7 +166,13 @@ def _entries(
                 continue  # not measured here
             value = float(number(cell.strip(), f"{where}: {name}")) if isinstance(cell, str) else cell
             values = (finite(value, f"{where}: {name}"),)
-            yield Entry(where, callpath, name if layout.metrics else metric, point, values)
+            yield Entry(
+                where=where,
+                callpath=callpath,
+                metric=name if layout.metrics else metric,
+                point=point,
+                values=values,
+            )
 
 
 def _is_empty(cell: object) -> bool:

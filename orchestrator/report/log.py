@@ -122,7 +122,7 @@ class _History:
                 self._rules(event, entry.time)
             case events.ControllerStarted() | events.ControllerStopped():
                 self._controller(event, entry.time)
-            case events.AttemptIntended(attempt):
+            case events.AttemptIntended(attempt=attempt):
                 self.in_flight[attempt] = 0.0 if event.pack else event.reserved
                 self.shared[attempt] = event.pack
                 self.holds = allocations.begun(self.holds, event.pack, event.reserved)

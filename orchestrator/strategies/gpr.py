@@ -54,7 +54,7 @@ def strategy(*, gp: bool = True, accuracy_weight: float = 1.0, cost_weight: floa
     return propose
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rating:
     """What the rating of candidates needs: noise, and share and process of every relevant call path."""
 
@@ -70,7 +70,13 @@ class Rating:
         entries = relevant(view)
         noise = noise_percent(entries)
         fitted = tuple((entry.share, process(view, entry, noise)) for entry in entries) if gp else ()
-        return cls(view.space.parameters, fitted, noise, accuracy_weight, cost_weight)
+        return cls(
+            parameters=view.space.parameters,
+            surrogates=fitted,
+            noise=noise,
+            accuracy_weight=accuracy_weight,
+            cost_weight=cost_weight,
+        )
 
     def variance(self, points: Sequence[Point]) -> Floats:
         """Return k(P, P): the variance of the logarithm of the time, averaged over call paths by share."""

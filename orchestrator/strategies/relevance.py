@@ -15,6 +15,12 @@ from orchestrator.types import Measurement, Point
 RELEVANT_SHARE = 0.01  # Ritter et al., section V: a kernel is relevant above one percent of the time
 
 
+def is_relevant(times: Sequence[float]) -> NDArray[np.bool_]:
+    """Return whether each call path has more than 1 % of the total time; all of them where there is none."""
+    total = sum(times)
+    return np.array([total <= 0 or time > RELEVANT_SHARE * total for time in times], dtype=bool)
+
+
 @dataclass(frozen=True, slots=True)
 class Relevant:
     """A call path that counts: its time measurements, models (one per category) and share of the time."""
@@ -53,13 +59,14 @@ def relevant(view: View, metric: str = "time") -> tuple[Relevant, ...]:
     if times is None:
         times = [sum(map(sum, item.values.values())) for item in items]
     times = [time if np.isfinite(time) and time > 0 else 0.0 for time in times]
-    total = sum(times)
     kept = [
         Relevant(item, own, time)
-        for (item, own), time in zip(paired, times, strict=True)
-        if time > RELEVANT_SHARE * total
+        for (item, own), time, counts in zip(paired, times, is_relevant(times), strict=True)
+        if counts
     ]
     shares = sum(entry.share for entry in kept)
+    if shares <= 0:
+        return ()
     return tuple(Relevant(entry.measurement, entry.models, entry.share / shares) for entry in kept)
 
 

@@ -133,23 +133,23 @@ def mpi(launcher: Launcher, answer: Answer) -> Check:
 
 
 def test_an_mpiexec_that_starts_processes() -> None:
-    check = mpi(Launcher("mpich", "/opt/bin/mpiexec"), Answer(True, "started\nstarted\n"))
+    check = mpi(Launcher(kind="mpich", path="/opt/bin/mpiexec"), Answer(True, "started\nstarted\n"))
     assert check.status is Status.OK
     assert "MPICH" in check.detail
-    as_root = Launcher("openmpi", "/opt/bin/mpiexec", root=True)
+    as_root = Launcher(kind="openmpi", path="/opt/bin/mpiexec", root=True)
     assert mpi(as_root, Answer(True, "started\nstarted\n")).status is Status.OK
 
 
 @pytest.mark.parametrize("answer", [Answer(True, "started\n"), Answer(False, "", "no slots"), Answer(True)])
 def test_an_mpiexec_that_does_not_work(answer: Answer) -> None:
-    check = mpi(Launcher("openmpi", "/opt/bin/mpiexec", slots=1), answer)
+    check = mpi(Launcher(kind="openmpi", path="/opt/bin/mpiexec", slots=1), answer)
     assert check.status is Status.FAILED
     assert answer.complaint in check.detail
     assert "/opt/bin/mpiexec -n 2" in check.remedy
 
 
 def test_no_mpiexec() -> None:
-    check = mpi(Launcher("none"), Answer(False))
+    check = mpi(Launcher(kind="none"), Answer(False))
     assert check.status is Status.MISSING
     assert "apt-get install" in check.remedy
 

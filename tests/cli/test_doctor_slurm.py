@@ -144,8 +144,12 @@ def test_time_limits(text: str, seconds: float | None) -> None:
 
 def test_partitions_are_put_together_from_their_lines() -> None:
     found = {item.name: item for item in slurm.parse_partitions(PARTITIONS)}
-    assert found["compute"] == Partition("compute", True, True, 100, 98, (64,), 1, 86400)
-    assert found["threads"] == Partition("threads", False, True, 4, 4, (64,), 2, None)
+    assert found["compute"] == Partition(
+        name="compute", default=True, up=True, nodes=100, usable=98, cores=(64,), threads=1, time=86400
+    )
+    assert found["threads"] == Partition(
+        name="threads", default=False, up=True, nodes=4, usable=4, cores=(64,), threads=2, time=None
+    )
     assert found["mixture"].cores == (48, 64)
     assert not found["closed"].up
     assert found["dead"].usable == 0
@@ -174,7 +178,7 @@ def faults(
     cluster = slurm.examine(machines.cluster(), "me")[1]
     assert cluster is not None
     executor = SlurmOptions.model_validate({"name": "slurm", "cores_per_node": 64, **options})
-    largest = (Point.of(p=nodes), Resources(ranks, 2, nodes))
+    largest = (Point.of(p=nodes), Resources(ranks=ranks, threads=2, nodes=nodes))
     found = executor_section.of_size(executor, cluster, largest, limit)
     return {item.name: item for item in found if item.status is not Status.OK}
 
@@ -257,7 +261,7 @@ def test_a_cluster_without_a_default_partition() -> None:
     partitions = slurm.parse_partitions(PARTITIONS.replace("*", ""))
     cluster = Cluster({}, partitions, None)
     checks = executor_section.of_size(
-        SlurmOptions(name="slurm"), cluster, (Point.of(p=1), Resources(1)), None
+        SlurmOptions(name="slurm"), cluster, (Point.of(p=1), Resources(ranks=1)), None
     )
     (check,) = checks
     assert check.status is Status.FAILED

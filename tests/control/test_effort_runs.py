@@ -63,8 +63,16 @@ def propose(state: State, choices: list[Choice], effort: int) -> State:
 def settled(state: State, run: Run, failure: FailureClass | None = None, **samples: float) -> State:
     attempt = Attempt(run)
     found = {metric: {"main": value} for metric, value in samples.items()}
-    state = apply(state, events.AttemptIntended(attempt, "x", 1, 10.0, 10.0), 1.0)
-    return apply(state, events.AttemptFinished(attempt, 1.0, 1.0, found, failure, "no"), 2.0)
+    state = apply(
+        state, events.AttemptIntended(attempt=attempt, name="x", cores=1, limit=10.0, reserved=10.0), 1.0
+    )
+    return apply(
+        state,
+        events.AttemptFinished(
+            attempt=attempt, elapsed=1.0, cost=1.0, samples=found, failure=failure, reason="no"
+        ),
+        2.0,
+    )
 
 
 def given_up(state: State, run: Run) -> State:

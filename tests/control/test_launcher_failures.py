@@ -25,7 +25,7 @@ from orchestrator.types import (
 def finished(exit_code: int, directory: Path) -> events.AttemptFinished:
     attempt = Attempt(Run(Point.of(p=1)))
     request = AttemptRequest(
-        attempt=attempt, name="name", directory=directory, resources=Resources(1), limit=60.0, script=""
+        attempt=attempt, name="name", directory=directory, resources=Resources(ranks=1), limit=60.0, script=""
     )
     record = AttemptRecord(
         run=attempt.run.id, attempt=1, host="n1", pid=7, started=0.0, finished=5.0, exit_code=exit_code

@@ -78,7 +78,7 @@ def watched(chosen: Campaign, directory: Path, what: Sequence[events.Event], ear
 def finished(failed: bool, cost: float = 1.0) -> events.AttemptFinished:
     failure = FailureClass.TIMEOUT if failed else None
     return events.AttemptFinished(
-        Attempt(Run(Point.of(p=1))), 1.0, cost, failure=failure, reason="slow" * failed
+        attempt=Attempt(Run(Point.of(p=1))), elapsed=1.0, cost=cost, failure=failure, reason="slow" * failed
     )
 
 

@@ -31,7 +31,7 @@ def request(directory: Path, one: Attempt) -> AttemptRequest:
         attempt=one,
         name=f"name-{one.id}",
         directory=folder,
-        resources=Resources(1),
+        resources=Resources(ranks=1),
         limit=60.0,
         script="true\n",
         files={"in.txt": "n = 1\n"},
@@ -62,11 +62,11 @@ def entries(*what: events.Event) -> list[Entry]:
 
 
 def intended(one: Attempt) -> events.AttemptIntended:
-    return events.AttemptIntended(one, f"name-{one.id}", 1, 60.0, 60.0)
+    return events.AttemptIntended(attempt=one, name=f"name-{one.id}", cores=1, limit=60.0, reserved=60.0)
 
 
 def finished(one: Attempt) -> events.AttemptFinished:
-    return events.AttemptFinished(one, 1.0, 1.0)
+    return events.AttemptFinished(attempt=one, elapsed=1.0, cost=1.0)
 
 
 def names(folder: Path) -> set[str]:

@@ -86,7 +86,9 @@ def test_what_had_not_begun_when_the_user_cancelled_is_withdrawn(tmp_path: Path)
 def test_what_ended_by_itself_stays_what_it_is_although_the_user_cancelled(
     failure: FailureClass | None,
 ) -> None:
-    event = events.AttemptFinished(Attempt(Run(Point.of(p=1))), 2.0, 2.0, {}, failure, "why")
+    event = events.AttemptFinished(
+        attempt=Attempt(Run(Point.of(p=1))), elapsed=2.0, cost=2.0, samples={}, failure=failure, reason="why"
+    )
     assert settle.ended_by_user(event) is event
 
 

@@ -27,20 +27,33 @@ attempts = st.builds(Attempt, runs, st.integers(1, 9))
 samples = st.dictionaries(st.text(max_size=6), st.dictionaries(st.text(max_size=9), finite), max_size=2)
 any_event = st.one_of(
     st.builds(events.ControllerStarted, st.text(), st.integers(), st.text()),
-    st.builds(events.AttemptIntended, attempts, st.text(), st.integers(1, 99), finite, finite),
+    st.builds(
+        events.AttemptIntended,
+        attempt=attempts,
+        name=st.text(),
+        cores=st.integers(1, 99),
+        limit=finite,
+        reserved=finite,
+    ),
     st.builds(events.AttemptSubmitted, attempts, st.text()),
     st.builds(
         events.AttemptFinished,
-        attempts,
-        finite,
-        finite,
-        samples,
-        st.one_of(st.none(), st.sampled_from(FailureClass)),
-        st.text(),
+        attempt=attempts,
+        elapsed=finite,
+        cost=finite,
+        samples=samples,
+        failure=st.one_of(st.none(), st.sampled_from(FailureClass)),
+        reason=st.text(),
     ),
     st.lists(runs, max_size=3).map(lambda r: events.RoundProposed(1, tuple(r), ("why",) * len(r))),
     st.builds(events.RunGivenUp, runs, st.text()),
-    st.builds(events.RoundCompleted, st.integers(1), st.one_of(st.none(), finite), finite, st.booleans()),
+    st.builds(
+        events.RoundCompleted,
+        round=st.integers(1),
+        smape=st.one_of(st.none(), finite),
+        width=finite,
+        improved=st.booleans(),
+    ),
 )
 
 
@@ -130,7 +143,7 @@ def test_what_a_newer_version_added_asks_for_an_update_not_for_a_repair(
     run = Run(Point.of(p=1))
     some: list[events.Event] = [
         events.RunGivenUp(run, "why"),
-        events.AttemptFinished(Attempt(run), 1.0, 1.0, failure=FailureClass.TIMEOUT),
+        events.AttemptFinished(attempt=Attempt(run), elapsed=1.0, cost=1.0, failure=FailureClass.TIMEOUT),
     ]
     lines = write(tmp_path, some).splitlines()
     content = b""

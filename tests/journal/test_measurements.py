@@ -61,7 +61,7 @@ def test_asked_again_and_again_it_says_what_it_says_at_once(tmp_path: Path, stra
             ):
                 assert list(one.values.items()) == list(other.values.items()), "in the same order"
 
-    state = session.run(chosen, tmp_path, session.Hooks(listen))
+    state = session.run(chosen, tmp_path, session.Hooks(listen=listen))
     known = seen[-1]
     assert state.validation is not None and Point.of(p=16, n=80) not in known.points
     assert [(item.callpath, item.metric) for item in known.items] == [
@@ -83,7 +83,9 @@ def test_repetitions_that_were_skipped_do_not_count(tmp_path: Path) -> None:
         assert measurements.repetitions(state) == counted(state)
         statuses.update(item.status for item in state.runs.values())
 
-    session.run(loader.loads(CAMPAIGN.format(strategy="cpf", budget=2)), tmp_path, session.Hooks(listen))
+    session.run(
+        loader.loads(CAMPAIGN.format(strategy="cpf", budget=2)), tmp_path, session.Hooks(listen=listen)
+    )
     assert RunStatus.SKIPPED in statuses
 
 
@@ -95,6 +97,8 @@ def test_what_was_given_out_does_not_change_later(tmp_path: Path) -> None:
         known = collector.measurements(state)
         given.append((known, repr(known)))
 
-    session.run(loader.loads(CAMPAIGN.format(strategy="cpf", budget=20)), tmp_path, session.Hooks(listen))
+    session.run(
+        loader.loads(CAMPAIGN.format(strategy="cpf", budget=20)), tmp_path, session.Hooks(listen=listen)
+    )
     assert len({text for _, text in given}) > 10
     assert all(repr(known) == text for known, text in given)

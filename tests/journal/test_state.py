@@ -15,8 +15,8 @@ RUNS = tuple(Run(Point.of(p=p, n=n), "time", k) for p in (2, 16) for n in (5, 10
 def measured(run: Run, value: float) -> list[events.Event]:
     attempt = Attempt(run)
     return [
-        events.AttemptIntended(attempt, "x", 1, 10.0, 10.0),
-        events.AttemptFinished(attempt, value, value, {"time": {"main": value}}),
+        events.AttemptIntended(attempt=attempt, name="x", cores=1, limit=10.0, reserved=10.0),
+        events.AttemptFinished(attempt=attempt, elapsed=value, cost=value, samples={"time": {"main": value}}),
     ]
 
 
@@ -72,9 +72,21 @@ def test_what_a_node_did_at_one_instant_counts_once_however_quiet_it_was_before(
     runs = [Run(Point.of(p=1), "time", k) for k in (1, 2)]
     state = apply(State(), events.RoundProposed(1, tuple(runs), ("",) * 2), 0.0)
     for run in runs:
-        state = apply(state, events.AttemptIntended(Attempt(run), str(run), 1, 9e3, 9e3), 0.0)
+        state = apply(
+            state,
+            events.AttemptIntended(attempt=Attempt(run), name=str(run), cores=1, limit=9e3, reserved=9e3),
+            0.0,
+        )
     for run in runs:
         failure = FailureClass.INFRASTRUCTURE
-        end = events.AttemptFinished(Attempt(run), 1.0, 1.0, {}, failure, "NODE_FAIL", blamed=("n7",))
+        end = events.AttemptFinished(
+            attempt=Attempt(run),
+            elapsed=1.0,
+            cost=1.0,
+            samples={},
+            failure=failure,
+            reason="NODE_FAIL",
+            blamed=("n7",),
+        )
         state = apply(state, end, 7000.0)
     assert len(state.marks["n7"]) == 1

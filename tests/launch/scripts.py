@@ -14,7 +14,7 @@ from orchestrator.launch.script import launch_script
 from orchestrator.types import Application, Resources
 
 PLAIN = "{{prologue}}\n{{environment}}\nexec {{launcher}} {{command}}\n"
-ONE = Resources(1)
+ONE = Resources(ranks=1)
 # Prints its arguments and environment as JSON.
 SHOW = f"""#!{sys.executable}
 import json, os, sys

@@ -17,7 +17,7 @@ from tests.launch.scripts import execute, program, script, shown
 
 def test_launcher_placeholders() -> None:
     text = script(
-        resources=Resources(12, 2, 3, 4, 24),
+        resources=Resources(ranks=12, threads=2, nodes=3, ranks_per_node=4, cores=24),
         launcher="mpiexec -n {ranks} --map-by ppr:{ranks_per_node}:node:PE={threads} -N {nodes} '{{x}}'",
     )
     assert "exec mpiexec -n 12 --map-by ppr:4:node:PE=2 -N 3 '{x}' ./app" in text
@@ -33,12 +33,12 @@ def test_a_bad_launcher_is_named(launcher: str) -> None:
 def test_one_rank_needs_no_launcher_but_two_do(launcher: str | None) -> None:
     assert script(launcher=launcher).splitlines()[-1].split() == ["exec", "./app"]
     with pytest.raises(CampaignError, match=r"2 ranks need a launcher.*mpiexec -n \{ranks\}"):
-        script(launcher=launcher, resources=Resources(2))
+        script(launcher=launcher, resources=Resources(ranks=2))
 
 
 def test_threads_are_always_told() -> None:
     assert "export OMP_NUM_THREADS=1\n" in script()
-    assert "export OMP_NUM_THREADS=4\n" in script(resources=Resources(1, 4))
+    assert "export OMP_NUM_THREADS=4\n" in script(resources=Resources(ranks=1, threads=4))
 
 
 def test_variables_of_the_campaign_win_over_those_of_the_application() -> None:
@@ -47,9 +47,11 @@ def test_variables_of_the_campaign_win_over_those_of_the_application() -> None:
 
 
 def test_threads_that_contradict_what_is_charged_are_refused() -> None:
-    assert "OMP_NUM_THREADS=2" in script(resources=Resources(1, 2), environment={"OMP_NUM_THREADS": "2"})
+    assert "OMP_NUM_THREADS=2" in script(
+        resources=Resources(ranks=1, threads=2), environment={"OMP_NUM_THREADS": "2"}
+    )
     with pytest.raises(CampaignError, match="charged for 2 threads"):
-        script(resources=Resources(1, 2), environment={"OMP_NUM_THREADS": "8"})
+        script(resources=Resources(ranks=1, threads=2), environment={"OMP_NUM_THREADS": "8"})
 
 
 def test_scorep_writes_into_the_attempt(tmp_path: Path, show: str) -> None:

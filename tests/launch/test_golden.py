@@ -35,7 +35,9 @@ def test_scripts_are_as_they_were(name: str, executor: str) -> None:
         application=application,
         executable="/opt/my apps/program.x",
         settings=point,
-        resources=Resources(ranks, threads, 1, ranks, ranks * threads),
+        resources=Resources(
+            ranks=ranks, threads=threads, nodes=1, ranks_per_node=ranks, cores=ranks * threads
+        ),
         launcher=LAUNCHERS[executor],
         template=find_template(None, executor).read_text(),
         prologue=["module load mpi"] if executor == "slurm" else [],

@@ -17,7 +17,7 @@ from tests.requirements import need
 
 OPEN_MPI = "mpiexec (OpenRTE) 4.1.4"
 MPICH = "HYDRA build details:\n    Version: 5.0.2"
-TWO = Resources(2, 1, 1, 2, 2)
+TWO = Resources(ranks=2, threads=1, nodes=1, ranks_per_node=2, cores=2)
 
 
 @pytest.fixture(autouse=True)
@@ -91,15 +91,15 @@ def test_libraries_tell_the_mpi(tmp_path: Path, path_with: Path, libraries: str,
 
 
 def test_open_mpi_as_root_with_more_ranks_than_cores() -> None:
-    launcher = Launcher("openmpi", "/opt/my mpi/mpiexec", root=True, slots=2)
+    launcher = Launcher(kind="openmpi", path="/opt/my mpi/mpiexec", root=True, slots=2)
     allow = "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
     assert launcher.pattern(TWO) == f"{allow} '/opt/my mpi/mpiexec' -n {{ranks}} --bind-to none"
-    assert launcher.pattern(Resources(3)).endswith("-n {ranks} --bind-to none --oversubscribe")
-    assert "env" not in Launcher("openmpi", "mpiexec").pattern(TWO)
+    assert launcher.pattern(Resources(ranks=3)).endswith("-n {ranks} --bind-to none --oversubscribe")
+    assert "env" not in Launcher(kind="openmpi", path="mpiexec").pattern(TWO)
 
 
 def test_braces_in_the_path_are_no_placeholders() -> None:
-    pattern = Launcher("mpich", "/opt/{mpi}/mpiexec").pattern(TWO)
+    pattern = Launcher(kind="mpich", path="/opt/{mpi}/mpiexec").pattern(TWO)
     application = Application("demo", "", {}, lambda s: 2, lambda s: [], lambda texts: [])
     text = script.launch_script(
         application=application,
@@ -144,14 +144,14 @@ def test_mpiexec_takes_over_where_srun_lacks_the_interface(tmp_path: Path, path_
 
 def test_the_configured_launcher_is_taken_as_it_is(tmp_path: Path, path_with: Path) -> None:
     assert mpi.launcher_for("app", "jsrun -n {ranks}", "slurm", TWO) == "jsrun -n {ranks}"
-    assert mpi.launcher_for("app", "none", "local", Resources(1)) == "none"
+    assert mpi.launcher_for("app", "none", "local", Resources(ranks=1)) == "none"
 
 
 def test_without_any_launcher_one_rank_starts_by_itself_and_two_are_an_error(
     tmp_path: Path, path_with: Path
 ) -> None:
     executable = fake(tmp_path / "app", "")
-    assert mpi.launcher_for(executable, None, "local", Resources(1)) == ""
+    assert mpi.launcher_for(executable, None, "local", Resources(ranks=1)) == ""
     with pytest.raises(CampaignError, match=r"no mpiexec beside .*app or on PATH to start 2 ranks"):
         mpi.launcher_for(executable, None, "local", TWO)
 
@@ -163,7 +163,7 @@ def test_a_real_launcher_starts_all_ranks(tmp_path: Path) -> None:
     executable.write_text("#!/bin/sh\necho rank\n")
     executable.chmod(0o755)
     application = Application("demo", "", {}, lambda s: 3, lambda s: [], lambda texts: [])
-    three = Resources(3, 1, 1, 3, 3)
+    three = Resources(ranks=3, threads=1, nodes=1, ranks_per_node=3, cores=3)
     (tmp_path / "run.sh").write_text(
         script.launch_script(
             application=application,

@@ -28,6 +28,10 @@ def estimates(
 
     def at(point: Point) -> PointEstimate:
         cores = int(point["p"])
-        return PointEstimate(Resources(cores, 1, 1, cores, cores), limit, stated=seconds)
+        return PointEstimate(
+            Resources(ranks=cores, threads=1, nodes=1, ranks_per_node=cores, cores=cores),
+            limit,
+            stated=seconds,
+        )
 
     return Estimates(points=_EveryPoint(at), reserved_seconds=reserved_seconds, slowdown={})

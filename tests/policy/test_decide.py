@@ -44,13 +44,22 @@ def actions(state: State, policy: Policy = POLICY, now: float = 1.0) -> list[dec
 
 def intended(run: Run, number: int = 1) -> events.AttemptIntended:
     need = reservation(run)
-    return events.AttemptIntended(Attempt(run, number), "name", need.cores, need.limit, need.reserved)
+    return events.AttemptIntended(
+        attempt=Attempt(run, number), name="name", cores=need.cores, limit=need.limit, reserved=need.reserved
+    )
 
 
 def finished(
     run: Run, number: int = 1, failure: FailureClass | None = None, cost: float = 1.0
 ) -> events.AttemptFinished:
-    return events.AttemptFinished(Attempt(run, number), cost, cost, {}, failure, "why" if failure else "")
+    return events.AttemptFinished(
+        attempt=Attempt(run, number),
+        elapsed=cost,
+        cost=cost,
+        samples={},
+        failure=failure,
+        reason="why" if failure else "",
+    )
 
 
 def measured(runs: Sequence[Run]) -> list[events.Event]:
@@ -93,7 +102,7 @@ def test_a_run_that_never_fits_is_skipped_and_cheaper_ones_still_run() -> None:
 def test_a_round_of_which_nothing_fits_stops_the_campaign() -> None:
     state = after(PROPOSED, *(events.RunSkipped(run, "too expensive") for run in RUNS))
     assert actions(state) == [decide.Fit(1)]
-    state = after(events.RoundCompleted(1, None, None, False), state=state)
+    state = after(events.RoundCompleted(round=1, smape=None, width=None, improved=False), state=state)
     (stop,) = actions(state)
     assert isinstance(stop, decide.BeginStop) and stop.rule == "budget"
 
@@ -144,25 +153,29 @@ def test_a_withdrawn_attempt_is_submitted_again_under_its_number_and_costs_nothi
 def test_the_models_are_refitted_when_the_round_is_settled_then_the_next_is_proposed() -> None:
     state = after(*ONE_MEASURED)
     assert actions(state) == [decide.Fit(1)]
-    state = after(events.RoundCompleted(1, 5.0, 0.5, True), state=state)
+    state = after(events.RoundCompleted(round=1, smape=5.0, width=0.5, improved=True), state=state)
     assert actions(state) == [decide.Propose(2)]
 
 
 def test_patience_counts_rounds_without_improvement() -> None:
-    state = after(*ONE_MEASURED, events.RoundCompleted(1, 5.0, 0.5, False))
+    state = after(*ONE_MEASURED, events.RoundCompleted(round=1, smape=5.0, width=0.5, improved=False))
     assert actions(state) == [decide.Propose(2)]
     state = state._replace(rounds_without_improvement=2)
     assert actions(state) == [decide.BeginStop("patience", "2 rounds without improvement")]
 
 
 def test_narrow_intervals_at_the_evaluation_point_stop_the_campaign() -> None:
-    state = after(*ONE_MEASURED, events.RoundCompleted(1, 5.0, 0.02, True, widest=0.04))
+    state = after(
+        *ONE_MEASURED, events.RoundCompleted(round=1, smape=5.0, width=0.02, improved=True, widest=0.04)
+    )
     (stop,) = actions(state, replace(POLICY, width=0.05))
     assert isinstance(stop, decide.BeginStop) and stop.rule == "precision"
 
 
 def test_one_wide_interval_is_enough_to_go_on() -> None:
-    state = after(*ONE_MEASURED, events.RoundCompleted(1, 5.0, 0.02, True, widest=0.06))
+    state = after(
+        *ONE_MEASURED, events.RoundCompleted(round=1, smape=5.0, width=0.02, improved=True, widest=0.06)
+    )
     assert actions(state, replace(POLICY, width=0.05)) == [decide.Propose(2)]
 
 
@@ -178,7 +191,7 @@ def test_wall_time_stops_proposing_but_lets_runs_in_flight_finish() -> None:
     assert actions(state, limited, now=63.0) == []  # one is still in flight
     state = after(finished(RUNS[0]), state=state)
     assert actions(state, limited, now=64.0) == [decide.Fit(1)]
-    state = after(events.RoundCompleted(1, None, None, False), state=state)
+    state = after(events.RoundCompleted(round=1, smape=None, width=None, improved=False), state=state)
     assert actions(state, limited, now=65.0) == [decide.Stop(stop.rule, stop.detail)]
 
 
@@ -191,7 +204,7 @@ def stopping_with(budget: float) -> tuple[State, Policy]:
     wanted = replace(POLICY, validation_point=Point.of(p=9), budget=budget)
     state = after(
         *ONE_MEASURED,
-        events.RoundCompleted(1, 5.0, 0.5, True),
+        events.RoundCompleted(round=1, smape=5.0, width=0.5, improved=True),
         events.StopRuleReached("patience", "enough"),
     )
     return state, wanted
@@ -211,10 +224,12 @@ def test_the_validation_run_follows_the_stop_rule_if_the_budget_allows() -> None
 def test_what_an_attempt_cost_is_waited_for_ten_minutes_whatever_the_clock_says(
     now: float, waits: bool
 ) -> None:
-    last = events.AttemptFinished(Attempt(RUNS[0], 1), 1.0, 1.0, estimated=True)
+    last = events.AttemptFinished(attempt=Attempt(RUNS[0], 1), elapsed=1.0, cost=1.0, estimated=True)
     state = after(PROPOSED, intended(RUNS[0]), last, *measured(RUNS[1:]))
     state = after(
-        events.RoundCompleted(1, 5.0, 0.5, True), events.StopRuleReached("patience", "enough"), state=state
+        events.RoundCompleted(round=1, smape=5.0, width=0.5, improved=True),
+        events.StopRuleReached("patience", "enough"),
+        state=state,
     )
     expected = [] if waits else [decide.Stop("patience", "enough")]
     assert actions(state._replace(time=100.0), POLICY, now) == expected
@@ -261,13 +276,17 @@ def test_whatever_happens_the_budget_holds_and_every_campaign_ends(
 def react(action: decide.Action, state: State) -> list[events.Event]:
     match action:
         case decide.Submit(attempt, need):
-            return [events.AttemptIntended(attempt, "name", need.cores, need.limit, need.reserved)]
+            return [
+                events.AttemptIntended(
+                    attempt=attempt, name="name", cores=need.cores, limit=need.limit, reserved=need.reserved
+                )
+            ]
         case decide.GiveUp(run, reason):
             return [events.RunGivenUp(run, reason)]
         case decide.Skip(run, reason):
             return [events.RunSkipped(run, reason)]
         case decide.Fit(number):
-            return [events.RoundCompleted(number, 1.0, None, False)]
+            return [events.RoundCompleted(round=number, smape=1.0, width=None, improved=False)]
         case decide.Propose(number):
             runs = tuple(replace(run, repetition=number) for run in RUNS)
             return [events.RoundProposed(number, runs, ("",) * 3)]
@@ -282,16 +301,18 @@ def react(action: decide.Action, state: State) -> list[events.Event]:
 def draw_outcome(data: st.DataObject, attempt: Attempt, state: State) -> events.Event:
     failure = data.draw(st.one_of(st.none(), st.sampled_from(FailureClass)))
     cost = data.draw(st.floats(0, state.in_flight[attempt].reserved))
-    return events.AttemptFinished(attempt, cost, cost, {}, failure, "drawn")
+    return events.AttemptFinished(
+        attempt=attempt, elapsed=cost, cost=cost, samples={}, failure=failure, reason="drawn"
+    )
 
 
 def test_a_round_in_which_nothing_was_measured_does_not_count_against_patience() -> None:
     state = after(
         *ONE_MEASURED,
-        events.RoundCompleted(1, 5.0, 0.5, True),
+        events.RoundCompleted(round=1, smape=5.0, width=0.5, improved=True),
         events.RoundProposed(2, RUNS[:1], ("",)),
         events.RunSkipped(RUNS[0], "too expensive"),
-        events.RoundCompleted(2, 5.0, 0.5, False, measured=False),
+        events.RoundCompleted(round=2, smape=5.0, width=0.5, improved=False, measured=False),
     )
     assert state.rounds_without_improvement == 0 and state.rounds_completed == 2
 

@@ -39,9 +39,15 @@ def rule(always: bool = False, ranks: Callable[[Point], bool] = lambda point: Tr
 
 
 def measured(state: State, run: Run, seconds: float) -> State:
-    state = apply(state, events.AttemptIntended(Attempt(run), "x", 1, 10.0, 10.0), 1.0)
+    state = apply(
+        state, events.AttemptIntended(attempt=Attempt(run), name="x", cores=1, limit=10.0, reserved=10.0), 1.0
+    )
     samples = {"time": {"main": 1.0}} if run.kind == "time" else {"basic_blocks": {"main": 1.0}}
-    return apply(state, events.AttemptFinished(Attempt(run), seconds, seconds, samples), 2.0)
+    return apply(
+        state,
+        events.AttemptFinished(attempt=Attempt(run), elapsed=seconds, cost=seconds, samples=samples),
+        2.0,
+    )
 
 
 def after(

@@ -60,8 +60,10 @@ def after(outcomes: Sequence[Outcome], apart: float = 0.0) -> State:
     for number, (run, (elapsed, host, more)) in enumerate(zip(runs, outcomes, strict=True)):
         one = Attempt(run)
         begun = number * apart
-        now = apply(now, events.AttemptIntended(one, one.id, 1, 100.0, 100.0), begun)
-        done = events.AttemptFinished(one, elapsed, elapsed, host=host)
+        now = apply(
+            now, events.AttemptIntended(attempt=one, name=one.id, cores=1, limit=100.0, reserved=100.0), begun
+        )
+        done = events.AttemptFinished(attempt=one, elapsed=elapsed, cost=elapsed, host=host)
         now = apply(now, replace(done, **more), begun)
     return now
 

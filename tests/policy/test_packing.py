@@ -181,7 +181,13 @@ def test_the_overhead_is_the_median_of_the_last_jobs() -> None:
 def pack_of_three() -> State:
     state = apply(State(), events.RoundProposed(1, runs(3), ("",) * 3), 1.0)
     for run in runs(3):
-        state = apply(state, events.AttemptIntended(Attempt(run), str(run), 1, LIMIT, 100.0, "pack"), 1.0)
+        state = apply(
+            state,
+            events.AttemptIntended(
+                attempt=Attempt(run), name=str(run), cores=1, limit=LIMIT, reserved=100.0, pack="pack"
+            ),
+            1.0,
+        )
     return state
 
 
@@ -190,10 +196,15 @@ def test_nothing_of_a_shared_job_is_released_before_its_charges_are_confirmed() 
     state = pack_of_three()
     assert (state.reserved, state.jobs) == (300.0, 1)
     for event, held in (
-        (events.AttemptFinished(first, 5.0, 100.0, estimated=True), 300.0),  # its successor goes on
+        (
+            events.AttemptFinished(attempt=first, elapsed=5.0, cost=100.0, estimated=True),
+            300.0,
+        ),  # its successor goes on
         (events.AttemptWithdrawn(third, "the job ended", barred=True), 300.0),
         (
-            events.AttemptFinished(second, 150.0, 100.0, failure=FailureClass.INFRASTRUCTURE, estimated=True),
+            events.AttemptFinished(
+                attempt=second, elapsed=150.0, cost=100.0, failure=FailureClass.INFRASTRUCTURE, estimated=True
+            ),
             300.0,
         ),
         (events.AttemptCharged(first, 5.0, 5.0), 300.0),
@@ -222,7 +233,9 @@ def test_what_began_may_have_cost_what_those_that_never_began_reserved() -> None
     assert settle.maximum_charges([Observation(first, lost, elapsed=7.0)], state) == {
         first: 100.0
     }  # it is known
-    state = apply(state, events.AttemptFinished(first, 300.0, most[first], estimated=True), 1.0)
+    state = apply(
+        state, events.AttemptFinished(attempt=first, elapsed=300.0, cost=most[first], estimated=True), 1.0
+    )
     assert (state.spent, state.reserved) == (300.0, 0.0)
 
 
@@ -230,7 +243,9 @@ def test_corrections_come_in_an_order_that_never_exceeds_the_reservation() -> No
     state = pack_of_three()
     attempts = [Attempt(run) for run in runs(3)]
     for attempt in attempts:
-        state = apply(state, events.AttemptFinished(attempt, 5.0, 100.0, estimated=True), 1.0)
+        state = apply(
+            state, events.AttemptFinished(attempt=attempt, elapsed=5.0, cost=100.0, estimated=True), 1.0
+        )
     late = [
         Observation(a, AttemptState.FINISHED, elapsed=e) for a, e in zip(attempts, (5, 290, 5), strict=True)
     ]
@@ -249,13 +264,15 @@ def test_durations_can_be_compared_whether_jobs_were_shared_or_not() -> None:
     state = apply(State(), events.RoundProposed(1, wanted, ("",) * 5), 1.0)
     for run, pack in zip(wanted, ["a", "a", "b", "b", ""], strict=True):
         name = pack if run.repetition in (1, 3) else str(run)
-        intent = events.AttemptIntended(Attempt(run), name, 1, LIMIT, 100.0, pack)
+        intent = events.AttemptIntended(
+            attempt=Attempt(run), name=name, cores=1, limit=LIMIT, reserved=100.0, pack=pack
+        )
         state = apply(state, intent, 1.0)
 
     def finish(run: Run, elapsed: float, estimated: bool) -> events.AttemptFinished:
         cost = 100.0 if estimated else elapsed
         return events.AttemptFinished(
-            Attempt(run), elapsed, cost, started=10.0, finished=14.0, estimated=estimated
+            attempt=Attempt(run), elapsed=elapsed, cost=cost, started=10.0, finished=14.0, estimated=estimated
         )
 
     for event in (
@@ -321,7 +338,9 @@ def settled(state: State, attempt: Attempt, costs: dict[Run, float]) -> State:
     estimated = bool(flight.pack) and others
     charge = flight.reserved if estimated else cost
     state = apply(
-        state, events.AttemptFinished(attempt, costs[attempt.run], charge, estimated=estimated), state.time
+        state,
+        events.AttemptFinished(attempt=attempt, elapsed=costs[attempt.run], cost=charge, estimated=estimated),
+        state.time,
     )
     if flight.pack and not others:
         for other, item in state.unconfirmed.items():
@@ -335,12 +354,17 @@ def react(action: decide.Action) -> events.Event:
     match action:
         case decide.Submit(attempt, need, pack):
             return events.AttemptIntended(
-                attempt, str(attempt), need.cores, need.limit, need.reserved, str(pack) if pack else ""
+                attempt=attempt,
+                name=str(attempt),
+                cores=need.cores,
+                limit=need.limit,
+                reserved=need.reserved,
+                pack=str(pack) if pack else "",
             )
         case decide.Skip(run, reason):
             return events.RunSkipped(run, reason)
         case decide.Fit(number):
-            return events.RoundCompleted(number, 1.0, None, False)
+            return events.RoundCompleted(round=number, smape=1.0, width=None, improved=False)
         case decide.BeginStop(rule, detail):
             return events.StopRuleReached(rule, detail)
         case decide.Stop(rule, detail):

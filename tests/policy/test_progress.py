@@ -77,7 +77,15 @@ def gains(*rounds: Quality) -> list[str]:
     state, found = State(), []
     for number, now in enumerate(rounds, 1):
         worth = gain(now, Quality(state.smape, state.width))
-        done = events.RoundCompleted(number, now.smape, now.width, bool(worth), True, now.widest, worth)
+        done = events.RoundCompleted(
+            round=number,
+            smape=now.smape,
+            width=now.width,
+            improved=bool(worth),
+            measured=True,
+            widest=now.widest,
+            gain=worth,
+        )
         state = apply(state, done, 0.0)
         found.append(worth)
     return found

@@ -32,11 +32,13 @@ def story(*what: events.Event | float) -> dict[str, Any]:
 
 
 def begun(run: Run, number: int = 1, reserved: float = 600.0) -> events.AttemptIntended:
-    return events.AttemptIntended(Attempt(run, number), f"name-{run.id}-{number}", 2, 300.0, reserved)
+    return events.AttemptIntended(
+        attempt=Attempt(run, number), name=f"name-{run.id}-{number}", cores=2, limit=300.0, reserved=reserved
+    )
 
 
 def ended(run: Run, number: int = 1, cost: float = 360.0, **how: Any) -> events.AttemptFinished:
-    return events.AttemptFinished(Attempt(run, number), cost / 2, cost, **how)
+    return events.AttemptFinished(attempt=Attempt(run, number), elapsed=cost / 2, cost=cost, **how)
 
 
 def failed(run: Run, number: int = 1, cost: float = 720.0, **how: Any) -> events.AttemptFinished:
@@ -92,7 +94,7 @@ def test_what_was_withdrawn_reserves_nothing() -> None:
 
 def test_a_round_is_summed_up_with_its_duration() -> None:
     a, b = RUNS[:2]
-    done = events.RoundCompleted(1, 3.0, 0.5, True)
+    done = events.RoundCompleted(round=1, smape=3.0, width=0.5, improved=True)
     found = story(*BEGUN, ROUND, begun(a), begun(b), 5400.0, ended(a), failed(b), done)
     assert texts(found)[-1] == (
         "round 1 done: models fit to 3.00 % SMAPE, intervals at the evaluation point 50 % wide; "
@@ -133,7 +135,7 @@ def test_rules_that_a_resume_changes_are_no_sign_of_life_of_the_killed_controlle
     ],
 )
 def test_widths_are_told_in_figures_that_can_be_read(width: float, text: str) -> None:
-    told = log.describe(events.RoundCompleted(2, 0.16351, width, True))
+    told = log.describe(events.RoundCompleted(round=2, smape=0.16351, width=width, improved=True))
     assert told == f"round 2 done: models fit to 0.16 % SMAPE, intervals at the evaluation point {text}"
 
 

@@ -52,7 +52,7 @@ def test_a_launch_script_executes_none_of_its_values(
             application=application,
             executable=str(program),
             settings={},
-            resources=Resources(1),
+            resources=Resources(ranks=1),
             launcher=f"{folder}/env '{launcher.replace(chr(39), '').replace('{', '(').replace('}', ')')}'",
             template=find_template(None, "slurm").read_text(),
             prologue=["module() { :; }"] if modules else [],
@@ -91,7 +91,9 @@ def test_a_template_is_rendered_with_declared_placeholders_or_not_at_all(parts: 
 
 def executed(options: JobOptions) -> list[str]:
     """Return the lines of a batch script that a shell would execute."""
-    text = batch_script("n", Resources(1), (60.0,), options, Path("/x"), 1, Path("/opt"), "/bin/python3")
+    text = batch_script(
+        "n", Resources(ranks=1), (60.0,), options, Path("/x"), 1, Path("/opt"), "/bin/python3"
+    )
     return [line for line in text.split("\n") if not line.startswith("#")]
 
 
@@ -113,7 +115,7 @@ def test_no_option_of_a_job_is_executed(key: str, text: str) -> None:
         return
     assert text.isprintable()
     for item in options:
-        assert executed(item.fitting(Resources(1))) == PLAIN
+        assert executed(item.fitting(Resources(ranks=1))) == PLAIN
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def request(number: int, directory: Path = Path("/c"), **changes: object) -> Att
         attempt=attempt,
         name=f"name-{number}",
         directory=directory / "runs" / attempt.id,
-        resources=Resources(1),
+        resources=Resources(ranks=1),
         limit=60.0,
         script="",
     )
@@ -73,7 +73,7 @@ def test_a_damaged_manifest_is_named_with_the_remedy(tmp_path: Path, text: str) 
 def test_an_array_has_jobs_with_equal_options_and_no_more_than_slurm_takes() -> None:
     packed = [request(number, pack="one") for number in (1, 2)]
     alone = [request(number) for number in (3, 4, 5)]
-    other = [request(6, memory=2.0), request(7, exclude=("n1",)), request(8, resources=Resources(2))]
+    other = [request(6, memory=2.0), request(7, exclude=("n1",)), request(8, resources=Resources(ranks=2))]
     found = [
         [[item.name for item in pack] for pack in group] for group in groups([*packed, *alone, *other], 2)
     ]

@@ -25,7 +25,7 @@ FOLDER = Path("/project/it's mine/batches/lulesh-0123456789abcdef")
 
 PLAIN = script(
     "lulesh-0123456789abcdef",
-    Resources(8, ranks_per_node=8, cores=8),
+    Resources(ranks=8, ranks_per_node=8, cores=8),
     [100.0],
     JobOptions(),
     FOLDER,
@@ -55,7 +55,7 @@ FULL = script(
 
 PACKED = script(
     "lulesh-0123456789abcdef",
-    Resources(8, ranks_per_node=8, cores=8),
+    Resources(ranks=8, ranks_per_node=8, cores=8),
     [100.0, 100.0, 20.0],
     JobOptions(),
     FOLDER,
@@ -134,7 +134,7 @@ def request_in(directory: Path) -> AttemptRequest:
         attempt=one,
         name="name",
         directory=directory / "runs" / one.id,
-        resources=Resources(4, ranks_per_node=4, cores=4),
+        resources=Resources(ranks=4, ranks_per_node=4, cores=4),
         limit=60.0,
         script="",
     )
@@ -142,7 +142,9 @@ def request_in(directory: Path) -> AttemptRequest:
 
 def test_the_script_can_be_shown_without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    text = sbatch_script(ExecutorContext(tmp_path / "c", OPTIONS), request_in(tmp_path / "c"))
+    text = sbatch_script(
+        ExecutorContext(directory=tmp_path / "c", options=OPTIONS), request_in(tmp_path / "c")
+    )
     assert "#SBATCH --partition=debug" in text
     assert sys.executable in text
     assert not (tmp_path / "c").exists()
@@ -154,7 +156,7 @@ def test_the_partition_is_that_of_the_size(tmp_path: Path, fake: FakeSlurm) -> N
         {"partition": "wide", "up_to": None, "qos": "big", "constraint": "amd", "cores_per_node": 64},
     )
     options = {**OPTIONS, "partition": None, "by_size": by_size, "gpus_per_node": 4}
-    context = ExecutorContext(fake.campaign, options)
+    context = ExecutorContext(directory=fake.campaign, options=options)
     request = request_in(fake.campaign)
     text = sbatch_script(context, request)
     for line in ("partition=wide", "qos=big", "constraint=amd", "gpus-per-node=4"):
@@ -165,7 +167,7 @@ def test_the_partition_is_that_of_the_size(tmp_path: Path, fake: FakeSlurm) -> N
 
 
 def test_the_script_that_is_shown_is_the_one_submitted(fake: FakeSlurm) -> None:
-    context = ExecutorContext(fake.campaign, OPTIONS)
+    context = ExecutorContext(directory=fake.campaign, options=OPTIONS)
     request = request_in(fake.campaign)
     shown = sbatch_script(context, request)
     build(context).submit([request])
@@ -182,9 +184,9 @@ def test_several_attempts_need_no_more_time_than_each_in_a_job_of_its_own() -> N
 def test_a_machine_without_slurm_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ExecutorError, match=r"sbatch.*on PATH"):
-        build(ExecutorContext(tmp_path, OPTIONS))
+        build(ExecutorContext(directory=tmp_path, options=OPTIONS))
 
 
 def test_a_path_that_slurm_would_read_as_a_pattern_is_refused(fake: FakeSlurm) -> None:
     with pytest.raises(ExecutorError, match="choose another directory"):
-        build(ExecutorContext(fake.campaign / "50%", OPTIONS))
+        build(ExecutorContext(directory=fake.campaign / "50%", options=OPTIONS))

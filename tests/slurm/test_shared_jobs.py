@@ -114,7 +114,7 @@ def never_began(status: JobStatus, gone_for: float) -> Observation:
         attempt=attempt,
         name="c-r2-1",
         directory=Path("/nowhere"),
-        resources=Resources(1),
+        resources=Resources(ranks=1),
         limit=60.0,
         script="",
     )

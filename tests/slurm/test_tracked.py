@@ -24,7 +24,12 @@ def tracked() -> TrackedAttempt:
     attempt = Attempt(Run(Point.of(p=1)))
     return TrackedAttempt(
         request=AttemptRequest(
-            attempt=attempt, name="name", directory=Path("/c"), resources=Resources(1), limit=60.0, script=""
+            attempt=attempt,
+            name="name",
+            directory=Path("/c"),
+            resources=Resources(ranks=1),
+            limit=60.0,
+            script="",
         )
     )
 

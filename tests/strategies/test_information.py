@@ -57,7 +57,16 @@ def two_hypotheses(slope_variance: float = 0.01, noise: float = 0.1, other: floa
         covariance=covariance,
         misfit=np.array([0.1, 0.3]),
     )
-    return PmnfModel("main", "time", ("p",), (), 1.0, noise, (), posterior)
+    return PmnfModel(
+        callpath="main",
+        metric="time",
+        parameters=("p",),
+        category=(),
+        smape=1.0,
+        noise=noise,
+        notes=(),
+        posterior=posterior,
+    )
 
 
 def believed(model: ModelWithBelief, points: Sequence[Point], done: Mapping[Point, int]) -> Known:

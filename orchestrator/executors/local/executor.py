@@ -33,7 +33,7 @@ def build(context: ExecutorContext) -> LocalExecutor:
     return LocalExecutor(context.options["slots"])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Process:
     """The process that owns a running attempt: a child of ours, or adopted."""
 
@@ -45,7 +45,9 @@ class _Process:
 
 
 def _process(request: AttemptRequest, pid: int, child: bool) -> _Process:
-    return _Process(request, pid, processes.start_time(pid), child, detached.pidfd(pid))
+    return _Process(
+        request=request, pid=pid, start_time=processes.start_time(pid), child=child, pidfd=detached.pidfd(pid)
+    )
 
 
 class LocalExecutor:

@@ -121,7 +121,15 @@ def search(
     parts, sums = [], []
     for begin in range(0, len(log_value), size):
         chunk = slice(begin, begin + size)
-        problem = Problem(prepared, begins, table, scale[chunk], root[chunk], variance[chunk], wide)
+        problem = Problem(
+            factors=prepared,
+            begin=begins,
+            table=table,
+            scale=scale[chunk],
+            root=root[chunk],
+            variance=variance[chunk],
+            wide=wide,
+        )
         inside = np.flatnonzero((candidates.row >= begin) & (candidates.row < begin + size))
         pool = Pool(
             candidates.row[inside] - begin, terms[inside], rss[inside], np.zeros(len(inside), dtype=bool)

@@ -33,7 +33,7 @@ _AMBIGUITY = 0.05
 _OUTLIER = 0.3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """Call paths of a group that were solved together.
 
@@ -154,7 +154,7 @@ def _forecast(case: Case, members: Integers) -> Floats:
     return result
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Possible:
     """Hypotheses that are not negligible, of all call paths at once, and what posteriors need of them.
 
@@ -194,15 +194,15 @@ class _Possible:
         exponents = [b.take(terms[:, :, k], axis=0) for k, b in enumerate(case.blocks)]
         lack = np.maximum(fits.variance - solution.weighting.variance[row], 0)
         return cls(
-            index,
-            begin,
-            used,
-            np.maximum(np.maximum.reduceat(used, begin[:-1]), 1),
-            odds / np.add.reduceat(odds, begin[:-1])[row],
-            np.stack(exponents, axis=2)[:, :, : len(case.group.parameters)],
-            fits.coefficients,
-            fits.covariance * fits.variance[:, None, None],
-            _misfit(lack, solution.located.sigma[row]),
+            index=index,
+            begin=begin,
+            used=used,
+            most=np.maximum(np.maximum.reduceat(used, begin[:-1]), 1),
+            weights=odds / np.add.reduceat(odds, begin[:-1])[row],
+            exponents=np.stack(exponents, axis=2)[:, :, : len(case.group.parameters)],
+            coefficients=fits.coefficients,
+            covariance=fits.covariance * fits.variance[:, None, None],
+            misfit=_misfit(lack, solution.located.sigma[row]),
         )
 
 
@@ -251,7 +251,7 @@ def _correction(case: Case, row: int, members: Integers, used: int) -> Correctio
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Signs:
     """What there is to note, of all call paths at once: most have nothing.
 
@@ -279,12 +279,12 @@ class _Signs:
         misfit = possible.misfit[first]
         coefficients = np.count_nonzero(possible.coefficients[first], axis=1)
         return cls(
-            case.solution.located.freedom <= GUESS_WEIGHT,
-            corrected,
-            ~corrected & (misfit > 2 * np.sqrt(weighting.noise)) & (misfit > 0.01),
-            np.where(len(case.group.points) < coefficients + 2, coefficients, 0),
-            _outlying(case),
-            _edges(case),
+            guessed=case.solution.located.freedom <= GUESS_WEIGHT,
+            corrected=corrected,
+            scattered=~corrected & (misfit > 2 * np.sqrt(weighting.noise)) & (misfit > 0.01),
+            coefficients=np.where(len(case.group.points) < coefficients + 2, coefficients, 0),
+            outlying=_outlying(case),
+            edges=_edges(case),
         )
 
     def any(self) -> NDArray[np.bool_]:

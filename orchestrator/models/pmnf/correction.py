@@ -86,7 +86,7 @@ class Features:
         return total
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Correction:
     """The fitted correction of every member of a posterior.
 
@@ -112,8 +112,13 @@ class Correction:
 
     def first(self) -> Correction:
         """Return the correction of the most probable member alone."""
-        arrays = (self.coefficients, self.coupling, self.covariance, self.smooth)
-        return Correction(self.features, *(array[:1] for array in arrays))
+        return Correction(
+            features=self.features,
+            coefficients=self.coefficients[:1],
+            coupling=self.coupling[:1],
+            covariance=self.covariance[:1],
+            smooth=self.smooth[:1],
+        )
 
 
 def factors_text(correction: Correction, parameters: Sequence[str]) -> list[str]:

@@ -30,7 +30,7 @@ _TOGETHER = 4096
 _INVISIBLE = 1e-6
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fits:
     """Fitted candidates, one per entry of `Candidates`.
 
@@ -56,12 +56,12 @@ class Fits:
 
     def take(self, index: NDArray[np.intp]) -> Self:
         """Select candidates."""
-        return type(self)(*(getattr(self, f.name)[index] for f in fields(self)))
+        return type(self)(**{f.name: getattr(self, f.name)[index] for f in fields(self)})
 
     @classmethod
     def concatenate(cls, parts: list[Self]) -> Self:
         """Join lists."""
-        return cls(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)))
+        return cls(**{f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)})
 
 
 def columns(terms: NDArray[np.int16], tables: tuple[Floats, ...]) -> Floats:
@@ -101,11 +101,11 @@ def fit(
     """
     count, terms = candidates.terms.shape[:2]
     result = Fits(
-        np.zeros((count, terms + 1)),
-        np.zeros((count, terms + 1, terms + 1)),
-        np.full(count, -np.inf),
-        np.ones(count),
-        np.full(count, np.inf),
+        coefficients=np.zeros((count, terms + 1)),
+        covariance=np.zeros((count, terms + 1, terms + 1)),
+        score=np.full(count, -np.inf),
+        variance=np.ones(count),
+        rss=np.full(count, np.inf),
     )
     used = terms_used(candidates.terms)
     data = _Data.of(tables, log_value, weighting)
@@ -126,7 +126,7 @@ def fit(
     return result
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Data:
     """What the compiled loops need of a group of call paths, see `kernels.coefficients`."""
 
@@ -146,20 +146,22 @@ class _Data:
         shift = log_value.mean(axis=1)
         target = log_value - shift[:, None]
         features, root = weighting.correction()
+        begin, table = stacked(tables)
         return cls(
-            *stacked(tables),
-            shift,
-            target,
-            np.ascontiguousarray(weighting.weights),
-            np.ascontiguousarray(features.T),
-            root,
-            np.exp(-target),
-            weighting.variance,
-            weighting.freedom,
+            begin=begin,
+            table=table,
+            shift=shift,
+            target=target,
+            weights=np.ascontiguousarray(weighting.weights),
+            features=np.ascontiguousarray(features.T),
+            root=root,
+            share=np.exp(-target),
+            variance=weighting.variance,
+            freedom=weighting.freedom,
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
     """Fits of candidates with the same number of terms; ``log_prior`` is that of their coefficients."""
 
@@ -198,7 +200,14 @@ def _fit_same_size(data: _Data, row: Integers, terms: NDArray[np.int16], free: b
         log_prior += log_ndtr(np.clip(deviation, -1e3, None)).sum(axis=0)
         log_prior += np.where(dropped, np.clip(deviation[0], -1e3, 0) ** 2 / 2, 0.0)
     unit = np.exp(data.shift[row]) / scale
-    return _Part(c * unit, inverse * unit * unit[:, None], log_det, rss, log_prior, valid)
+    return _Part(
+        c=c * unit,
+        inverse=inverse * unit * unit[:, None],
+        log_det=log_det,
+        rss=rss,
+        log_prior=log_prior,
+        valid=valid,
+    )
 
 
 def _truncated(

@@ -39,7 +39,13 @@ def _fit(item: Measurement, parameters: tuple[str, ...], terms: Sequence[Factors
         raise ModelError(f"{item.callpath} {item.metric}: no positive value to fit")
     exponents = np.array([[[term.get(name, (0.0, 0.0)) for name in parameters] for term in terms]], float)
     size = len(terms) + 1
-    blank = Posterior(np.ones(1), exponents, np.ones((1, size)), np.zeros((1, size, size)), np.zeros(1))
+    blank = Posterior(
+        weights=np.ones(1),
+        exponents=exponents,
+        coefficients=np.ones((1, size)),
+        covariance=np.zeros((1, size, size)),
+        misfit=np.zeros(1),
+    )
     x = np.array([[point.number(name) for name in parameters] for point, _ in runs])
     values = np.array([value for _, value in runs])
     terms_at = blank.design(x)[0].T
@@ -54,5 +60,20 @@ def _fit(item: Measurement, parameters: tuple[str, ...], terms: Sequence[Factors
     covariance[np.ix_(free, free)] = variance * np.linalg.pinv(design[:, free].T @ design[:, free])
     smape = float(np.mean(200.0 * np.abs(expected - values) / (expected + values)))
     noise = float(np.sqrt(variance))
-    posterior = Posterior(np.ones(1), exponents, coefficients[None], covariance[None], np.zeros(1))
-    return PmnfModel(item.callpath, item.metric, parameters, (), smape, noise, (), posterior)
+    posterior = Posterior(
+        weights=np.ones(1),
+        exponents=exponents,
+        coefficients=coefficients[None],
+        covariance=covariance[None],
+        misfit=np.zeros(1),
+    )
+    return PmnfModel(
+        callpath=item.callpath,
+        metric=item.metric,
+        parameters=parameters,
+        category=(),
+        smape=smape,
+        noise=noise,
+        notes=(),
+        posterior=posterior,
+    )

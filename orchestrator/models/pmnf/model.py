@@ -16,7 +16,7 @@ from orchestrator.models.symbolic import sum_text
 from orchestrator.types import Point
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PmnfModel:
     """A model in performance model normal form, with its uncertainty.
 

@@ -38,7 +38,7 @@ _FITTED_TOGETHER = 256_000
 _FEW_VALUES = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How to search; see `modeler`."""
 
@@ -84,11 +84,11 @@ def modeler(
         For an option that makes no sense; and by the modeler when no call path can be fitted.
     """
     options = Options(
-        exponent_set(exponents),
-        str(negative_exponents).lower(),
-        aggregate,
-        members,
-        wide,
+        exponents=exponent_set(exponents),
+        negative=str(negative_exponents).lower(),
+        aggregate=aggregate,
+        members=members,
+        wide=wide,
         extends=isinstance(exponents, str),
     )
     if options.negative not in ("auto", "true", "false"):
@@ -143,9 +143,22 @@ def _controller() -> ThreadpoolController:
 
 def _zero(callpath: str, metric: str, category: Category) -> PmnfModel:
     posterior = Posterior(
-        np.ones(1), np.zeros((1, 1, 0, 2)), np.zeros((1, 2)), np.zeros((1, 2, 2)), np.zeros(1)
+        weights=np.ones(1),
+        exponents=np.zeros((1, 1, 0, 2)),
+        coefficients=np.zeros((1, 2)),
+        covariance=np.zeros((1, 2, 2)),
+        misfit=np.zeros(1),
     )
-    return PmnfModel(callpath, metric, (), category, 0.0, 0.0, ("every value is zero",), posterior)
+    return PmnfModel(
+        callpath=callpath,
+        metric=metric,
+        parameters=(),
+        category=category,
+        smape=0.0,
+        noise=0.0,
+        notes=("every value is zero",),
+        posterior=posterior,
+    )
 
 
 def _fit_group(group: data.Group, options: Options) -> list[PmnfModel]:
@@ -208,7 +221,15 @@ def _solve(
     tables = tuple(block_values(points[:, k], b) for k, b in enumerate(blocks))
     task = Task(tables, features(points), _fitted(len(rows)), options.wide)
     solution = solve(task, group.values[rows], located.rows(rows))
-    return assemble.Case(group, rows, task, features, blocks, solution, options.members)
+    return assemble.Case(
+        group=group,
+        rows=rows,
+        task=task,
+        features=features,
+        blocks=blocks,
+        solution=solution,
+        members=options.members,
+    )
 
 
 def _fitted(callpaths: int) -> int:

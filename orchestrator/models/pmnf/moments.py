@@ -12,7 +12,7 @@ import numpy as np
 from orchestrator.models.base import Floats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Moments:
     """Weighted sums over points: ``s1`` Σ ω z, ``szz`` Σ ω z², ``syz`` Σ ω y z, one column per product."""
 

@@ -18,7 +18,7 @@ _UNKNOWN = 10.0
 _LARGEST = 700.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Posterior:
     """Members, the most probable hypothesis first; each is a hypothesis with fitted coefficients.
 
@@ -103,9 +103,15 @@ class Posterior:
         """Prediction of the most probable member at coordinates (n, parameters): shape (n,)."""
         if not np.any(self.coefficients):
             return np.zeros(len(x))
-        correction = self.correction.first() if self.correction is not None else None
-        first = (self.weights[:1], self.exponents[:1], self.coefficients[:1], self.covariance[:1])
-        result: Floats = np.exp(Posterior(*first, self.misfit[:1], correction).log_mean(x)[0])
+        first = Posterior(
+            weights=self.weights[:1],
+            exponents=self.exponents[:1],
+            coefficients=self.coefficients[:1],
+            covariance=self.covariance[:1],
+            misfit=self.misfit[:1],
+            correction=self.correction.first() if self.correction is not None else None,
+        )
+        result: Floats = np.exp(first.log_mean(x)[0])
         return result
 
     def expected(self, x: Floats) -> Floats:

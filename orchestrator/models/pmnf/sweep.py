@@ -300,7 +300,7 @@ def _neighbours(level: Floats) -> Integers:
     return np.ascontiguousarray(nearest)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """What the search needs to know of the call paths of a chunk.
 

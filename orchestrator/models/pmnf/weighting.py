@@ -12,7 +12,7 @@ from orchestrator.models.base import Floats
 from orchestrator.models.pmnf.correction import ROUGH
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Weighting:
     """Covariance of log values of every call path: ``variance * (1/weights + smooth * features featuresᵀ)``.
 
@@ -58,14 +58,14 @@ class Weighting:
     def rows(self, index: NDArray[np.intp]) -> Self:
         """Select call paths."""
         return type(self)(
-            self.weights[index],
-            self.variance[index],
-            self.freedom[index],
-            self.noise[index],
-            self.smooth[index],
-            self.features,
-            self.spread[index],
-            self.log_scale[index],
+            weights=self.weights[index],
+            variance=self.variance[index],
+            freedom=self.freedom[index],
+            noise=self.noise[index],
+            smooth=self.smooth[index],
+            features=self.features,
+            spread=self.spread[index],
+            log_scale=self.log_scale[index],
         )
 
     def put(self, index: NDArray[np.intp], part: Weighting) -> Self:
@@ -103,5 +103,12 @@ def weighting(count: Floats, sigma: Floats, freedom: Floats, misfit: Floats, fea
     log_scale = (np.log(weights).sum(axis=1) - np.linalg.slogdet(scaled)[1]) / 2
     typical = 1 / (count.mean(axis=1) / sigma**2)
     return Weighting(
-        weights, variance, freedom, np.minimum(typical, variance), smooth, features, spread, log_scale
+        weights=weights,
+        variance=variance,
+        freedom=freedom,
+        noise=np.minimum(typical, variance),
+        smooth=smooth,
+        features=features,
+        spread=spread,
+        log_scale=log_scale,
     )

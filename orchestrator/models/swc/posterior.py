@@ -47,11 +47,11 @@ def member(columns: Sequence[Column], fitted: Fit, parameters: Names) -> Posteri
     if len(found) == 1:
         mixing = np.concatenate([mixing, np.zeros((1, len(columns)))])
     return Posterior(
-        np.ones(1),
-        exponents,
-        (mixing @ fitted.coefficients)[None],
-        (mixing @ fitted.covariance @ mixing.T)[None],
-        np.array([fitted.lack]),
+        weights=np.ones(1),
+        exponents=exponents,
+        coefficients=(mixing @ fitted.coefficients)[None],
+        covariance=(mixing @ fitted.covariance @ mixing.T)[None],
+        misfit=np.array([fitted.lack]),
     )
 
 
@@ -95,19 +95,19 @@ def _first(posterior: Posterior) -> Posterior:
     correction = posterior.correction
     if correction is not None:
         correction = Correction(
-            correction.features,
-            correction.coefficients[:1],
-            correction.coupling[:1],
-            correction.covariance[:1],
-            correction.smooth[:1],
+            features=correction.features,
+            coefficients=correction.coefficients[:1],
+            coupling=correction.coupling[:1],
+            covariance=correction.covariance[:1],
+            smooth=correction.smooth[:1],
         )
     return Posterior(
-        posterior.weights[:1],
-        posterior.exponents[:1],
-        posterior.coefficients[:1],
-        posterior.covariance[:1],
-        posterior.misfit[:1],
-        correction,
+        weights=posterior.weights[:1],
+        exponents=posterior.exponents[:1],
+        coefficients=posterior.coefficients[:1],
+        covariance=posterior.covariance[:1],
+        misfit=posterior.misfit[:1],
+        correction=correction,
     )
 
 
@@ -169,11 +169,11 @@ def _uncorrected(correction: Correction, terms: int) -> Correction:
     """Return the correction of the prior: zero, because counts determine how it extrapolates."""
     size = len(correction.features.pairs)
     return Correction(
-        correction.features,
-        np.zeros((1, size)),
-        np.zeros((1, size, terms)),
-        np.zeros((1, size, size)),
-        np.zeros(1),
+        features=correction.features,
+        coefficients=np.zeros((1, size)),
+        coupling=np.zeros((1, size, terms)),
+        covariance=np.zeros((1, size, size)),
+        smooth=np.zeros(1),
     )
 
 
@@ -194,19 +194,19 @@ def _mixed(own: Posterior, other: Posterior, probability: float) -> Posterior:
     if (known := other.correction) is not None:
         none = _uncorrected(known, terms + 1)
         correction = Correction(
-            known.features,
-            np.concatenate([none.coefficients, known.coefficients])[order],
-            np.concatenate([none.coupling, _wide(known.coupling, terms + 1)])[order],
-            np.concatenate([none.covariance, known.covariance])[order],
-            np.concatenate([none.smooth, known.smooth])[order],
+            features=known.features,
+            coefficients=np.concatenate([none.coefficients, known.coefficients])[order],
+            coupling=np.concatenate([none.coupling, _wide(known.coupling, terms + 1)])[order],
+            covariance=np.concatenate([none.covariance, known.covariance])[order],
+            smooth=np.concatenate([none.smooth, known.smooth])[order],
         )
     return Posterior(
-        weights[order],
-        np.concatenate([first.exponents, second.exponents])[order],
-        np.concatenate([first.coefficients, second.coefficients])[order],
-        np.concatenate([first.covariance, second.covariance])[order],
-        np.concatenate([first.misfit, second.misfit])[order],
-        correction,
+        weights=weights[order],
+        exponents=np.concatenate([first.exponents, second.exponents])[order],
+        coefficients=np.concatenate([first.coefficients, second.coefficients])[order],
+        covariance=np.concatenate([first.covariance, second.covariance])[order],
+        misfit=np.concatenate([first.misfit, second.misfit])[order],
+        correction=correction,
     )
 
 

@@ -69,7 +69,7 @@ class Skeleton:
     doubts: tuple[str, ...] = ()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Plan:
     """What has to be modelled for one call path.
 
@@ -161,7 +161,7 @@ def _once(counts: Values) -> Values:
 
 
 def _plan(effort: Effort, tolerance: float, ranks: str) -> _Plan:
-    plan = _Plan(effort, ranks)
+    plan = _Plan(effort=effort, ranks=ranks)
     executed, unreproducible = blocks(effort, tolerance)
     plan.notes.extend(_unreproducible_blocks(effort.callpath, unreproducible))
     if executed is not None and _usable(plan, "basic blocks", executed, tolerance):

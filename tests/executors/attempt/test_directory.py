@@ -44,7 +44,7 @@ def request_in(directory: Path, **changes: Any) -> AttemptRequest:
         attempt=Attempt(Run(Point.of(p=1))),
         name="name",
         directory=directory / "a" / "b",
-        resources=Resources(1),
+        resources=Resources(ranks=1),
         limit=60.0,
         script="#!/bin/sh\n",
     )

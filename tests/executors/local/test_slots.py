@@ -16,7 +16,7 @@ from tests.executors.under_test import ExecutorUnderTest, run, watch
 
 
 def test_a_campaign_says_how_many_slots(machine: ExecutorUnderTest) -> None:
-    context = ExecutorContext(machine.directory, {"slots": 3})
+    context = ExecutorContext(directory=machine.directory, options={"slots": 3})
     executor = registry.load("executor", "local")(context)
     [fits] = run(executor, machine.request(cores=3))
     assert fits.state is AttemptState.FINISHED

@@ -30,7 +30,16 @@ def problem(rng: np.random.Generator, rows: int = 2) -> tuple[Problem, Floats]:
     root = np.sqrt(rng.uniform(0.5, 2.0, (rows, len(GRID))))
     scale = root * np.exp(-(log_value - log_value.mean(axis=1, keepdims=True)))
     noise = np.full(rows, 1e-3)
-    return Problem(factors(TABLES), *stacked(TABLES), scale, root, noise, False), log_value
+    begin, table = stacked(TABLES)
+    return Problem(
+        factors=factors(TABLES),
+        begin=begin,
+        table=table,
+        scale=scale,
+        root=root,
+        variance=noise,
+        wide=False,
+    ), log_value
 
 
 def residual(terms: np.ndarray, scale: Floats, root: Floats) -> float:
