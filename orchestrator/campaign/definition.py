@@ -55,7 +55,7 @@ class Campaign:
     retries
         Further attempts at a run by class of failure.
     notify
-        Whom to tell of stops and failures, or None.
+        The command that is called for stops and failures, or None.
     seed, validate
         Seed of everything random; whether to measure the evaluation point at the end, which is not done where
         a rehearsal's data set lacks it.

@@ -485,7 +485,7 @@ ExecutorSection = Annotated[
 
 
 class Notify(Section):
-    """Whom to tell: a command, called without a shell. ``left`` is in percent, ``timeout`` in seconds."""
+    """The command to call for events, without a shell. ``left`` is in percent, ``timeout`` in seconds."""
 
     command: Annotated[tuple[ScalarText, ...], AfterValidator(command_line)]
     on: Annotated[tuple[Literal["stop", "failures", "budget"], ...], AfterValidator(unique)] = (

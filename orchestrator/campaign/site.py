@@ -74,18 +74,18 @@ def find(named: str | None, base: Path, environment: Mapping[str, str]) -> Path 
         return next((path for folder in folders if (path := folder / "site.yaml").is_file()), None)
     if wanted == NONE:
         return None
-    told = "" if named is not None else f" (from the variable {VARIABLE})"
+    origin = "" if named is not None else f" (from the variable {VARIABLE})"
     if os.sep in wanted or wanted.endswith(_SUFFIXES):
         try:
             return Path(file(wanted, base))
         except ValueError as error:
-            raise CampaignError(f"{error}{told}") from None
+            raise CampaignError(f"{error}{origin}") from None
     tried = [folder / "sites" / f"{wanted}.yaml" for folder in folders]
     found = next((path for path in tried if path.is_file()), None)
     if found is None:
         listed = " and ".join(map(str, tried))
         raise CampaignError(
-            f"no site {wanted!r}{told}; tried {listed}; for a file beside the campaign: {wanted}.yaml"
+            f"no site {wanted!r}{origin}; tried {listed}; for a file beside the campaign: {wanted}.yaml"
         )
     return found
 

@@ -335,7 +335,7 @@ class Journal:
         if (own.st_dev, own.st_ino) != (there.st_dev, there.st_ino):
             self._refuse("was replaced by another file")
         if own.st_size != self._length:
-            self._refuse(f"has {own.st_size} bytes instead of {self._length}: somebody else writes to it")
+            self._refuse(f"has {own.st_size} bytes instead of {self._length}: another program writes to it")
 
     def _refuse(self, what: str) -> NoReturn:
         raise JournalWriteError(

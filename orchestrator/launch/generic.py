@@ -153,8 +153,8 @@ def _sample(rule: Output, texts: Mapping[str, str]) -> Sample:
     found = [match for name in names for match in re.finditer(rule.pattern, texts[name], re.MULTILINE)]
     if not found:
         empty = [name for name in names if not texts[name].strip()]
-        told = f" ({', '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty)" if empty else ""
-        raise ValueError(f"{rule.callpath}: nothing in {', '.join(names)} matches '{rule.pattern}'{told}")
+        note = f" ({', '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty)" if empty else ""
+        raise ValueError(f"{rule.callpath}: nothing in {', '.join(names)} matches '{rule.pattern}'{note}")
     value = _COMBINE[rule.aggregate]([_number(rule, match) for match in found]) * rule.scale
     return Sample(rule.callpath, rule.metric, value)
 

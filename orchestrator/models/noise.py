@@ -211,21 +211,21 @@ def _moderate(variance: Floats, freedom: Floats, independent: float) -> tuple[Fl
     """
     some = freedom > 0
     if np.count_nonzero(some) < 3:
-        sobered = _sobered(variance, freedom)
-        pooled = sobered[some].mean()
-        return np.sqrt(np.where(some, sobered, pooled)), np.where(some, freedom, GUESS_WEIGHT)
+        moderate = _towards_guess(variance, freedom)
+        pooled = moderate[some].mean()
+        return np.sqrt(np.where(some, moderate, pooled)), np.where(some, freedom, GUESS_WEIGHT)
     half = freedom[some] / 2
     logs = np.log(variance[some]) - polygamma(0, half) + np.log(half)
     excess = float(np.var(logs, ddof=1) - np.mean(polygamma(1, half)))
     prior_freedom = min(2 * _inverse_trigamma(excess), 100.0) if excess > 1e-3 else 100.0
     prior = np.exp(np.mean(logs) + polygamma(0, prior_freedom / 2) - np.log(prior_freedom / 2))
     known = freedom.max() * independent
-    prior, prior_freedom = float(_sobered(prior, known)), min(prior_freedom, known)
+    prior, prior_freedom = float(_towards_guess(prior, known)), min(prior_freedom, known)
     moderated = (prior_freedom * prior + freedom * np.where(some, variance, 0.0)) / (prior_freedom + freedom)
     return np.sqrt(np.maximum(moderated, LEAST_NOISE**2)), prior_freedom + freedom
 
 
-def _sobered(variance: Floats | float, freedom: Floats | float) -> Floats:
+def _towards_guess(variance: Floats | float, freedom: Floats | float) -> Floats:
     """Most probable variances where the noise is lognormal around the guess: two runs may agree by chance.
 
     The root u = log v of ``f/2 (1 - s²/v) + (u - log v0) / τ²``, which lies between the estimate s² and the
@@ -255,7 +255,7 @@ def _choose(ordered: Floats, centre: Floats, counts: Integers, sigma: Floats) ->
     """Choose the aggregate that varies least between two halves of the repetitions of a point.
 
     Halves are drawn from the sorted values, so that nothing depends on the order of repetitions. Their robust
-    means lean on the median of both: of two values alone nobody can tell which is the outlier.
+    means lean on the median of both: two values alone do not show which is the outlier.
 
     Returns
     -------

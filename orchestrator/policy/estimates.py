@@ -69,7 +69,7 @@ class Estimates:
         return Reservation(cores, limit, self.reserved_seconds(limit) * cores * state.allocation)
 
     def seconds(self, state: State, run: Run) -> float:
-        """Return the seconds that a run is expected to take within a job; its time limit if nobody knows."""
+        """Return the seconds that a run is expected to take within a job, or else its time limit."""
         known, slowdown = self.points[run.point], self.slowdown.get(run.kind, 1.0)
         if known.predicted is not None:
             return slowdown * max(0.0, known.predicted - state.job_costs.overhead)

@@ -48,7 +48,7 @@ class ControllerHistory:
             yield entry
 
 
-def nobody(since: float | None) -> dict[str, Any]:
+def no_controller(since: float | None) -> dict[str, Any]:
     """Return the part of the status that says that the last controller stopped in good order, JSON-ready."""
     return _document("nobody", None, None, since)
 
@@ -74,7 +74,7 @@ def look(directory: Path, history: ControllerHistory, last: float, ended: bool) 
         same = known == (history.host, history.pid) and not history.stopped
         return _document("at work", *known, history.began if same else None)
     if history.stopped:
-        return nobody(None if ended else last)
+        return no_controller(None if ended else last)
     standing: Standing = "unknown"
     if history.host == socket.gethostname():  # the locks of other hosts are not seen on every file system
         alive = locked is None and _exists(history.pid)

@@ -63,7 +63,7 @@ def combined(
         "campaign": state.campaign["name"],
         "id": state.id,
         "state": phase(state),
-        "controller": running or controller.nobody(None if state.stopped else state.time),
+        "controller": running or controller.no_controller(None if state.stopped else state.time),
         "stop_reason": None if stop is None else {"rule": stop.rule, "detail": stop.detail},
         "nearest_rule": nearest_rule(state, budget),
         "round": state.round,

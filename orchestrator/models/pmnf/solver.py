@@ -83,7 +83,7 @@ class Solution:
         return np.searchsorted(self.candidates.row, np.arange(rows)).astype(np.intp)
 
     def rows(self, index: NDArray[np.intp]) -> Self:
-        """Select call paths, in ascending order, and number them anew."""
+        """Select call paths, in ascending order, and number them from 0."""
         inside = np.flatnonzero(np.isin(self.candidates.row, index))
         chosen = self.candidates.take(inside)
         return type(self)(
