@@ -1,4 +1,4 @@
-"""Who is at work in a campaign directory, seen without hindering anybody."""
+"""Which controller is running in a campaign directory, seen without disturbing any."""
 
 from __future__ import annotations
 
