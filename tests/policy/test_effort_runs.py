@@ -1,4 +1,4 @@
-"""Where effort is counted next: until counts are predicted, cheapest points first, no more expensive than timing."""
+"""Where effort is counted next: until counts are predicted, cheapest points first, within a budget."""
 
 from __future__ import annotations
 
