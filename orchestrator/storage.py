@@ -1,12 +1,10 @@
-"""Files and what is said of them: instants, identity, hashes, revisions."""
+"""Files: atomic writes, identity, hashes; how instants and secrets are written in them."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 SECRET_WORDS = ("TOKEN", "SECRET", "PASSW", "KEY", "CREDENTIAL", "AUTH", "COOKIE")
@@ -63,10 +61,6 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-_PATIENCE = 10.0  # seconds for git, or for the executable to print its version
-_LONGEST = 200  # characters of a version
-
-
 def file_identity(path: Path) -> dict[str, int] | None:
     """Return size (bytes) and time of modification (ns), as attempts record them; None if it is gone."""
     try:
@@ -83,30 +77,3 @@ def file_hash(path: Path) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
-
-
-def git_revision(folder: Path) -> str | None:
-    """Return the commit of the checkout around a folder, with ``-dirty`` if changed, or None."""
-    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    # An enclosing git (a hook, a rebase) would answer for itself.
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return first_line(command, {**variables, "GIT_OPTIONAL_LOCKS": "0"}, only_output=True)
-
-
-def first_line(command: Sequence[str], variables: Mapping[str, str], only_output: bool) -> str | None:
-    """Return the first line that a command prints; many programs print their version as an error."""
-    try:
-        answer = subprocess.run(
-            command,
-            capture_output=True,
-            timeout=_PATIENCE,
-            stdin=subprocess.DEVNULL,
-            env=variables,
-            check=False,
-        )
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return None
-    if only_output and answer.returncode != 0:
-        return None
-    text = (answer.stdout if only_output else answer.stdout + answer.stderr).decode(errors="replace")
-    return next((line.strip()[:_LONGEST] for line in text.splitlines() if line.strip()), None)

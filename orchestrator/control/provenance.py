@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from orchestrator.campaign.definition import Campaign
-from orchestrator.storage import file_hash, file_identity, first_line, git_revision
+from orchestrator.storage import file_hash, file_identity
+
+_PATIENCE = 10.0  # seconds for git, or for the executable to print its version
+_LONGEST = 200  # characters of a version
 
 
 def gather(campaign: Campaign) -> dict[str, Any]:
@@ -42,11 +46,38 @@ def _executable(name: str, version_arguments: Sequence[str]) -> dict[str, Any]:
     further = {
         "sha256": file_hash(path),
         "version": _version([name, *version_arguments]) if version_arguments else None,
-        "revision": git_revision(path.resolve().parent),
+        "revision": _git_revision(path.resolve().parent),
     }
     known = {key: value for key, value in further.items() if value}
     return {"path": str(path), **(file_identity(path) or {}), **known}
 
 
 def _version(command: Sequence[str]) -> str | None:
-    return first_line(command, os.environ, only_output=False)
+    return _first_line(command, os.environ, only_output=False)
+
+
+def _git_revision(folder: Path) -> str | None:
+    """Return the commit of the checkout around a folder, with ``-dirty`` if changed, or None."""
+    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    # An enclosing git (a hook, a rebase) would answer for itself.
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    return _first_line(command, {**variables, "GIT_OPTIONAL_LOCKS": "0"}, only_output=True)
+
+
+def _first_line(command: Sequence[str], variables: Mapping[str, str], only_output: bool) -> str | None:
+    """Return the first line that a command prints; many programs print their version as an error."""
+    try:
+        answer = subprocess.run(
+            command,
+            capture_output=True,
+            timeout=_PATIENCE,
+            stdin=subprocess.DEVNULL,
+            env=variables,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    if only_output and answer.returncode != 0:
+        return None
+    text = (answer.stdout if only_output else answer.stdout + answer.stderr).decode(errors="replace")
+    return next((line.strip()[:_LONGEST] for line in text.splitlines() if line.strip()), None)

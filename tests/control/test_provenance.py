@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import storage
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import provenance
@@ -61,7 +60,7 @@ def test_its_version_is_the_first_line_that_it_prints(tmp_path: Path, stream: st
 def test_an_executable_that_hangs_or_cannot_start_has_no_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(storage, "_PATIENCE", 0.2)
+    monkeypatch.setattr(provenance, "_PATIENCE", 0.2)
     hangs = write(tmp_path / "app", "#!/bin/sh\nexec sleep 60\n")
     assert "version" not in provenance.gather(chosen(hangs, "[-V]"))["executable"]
     broken = write(tmp_path / "other", "#!/no/such/interpreter\n")
