@@ -1,4 +1,4 @@
-"""Whether the launcher of a campaign can start its programs: faults that are certain before the first run."""
+"""Whether the runs of a campaign can start at all: faults that are certain before the first run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.schema import SlurmOptions
+from orchestrator.executors.slurm.partitions import Partition, meant
 from orchestrator.launch import mpi, script
-from orchestrator.types import Resources
+from orchestrator.types import Point, Resources
 
 _MOST_POINTS = 100_000  # searched for a run with several ranks
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH (or derived)"}
@@ -46,6 +48,40 @@ def fault(campaign: Campaign, ranks: int, which: Callable[[str], str | None] = s
     if program is not None and which(program) is None:
         return _absent(program) if _nothing_loads_it(campaign, program) else None
     return _mpi_mismatch(campaign, program, which) if ranks > 1 else None
+
+
+def node_fault(
+    campaign: Campaign, runs: Iterable[tuple[Point, Resources]], known: Callable[[], Sequence[Partition]]
+) -> Fault | None:
+    """Return a fault where Slurm would reject runs because no node is large enough for them.
+
+    Without ``executor.cores_per_node`` a run goes to one node, whatever its size.
+
+    Parameters
+    ----------
+    campaign
+        The campaign.
+    runs
+        Points with their resources; at most a hundred thousand are looked at.
+    known
+        Asks for the partitions of the cluster; called only if the answer matters.
+    """
+    options = campaign.executor
+    if not isinstance(options, SlurmOptions) or options.cores_per_node or options.by_size:
+        return None
+    sizes = [(item.ranks * item.threads, point) for point, item in itertools.islice(runs, _MOST_POINTS)]
+    need, point = max(sizes, key=lambda size: size[0], default=(0, None))
+    if need <= 1:
+        return None
+    candidates = [item for item in meant(known(), options.partition) if item.cores]
+    largest = max(candidates, key=lambda item: item.cores[-1] * item.threads, default=None)
+    if largest is None or need <= largest.cores[-1] * largest.threads:
+        return None
+    return Fault(
+        f"executor.cores_per_node is not set, so every run goes to one node; {point} needs {need} cores, "
+        f"nodes of partition {largest.name} have {largest.cores[-1]}: Slurm would reject it",
+        f"set executor.cores_per_node: {largest.cores[-1]}",
+    )
 
 
 def most_ranks(resources: Iterable[Resources]) -> int:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from orchestrator.control.planning import FirstRound
 from orchestrator.control.runtime import Runtime
 from orchestrator.errors import CampaignError, ExecutorError, JournalError
 from orchestrator.executors.base import Executor
+from orchestrator.executors.slurm import partitions
 from orchestrator.journal import events
 from orchestrator.journal.file import (
     FILE_NAME,
@@ -35,6 +35,7 @@ from orchestrator.journal.file import (
 )
 from orchestrator.journal.state import State, replay
 from orchestrator.storage import write_atomically
+from orchestrator.types import Point
 
 CAMPAIGN_FILE = "campaign.yaml"
 
@@ -120,7 +121,7 @@ def _prepare(built: Assembly, directory: Path) -> _Start:
     plan = planning.first_round(built, starter)
     if (why := starter.ready()) is not None:
         raise ExecutorError(f"{why}. Nothing was begun; see: orchestrator doctor")
-    _refuse_launcher(built)
+    _refuse_launch(built)
     return _Start(starter, plan)
 
 
@@ -153,15 +154,23 @@ def replayed(directory: Path) -> State:
     return replay(read(directory / FILE_NAME))
 
 
-def _refuse_launcher(built: Assembly) -> None:
-    """Raise `CampaignError` where the launcher certainly cannot start the campaign's programs."""
-    chosen, points = built.campaign, iter(built.space)
-    if chosen.validate and chosen.evaluation_point is not None:
-        points = itertools.chain([chosen.evaluation_point], points)
-    ranks = preflight.most_ranks(map(built.resources, points))
-    fault = preflight.fault(chosen, ranks)
-    if fault is not None:
-        raise CampaignError(f"launcher: {fault.detail}; {fault.remedy}. Nothing was begun")
+def _refuse_launch(built: Assembly) -> None:
+    """Raise `CampaignError` where runs of the campaign certainly cannot start."""
+    chosen = built.campaign
+
+    def points() -> Iterator[Point]:
+        if chosen.validate and chosen.evaluation_point is not None:
+            yield chosen.evaluation_point
+        yield from built.space
+
+    ranks = preflight.most_ranks(map(built.resources, points()))
+    launcher = preflight.fault(chosen, ranks)
+    if launcher is not None:
+        raise CampaignError(f"launcher: {launcher.detail}; {launcher.remedy}. Nothing was begun")
+    runs = ((point, built.resources(point)) for point in points())
+    nodes = preflight.node_fault(chosen, runs, partitions.partitions)
+    if nodes is not None:
+        raise CampaignError(f"{nodes.detail}; {nodes.remedy}. Nothing was begun")
 
 
 def _write(chosen: Campaign, path: Path) -> None:
@@ -228,6 +237,6 @@ def _changed(built: Assembly, known: State, changed: bool) -> list[events.Event]
         _refuse_machine(built, known)
     if not changed:
         return []
-    _refuse_launcher(built)
+    _refuse_launch(built)
     again = campaign_changes.may_try_again(built.campaign, known)
     return [events.CampaignChanged(dict(built.campaign.raw), anew=again)]

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from orchestrator.campaign.schema import Pack, SlurmOptions
 from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
 from orchestrator.doctor.probe import Probe
-from orchestrator.doctor.slurm import Association, Cluster, Partition
+from orchestrator.doctor.slurm import Association, Cluster
+from orchestrator.executors.slurm.partitions import Partition, meant
 from orchestrator.types import Point, Resources
 from orchestrator.units import did_you_mean, format_duration
 
@@ -31,7 +32,7 @@ def of_size(
     longest
         The longest time limit of a run, in seconds; None where it is not known.
     """
-    found = [item for item in cluster.partitions if _is_meant(item, options.partition)]
+    found = meant(cluster.partitions, options.partition)
     yield from _partition(options, cluster, found)
     if found:
         yield from _fit(options, found[0], largest, longest)
@@ -73,10 +74,6 @@ def _cores_known(options: SlurmOptions) -> bool:
 
 
 # --- partition and cores ----------------------------------------------------------------------------
-
-
-def _is_meant(item: Partition, name: str | None) -> bool:
-    return item.default if name is None else item.name in name.split(",")
 
 
 def _partition(options: SlurmOptions, cluster: Cluster, found: Sequence[Partition]) -> Iterator[Check]:

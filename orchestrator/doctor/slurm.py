@@ -9,32 +9,14 @@ from dataclasses import dataclass
 from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
 from orchestrator.doctor.probe import Probe
 from orchestrator.executors.slurm.commands import parse_configuration
+from orchestrator.executors.slurm.partitions import SINFO, Partition, parse_partitions, parse_time
 
 PROGRAMS = ("sbatch", "squeue", "scontrol", "scancel", "sinfo", "sacct")
 _OPTIONAL = ("sacct",)  # without accounting it reports nothing
-SINFO = ("sinfo", "--noheader", "--exact", "--format=%P|%a|%T|%D|%c|%z|%l")
 _ASSOCIATIONS = "format=Account,Partition,QOS,MaxJobs,MaxSubmitJobs,MaxWall,MaxTRES"
 _NO_ACCOUNTING = ("", "(null)", "accounting_storage/none")
 _SHOWN = 6  # partitions named one by one
 _LONG_KILL = 120.0  # seconds; Slurm waits KillWait before it kills a job, and every reservation grows by it
-_DOWN = ("down", "drain", "error", "fail", "future", "inval", "maint", "perfctrs", "reboot", "unknown")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Partition:
-    """A partition; ``cores`` are the distinct numbers of cores of its nodes, ``time`` seconds or None.
-
-    ``threads`` are the most hardware threads that Slurm counts per core.
-    """
-
-    name: str
-    default: bool
-    up: bool
-    nodes: int
-    usable: int
-    cores: tuple[int, ...]
-    threads: int
-    time: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,67 +94,6 @@ def _controller(configuration: Mapping[str, str]) -> Check:
 
 
 # --- partitions ---------------------------------------------------------------------------------------
-
-
-def parse_partitions(text: str) -> tuple[Partition, ...]:
-    """Read lines of ``sinfo --exact --format=%P|%a|%T|%D|%c|%z|%l``: by partition, state and kind of node."""
-    rows: dict[str, list[list[str]]] = {}
-    for line in text.splitlines():
-        fields = line.strip().split("|")
-        if len(fields) == 7:
-            rows.setdefault(fields[0], []).append(fields)
-    return tuple(_partition(name, lines) for name, lines in rows.items())
-
-
-def _partition(name: str, lines: Sequence[Sequence[str]]) -> Partition:
-    layouts = [_layout(line[4], line[5]) for line in lines]
-    return Partition(
-        name=name.rstrip("*"),
-        default=name.endswith("*"),
-        up=lines[0][1] == "up",
-        nodes=sum(_count(line[3]) for line in lines),
-        usable=sum(_count(line[3]) for line in lines if not _is_down(line[2])),
-        cores=tuple(sorted({cores for cores, _ in layouts if cores})),
-        threads=max(threads for _, threads in layouts),
-        time=parse_time(lines[0][6]),
-    )
-
-
-def _layout(cpus: str, layout: str) -> tuple[int, int]:
-    """Return cores of a node and threads per core from ``%c`` and ``%z`` (sockets:cores:threads)."""
-    parts = layout.split(":")
-    if len(parts) == 3 and all(part.isdigit() for part in parts):
-        sockets, cores, threads = map(int, parts)
-        if _count(cpus) == sockets * cores * threads:
-            return sockets * cores, threads
-    return _count(cpus), 1  # CPUs=, or cores counted as CPUs although they have several threads
-
-
-def _count(text: str) -> int:
-    """Read ``64``, and ``64+`` or ``1.5K``, as ``sinfo`` shortens large numbers."""
-    found = re.match(r"(\d+(?:\.\d+)?)([KM]?)", text)
-    return int(float(found[1]) * {"": 1, "K": 1024, "M": 1024**2}[found[2]]) if found else 0
-
-
-def _is_down(state: str) -> bool:
-    """Return whether nodes in a state accept no jobs; a final ``*`` marks a node that does not answer."""
-    return state.endswith("*") or state.lower().startswith(_DOWN)
-
-
-def parse_time(text: str) -> float | None:
-    """Read a time limit as Slurm prints it, in seconds; None for none.
-
-    ``[days-]hours:minutes:seconds``, ``minutes:seconds``, ``days-hours`` or minutes alone.
-    """
-    days, dash, clock = text.strip().rpartition("-")
-    parts = clock.split(":")
-    if not all(part.isdigit() for part in [*parts, days or "0"]):
-        return None  # infinite, UNLIMITED, n/a, empty
-    numbers = [int(part) for part in parts]
-    # Without days, one number counts minutes and two count minutes and seconds; with days, hours come first.
-    first = 0 if dash or len(numbers) == 3 else 1
-    weights = (3600, 60, 1)[first:]
-    return 86400.0 * int(days or 0) + sum(n * weight for n, weight in zip(numbers, weights, strict=False))
 
 
 def _partitions(partitions: Sequence[Partition]) -> Check:

@@ -13,7 +13,9 @@ from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.doctor import executor_section, slurm
 from orchestrator.doctor.check import Check, Status
 from orchestrator.doctor.probe import Answer, Probe, here
-from orchestrator.doctor.slurm import Cluster, Partition
+from orchestrator.doctor.slurm import Cluster
+from orchestrator.executors.slurm import partitions
+from orchestrator.executors.slurm.partitions import Partition
 from orchestrator.types import Point, Resources
 from tests.cli import machines
 from tests.cli.machines import CONFIGURATION, PARTITIONS
@@ -139,11 +141,11 @@ def test_a_long_time_to_kill_is_reserved_by_every_run() -> None:
     ],
 )
 def test_time_limits(text: str, seconds: float | None) -> None:
-    assert slurm.parse_time(text) == seconds
+    assert partitions.parse_time(text) == seconds
 
 
 def test_partitions_are_put_together_from_their_lines() -> None:
-    found = {item.name: item for item in slurm.parse_partitions(PARTITIONS)}
+    found = {item.name: item for item in partitions.parse_partitions(PARTITIONS)}
     assert found["compute"] == Partition(
         name="compute", default=True, up=True, nodes=100, usable=98, cores=(64,), threads=1, time=86400
     )
@@ -159,13 +161,13 @@ def test_partitions_are_put_together_from_their_lines() -> None:
     "state", ["idle", "mixed", "allocated", "allocated+", "completing", "planned", "idle~"]
 )
 def test_nodes_that_take_jobs(state: str) -> None:
-    (item,) = slurm.parse_partitions(f"p|up|{state}|1|4|1:4:1|infinite")
+    (item,) = partitions.parse_partitions(f"p|up|{state}|1|4|1:4:1|infinite")
     assert item.usable == 1
 
 
 @pytest.mark.parametrize("state", ["down", "down*", "idle*", "drained", "draining", "fail", "maint", "inval"])
 def test_nodes_that_take_no_jobs(state: str) -> None:
-    (item,) = slurm.parse_partitions(f"p|up|{state}|1|4|1:4:1|infinite")
+    (item,) = partitions.parse_partitions(f"p|up|{state}|1|4|1:4:1|infinite")
     assert item.usable == 0
 
 
@@ -258,8 +260,8 @@ def test_jobs_of_several_runs_that_take_longer_than_the_partition_allows() -> No
 
 
 def test_a_cluster_without_a_default_partition() -> None:
-    partitions = slurm.parse_partitions(PARTITIONS.replace("*", ""))
-    cluster = Cluster({}, partitions, None)
+    known = partitions.parse_partitions(PARTITIONS.replace("*", ""))
+    cluster = Cluster({}, known, None)
     checks = executor_section.of_size(
         SlurmOptions(name="slurm"), cluster, (Point.of(p=1), Resources(ranks=1)), None
     )
@@ -284,8 +286,8 @@ def test_a_real_slurm_and_a_campaign_on_it(
     assert "KillWait 5 sec" in found["limits"].detail
     assert found["accounting"].detail.startswith("off")
     monkeypatch.setenv("SLURM_CONF", str(slurm_cluster_without_accounting.conf))
-    cores = slurm.parse_partitions(
-        here(slurm_cluster_without_accounting.environment).ask(slurm.SINFO).output
+    cores = partitions.parse_partitions(
+        here(slurm_cluster_without_accounting.environment).ask(partitions.SINFO).output
     )[0].cores[-1]
     text = LOCAL.replace(
         "{name: local, slots: 1, max_pending: 1, launcher: none}", "{name: slurm, partition: PART}"

@@ -10,7 +10,9 @@ import pytest
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import preflight
+from orchestrator.executors.slurm.partitions import Partition, parse_partitions
 from orchestrator.launch import mpi
+from orchestrator.types import Point, Resources
 
 TEXT = """\
 name: tiny
@@ -100,3 +102,35 @@ def test_one_rank_runs_under_any_mpi_and_a_rehearsal_under_none() -> None:
     assert preflight.fault(rehearsal, 2) is None
     other = load("launcher: 'mpirunx -n {ranks}'", "executor.name=slurm")
     assert preflight.fault(other, 2) is None
+
+
+# --- nodes that are too small for a run -------------------------------------------------------------------
+
+SINFO = "debug*|up|idle|4|4|1:4:1|infinite\nbig|up|idle|2|64|2:16:2|infinite\n"
+RUNS = [(Point.of(n=n), Resources(ranks=n)) for n in (1, 8)]
+
+
+def on_slurm(*overrides: str) -> Campaign:
+    text = TEXT.format("").replace("slots: 2, ", "").replace("local", "slurm")
+    return loader.loads(text, base_directory=Path.cwd(), overrides=overrides)
+
+
+def test_a_run_that_no_node_can_hold_is_refused_with_the_remedy() -> None:
+    fault = preflight.node_fault(on_slurm(), RUNS, lambda: parse_partitions(SINFO))
+    assert fault is not None
+    assert "P(n=8) needs 8 cores, nodes of partition debug have 4" in fault.detail
+    assert fault.remedy == "set executor.cores_per_node: 4"
+
+
+@pytest.mark.parametrize(
+    "overrides", [("executor.partition=big",), ("executor.cores_per_node=4",), ("executor.partition=none",)]
+)
+def test_runs_that_fit_or_partitions_that_are_unknown_are_not_refused(overrides: tuple[str, ...]) -> None:
+    assert preflight.node_fault(on_slurm(*overrides), RUNS, lambda: parse_partitions(SINFO)) is None
+
+
+def test_the_cluster_is_not_asked_where_every_run_has_one_core() -> None:
+    def asked() -> tuple[Partition, ...]:
+        raise AssertionError("not needed")
+
+    assert preflight.node_fault(on_slurm(), RUNS[:1], asked) is None
