@@ -325,10 +325,15 @@ class ModelChoice(Section):
 
 
 class Stop(Section):
-    """When the campaign ends. ``budget`` is in core-seconds, ``wall_time`` in seconds."""
+    """When the campaign ends. ``budget`` is in core-seconds, ``wall_time`` in seconds.
+
+    ``rule`` says what a gain is, ``without_gain`` is a share of the budget: see `orchestrator.policy.decide`.
+    """
 
     budget: Budget
+    rule: Literal["uncertainty", "smape"] = "uncertainty"
     patience: Positive = 3
+    without_gain: Annotated[float, Field(ge=0, le=1)] = 0.2
     wall_time: Annotated[Duration, Field(gt=0)] | None = None
     failures: Positive = 5
     width: Annotated[float, Field(gt=0)] | None = None

@@ -147,6 +147,8 @@ def policy(campaign: Campaign) -> Policy:
     return Policy(
         budget=stop.budget,
         patience=stop.patience,
+        rule=stop.rule,
+        without_gain=stop.without_gain,
         failures=stop.failures,
         max_pending=campaign.executor.max_pending,
         retries={**campaign.retries, **hopeless},

@@ -21,7 +21,7 @@ from orchestrator.journal.state import InFlight, RunStatus, State, apply
 from orchestrator.models.base import Model
 from orchestrator.policy import decide
 from orchestrator.policy.decide import Action
-from orchestrator.policy.progress import Quality, gain
+from orchestrator.policy.progress import Quality, enough
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, Observation
 
 Listener = Callable[[Entry, State], None]
@@ -206,7 +206,7 @@ class Controller:
     def _fit(self, number: int) -> None:
         self._models = self._runtime.fit(self.state)
         quality = self._runtime.assess(self._models)
-        gained = gain(quality, Quality(self.state.smape, self.state.width))
+        gained = self._runtime.gain(quality, Quality(self.state.smape, self.state.width))
         measured = any(self.state.runs[run].status is RunStatus.MEASURED for run in self.state.queue)
         completed = events.RoundCompleted(
             round=number,
@@ -216,6 +216,8 @@ class Controller:
             measured=measured,
             widest=quality.widest,
             gain=gained,
+            noise=quality.noise,
+            narrow=quality.width is not None and quality.width <= enough(quality.noise),
         )
         self.commit([completed])
         self._runtime.publish(self.state, self._models)

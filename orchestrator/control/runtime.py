@@ -139,6 +139,11 @@ class Runtime:
         """Return the quality of models, for the stop rules."""
         return progress.assess(models, self.campaign.evaluation_point)
 
+    def gain(self, now: progress.Quality, before: progress.Quality) -> str:
+        """Return what a round improved by the campaign's rule; empty where that is nothing."""
+        rule = progress.fits_better if self.policy.rule == "smape" else progress.gain
+        return rule(now, before)
+
     def publish(self, state: State, models: tuple[Model, ...]) -> None:
         """Write ``models.json``; raise ``JournalWriteError``, which stops the campaign resumably."""
         with writing(self.directory / models_document.FILE_NAME):

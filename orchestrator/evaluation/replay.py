@@ -12,7 +12,7 @@ from orchestrator.evaluation.bench import Bench, Listed
 from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.evaluation.rules import Rules, campaigns
 from orchestrator.evaluation.trial import Outcome
-from orchestrator.strategies.relevance import RELEVANT_SHARE
+from orchestrator.models.uncertainty import RELEVANT_SHARE
 from orchestrator.types import ROOTS, Measurement, Measurements, Parameter, Point, Value
 
 

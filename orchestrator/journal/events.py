@@ -173,7 +173,9 @@ class RoundCompleted:
 
     ``smape`` in %, mean over call paths; ``width`` and ``widest`` are the mean and the largest relative width
     of the intervals at P₊. ``improved`` is what the patience rule counts, unless nothing was ``measured`` in
-    the round; ``gain`` says why: see `orchestrator.policy.progress.gain`.
+    the round; ``gain`` says why: see `orchestrator.policy.progress.gain`. ``noise`` is the relative width of
+    the range that holds 90 % of single runs at P₊. ``narrow`` says that ``width`` is as small as the noise
+    permits: see `orchestrator.policy.progress.enough`.
     """
 
     round: int
@@ -183,6 +185,8 @@ class RoundCompleted:
     measured: bool = True
     widest: float | None = None
     gain: str = ""
+    noise: float | None = None
+    narrow: bool = False
 
 
 @dataclass(frozen=True, slots=True)

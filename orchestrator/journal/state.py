@@ -107,6 +107,10 @@ class State(NamedTuple):
     smape: float | None = None
     width: float | None = None  # of the last round that changed it clearly: see `progress.gain`
     widest: float | None = None
+    uncertainty: float | None = None  # width of the last round
+    noise: float | None = None  # relative width of the range of single runs at P₊
+    narrow_rounds: int = 0  # in a row, with intervals as narrow as the noise permits
+    spent_at_gain: float = 0.0  # when a round was completed that was a gain
     queue: tuple[Run, ...] = ()
     next: int = 0  # position in the queue
     failed: tuple[Run, ...] = ()
@@ -366,6 +370,10 @@ def _round_completed(event: events.RoundCompleted, state: State) -> State:
         smape=event.smape,
         width=event.width if event.improved and event.gain != "fit" else state.width,
         widest=event.widest,
+        uncertainty=event.width,
+        noise=event.noise,
+        narrow_rounds=state.narrow_rounds + 1 if event.narrow else 0,
+        spent_at_gain=state.spent if event.improved else state.spent_at_gain,
         rounds_without_improvement=0 if event.improved else state.rounds_without_improvement + 1,
     )
 

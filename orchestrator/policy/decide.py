@@ -18,6 +18,8 @@ from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
 VALIDATION_SHARE = 0.25  # of the budget is kept back for the validation, at most
+# Factor on λ: so many rounds without gain end a campaign although they cost next to nothing. Chosen by hand.
+LONGEST_PATIENCE = 10
 CONFIRMATION = 600.0  # seconds to wait for the real charges of attempts, when nothing else is left to do
 
 
@@ -30,7 +32,7 @@ class Policy:
     budget
         Core-seconds.
     patience
-        Rounds without improvement after which the campaign stops.
+        λ: rounds without gain after which the campaign may stop.
     failures
         Consecutive runs given up after which the campaign stops.
     max_pending
@@ -39,8 +41,12 @@ class Policy:
         Further attempts per class of failure.
     wall_time
         Seconds.
+    rule
+        What a gain is: ``uncertainty``, or ``smape``, the papers' rule. That has no further condition.
+    without_gain
+        Share of the budget that must be spent without gain, too, before the campaign stops.
     width
-        Relative width of intervals at P₊ that is narrow enough.
+        Relative width of intervals at P₊ that is narrow enough; if given, nothing else is.
     failure_rate
         Share of failures among the last attempts that stops the campaign.
     validation_point
@@ -55,6 +61,8 @@ class Policy:
     max_pending: int
     retries: Mapping[FailureClass, int]
     wall_time: float | None = None
+    rule: str = "uncertainty"
+    without_gain: float = 0.0
     width: float | None = None
     failure_rate: float | None = None
     validation_point: Point | None = None
@@ -287,11 +295,33 @@ def _after_round(state: State, policy: Policy) -> Action:
             "precision",
             f"no relevant interval at the evaluation point is wider than {100 * state.widest:.3g} %",
         )
-    if state.rounds_without_improvement >= policy.patience:
-        return BeginStop(
-            "patience", f"{_count(state.rounds_without_improvement, 'round')} without improvement"
-        )
-    return Propose(state.round + 1)
+    return _converged(state, policy) or _patience(state, policy) or Propose(state.round + 1)
+
+
+def _converged(state: State, policy: Policy) -> BeginStop | None:
+    """Stop where the intervals at P₊ were as narrow as the noise permits for λ rounds in a row."""
+    if policy.rule == "smape" or policy.width is not None or state.narrow_rounds < policy.patience:
+        return None
+    width, noise = (100 * (value or 0.0) for value in (state.uncertainty, state.noise))
+    return BeginStop(
+        "converged",
+        f"the uncertainty at the evaluation point is {width:.3g} %, where single runs scatter over "
+        f"{noise:.3g} %; {_budget_left(state, policy)}",
+    )
+
+
+def _patience(state: State, policy: Policy) -> BeginStop | None:
+    """Stop after λ rounds without gain in which a share of the budget was spent, or ten times as many."""
+    rounds = state.rounds_without_improvement
+    if rounds < policy.patience:
+        return None
+    detail = f"{_count(rounds, 'round')} without improvement"
+    if policy.rule == "smape":
+        return BeginStop("patience", detail)
+    share = (state.spent - state.spent_at_gain) / policy.budget
+    if share < policy.without_gain and rounds < LONGEST_PATIENCE * policy.patience:
+        return None
+    return BeginStop("patience", f"{detail}, in which {100 * share:.3g} % of the budget were spent")
 
 
 def _budget_left(state: State, policy: Policy) -> str:

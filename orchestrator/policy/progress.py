@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from orchestrator.models import uncertainty
 from orchestrator.models.base import Model
-from orchestrator.strategies.relevance import is_relevant
 from orchestrator.types import Point
 
 # Factors by which SMAPE falls, and intervals narrow or widen, when that is not chance: on a noisy machine a
@@ -16,6 +16,7 @@ from orchestrator.types import Point
 _FITS, _NARROWS, _WIDENS = 1.02, 1.05, 1.5
 _EXACT = 0.1  # %; a SMAPE below that cannot improve noticeably
 _SURE = 0.01  # relative width; narrower intervals need not narrow further
+_TOLERATED = 0.1  # relative width; wider intervals are not called narrow, however noisy the runs are
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,14 @@ class Quality:
     """How well the relevant models fit, and how narrow their intervals are.
 
     ``smape`` in %: the mean over models. Relative width of an interval, (high - low) / value at P₊: ``width``
-    is the mean, weighted by value; ``widest`` is the largest.
+    is the mean, weighted by value; ``widest`` is the largest. ``noise`` is the width of the range that holds
+    90 % of single runs. See `orchestrator.models.uncertainty`.
     """
 
     smape: float | None = None
     width: float | None = None
     widest: float | None = None
+    noise: float | None = None
 
 
 def gain(now: Quality, before: Quality) -> str:
@@ -61,31 +64,36 @@ def gain(now: Quality, before: Quality) -> str:
     return "fit" if before.smape > _EXACT and now.smape * _FITS < before.smape else ""
 
 
-def relevant_models(models: Sequence[Model], point: Point | None, metric: str = "time") -> tuple[Model, ...]:
-    """Return the models of ``metric`` that predict a relevant share of its sum at ``point``."""
-    chosen = tuple(model for model in models if model.metric == metric) or tuple(models)
-    if point is None or not chosen:
-        return chosen
-    values = [max(0.0, float(model.predict([point]).value[0])) for model in chosen]
-    return tuple(model for model, counts in zip(chosen, is_relevant(values), strict=True) if counts)
+def fits_better(now: Quality, before: Quality) -> str:
+    """Return the same by the papers' rule alone: ``first``, or ``fit`` where the SMAPE fell at all."""
+    if now.smape is None:
+        return ""
+    if before.smape is None:
+        return "first"
+    return "fit" if now.smape < before.smape else ""
 
 
 def assess(models: Sequence[Model], point: Point | None) -> Quality:
     """Return the quality of a set of models."""
-    chosen = relevant_models(models, point)
+    chosen = uncertainty.relevant_models(models, point)
     if not chosen:
         return Quality()
     smape = _finite(float(np.mean([model.smape for model in chosen])))
     if point is None:
         return Quality(smape)
-    predicted = [model.predict([point]) for model in chosen]
-    values = np.array([abs(float(item.value[0])) for item in predicted])
-    spans = np.array([float(item.high[0] - item.low[0]) for item in predicted])
-    if not values.all():
-        return Quality(smape)
-    return Quality(smape, _finite(float(spans.sum() / values.sum())), _finite(float((spans / values).max())))
+    found = uncertainty.at(models, point)
+    return Quality(smape, found.width, found.widest, noise=found.noise)
+
+
+def enough(noise: float | None) -> float:
+    """Return the relative width from which on narrower intervals at P₊ show nothing that a run could confirm.
+
+    Half of the range ``noise`` that holds 90 % of single runs: without any uncertainty of the model, the
+    range in which a run at P₊ is expected would be a tenth narrower. Never less than 1 %, and never more than
+    10 %, because the mean of many runs can be known better than one noisy run.
+    """
+    return _SURE if noise is None else min(max(noise / 2, _SURE), _TOLERATED)
 
 
 def _finite(value: float) -> float | None:
-    """Return None for an unknown figure: with too few runs an interval is infinite."""
     return value if np.isfinite(value) else None

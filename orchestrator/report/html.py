@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.models.base import Model, holds_at
 from orchestrator.report.models_document import CORRECTED, label, shown
 from orchestrator.report.status_text import interval, standing
-from orchestrator.report.wording import count, smape
+from orchestrator.report.wording import count, smape, uncertainty
 from orchestrator.types import Measurement, Measurements, Point
 
 if TYPE_CHECKING:  # drawing is expensive to import, and only `page` draws
@@ -102,6 +102,11 @@ def _summary(status: Mapping[str, Any]) -> str:
     ]
     if status["noise_percent"] is not None:
         lines.append(f"repetitions deviate {status['noise_percent']:.1f} % from their mean")
+    if status["uncertainty_percent"] is not None:
+        lines.append(
+            f"uncertainty at the evaluation point: {uncertainty(status['uncertainty_percent'] / 100)} "
+            "(mean width of the 90 % intervals)"
+        )
     return "<p>" + "<br>".join(map(escape, lines)) + "</p>"
 
 

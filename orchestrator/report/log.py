@@ -11,7 +11,7 @@ import immutables
 from orchestrator.journal import allocations, events
 from orchestrator.journal.differences import differences
 from orchestrator.journal.file import Entry
-from orchestrator.report.wording import count, smape, width
+from orchestrator.report.wording import count, smape, uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt
@@ -65,7 +65,9 @@ def describe(event: events.Event) -> str:
 
 def _round_done(event: events.RoundCompleted) -> str:
     fit = "no models yet" if event.smape is None else f"models fit to {smape(event.smape)} % SMAPE"
-    spread = "" if event.width is None else f", intervals at the evaluation point {width(event.width)}"
+    spread = (
+        "" if event.width is None else f", uncertainty at the evaluation point {uncertainty(event.width)}"
+    )
     gain = " (no improvement)" if not event.improved and event.measured else ""
     if event.gain == "surprise":
         gain = " (wider than before: the earlier intervals were too narrow)"

@@ -11,7 +11,7 @@ from orchestrator.journal import nodes
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.effort import EFFORT, unmatched, variation
 from orchestrator.report import controller, models_document
-from orchestrator.report.wording import count, width
+from orchestrator.report.wording import count, uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.types import Measurements, Point, Run, RunKind
 
@@ -91,6 +91,7 @@ def combined(
         ],
         "points": len(known.points),
         "noise_percent": noise(known),
+        "uncertainty_percent": None if state.uncertainty is None else 100 * state.uncertainty,
         "last_round": [
             {"run": run.id, "status": state.runs[run].status, "reason": _reason(state, run)}
             for run in state.queue
@@ -175,12 +176,20 @@ def nearest_rule(state: State, budget: float) -> str:
     """Say how far the stop rules are, in one line."""
     stop = state.campaign["stop"]
     used = 100 * (state.spent + state.reserved) / budget
-    patience = count(stop["patience"], "round")
-    rules = [
-        f"budget: {used:.0f} % spent or reserved",
-        f"patience: {state.rounds_without_improvement} of {patience} without improvement",
-    ]
+    rules = [f"budget: {used:.0f} % spent or reserved", _patience(state, stop, budget)]
+    if state.narrow_rounds and stop.get("rule") != "smape" and stop.get("width") is None:
+        rounds = count(stop["patience"], "round")
+        rules.append(f"converged: intervals as narrow as noise permits in {state.narrow_rounds} of {rounds}")
     if stop.get("width") is not None and state.widest is not None:
-        wanted = width(stop["width"])
-        rules.append(f"precision: the widest interval is {width(state.widest)}, {wanted} is enough")
+        wanted = uncertainty(stop["width"])
+        rules.append(f"precision: the widest interval is {uncertainty(state.widest)}, {wanted} is enough")
     return "; ".join(rules)
+
+
+def _patience(state: State, stop: Mapping[str, Any], budget: float) -> str:
+    rounds, share = count(stop["patience"], "round"), stop.get("without_gain")
+    text = f"patience: {state.rounds_without_improvement} of {rounds} without improvement"
+    if share is None or stop["rule"] == "smape":
+        return text
+    spent = 100 * (state.spent - state.spent_at_gain) / budget
+    return f"{text}, {spent:.0f} of {100 * share:.0f} % of the budget spent in them"

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from orchestrator.models.effort import EFFORT
 from orchestrator.report.models_document import CORRECTED, label, shown
-from orchestrator.report.wording import count, moment, plain, smape
+from orchestrator.report.wording import count, moment, plain, smape, uncertainty
 from orchestrator.types import Point
 
 _WIDTH = 120
@@ -67,6 +67,9 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
         lines.append(_jobs_line(status["jobs"]))
     if status["noise_percent"] is not None:
         lines.append(f"noise: repetitions deviate {status['noise_percent']:.1f} % from their mean")
+    if status["uncertainty_percent"] is not None:
+        shown = uncertainty(status["uncertainty_percent"] / 100)
+        lines.append(f"uncertainty at the evaluation point: {shown} (mean width of the 90 % intervals)")
     return lines
 
 

@@ -19,11 +19,11 @@ def plain(value: float, digits: int = 3) -> str:
     return format(Decimal(f"{value:.{digits}g}"), "f")
 
 
-def width(share: float) -> str:
-    """Return how wide an interval is, given its width as a share of the value: ``0.27 % wide``."""
+def uncertainty(share: float) -> str:
+    """Return a relative width of intervals at P₊ as text: ``187 %``, ``12 times the value``."""
     if share > _MOST:
-        return f"more than {_MOST:.0f} times as wide as the value"
-    return f"{plain(share)} times as wide as the value" if share > _TIMES else f"{plain(100 * share)} % wide"
+        return f"more than {_MOST:.0f} times the value"
+    return f"{plain(share)} times the value" if share > _TIMES else f"{plain(100 * share)} %"
 
 
 def smape(value: float | None) -> str:

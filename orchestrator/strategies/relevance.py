@@ -9,16 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Model
+from orchestrator.models.uncertainty import is_relevant
 from orchestrator.strategies.base import View
 from orchestrator.types import Measurement, Point
-
-RELEVANT_SHARE = 0.01  # Ritter et al., section V: a kernel is relevant above one percent of the time
-
-
-def is_relevant(times: Sequence[float]) -> NDArray[np.bool_]:
-    """Return whether each call path has more than 1 % of the total time; all of them where there is none."""
-    total = sum(times)
-    return np.array([total <= 0 or time > RELEVANT_SHARE * total for time in times], dtype=bool)
 
 
 @dataclass(frozen=True, slots=True)

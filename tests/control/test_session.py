@@ -73,7 +73,12 @@ def test_the_same_seed_gives_the_same_campaign_and_another_seed_another(tmp_path
 @pytest.mark.parametrize("strategy", ["cpf", "full", "random", "grid"])
 def test_every_strategy_runs_a_campaign_to_a_stop_rule(strategy: str, tmp_path: Path) -> None:
     state = session.run(load(f"strategy.name={strategy}"), tmp_path / "c", session.Hooks())
-    assert state.stopped is not None and state.stopped.rule in {"patience", "exhausted", "budget"}
+    assert state.stopped is not None and state.stopped.rule in {
+        "patience",
+        "exhausted",
+        "budget",
+        "converged",
+    }
     assert state.rounds_completed == state.round and state.smape is not None
 
 

@@ -161,7 +161,68 @@ def test_patience_counts_rounds_without_improvement() -> None:
     state = after(*ONE_MEASURED, events.RoundCompleted(round=1, smape=5.0, width=0.5, improved=False))
     assert actions(state) == [decide.Propose(2)]
     state = state._replace(rounds_without_improvement=2)
-    assert actions(state) == [decide.BeginStop("patience", "2 rounds without improvement")]
+    (stop,) = actions(state)
+    assert stop == decide.BeginStop(
+        "patience", "2 rounds without improvement, in which 3 % of the budget were spent"
+    )
+
+
+def without_gain(rounds: int, spent: float, gained_at: float = 10.0) -> State:
+    """Return a state after so many rounds without gain, since ``gained_at`` core-seconds were spent."""
+    state = after(*ONE_MEASURED, events.RoundCompleted(round=1, smape=5.0, width=0.5, improved=True))
+    return state._replace(rounds_without_improvement=rounds, spent=spent, spent_at_gain=gained_at)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "spent", "stops"),
+    [(2, 29.0, False), (2, 30.0, True), (1, 90.0, False), (19, 11.0, False), (20, 11.0, True)],
+)
+def test_patience_wants_a_share_of_the_budget_spent_without_gain_or_very_many_rounds(
+    rounds: int, spent: float, stops: bool
+) -> None:
+    (action,) = actions(without_gain(rounds, spent), replace(POLICY, without_gain=0.2))
+    assert action == decide.Propose(2) or stops
+    assert not stops or (isinstance(action, decide.BeginStop) and action.rule == "patience")
+
+
+def test_the_rule_of_the_papers_is_patience_alone() -> None:
+    papers = replace(POLICY, rule="smape", without_gain=0.2)
+    (stop,) = actions(without_gain(2, 11.0), papers)
+    assert stop == decide.BeginStop("patience", "2 rounds without improvement")
+    narrow = without_gain(1, 11.0)._replace(narrow_rounds=9)
+    assert actions(narrow, papers) == [decide.Propose(2)]
+
+
+def rounds_of_width(*widths: float) -> State:
+    """Return a state after rounds with intervals that are as narrow as the noise permits, if below 5 %."""
+    state = after(*ONE_MEASURED)
+    for number, width in enumerate(widths, start=1):
+        done = events.RoundCompleted(
+            round=number, smape=5.0, width=width, improved=True, noise=0.1, narrow=width <= 0.05
+        )
+        state = after(done, state=state)
+    return state._replace(round=len(widths))
+
+
+def test_intervals_as_narrow_as_the_noise_permits_in_enough_rounds_stop_the_campaign() -> None:
+    (stop,) = actions(rounds_of_width(0.2, 0.04, 0.03))
+    assert isinstance(stop, decide.BeginStop) and stop.rule == "converged"
+    assert "is 3 %, where single runs scatter over 10 %" in stop.detail
+    assert actions(rounds_of_width(0.04, 0.2, 0.03)) == [decide.Propose(4)]  # not in a row
+
+
+def test_who_says_how_narrow_intervals_must_be_gets_them_so() -> None:
+    demanding = replace(POLICY, width=0.01)
+    assert actions(rounds_of_width(0.04, 0.04, 0.03), demanding) == [decide.Propose(4)]
+
+
+def test_the_share_spent_without_gain_counts_from_the_end_of_the_last_round_that_was_one() -> None:
+    state = after(*ONE_MEASURED, events.RoundCompleted(round=1, smape=5.0, width=0.5, improved=True))
+    assert state.spent_at_gain == state.spent == 3.0
+    more = tuple(replace(run, repetition=2) for run in RUNS)
+    done = events.RoundCompleted(round=2, smape=5.0, width=0.5, improved=False)
+    state = after(events.RoundProposed(2, more, ("",) * 3), *measured(more), done, state=state)
+    assert (state.spent_at_gain, state.spent) == (3.0, 6.0)
 
 
 def test_narrow_intervals_at_the_evaluation_point_stop_the_campaign() -> None:

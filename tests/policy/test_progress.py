@@ -11,7 +11,7 @@ import pytest
 from orchestrator.journal import events
 from orchestrator.journal.state import State, apply
 from orchestrator.models.base import Model, Prediction
-from orchestrator.policy.progress import Quality, assess, gain
+from orchestrator.policy.progress import Quality, assess, enough, fits_better, gain
 from orchestrator.types import Point
 
 HERE = Point.of(p=64)
@@ -25,6 +25,7 @@ class Known:
     span: float
     smape: float = 5.0
     metric: str = "time"
+    noise: float = 0.0
 
     def predict(self, points: list[Point]) -> Prediction:
         one = np.ones(len(points))
@@ -70,6 +71,33 @@ def test_the_mean_width_is_weighted_by_time_and_the_widest_is_that_of_any_releva
 def test_an_interval_without_end_is_not_narrow() -> None:
     found = quality(Known(97.0, 9.7), Known(3.0, np.inf))
     assert found.smape == 5.0 and found.width is None and found.widest is None
+
+
+def test_the_noise_is_the_range_of_single_runs_weighted_by_time() -> None:
+    found = quality(Known(75.0, 1.0, noise=0.02), Known(25.0, 1.0, noise=0.1))
+    assert found.noise == pytest.approx(3.29 * 0.04, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("noise", "width"), [(None, 0.01), (0.0, 0.01), (0.08, 0.04), (0.16, 0.08), (2.0, 0.1)]
+)
+def test_half_the_range_of_single_runs_is_narrow_enough_within_bounds(
+    noise: float | None, width: float
+) -> None:
+    assert enough(noise) == width
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "worth"),
+    [
+        (Quality(), Quality(5.0, 0.5), "first"),
+        (Quality(5.0, 0.5), Quality(4.999, 9.0), "fit"),
+        (Quality(5.0, 0.5), Quality(5.0, 0.1), ""),
+        (Quality(5.0, 0.5), Quality(), ""),
+    ],
+)
+def test_by_the_rule_of_the_papers_only_the_fit_counts(before: Quality, now: Quality, worth: str) -> None:
+    assert fits_better(now, before) == worth
 
 
 def gains(*rounds: Quality) -> list[str]:

@@ -97,7 +97,7 @@ def test_a_round_is_summed_up_with_its_duration() -> None:
     done = events.RoundCompleted(round=1, smape=3.0, width=0.5, improved=True)
     found = story(*BEGUN, ROUND, begun(a), begun(b), 5400.0, ended(a), failed(b), done)
     assert texts(found)[-1] == (
-        "round 1 done: models fit to 3.00 % SMAPE, intervals at the evaluation point 50 % wide; "
+        "round 1 done: models fit to 3.00 % SMAPE, uncertainty at the evaluation point 50 %; "
         "1 run measured, 1 attempt failed, 0.3 core-hours, 1 h 30 min"
     )
 
@@ -125,18 +125,18 @@ def test_rules_that_a_resume_changes_are_no_sign_of_life_of_the_killed_controlle
 @pytest.mark.parametrize(
     ("width", "text"),
     [
-        (0.0027, "0.27 % wide"),
-        (0.0, "0 % wide"),
-        (0.2345, "23.4 % wide"),
-        (2.14, "214 % wide"),
-        (35.04, "35 times as wide as the value"),
-        (142_596.0, "more than 1000 times as wide as the value"),
-        (float("inf"), "more than 1000 times as wide as the value"),
+        (0.0027, "0.27 %"),
+        (0.0, "0 %"),
+        (0.2345, "23.4 %"),
+        (2.14, "214 %"),
+        (35.04, "35 times the value"),
+        (142_596.0, "more than 1000 times the value"),
+        (float("inf"), "more than 1000 times the value"),
     ],
 )
 def test_widths_are_told_in_figures_that_can_be_read(width: float, text: str) -> None:
     told = log.describe(events.RoundCompleted(round=2, smape=0.16351, width=width, improved=True))
-    assert told == f"round 2 done: models fit to 0.16 % SMAPE, intervals at the evaluation point {text}"
+    assert told == f"round 2 done: models fit to 0.16 % SMAPE, uncertainty at the evaluation point {text}"
 
 
 def test_one_run_at_one_point_is_singular() -> None:

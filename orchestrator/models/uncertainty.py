@@ -1,0 +1,76 @@
+"""THE uncertainty of a set of models, and which models count for it: one definition for everything shown.
+
+The uncertainty at a point is the relative width of the 90 % intervals there, ``(high - low) / value``, as a
+mean over the relevant models, weighted by predicted time. Stop rules, the reasons of choices, the status, the
+log and the report show this figure and no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.models.base import Model
+from orchestrator.types import Point
+
+RELEVANT_SHARE = 0.01  # Ritter et al., section V: a kernel is relevant above one percent of the time
+# Width of the central 90 % of a normal distribution, in standard deviations.
+_CENTRAL = 3.29
+
+
+def is_relevant(times: Sequence[float]) -> NDArray[np.bool_]:
+    """Return whether each call path has more than 1 % of the total time; all of them where there is none."""
+    total = sum(times)
+    return np.array([total <= 0 or time > RELEVANT_SHARE * total for time in times], dtype=bool)
+
+
+def relevant_models(models: Sequence[Model], point: Point | None, metric: str = "time") -> tuple[Model, ...]:
+    """Return the models of ``metric`` that predict a relevant share of its sum at ``point``."""
+    chosen = tuple(model for model in models if model.metric == metric) or tuple(models)
+    if point is None or not chosen:
+        return chosen
+    values = [max(0.0, float(model.predict([point]).value[0])) for model in chosen]
+    return tuple(model for model, counts in zip(chosen, is_relevant(values), strict=True) if counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """How wide the intervals at a point are, relative to the predicted values; None where that is unknown.
+
+    Attributes
+    ----------
+    width
+        The uncertainty: the mean over relevant models, weighted by value.
+    widest
+        The largest of a relevant model.
+    noise
+        Width of the range that holds 90 % of single runs, by the models' noise: the mean, weighted by value.
+    """
+
+    width: float | None = None
+    widest: float | None = None
+    noise: float | None = None
+
+
+def at(models: Sequence[Model], point: Point) -> Uncertainty:
+    """Return the uncertainty of models at a point; with too few runs an interval may have no end."""
+    chosen = relevant_models(models, point)
+    predicted = [model.predict([point]) for model in chosen]
+    values = np.array([abs(float(item.value[0])) for item in predicted])
+    if not chosen or not values.all():
+        return Uncertainty()
+    spans = np.array([float(item.high[0] - item.low[0]) for item in predicted])
+    noise = np.array([model.noise for model in chosen])
+    total = values.sum()
+    return Uncertainty(
+        _finite(float(spans.sum() / total)),
+        _finite(float((spans / values).max())),
+        _finite(float(_CENTRAL * (values * noise).sum() / total)),
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
