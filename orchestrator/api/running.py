@@ -147,6 +147,7 @@ def drive(rules: Rules, directory: Path, *, progress: bool, cancel: bool = False
         hooks = session.Hooks(
             listen=display.update,
             changed=lambda changes: display.note(f"rules changed: {'; '.join(changes)}"),
+            remark=display.note,
             interrupted=interrupted,
             cancel_on_interrupt=cancel,
         )

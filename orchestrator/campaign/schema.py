@@ -395,6 +395,7 @@ class LocalOptions(ExecutorOptions):
     name: Literal["local"] = "local"
     slots: Positive = Field(default_factory=_cores)
     oversubscribe: bool = False
+    share_cores: bool = False
 
 
 class ClusterOptions(ExecutorOptions):

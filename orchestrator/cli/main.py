@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from orchestrator import __version__
 from orchestrator.errors import JournalWriteError, OrchestratorError
+from orchestrator.executors import inherited  # noqa: F401 (before libraries change what it looks at)
 from orchestrator.journal.file import FULL
 
 EXIT_CODES = """\

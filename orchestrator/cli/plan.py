@@ -84,6 +84,7 @@ def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
             "expected": None if first.expected is None else core_hours(first.expected),
         },
         "packs": _packs(built.campaign),
+        "side_by_side": planning.side_by_side(built.campaign, first.cores),
     }
 
 
@@ -144,6 +145,8 @@ def show(chosen: Campaign, document: dict[str, Any], scripts: int) -> None:
     )
     if document["packs"] is not None:
         console.print(f"jobs: {document['packs']}", markup=False)
+    if document["side_by_side"] is not None:
+        console.print(f"note: {document['side_by_side']}", markup=False)
     kinds = Counter[bool]()
     for key, item in seen.items():
         kinds[key.endswith(_EFFORT)] += 1

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.schema import LocalOptions
 from orchestrator.control.assembly import Assembly, strategy
 from orchestrator.control.settle import round_of
 from orchestrator.errors import CampaignError
 from orchestrator.executors.base import Executor
+from orchestrator.executors.local import cores as local_cores
 from orchestrator.journal.state import State
 from orchestrator.resources import core_hours, fair_limit
 from orchestrator.types import Measurements, Run
@@ -79,6 +83,34 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     )
     _check_budget(assembly, executor, plan)
     return plan
+
+
+def side_by_side(campaign: Campaign, cores: Sequence[int]) -> str | None:
+    """Return what to know of local runs that would be timed at the same time; None where none would be.
+
+    Parameters
+    ----------
+    campaign
+        The campaign.
+    cores
+        Cores of each run.
+    """
+    options = campaign.executor
+    if not isinstance(options, LocalOptions):
+        return None
+    there = local_cores.usable()
+    most = options.slots if options.share_cores else min(options.slots, len(there))
+    begun = [total for total in itertools.accumulate(sorted(cores)) if total <= most]
+    together = min(len(begun), options.max_pending)
+    if together < 2:
+        return None
+    how = f"up to {together} runs are timed side by side"
+    if options.share_cores:
+        return f"{how} and share cores (executor.share_cores): such times depend on what runs beside"
+    return (
+        f"{how}, each bound to cores of its own; memory bandwidth and caches are shared: "
+        "executor.max_pending: 1 times one run after another"
+    )
 
 
 def _expected(assembly: Assembly, runs: tuple[Run, ...], cores: tuple[int, ...]) -> float | None:

@@ -42,13 +42,14 @@ CAMPAIGN_FILE = "campaign.yaml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hooks:
-    """Functions that the loop calls: for each entry, for changed rules, to ask whether to stop.
+    """Functions that the loop calls: for each entry, for changed rules, for remarks, to ask whether to stop.
 
     ``boundary`` (see `Journal`) is for tests of crashes.
     """
 
     listen: loop.Listener = lambda entry, state: None
     changed: Callable[[Sequence[str]], None] = lambda changes: None
+    remark: Callable[[str], None] = lambda text: None
     interrupted: Callable[[], bool] = lambda: False
     boundary: Boundary | None = None
     cancel_on_interrupt: bool = False
@@ -91,6 +92,8 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             start = start or _prepare(built, directory)  # a journal without a complete line
             first = [_begun(built, directory, start.plan)]
             built_executor = start.executor
+            if (text := planning.side_by_side(chosen, start.plan.cores)) is not None:
+                hooks.remark(f"note: {text}")
         if first or not (directory / CAMPAIGN_FILE).exists():
             _write(chosen, directory / CAMPAIGN_FILE)
         if first:

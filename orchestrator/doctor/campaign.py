@@ -49,6 +49,7 @@ def checks(chosen: Campaign, directory: Path, probe: Probe) -> Iterator[Check]:
         yield ok("launch script", str(path))  # that it can be filled in was checked with the file
     if isinstance(chosen.executor, LocalOptions):
         yield slots(chosen.executor.slots, chosen.executor.oversubscribe, len(os.sched_getaffinity(0)))
+        yield from side_by_side(built)
     yield budget(built, directory)
     yield from folder(chosen, directory)
 
@@ -182,12 +183,20 @@ def _detected(found: Launcher, resources: Resources, point: Point) -> Check:
 def slots(wanted: int, oversubscribe: bool, usable: int) -> Check:
     """Check that the local executor's slots are cores that exist."""
     if wanted > usable:
-        detail = f"executor.slots is {wanted}, but {usable} cores are usable: runs would share them"
+        detail = f"executor.slots is {wanted}, but {usable} cores are usable: larger runs would share them"
         return warning("slots", detail, f"set executor.slots: {usable}")
     if oversubscribe:
         detail = "executor.oversubscribe: runs may have more ranks than cores; times are then unreliable"
         return warning("slots", detail, "remove executor.oversubscribe")
     return ok("slots", f"{wanted} of {usable} cores")
+
+
+def side_by_side(built: Assembly) -> Iterator[Check]:
+    """Warn of local runs that would be timed at the same time."""
+    smallest = sorted(resources.cores for _, resources in _runs(built))
+    detail = planning.side_by_side(built.campaign, smallest)
+    if detail is not None:
+        yield warning("timing", detail, "set executor.max_pending: 1, or leave it if runs use little memory")
 
 
 # --- budget and folder --------------------------------------------------------------------------------

@@ -57,7 +57,8 @@ class Launcher:
         if self.kind == "openmpi":
             # By itself it binds every program to the same first cores, and all threads of a rank to one core.
             yield from ("--bind-to", "none")
-            if resources.ranks > self.slots:
+            # A run that is bound to fewer cores than ranks sees no others.
+            if resources.ranks > min(self.slots, resources.cores):
                 yield "--oversubscribe"
 
 

@@ -10,6 +10,7 @@ import ctypes
 import os
 import signal
 import time
+from collections.abc import Collection, Iterator
 from signal import SIGKILL, SIGTERM
 
 MARK = "ORCHESTRATOR_ATTEMPT"  # in the environment of everything an attempt starts: its directory
@@ -206,12 +207,21 @@ def marked(directory: str) -> list[int]:
     This finds what outlived its owners, whichever process adopted it. Only a program that also clears its
     environment escapes.
     """
-    mark = f"{MARK}={directory}".encode(errors="surrogateescape")
-    found: list[int] = []
+    wanted = directory.encode(errors="surrogateescape")
+    return [pid for pid, found in _marks() if found == wanted]
+
+
+def of_attempts(but: Collection[bytes]) -> list[int]:
+    """Return the processes of this user's attempts in all other directories than some."""
+    return [pid for pid, directory in _marks() if directory not in but]
+
+
+def _marks() -> Iterator[tuple[int, bytes]]:
+    """Yield every process with the directories of attempts in its environment."""
+    mark = f"{MARK}=".encode()
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if mark in _read(f"/proc/{name}/environ").split(b"\0"):
-                found.append(int(name))
+            variables = _read(f"/proc/{name}/environ").split(b"\0")
         except (*_GONE, PermissionError):
             continue  # ended since the listing; or of another user
-    return found
+        yield from ((int(name), item[len(mark) :]) for item in variables if item.startswith(mark))

@@ -24,6 +24,7 @@ from pathlib import Path
 from signal import SIGKILL, SIGTERM
 
 from orchestrator import __version__
+from orchestrator.executors import inherited
 from orchestrator.executors.attempt import processes
 from orchestrator.executors.attempt.processes import KILL_WAIT, TERM_GRACE
 from orchestrator.storage import SECRET_WORDS, iso, sync_directory
@@ -127,7 +128,7 @@ def _read_json(path: str) -> dict[str, object]:
 def _masked_environment() -> dict[str, object]:
     """Return the environment without its secrets: by name, and ``user:password@`` in URLs."""
     masked: dict[str, object] = {}
-    for name, value in os.environ.items():
+    for name, value in inherited.environment().items():
         if any(word in name.upper() for word in SECRET_WORDS):
             value = "***"
         elif "://" in value and "@" in value:
@@ -252,7 +253,7 @@ def _start(directory: str) -> int:
         for descriptor, name in ((1, "stdout"), (2, "stderr")):
             os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), descriptor)
         processes.restore_signals()
-        environment = {**os.environ, processes.MARK: directory, "PWD": directory}
+        environment = {**inherited.environment(), processes.MARK: directory, "PWD": directory}
         try:
             os.execve(script, [script], environment)
         except OSError as error:
@@ -300,7 +301,7 @@ def _touch(path: str) -> None:
 
 
 def command(directory: str) -> list[str]:
-    """Return the command that executes an attempt.
+    """Return the command that executes an attempt. Numbers after it are the CPUs to bind the attempt to.
 
     Python starts isolated (``-I -S``): no variable of the user and no ``site-packages`` changes what runs.
     """
@@ -309,11 +310,21 @@ def command(directory: str) -> list[str]:
 
 
 def main() -> None:
-    """Execute the attempt that the command line names, and exit.
+    """Execute the attempt that the command line names, bound to the CPUs that it names, and exit.
 
     Guard and worker are one program forked: neither may run what the interpreter does at its exit.
     """
+    _bind({int(number) for number in sys.argv[2:]})
     os._exit(execute(sys.argv[1]))
+
+
+def _bind(cpus: set[int]) -> None:
+    """Bind this process and all that it will start; ``attempt.json`` then records these CPUs."""
+    try:
+        if cpus:
+            os.sched_setaffinity(0, cpus)
+    except OSError as error:  # the CPUs were taken away meanwhile: better to measure than to fail
+        sys.stderr.write(f"attempt: not bound to the CPUs {_ranges(sorted(cpus))}: {error}\n")
 
 
 def _broken(message: str) -> int:

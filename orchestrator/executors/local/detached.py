@@ -7,18 +7,21 @@ import math
 import os
 import select
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from signal import SIGKILL
 
+from orchestrator.executors import inherited
 from orchestrator.executors.attempt import processes, worker
 
 _WITHOUT_PIDFD = 0.01  # seconds between looks on kernels before 5.3
 _LONGEST_SLEEP = 3600.0  # seconds; poll(2) counts milliseconds in an int
 
 
-def start(directory: Path) -> int | None:
+def start(directory: Path, cpus: Collection[int] = ()) -> int | None:
     """Start the process of an attempt in a session of its own: no signal to the terminal reaches it.
+
+    The process binds itself, and so all that it starts, to ``cpus``, if there are any.
 
     Its standard input is a locked file. The lock exists from before the process to its end, so another
     controller never calls an attempt absent whose process is about to claim it.
@@ -34,7 +37,7 @@ def start(directory: Path) -> int | None:
         If no process can be had.
     """
     path = os.path.realpath(directory)
-    command = worker.command(path)
+    command = [*worker.command(path), *map(str, sorted(cpus or inherited.cpus()))]
     complaints = str(directory / "stderr")
     request = os.open(directory / worker.REQUEST, os.O_RDONLY)
     try:
@@ -43,7 +46,7 @@ def start(directory: Path) -> int | None:
         return os.posix_spawn(
             command[0],
             command,
-            {**os.environ, processes.MARK: path},
+            {**inherited.environment(), processes.MARK: path},
             file_actions=[
                 (os.POSIX_SPAWN_DUP2, request, 0),
                 (os.POSIX_SPAWN_OPEN, 1, complaints, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),

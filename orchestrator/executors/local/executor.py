@@ -1,5 +1,8 @@
 """The local executor: attempts on this machine, as many at once as their cores fit into the slots.
 
+Attempts that run side by side never share a core, unless the campaign allows it: each is bound to physical
+cores of its own (see `orchestrator.executors.local.cores`).
+
 Each attempt is a process of its own (`orchestrator.executors.attempt.worker`) that outlives a killed
 controller. The next controller adopts it. An attempt that waits for cores was never started, and is absent
 for the next controller.
@@ -20,7 +23,8 @@ from orchestrator.errors import ReadError, SubmitRejected
 from orchestrator.executors.attempt import directory, processes, worker
 from orchestrator.executors.attempt import record as files
 from orchestrator.executors.base import ExecutorContext
-from orchestrator.executors.local import detached
+from orchestrator.executors.local import cores, detached
+from orchestrator.executors.local.cores import CPUs
 from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Observation
 
 _LOOK_AGAIN = 0.02  # seconds; a process comes to claim its attempt within about that
@@ -30,23 +34,29 @@ _PATIENCE = 60.0
 
 def build(context: ExecutorContext) -> LocalExecutor:
     """Build the executor from a campaign."""
-    return LocalExecutor(context.options["slots"])
+    return LocalExecutor(context.options["slots"], share_cores=context.options.get("share_cores", False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Process:
-    """The process that owns a running attempt: a child of ours, or adopted."""
+    """The process that owns a running attempt: a child of ours, or adopted; ``cpus`` it is bound to."""
 
     request: AttemptRequest
     pid: int
     start_time: int
     child: bool
     pidfd: int | None
+    cpus: CPUs
 
 
-def _process(request: AttemptRequest, pid: int, child: bool) -> _Process:
+def _process(request: AttemptRequest, pid: int, child: bool, cpus: CPUs) -> _Process:
     return _Process(
-        request=request, pid=pid, start_time=processes.start_time(pid), child=child, pidfd=detached.pidfd(pid)
+        request=request,
+        pid=pid,
+        start_time=processes.start_time(pid),
+        child=child,
+        pidfd=detached.pidfd(pid),
+        cpus=cpus,
     )
 
 
@@ -57,12 +67,17 @@ class LocalExecutor:
     ----------
     slots
         Cores that attempts may occupy at the same time.
+    share_cores
+        Whether attempts that run side by side may use the same cores. Otherwise each is bound to cores of its
+        own, waits while too few are free, and runs alone if it wants more than there are. Where this system
+        binds no processes, attempts then run one at a time.
     """
 
     name = "local"
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, share_cores: bool = False) -> None:
         self._slots = slots
+        self._cores = None if share_cores else cores.usable()
         self._waiting: dict[str, AttemptRequest] = {}  # by name, first come first served
         self._running: dict[str, _Process] = {}
         self._ends: dict[str, str] = {}  # how the process of an attempt ended, for children; by name
@@ -125,9 +140,9 @@ class LocalExecutor:
     def _submit(self, request: AttemptRequest) -> Observation:
         if request.name in self._waiting or request.name in self._running:
             return self._observe(request)
-        cores = request.resources.cores
-        if cores > self._slots:
-            return _rejected(request, f"it needs {cores} cores: set executor.slots to at least that")
+        wanted = request.resources.cores
+        if wanted > self._slots:
+            return _rejected(request, f"it needs {wanted} cores: set executor.slots to at least that")
         try:
             directory.prepare(request, durable=False)
         except SubmitRejected as error:
@@ -141,19 +156,33 @@ class LocalExecutor:
         """Start in order of submission, so that small attempts do not overtake a big one for ever."""
         while self._waiting:
             name, request = next(iter(self._waiting.items()))
-            occupied = sum(process.request.resources.cores for process in self._running.values())
-            if occupied + request.resources.cores > self._slots:
+            cpus = self._place(request)
+            if cpus is None:
                 return
             del self._waiting[name]
             try:
-                pid = detached.start(request.directory)
+                pid = detached.start(request.directory, cpus)
                 if pid is not None:
-                    self._running[name] = _process(request, pid, child=True)
+                    self._running[name] = _process(request, pid, child=True, cpus=cpus)
             except OSError as error:
                 self._unreported.add(name)
                 if (request.directory / worker.REQUEST).exists():  # else it was deleted: ABSENT
                     directory.raise_if_unwritable(error, request.directory)
                     self._ends[name] = f"no process could be started: {error}"
+
+    def _place(self, request: AttemptRequest) -> CPUs | None:
+        """Return the CPUs for an attempt, none where it is not bound; None while it must wait."""
+        running = self._running.values()
+        wanted = request.resources.cores
+        if sum(process.request.resources.cores for process in running) + wanted > self._slots:
+            return None
+        if self._cores is None:
+            return frozenset()
+        if not self._cores:
+            return None if running else frozenset()
+        ours = [process.cpus for process in running]
+        others = cores.of_other_attempts(process.request.directory for process in running)
+        return cores.choose(self._cores, ours, wanted, others)
 
     # --- looking --------------------------------------------------------------------------------------
 
@@ -260,7 +289,8 @@ class LocalExecutor:
     def _adopt(self, request: AttemptRequest, pids: Sequence[int]) -> Observation | None:
         for pid in pids:
             try:
-                self._running[request.name] = _process(request, pid, child=False)
+                cpus = cores.of_process(pid)
+                self._running[request.name] = _process(request, pid, child=False, cpus=cpus)
             except (FileNotFoundError, ProcessLookupError):
                 continue  # it has just ended
             return Observation(request.attempt, AttemptState.RUNNING, str(pid))

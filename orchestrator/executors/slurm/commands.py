@@ -16,6 +16,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from orchestrator.errors import ExecutorError
+from orchestrator.executors import inherited
 from orchestrator.types import AttemptState
 
 TIMED_OUT = -1  # in place of an exit code
@@ -42,7 +43,7 @@ def environment(keep: Sequence[str] = ()) -> dict[str, str]:
     """
     kept = {
         name: value
-        for name, value in os.environ.items()
+        for name, value in inherited.environment().items()
         if not name.startswith(_FOREIGN) or name in _KEPT or name in keep
     }
     # Instants in Unix seconds; lists of array indices in full.
