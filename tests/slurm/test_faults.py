@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from tests.slurm.faulty.campaigns import Scenario, describe, play, violations
-from tests.slurm.faulty.faults import Fault
+from tests.slurm.faulty.faults import MOMENTS, SITE, Fault
 from tests.slurm.faulty.generate import scenarios
 
 SEQUENCES = int(os.environ.get("FAULT_SEQUENCES", "40"))
@@ -60,6 +60,29 @@ def test_a_frozen_run_of_a_pack_is_charged_for_all_that_slurm_may_have_charged()
             pack=2,
         )
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_daemons_may_be_away_whatever_a_job_does(moment: str) -> None:
+    for what in ("controller away", "controller killed", "controller hangs", "accounting away", "both away"):
+        for seconds, pack in ((120.0, 1), (7200.0, 3)):
+            fault = Fault(what, SITE, ordinal=2, seconds=seconds, value=5.0, moment=moment)
+            check(Scenario(faults=(fault,), queue_delay=0.0, pack=pack))
+
+
+@pytest.mark.parametrize("what", ["controller's clock", "nodes' clocks", "our clock"])
+@pytest.mark.parametrize("step", [-7200.0, -60.0, 60.0, 7200.0])
+def test_clocks_may_be_set(what: str, step: float) -> None:
+    for moment in ("queued", "running", "ending"):
+        fault = Fault(what, SITE, ordinal=1, value=step, moment=moment)
+        check(Scenario(faults=(fault,), queue_delay=0.0, pack=3))
+
+
+@pytest.mark.parametrize("what", ["files late", "signs late"])
+def test_files_may_be_seen_late(what: str) -> None:
+    fault = Fault(what, SITE, seconds=3600.0, value=25.0)
+    assert [check(Scenario(faults=(fault,), pack=pack)) for pack in (1, 3)] == [0, 0]
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from orchestrator.campaign import loader
 from orchestrator.control import loop, settle
 from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.runtime import Runtime
+from orchestrator.executors.attempt import record
 from orchestrator.executors.base import Executor
 from orchestrator.executors.slurm.executor import SlurmExecutor
 from orchestrator.executors.slurm.options import SlurmSettings
@@ -31,12 +32,13 @@ from orchestrator.types import Attempt
 from tests.slurm.faulty.commands import COMMANDS, NEVER, Commands
 from tests.slurm.faulty.faults import Fault
 from tests.slurm.faulty.virtual import VirtualRunner
-from tests.slurm.faulty.world import Job, Settings, World, charged_cpu_seconds
+from tests.slurm.faulty.world import Job, Settings, World, charged_cpu_seconds, excess_cpu_seconds
 
 START = 1_800_000_000.0
 LONGEST = 30 * 86400.0  # virtual seconds after which a campaign counts as stuck
 POLL_INTERVAL = 30.0
 CALL = 0.05  # seconds that a command takes, if nothing is wrong
+SEEN_IN_TIME = 25.0  # seconds that files may be late, so that no measurement is lost
 TEXT = """
 name: faulty
 application: generic
@@ -50,6 +52,9 @@ stop: {{budget: {budget} core-seconds, patience: 9, failures: 5}}
 executor: {{name: slurm, max_pending: {max_pending}, poll_interval: {interval} s, pack: {pack}}}
 seed: {seed}
 """
+
+
+_LOAD = record._load
 
 
 class Killed(BaseException):
@@ -77,6 +82,7 @@ class Scenario:
     allocation: int = 1
     pack: int = 1
     repetitions: str = "any"
+    srun: bool = False
 
 
 @dataclass
@@ -119,7 +125,7 @@ class _Game:
     def __init__(self, scenario: Scenario, directory: Path) -> None:
         self.scenario, self.directory = scenario, directory
         self.kills = self._boundaries = 0
-        self.runner = VirtualRunner(self._seconds)
+        self.runner = VirtualRunner(self._seconds, scenario.srun)
         rng = np.random.default_rng(scenario.seed)
         delays = rng.exponential(scenario.queue_delay, 1000) if scenario.queue_delay else np.zeros(1000)
         settings = Settings(
@@ -173,7 +179,10 @@ class _Game:
                 raise subprocess.TimeoutExpired(list(command), options["timeout"])
             return subprocess.CompletedProcess(command, answer.code, answer.out.encode(), answer.err.encode())
 
-        with patch("subprocess.run", run):
+        def load(path: Path) -> Any:
+            return None if self.runner.hidden.get(path, 0.0) > self.world.now else _LOAD(path)
+
+        with patch("subprocess.run", run), patch("orchestrator.executors.attempt.record._load", load):
             yield
 
     def controller(self) -> bool:
@@ -195,7 +204,7 @@ class _Game:
             self.directory,
             SlurmSettings(poll_interval=options.poll_interval),
             np.random.default_rng(self.scenario.seed),
-            clock=lambda: self.world.now,
+            clock=lambda: self.world.now + self.world.site.clock("our clock", self.world.now),
             sleep=self.sleep,
         )
         return _WithoutModels(assemble(self.campaign), self.directory, executor)
@@ -225,6 +234,7 @@ def violations(outcome: Outcome) -> list[str]:
     """Return every broken promise, in words."""
     return [
         *_stopped(outcome),
+        *_stopped_by_the_site(outcome),
         *_exactly_once(outcome),
         *_submitted_once(outcome),
         *_measurements(outcome),
@@ -245,6 +255,15 @@ def _stopped(outcome: Outcome) -> Iterator[str]:
             yield f"{run} is {item.status} in the end"
         elif item.status is not RunStatus.MEASURED and not item.reason:
             yield f"{run} was {item.status} without a reason"
+
+
+def _stopped_by_the_site(outcome: Outcome) -> Iterator[str]:
+    """What Slurm and nodes did stops no campaign; a Slurm that refuses a valid job may."""
+    final, faults = outcome.state, {fault.what for fault in outcome.scenario.faults}
+    rule = final.stopped.rule if final.stopped is not None else ""
+    excused = {"refused", "output late", "files late"}
+    if rule in {"failures", "failure_rate"} and not outcome.runner.guilty and not faults & excused:
+        yield f"stopped by {rule}, and no application failed"
 
 
 def _exactly_once(outcome: Outcome) -> Iterator[str]:
@@ -276,7 +295,12 @@ def _submitted_once(outcome: Outcome) -> Iterator[str]:
 
 
 def _known(outcome: Outcome, job: Job, now: float) -> bool:
-    """Whether Slurm knew an earlier job: without accounting it soon forgets those that ended."""
+    """Whether Slurm knew an earlier job: without accounting it soon forgets those that ended.
+
+    A slurmctld that was killed forgets more.
+    """
+    if job.state == "FORGOTTEN":
+        return False
     memory = math.inf if outcome.scenario.accounting else outcome.world.settings.remembered
     return job.submitted < now and (job.ended is None or now - job.ended < memory)
 
@@ -287,7 +311,9 @@ def _measurements(outcome: Outcome) -> Iterator[str]:
     for run, item in outcome.state.runs.items():
         if item.accepted is not None:
             accepted[outcome.directory / "runs" / Attempt(run, item.accepted).id] = item
-    for directory in outcome.runner.succeeded - set(accepted):
+    late = max((f.value for f in outcome.scenario.faults if f.what in {"files late"}), default=0.0)
+    unseen = any(fault.what == "output late" for fault in outcome.scenario.faults) or late > SEEN_IN_TIME
+    for directory in outcome.runner.succeeded - set(accepted) if not unseen else ():
         yield f"the measurement of {directory.relative_to(outcome.directory)} is lost"
     for directory, item in accepted.items():
         value = item.samples["time"]["main"]
@@ -296,14 +322,21 @@ def _measurements(outcome: Outcome) -> Iterator[str]:
 
 
 def _budget(outcome: Outcome) -> Iterator[str]:
-    budget = outcome.scenario.budget
+    """Nothing begins beyond the budget.
+
+    Slurm may charge more only where slurmctld learned of an end late, or where its clock was set meanwhile.
+    """
+    budget, excess = outcome.scenario.budget, float(excess_cpu_seconds(outcome.world.jobs))
+    if _clocks_differ_without_accounting(outcome.scenario):
+        excess = math.inf
     now = State()
     for entry in outcome.entries:
         now = apply(now, entry.event, entry.time)
-        if now.spent + now.reserved > budget + 1e-6:
+        more = 0.0 if isinstance(entry.event, events.AttemptIntended) else excess
+        if now.spent + now.reserved > budget + more + 1e-6:
             yield f"entry {entry.sequence}: {now.spent} spent and {now.reserved} reserved of {budget}"
     truth = charged_cpu_seconds(outcome.world.jobs)
-    if truth > budget:
+    if truth > budget + excess:
         yield f"Slurm charged {truth} CPU-seconds, the budget is {budget}"
 
 
@@ -312,7 +345,11 @@ def _charges(outcome: Outcome) -> Iterator[str]:
 
     A second start of a job, or a second job, finds the attempt claimed and ends at once. What it costs until
     then, two seconds, may come after the attempt was settled. Attempts that share a job share its charge.
+    What Slurm charges for the time after an end that it learned of late may be missing where accounting never
+    confirmed the charge. Without accounting, charges come from clocks, which must agree.
     """
+    if _clocks_differ_without_accounting(outcome.scenario):
+        return
     jobs: dict[tuple[Path, ...], list[Any]] = {}
     for job in outcome.world.jobs:
         jobs.setdefault(tuple(outcome.runner.directories(job)), []).append(job)
@@ -328,14 +365,22 @@ def _charges(outcome: Outcome) -> Iterator[str]:
         tolerance = 1 + 2 * max(0, starts - any(attempts.values()))
         cpus = own[0].request.cpus if own else 1
         seconds = sum(attempts.values()) / cpus
-        less, more = seconds < truth - tolerance, seconds > truth + tolerance
+        unconfirmed = bool(attempts.keys() & set(outcome.state.unconfirmed))
+        late = sum(start.excess for job in own for start in job.starts)
+        unknown = late if unconfirmed or not outcome.scenario.accounting else 0
+        less, more = seconds < truth - tolerance - unknown, seconds > truth + tolerance
         # A job taken for dead that lives uses more than Slurm charges; without accounting that stays so.
         overtime = not outcome.scenario.accounting and any(
             s.state == "NODE_FAIL" for j in own for s in j.starts
         )
-        if less or (more and not overtime and not attempts.keys() & set(outcome.state.unconfirmed)):
+        if less or (more and not overtime and not unconfirmed):
             names = ", ".join(map(str, attempts)) or f"none of {len(pack)}"
             yield f"{names}: charged {seconds:.1f} s, Slurm has {truth} in {starts} starts"
+
+
+def _clocks_differ_without_accounting(scenario: Scenario) -> bool:
+    clocks = {"controller's clock", "nodes' clocks"}
+    return not scenario.accounting and any(fault.what in clocks for fault in scenario.faults)
 
 
 def charges(entries: Sequence[Entry]) -> dict[Attempt, float]:

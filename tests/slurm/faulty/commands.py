@@ -17,6 +17,9 @@ NEVER = float("inf")
 _QUEUE_FORMAT = "--format=%F|%K|%j|%T|%S|%e|%N|%C|%r"  # the only one that is understood
 _ACCOUNTING_FORMAT = "--format=JobID,JobName,State,ElapsedRaw,NodeList,AllocCPUS"
 _REFUSED = "Unable to contact slurm controller (connect failure)"
+_TIMED_OUT = "Socket timed out on send/recv operation"
+_TIMEOUT = 10.0  # seconds: Slurm's MessageTimeout
+_DATABASE = "Problem talking to the database: Connection refused"
 _LIMIT = "Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size)"
 _CONFIGURATION = """\
 AccountingStorageType   = accounting_storage/{accounting}
@@ -54,6 +57,11 @@ class Commands:
         fault = self._fault(name)
         what = fault.what if fault is not None else ""
         if name == "sbatch":
+            self.world.reached("submitting")
+        unreachable = self._unreachable(name, arguments)
+        if unreachable is not None:
+            return unreachable
+        if name == "sbatch":
             return self._sbatch(arguments, what, fault)
         if what == "no answer":
             return Answer(seconds=NEVER)
@@ -81,9 +89,31 @@ class Commands:
             (f for f in self.faults if f.command == name and f.begin <= now < f.begin + f.seconds), None
         )
 
-    def _sbatch(self, arguments: Sequence[str], what: str, fault: Fault | None) -> Answer:
+    def _unreachable(self, name: str, arguments: Sequence[str]) -> Answer | None:
+        """Answer while the daemon that is asked does not; what one that hangs was asked, it does later."""
+        now, site = self.world.now, self.world.site
+        if name in {"sacct", "sacctmgr"}:
+            return Answer(err=f"{name}: error: {_DATABASE}\n", code=1) if site.accounting(now) else None
+        span = site.controller(now)
+        if span is None:
+            return None
+        word = "Batch job submission failed" if name == "sbatch" else f"{name} error"
+        if span.fault.what != "controller hangs":
+            return Answer(err=f"{name}: error: {word}: {_REFUSED}\n", code=1, seconds=_TIMEOUT / 2)
+        if name == "sbatch":
+            request = self._request(arguments)
+            if not self._refusal(request):
+                self.world.at(span.end, lambda: void(self.world.accept(request)))
+        if name == "scancel":
+            self.world.at(span.end, lambda: void(self._other(name, "")(arguments, ())))
+        return Answer(err=f"{name}: error: {word}: {_TIMED_OUT}\n", code=1, seconds=_TIMEOUT)
+
+    def _request(self, arguments: Sequence[str]) -> Request:
         request = read_script(Path(arguments[-1]))
-        request = replace(request, cpus=request.cpus * self.world.settings.allocation)
+        return replace(request, cpus=request.cpus * self.world.settings.allocation)
+
+    def _sbatch(self, arguments: Sequence[str], what: str, fault: Fault | None) -> Answer:
+        request = self._request(arguments)
         refusal = self._refusal(request)
         if what == "connection refused":
             return Answer(err=f"sbatch: error: {_REFUSED}\n", code=1)
@@ -127,6 +157,7 @@ class Commands:
         return "".join(
             self._queue_row(job)
             for job in _named(arguments, jobs)
+            if job.state != "FORGOTTEN"
             if job.ended is None or self.world.now - job.ended < self.world.settings.remembered
         )
 
@@ -148,10 +179,13 @@ class Commands:
         rows = []
         for job in _named(arguments, jobs):
             for start in job.starts:
-                elapsed = start.elapsed if start.ended is not None else int(self.world.now) - int(start.begun)
+                elapsed = (
+                    start.elapsed if start.ended is not None else int(self.world.clock()) - int(start.begun)
+                )
                 where = f"{start.node}|{job.request.cpus}"
                 rows.append(f"{job.id}|{job.request.name}|{start.state}|{elapsed}|{where}\n")
-            if not job.starts or job.starts[-1].state == "REQUEUED":
+            forgotten = job.state == "FORGOTTEN"
+            if not forgotten and (not job.starts or job.starts[-1].state == "REQUEUED"):
                 index = f"[{job.index}]" if job.state == "PENDING" else str(job.index)
                 rows.append(f"{job.number}_{index}|{job.request.name}|{job.state}|0|None assigned|0\n")
         return "".join(rows)

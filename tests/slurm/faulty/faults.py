@@ -53,6 +53,32 @@ JOB_FAULTS = (
     "held",  # queued for `value` seconds more
 )
 
+SITE = "site"
+# What may happen to the daemons, the clocks and the file system of a site while a fault lasts.
+SITE_FAULTS = (
+    "controller away",  # slurmctld is down, and knows everything when it is back
+    "controller killed",  # the same, but it has forgotten the jobs of its last `value` seconds
+    "controller hangs",  # nothing is answered; what was asked meanwhile is done when it goes on
+    "accounting away",  # slurmdbd is down
+    "both away",
+    "controller's clock",  # is set by `value` seconds, forwards or backwards
+    "nodes' clocks",
+    "our clock",
+    "files late",  # what nodes write is seen `value` seconds later by our host
+    "output late",  # the same, for what the application printed only
+    "signs late",  # the same, for claims and signs of life only
+)
+# Where a job may be when a fault of the site begins; the `ordinal`-th time that a job gets there.
+MOMENTS = (
+    "submitting",
+    "queued",
+    "starting",  # it has its node, and its first attempt has not begun
+    "running",
+    "between",  # one run of a shared job is over, the next one has not begun
+    "ending",  # its last attempt has ended, the job has not
+    "ended",  # slurmctld knows, accounting may not
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -61,15 +87,18 @@ class Fault:
     Attributes
     ----------
     what
-        One of `COMMAND_FAULTS` or `JOB_FAULTS`.
+        One of `COMMAND_FAULTS`, `JOB_FAULTS` or `SITE_FAULTS`.
     command
-        The command that it happens to; empty for a fault of a job.
+        The command that it happens to; `SITE` for a fault of the site; empty for a fault of a job.
     begin, seconds
-        From when and for how long calls of the command are affected, in seconds since the beginning.
+        From when and for how long calls of the command, or the site, are affected, in seconds since the
+        beginning.
     ordinal
-        Of the affected start of a job, from 1.
+        Of the affected start of a job, or of the moment, from 1.
     value
         Seconds, see above.
+    moment
+        One of `MOMENTS`: a fault of the site begins then, and not at ``begin``. Empty otherwise.
     """
 
     what: str
@@ -78,11 +107,16 @@ class Fault:
     seconds: float = 0.0
     ordinal: int = 0
     value: float = 0.0
+    moment: str = ""
 
     def __post_init__(self) -> None:
-        known = COMMAND_FAULTS[self.command] if self.command else JOB_FAULTS
+        known = {"": JOB_FAULTS, SITE: SITE_FAULTS, **COMMAND_FAULTS}[self.command]
         if self.what not in known:
             raise ValueError(f"no such fault of {self.command or 'a job'}: {self.what!r}; known: {known}")
+        if self.moment and (self.command != SITE or self.moment not in MOMENTS):
+            raise ValueError(
+                f"no such moment of {self.command or 'a job'}: {self.moment!r}; known: {MOMENTS}"
+            )
 
 
 def load(path: Path) -> tuple[Fault, ...]:

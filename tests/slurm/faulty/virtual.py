@@ -22,6 +22,12 @@ START_UP = 1.0  # seconds from the start of a job to its claim
 TERM = 2.0  # seconds from SIGTERM to the end
 LATE = 0.5  # seconds from the record to the end of the job
 NEXT = 0.1  # seconds from the end of an attempt to the claim of the next one of its job
+UNDER_WAY = 3.0  # seconds after which a run is certainly under way
+SRUN_PATIENCE = 10.0  # seconds until srun gives up a slurmctld that does not answer
+_SRUN = """\
+srun: error: Unable to confirm allocation for job {number}: {why}
+srun: Check SLURM_JOB_ID environment variable. Expired or invalid job {number}
+"""
 
 
 @dataclass
@@ -32,6 +38,8 @@ class _Execution:
     record: dict[str, object]
     fault: Fault | None
     position: int = 0
+    clock: float = 0.0  # by how much that of its node was wrong when it began
+    complaint: str = ""  # of srun, which cannot start the application
 
 
 @dataclass
@@ -46,9 +54,18 @@ class VirtualRunner:
         How often each attempt's application was begun.
     succeeded
         The attempts whose application ended well and is on record.
+    guilty
+        The attempts that failed because of their application.
+    srun
+        Whether ``srun`` starts the application, which needs slurmctld.
+    hidden
+        Files that are there, but are seen only from an instant on.
     """
 
     seconds: Callable[[Path], float]
+    srun: bool = False
+    guilty: set[Path] = field(default_factory=set)
+    hidden: dict[Path, float] = field(default_factory=dict)
     executed: Counter[Path] = field(default_factory=Counter)
     succeeded: set[Path] = field(default_factory=set)
     _running: dict[str, _Execution] = field(default_factory=dict)
@@ -96,17 +113,24 @@ class VirtualRunner:
             else:
                 self._begin(world, job, fault, position + 1)
             return
-        self.executed[directory] += 1
+        late = world.site.late("signs late", world.now)
+        self.hidden[directory / worker.CLAIM] = world.now + late
+        world.at(world.now + UNDER_WAY, lambda: world.reached("running"))
+        clock = world.site.clock("nodes' clocks", world.now)
         request = json.loads((directory / worker.REQUEST).read_text())
         record = {
             **{"run": request["run"], "attempt": request["attempt"], "host": job.starts[-1].node, "pid": 1},
-            **{"boot": "b", "namespace": "n", "processes": [], "started": storage.iso(world.now)},
+            **{"boot": "b", "namespace": "n", "processes": []},
+            "started": storage.iso(world.now + clock),
             **{"environment": {"SLURM_JOB_START_TIME": str(int(job.starts[-1].begun))}},
         }
-        _write(directory, record)
+        self._appear(world, "files late", lambda: _write(directory, record))
         affected = fault is None or _affected(fault, len(directories)) in (None, position)
         own = fault if affected else None
-        execution = _Execution(directory, float(request["limit"]), world.now, record, own, position)
+        limit = float(request["limit"])
+        execution = _Execution(directory, limit, world.now, record, own, position, clock)
+        execution.complaint = self._complaint(world, job)
+        self.executed[directory] += not execution.complaint
         self._running[job.id] = execution
         if position == 0 and fault is not None:
             world.at(world.now + fault.value * len(directories), lambda: self._act(world, job, fault))
@@ -116,7 +140,9 @@ class VirtualRunner:
     def _beat(self, world: World, job: Job, execution: _Execution) -> None:
         frozen = execution.fault is not None and execution.fault.what == "frozen"
         if self._running.get(job.id) is execution and not frozen:
-            os.utime(execution.directory / worker.CLAIM, (world.now, world.now))
+            beat = world.now
+            claim = execution.directory / worker.CLAIM
+            self._appear(world, "signs late", lambda: os.utime(claim, (beat, beat)))
             world.at(world.now + worker.HEARTBEAT, lambda: self._beat(world, job, execution))
 
     def _plan(self, world: World, job: Job, execution: _Execution, fault: Fault | None) -> None:
@@ -125,6 +151,8 @@ class VirtualRunner:
         value = execution.fault.value if execution.fault is not None else 0.0
         hangs = what in {"application hangs", "frozen"}
         full = execution.limit + worker.OVERRUN if hangs else self.seconds(execution.directory)
+        if execution.complaint:
+            full, what = SRUN_PATIENCE, "srun"
 
         start = job.starts[-1]
 
@@ -137,10 +165,14 @@ class VirtualRunner:
                 return
             del self._running[job.id]
             timed_out = full > execution.limit
-            code = 143 if timed_out else 1 if what == "application crashes" else 0
+            code = 143 if timed_out else 1 if what in {"application crashes", "srun"} else 0
+            if code and what != "srun":
+                self.guilty.add(execution.directory)
             late = value if what == "files appear late" else 0.0
             self._finish(world, execution, late, code, timed_out=timed_out)
-            if len(self.directories(job)) > 1:
+            attempts = len(self.directories(job))
+            world.reached("ending" if execution.position == attempts - 1 else "between")
+            if attempts > 1:
                 world.at(world.now + NEXT, go_on)
             else:
                 world.at(world.now + LATE, lambda: world.end(job, "FAILED" if code else "COMPLETED"))
@@ -156,13 +188,35 @@ class VirtualRunner:
             word = {"node fails": "NODE_FAIL", "killed": "FAILED"}.get(what, "OUT_OF_MEMORY")
             self.stop(world, job, word, kill=True)
         elif what == "taken for dead":
-            world.end(job, "NODE_FAIL")
+            world.when_answered(lambda: world.end(job, "NODE_FAIL"))
         elif what == "scancel from outside":
-            world.cancel(job)
+            world.when_answered(lambda: world.cancel(job))
         elif what == "requeue":
-            world.requeue(job)
+            world.when_answered(lambda: world.requeue(job))
         elif what == "preempted":
+            world.when_answered(lambda: self._preempt(world, job))
+
+    def _preempt(self, world: World, job: Job) -> None:
+        if job.state == "RUNNING":
             self.stop(world, job, "PREEMPTED", kill=False)
+
+    def _complaint(self, world: World, job: Job) -> str:
+        """Return what srun prints if it cannot start the application now."""
+        span = world.site.controller(world.now) if self.srun else None
+        if span is None or span.end <= world.now + SRUN_PATIENCE:
+            return ""
+        hangs = span.fault.what == "controller hangs"
+        timed_out = "Socket timed out on send/recv operation"
+        why = timed_out if hangs else "Unable to contact slurm controller (connect failure)"
+        return _SRUN.format(number=job.number, why=why)
+
+    def _appear(self, world: World, what: str, write: Callable[[], None], later: float = 0.0) -> None:
+        """Write what the host of the controller sees ``later``, or later still because of the file system."""
+        later += world.site.late(what, world.now)
+        if later:
+            world.at(world.now + later, write)
+        else:
+            write()
 
     def _finish(
         self,
@@ -174,7 +228,7 @@ class VirtualRunner:
         cancelled: bool = False,
     ) -> None:
         """Write output and final record, visible after a delay."""
-        ended = world.now + (delay if cancelled else 0.0)
+        ended = world.now + execution.clock + (delay if cancelled else 0.0)
         record = execution.record | {
             "finished": storage.iso(ended),
             "exit_code": code,
@@ -182,13 +236,19 @@ class VirtualRunner:
             "cancelled": cancelled,
         }
 
-        def appear() -> None:
-            (execution.directory / "stdout").write_text(f"t={self.seconds(execution.directory)}\n")
+        def printed() -> None:
+            (execution.directory / "stderr").write_text(execution.complaint)
+            if not execution.complaint:
+                (execution.directory / "stdout").write_text(f"t={self.seconds(execution.directory)}\n")
+
+        def recorded() -> None:
             _write(execution.directory, record)
             if code == 0:
                 self.succeeded.add(execution.directory)
 
-        world.at(world.now + delay, appear)
+        files = world.site.late("files late", world.now)
+        self._appear(world, "output late", printed, delay + files)
+        self._appear(world, "files late", recorded, delay)
 
 
 def _affected(fault: Fault, attempts: int) -> int | None:
