@@ -24,32 +24,54 @@ CHANGEABLE = (
 )
 """Sections that may change between a stop and a resume."""
 
+CHANGEABLE_KEYS = {
+    "measure": ("time_limit", "limit_margin", "expected_time", "repetitions"),
+    "program": ("output",),
+}
+"""Keys that may change of sections that may not: how long and how often, and what is read."""
+
 _FAILURES = ("failures", "failure_rate")
 
 
 def changed_rules(chosen: Campaign, known: State) -> list[str]:
     """Return ``key: before -> after`` for every rule in which a campaign differs from the one begun."""
-    return differences(loader.normalised(known.campaign), chosen.raw)
+    old = loader.normalised(known.campaign)
+    found = differences(old, chosen.raw)
+    if _of_program(old, "output") != _of_program(chosen.raw, "output"):
+        found.append("program.output holds for further runs: earlier measurements keep their values")
+    return found
+
+
+def _of_program(raw: Mapping[str, Any], key: str) -> Any:
+    return (raw.get("program") or {}).get(key)
 
 
 def refusal(chosen: Campaign, known: State) -> str | None:
     """Return why a campaign that was begun, and came to a state, cannot continue as ``chosen``, or None."""
     new, old = chosen.raw, loader.normalised(known.campaign)
     return (
-        _rehearsal(new, old) or _other(new, old) or _unfinished(new, old, known) or _overspent(chosen, known)
+        _rehearsal(new, old)
+        or _other(new, old)
+        or _limitless(chosen, known)
+        or _unfinished(new, old, known)
+        or _overspent(chosen, known)
     )
 
 
 def may_try_again(chosen: Campaign, known: State) -> bool:
     """Return whether runs that were given up under the old rules may be tried again.
 
-    They may in a campaign that stopped, or was about to stop, because of failures: changing a rule says that
-    their cause is fixed. After any other stop, they may if the executor or the retries changed.
+    They may if time limits or what is read of outputs changed: runs may have timed out or been
+    unreadable before. They may in a campaign that stopped, or was about to stop, because of failures:
+    changing a rule says that their cause is fixed. After any other stop, they may if the executor or the
+    retries changed.
     """
+    new, old = chosen.raw, loader.normalised(known.campaign)
+    if _of_program(old, "output") != _of_program(new, "output") or _limits(old) != _limits(new):
+        return True
     reason = known.stopped or known.stopping
     if reason is None:
         return False
-    new, old = chosen.raw, loader.normalised(known.campaign)
     return reason.rule in _FAILURES or any(new.get(key) != old.get(key) for key in ("executor", "retries"))
 
 
@@ -81,14 +103,39 @@ def _rehearsal(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
 
 
 def _other(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
-    keys = sorted(key for key in {*new, *old} - {*CHANGEABLE} if new.get(key) != old.get(key))
+    new, old = _fixed(new), _fixed(old)
+    keys = sorted(key for key in {*new, *old} if new.get(key) != old.get(key))
     if not keys:
         return None
     differs = differences({key: old.get(key) for key in keys}, {key: new.get(key) for key in keys})
+    within = [f"{section}.{key}" for section, names in CHANGEABLE_KEYS.items() for key in names]
     return (
         f"the directory holds a campaign with other {', '.join(keys)}: measurements cannot be mixed "
-        f"({'; '.join(differs)}). Only {', '.join(CHANGEABLE)} may change on the way; for anything else "
-        "begin another campaign: orchestrator run CAMPAIGN.yaml --directory DIR"
+        f"({'; '.join(differs)}). Only {', '.join([*CHANGEABLE, *within])} may change on the way; for "
+        "anything else begin another campaign: orchestrator run CAMPAIGN.yaml --directory DIR"
+    )
+
+
+def _fixed(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what may not change in a campaign."""
+    fixed = {key: value for key, value in raw.items() if key not in CHANGEABLE}
+    for section, names in CHANGEABLE_KEYS.items():
+        if isinstance(fixed.get(section), Mapping):
+            fixed[section] = {key: value for key, value in fixed[section].items() if key not in names}
+    return fixed
+
+
+def _limits(raw: Mapping[str, Any]) -> list[Any]:
+    return [raw["measure"].get(key) for key in ("time_limit", "limit_margin")]
+
+
+def _limitless(chosen: Campaign, known: State) -> str | None:
+    """Refuse to take away the time limit: one is derived only from the first round of a campaign."""
+    if chosen.measure.time_limit is not None or known.time_limit is not None:
+        return None
+    return (
+        f"measure.time_limit: {known.campaign['measure']['time_limit']} -> None: a limit is derived from the "
+        "budget only when a campaign begins; give one. Nothing was changed"
     )
 
 

@@ -294,7 +294,7 @@ class Measure(Section):
     inclusive: bool = False
     time_limit: Seconds | None = None
     expected_time: Seconds | None = None
-    limit_margin: Annotated[float, Field(ge=1)] | None = None
+    limit_margin: Annotated[float, Field(ge=1)] | None = 2.0
 
 
 class Strategy(Section):

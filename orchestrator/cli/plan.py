@@ -82,6 +82,8 @@ def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
             "budget": core_hours(built.campaign.stop.budget),
             "worst": core_hours(first.worst),
             "expected": None if first.expected is None else core_hours(first.expected),
+            "validation": None if first.validation is None else core_hours(first.validation.reserved),
+            "kept_for_validation": core_hours(first.kept),
         },
         "packs": _packs(built.campaign),
         "side_by_side": planning.side_by_side(built.campaign, first.cores),
@@ -143,6 +145,13 @@ def show(chosen: Campaign, document: dict[str, Any], scripts: int) -> None:
         + ("" if cost["expected"] is None else f", {cost['expected']:.4g} expected")
         + f"; budget {cost['budget']:.4g}; {chosen.executor.name} executor, strategy {chosen.strategy.name}"
     )
+    if cost["validation"] is not None:
+        console.print(
+            f"validation at {chosen.evaluation_point}: at most {cost['validation']:.4g} core-hours by what "
+            f"is known now; {cost['kept_for_validation']:.4g} are kept back for it, and more or less once a "
+            "model predicts its duration",
+            markup=False,
+        )
     if document["packs"] is not None:
         console.print(f"jobs: {document['packs']}", markup=False)
     if document["side_by_side"] is not None:

@@ -96,6 +96,7 @@ class Assembly:
         models: tuple[Model, ...],
         known: Measurements,
         checks: EffortChecks = MappingProxyType({}),
+        kept: float = 0.0,
     ) -> View:
         """Return all that a strategy may know.
 
@@ -105,6 +106,8 @@ class Assembly:
             Where the campaign stands, the models of the last round, and what was measured.
         checks
             Whether the effort models predict counts, by category.
+        kept
+            Core-seconds kept back for the validation.
         """
         campaign, costs, effort = self.campaign, self.expected_costs(models), self.effort_rules()
         predicted = any(model.metric == ELAPSED for model in models)
@@ -116,7 +119,7 @@ class Assembly:
             done=repetitions(state),
             infeasible=state.infeasible,
             costs=costs,
-            budget_left=campaign.stop.budget - state.spent - state.reserved,
+            budget_left=campaign.stop.budget - state.spent - state.reserved - kept,
             batch_size=campaign.strategy.batch_size,
             initial_repetitions=campaign.measure.repetitions.initial,
             maximum_repetitions=campaign.measure.repetitions.maximum,

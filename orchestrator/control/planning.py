@@ -12,13 +12,15 @@ import numpy as np
 
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import LocalOptions
-from orchestrator.control.assembly import Assembly, strategy
+from orchestrator.control import estimation
+from orchestrator.control.assembly import Assembly, policy, strategy
 from orchestrator.control.settle import round_of
 from orchestrator.errors import CampaignError
 from orchestrator.executors.base import Executor
 from orchestrator.executors.local import cores as local_cores
 from orchestrator.journal.state import State
-from orchestrator.resources import core_hours, fair_limit
+from orchestrator.policy import decide
+from orchestrator.resources import Reservation, core_hours, fair_limit
 from orchestrator.types import Measurements, Run
 
 _SHORTEST_LIMIT = 1.0  # seconds; with less for each run nothing can be measured
@@ -30,6 +32,8 @@ class FirstRound:
 
     ``derived_limit`` (s) is the limit chosen from the budget where the campaign states none. ``worst`` and
     ``expected`` are the costs of all runs in core-seconds; ``expected`` is None without the user's estimate.
+    ``validation`` is what a run at the evaluation point may cost by what is known now, and ``kept`` the
+    core-seconds kept back for it; None and 0 without a validation.
     """
 
     runs: tuple[Run, ...]
@@ -39,6 +43,8 @@ class FirstRound:
     derived_limit: float | None
     worst: float
     expected: float | None
+    validation: Reservation | None = None
+    kept: float = 0.0
 
 
 def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
@@ -48,7 +54,8 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     ------
     CampaignError
         If the strategy proposes nothing, or the round may exceed the budget: by the user's estimate if there
-        is one, else if every run takes its whole time limit.
+        is one, else if every run takes its whole time limit; or if a validation is asked for that the budget
+        does not hold beside it.
     """
     campaign = assembly.campaign
     view = assembly.view(State(), (), Measurements(tuple(p.name for p in campaign.parameters), ()))
@@ -61,28 +68,40 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
             f"strategy {campaign.strategy.name!r} proposes nothing in this search space; widen the parameters"
         )
     cores = tuple(assembly.cores(run.point) for run in proposed.runs)
+    rules = policy(campaign)
+    validation = () if rules.validation_point is None else (Run(rules.validation_point),)
     derived = None
     if campaign.measure.time_limit is None:
-        derived = fair_limit(campaign.stop.budget, cores, _reserved(assembly, executor, proposed.runs))
-        if derived < _SHORTEST_LIMIT:
+        runs = (*proposed.runs, *validation)
+        derived = fair_limit(
+            campaign.stop.budget,
+            map(assembly.cores, (r.point for r in runs)),
+            _reserved(assembly, executor, runs),
+        )
+        if derived < _SHORTEST_LIMIT and not _states_times(campaign):
             raise CampaignError(_too_small(campaign.stop.budget, cores, derived))
-    limits = tuple(
-        (campaign.time_limit(run.point) or derived or 0.0) * campaign.slowdown(run.kind)
-        for run in proposed.runs
-    )
-    worst = sum(c * executor.reserved_seconds(t) for c, t in zip(cores, limits, strict=True))
-    expected = _expected(assembly, proposed.runs, cores)
+    begun = State(time_limit=derived)
+    points = dict.fromkeys(run.point for run in (*proposed.runs, *validation))
+    known = estimation.estimates(assembly, executor, estimation.at_points(assembly, points, ()))
+    reservations = [known.reservation(begun, run) for run in proposed.runs]
     plan = FirstRound(
         runs=proposed.runs,
         reasons=proposed.reasons,
         cores=cores,
-        limits=limits,
+        limits=tuple(item.limit for item in reservations),
         derived_limit=derived,
-        worst=worst,
-        expected=expected,
+        worst=sum(item.reserved for item in reservations),
+        expected=_expected(assembly, proposed.runs, cores),
+        validation=known.reservation(begun, validation[0]) if validation else None,
+        kept=decide.kept_for_validation(begun, rules, known),
     )
-    _check_budget(assembly, executor, plan)
+    _check_budget(campaign, max(item.reserved for item in reservations), plan)
     return plan
+
+
+def _states_times(campaign: Campaign) -> bool:
+    """Whether the user's estimate decides the limits of runs of which nothing else is known."""
+    return campaign.measure.expected_time is not None and campaign.measure.limit_margin is not None
 
 
 def side_by_side(campaign: Campaign, cores: Sequence[int]) -> str | None:
@@ -136,27 +155,56 @@ def _reserved(assembly: Assembly, executor: Executor, runs: tuple[Run, ...]) -> 
     return reserved
 
 
-def _check_budget(assembly: Assembly, executor: Executor, plan: FirstRound) -> None:
-    budget = assembly.campaign.stop.budget
-    single = max(c * executor.reserved_seconds(t) for c, t in zip(plan.cores, plan.limits, strict=True))
+def _check_budget(campaign: Campaign, single: float, plan: FirstRound) -> None:
+    """Refuse a first round that the budget does not hold with the validation; ``single``: of one run."""
+    budget = campaign.stop.budget
     need, what = (plan.worst, "may cost") if plan.expected is None else (plan.expected, "is expected to cost")
     if need > budget:
-        expected = (
-            "state measure.expected_time if runs are much shorter than their limit"
-            if plan.expected is None
-            else "correct measure.expected_time if runs are shorter than that"
-        )
-        limit = "lower measure.time_limit or" if plan.expected is None else "lower"
-        raise CampaignError(
-            f"the first round ({len(plan.runs)} runs on up to {max(plan.cores)} cores) {what} "
-            f"{core_hours(need):.4g} core-hours, stop.budget is {core_hours(budget):.4g}: raise "
-            f"stop.budget, {limit} measure.repetitions.initial, or {expected}"
-        )
+        raise CampaignError(f"{_first_round(plan, need, what)}, {_remedy(budget, plan)}")
     if single > budget:
         raise CampaignError(
             f"one run of the first round reserves {core_hours(single):.4g} core-hours, stop.budget is "
             f"{core_hours(budget):.4g}: raise it or lower measure.time_limit"
         )
+    if plan.validation is None:
+        return
+    kept = plan.kept or plan.validation.reserved
+    if max(need, single) + kept > budget:
+        raise CampaignError(_no_validation(campaign, plan, max(need, single), kept, what))
+
+
+def _first_round(plan: FirstRound, need: float, what: str) -> str:
+    return (
+        f"the first round ({len(plan.runs)} runs on up to {max(plan.cores)} cores) {what} "
+        f"{core_hours(need):.4g} core-hours"
+    )
+
+
+def _remedy(budget: float, plan: FirstRound) -> str:
+    expected = (
+        "state measure.expected_time if runs are much shorter than their limit"
+        if plan.expected is None
+        else "correct measure.expected_time if runs are shorter than that"
+    )
+    limit = "lower measure.time_limit or" if plan.expected is None else "lower"
+    return (
+        f"stop.budget is {core_hours(budget):.4g}: raise stop.budget, {limit} measure.repetitions.initial, "
+        f"or {expected}"
+    )
+
+
+def _no_validation(campaign: Campaign, plan: FirstRound, need: float, kept: float, what: str) -> str:
+    """Return why the validation that the campaign asks for cannot be kept, with all figures."""
+    assert plan.validation is not None
+    budget, validation = campaign.stop.budget, plan.validation
+    enough = math.ceil(1000 * core_hours(need + kept)) / 1000
+    times = "measure.expected_time" if plan.expected is None else "a smaller measure.expected_time"
+    return (
+        f"validate: true needs {core_hours(kept):.4g} core-hours for a run at {campaign.evaluation_point} "
+        f"({validation.cores} cores for up to {validation.limit:.4g} s) beside the first round, which {what} "
+        f"{core_hours(need):.4g}; stop.budget is {core_hours(budget):.4g}: raise stop.budget to "
+        f"{enough:g} core-hours, state {times} if that run is shorter, or write validate: false"
+    )
 
 
 def _too_small(budget: float, cores: tuple[int, ...], limit: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,18 +12,17 @@ from typing import Any
 import numpy as np
 
 from orchestrator.control import assembly as plugins
-from orchestrator.control import attempts, provenance
+from orchestrator.control import attempts, estimation, provenance
 from orchestrator.control.assembly import Assembly
 from orchestrator.errors import ModelError
 from orchestrator.executors.base import Executor
 from orchestrator.journal.events import Samples
 from orchestrator.journal.file import writing
-from orchestrator.journal.measurements import ELAPSED, Collector
+from orchestrator.journal.measurements import Collector
 from orchestrator.journal.state import InFlight, State
 from orchestrator.models import check_counts
-from orchestrator.models.base import Model, Modeler, holds_at
-from orchestrator.models.costs import expected_total
-from orchestrator.policy import effort_runs, progress
+from orchestrator.models.base import Model, Modeler
+from orchestrator.policy import decide, effort_runs, progress
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.estimates import Estimates, PointEstimate
 from orchestrator.report import models_document
@@ -85,28 +84,8 @@ class Runtime:
             points = dict.fromkeys(run.point for run in open_runs)
             if self.policy.validation_point is not None:
                 points[self.policy.validation_point] = None
-            durations = [model for model in models if model.metric == ELAPSED]
-            self._table = _Table(models, state.queue, {p: self._estimate(p, durations) for p in points})
-        measure = self.campaign.measure
-        return Estimates(
-            points=self._table.points,
-            reserved_seconds=self.executor.reserved_seconds,
-            slowdown={"effort": self.campaign.slowdown("effort")},
-            margin=measure.limit_margin,
-        )
-
-    def _estimate(self, point: Point, durations: Sequence[Model]) -> PointEstimate:
-        """Return what is known of a time run at a point; only figures that a decision will use."""
-        sharing, margin = self.policy.sharing, self.campaign.measure.limit_margin
-        resources, limit = self.assembly.resources(point), self.campaign.time_limit(point)
-        shares = sharing is not None and sharing.most is None
-        return PointEstimate(
-            resources,
-            limit,
-            self.campaign.expected_time(point) if shares else None,
-            _predicted(durations, point) if shares else None,
-            None if margin is None else _longest(durations, point),
-        )
+            self._table = _Table(models, state.queue, estimation.at_points(self.assembly, points, models))
+        return estimation.estimates(self.assembly, self.executor, self._table.points)
 
     def request(self, state: State, attempt: Attempt, flight: InFlight) -> AttemptRequest:
         """Return everything the executor needs for an attempt."""
@@ -126,8 +105,9 @@ class Runtime:
 
     def propose(self, state: State, models: tuple[Model, ...], rng: np.random.Generator) -> Sequence[Choice]:
         """Return the strategy's choices for the next round."""
-        known = self.measurements(state)
-        return self.strategy(self.assembly.view(state, models, known, self._effort_checks(state)), rng)
+        known, checks = self.measurements(state), self._effort_checks(state)
+        kept = decide.kept_for_validation(state, self.policy, self.estimates(state, models))
+        return self.strategy(self.assembly.view(state, models, known, checks, kept), rng)
 
     def count_effort(
         self, state: State, models: tuple[Model, ...], choices: Sequence[Choice]
@@ -187,17 +167,3 @@ def fit(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:
     except (ValueError, ArithmeticError) as error:
         warnings.warn(f"no models this time: the modeler failed with {error!r}", stacklevel=2)
         return ()
-
-
-def _predicted(durations: Sequence[Model], point: Point) -> float | None:
-    """Return the predicted duration of a run in seconds, in a job of its own; None without a prediction."""
-    seconds = float(expected_total(durations, [point])[0]) if durations else math.nan
-    return seconds if math.isfinite(seconds) else None
-
-
-def _longest(durations: Iterable[Model], point: Point) -> float | None:
-    """Return the upper end of the interval of a run's duration in seconds; None without a model of it."""
-    for model in durations:
-        if holds_at(model, point):
-            return float(model.predict([point]).high[0])
-    return None

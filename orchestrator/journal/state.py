@@ -197,6 +197,10 @@ def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
     if event.anew:
         runs, proposed = _proposable_again(state.runs, state.proposed, state.infeasible)
         state = state._replace(runs=runs, proposed=proposed, infeasible=frozenset())
+    unmeasured = (RunStatus.SKIPPED, RunStatus.GIVEN_UP)
+    if state.validation is not None and state.runs[state.validation].status in unmeasured:
+        # Under the new rules it may be possible.
+        state = state._replace(validation=None, infeasible=state.infeasible - {state.validation.point})
     # Runs may have been skipped because the campaign was about to stop: the new rules may propose them again.
     begun = [run for run in state.queue[: state.next] if state.runs[run].status is not RunStatus.SKIPPED]
     return state._replace(
@@ -385,9 +389,11 @@ def _stop_rule_reached(event: events.StopRuleReached, state: State) -> State:
 
 @_apply.register
 def _validation_proposed(event: events.ValidationProposed, state: State) -> State:
+    known = state.runs.get(event.run, RunState())
     return state._replace(
         validation=event.run,
-        runs=state.runs.set(event.run, RunState()),
+        # Attempts that were made before a campaign was resumed keep their directories and their cost.
+        runs=state.runs.set(event.run, RunState(attempts=known.attempts, cost=known.cost)),
         queue=(event.run,),
         next=0,
     )

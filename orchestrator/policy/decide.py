@@ -17,7 +17,7 @@ from orchestrator.policy.packing import Job, JobPlan, SharingRules
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
-VALIDATION_SHARE = 0.25  # of the budget is kept back for the validation, at most
+VALIDATION_SHARE = 0.5  # of what is left is kept back for more than the expected time of the validation
 # Factor on λ: so many rounds without gain end a campaign although they cost next to nothing. Chosen by hand.
 LONGEST_PATIENCE = 10
 CONFIRMATION = 600.0  # seconds to wait for the real charges of attempts, when nothing else is left to do
@@ -235,7 +235,7 @@ def _begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) -
         waiting=waiting,
         places=policy.max_pending - state.jobs,
     )
-    budget = policy.budget - _kept_for_validation(state, policy, estimates)
+    budget = policy.budget - kept_for_validation(state, policy, estimates)
     seen: list[Run] = []
     for run in waiting:
         seen.append(run)
@@ -243,6 +243,8 @@ def _begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) -
             chosen[run] = Skip(run, f"{run.point} was given up")
             continue
         alone = estimates.reservation(state, run)
+        if run == state.validation:  # what is left has no other use
+            alone = estimates.fitting(state, run, budget - state.spent - reserved) or alone
         job = plan.job_for(run, alone)
         if job is None and len(plan.jobs) >= plan.places:
             break
@@ -265,15 +267,21 @@ def _submissions(plan: JobPlan, job: Job) -> list[Submit]:
     return [Submit(attempt, item, pack) for attempt, item in zip(attempts, reservations, strict=True)]
 
 
-def _kept_for_validation(state: State, policy: Policy, estimates: Estimates) -> float:
-    """Return the core-seconds kept back for the validation that the user asked for.
+def kept_for_validation(state: State, policy: Policy, estimates: Estimates) -> float:
+    """Return the core-seconds kept back for the validation that the user asked for; 0 once it is proposed.
 
-    Nothing where that is more than a share of the budget: measuring comes first.
+    That is its reservation by what is known now. Where that is more than a share of what is left, because the
+    models are not certain yet, it is that share, but never less than the validation needs if it takes as long
+    as expected. Else uncertain models would end the measurements that make them certain. Nothing is kept back
+    where even that exceeds what is left.
     """
     if policy.validation_point is None or state.validation is not None:
         return 0.0
-    need = estimates.reservation(state, Run(policy.validation_point)).reserved
-    return need if need <= VALIDATION_SHARE * policy.budget else 0.0
+    run, left = Run(policy.validation_point), policy.budget - state.spent
+    least = estimates.least(state, run).reserved
+    if least > left:
+        return 0.0
+    return max(least, min(estimates.reservation(state, run).reserved, VALIDATION_SHARE * left))
 
 
 def _unaffordable(left: float, run: Run, need: Reservation) -> Skip:
@@ -330,15 +338,12 @@ def _budget_left(state: State, policy: Policy) -> str:
 
 
 def _finish(state: State, policy: Policy, estimates: Estimates) -> Action:
-    """After a stop rule, with nothing in flight: refit, validate if wanted and affordable, end."""
+    """After a stop rule, with nothing in flight: refit, validate if wanted, end."""
     assert state.stopping is not None
     if state.rounds_completed < state.round:
         return Fit(state.round)
     if state.validation is None and policy.validation_point is not None:
-        run = Run(policy.validation_point)
-        need = estimates.reservation(state, run).reserved
-        if resources.affordable(policy.budget, state.spent, 0.0, need):
-            return Validate(run)
+        return Validate(Run(policy.validation_point))  # skipped with the figures where it does not fit
     return Stop(state.stopping.rule, state.stopping.detail)
 
 

@@ -5,14 +5,17 @@ A decision reads this table and the state. It has no access to a model, a modele
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from orchestrator.journal.state import RunState, State
 from orchestrator.policy.limits import limit_for
-from orchestrator.resources import Reservation
-from orchestrator.types import Point, Resources, Run, RunKind
+from orchestrator.resources import Reservation, fair_limit
+from orchestrator.types import FailureClass, Point, Resources, Run, RunKind
+
+CLOSE = 1.25  # times the expected duration: within such a limit, most runs end
 
 
 class ReservedSeconds(Protocol):
@@ -27,7 +30,8 @@ class PointEstimate(NamedTuple):
     """What a time run at one point occupies and takes. Times in seconds; None where nothing is known.
 
     ``limit``: the fixed time limit of the campaign file. ``stated``: the user's estimate. ``predicted``: by
-    the models of durations, with the overhead of a job. ``longest``: upper end of that prediction's interval.
+    the models of durations, with the overhead of a job. ``longest``: what the run takes at most, by the
+    interval of that prediction, or else by the user's estimate.
     """
 
     resources: Resources
@@ -50,7 +54,7 @@ class Estimates:
     slowdown
         How many times longer than a time run a run of each kind may take; 1 where missing.
     margin
-        Factor on ``longest`` for the time limit; None: always the fixed limit.
+        Factor on ``longest`` for the time limit; None: equal limits for all runs.
     """
 
     points: Mapping[Point, PointEstimate]
@@ -61,12 +65,43 @@ class Estimates:
     def reservation(self, state: State, run: Run) -> Reservation:
         """Return the most that the next attempt at a run can be charged."""
         known, slowdown = self.points[run.point], self.slowdown.get(run.kind, 1.0)
-        cap = known.limit or state.time_limit
-        assert cap is not None, "a time limit is derived when the campaign starts"
-        longest = None if known.longest is None else slowdown * known.longest
-        limit = limit_for(cap * slowdown, self.margin, longest, state.runs.get(run, RunState()))
-        cores = known.resources.cores
+        limit = limit_for(
+            stated=None if known.limit is None else slowdown * known.limit,
+            derived=None if state.time_limit is None else slowdown * state.time_limit,
+            margin=self.margin,
+            longest=None if known.longest is None else slowdown * known.longest,
+            run=state.runs.get(run, RunState()),
+        )
+        return self._with_limit(state, run, limit)
+
+    def _with_limit(self, state: State, run: Run, limit: float) -> Reservation:
+        cores = self.points[run.point].resources.cores
         return Reservation(cores, limit, self.reserved_seconds(limit) * cores * state.allocation)
+
+    def least(self, state: State, run: Run) -> Reservation:
+        """Return the smallest reservation with which an attempt at a time run makes sense.
+
+        Its limit is the upper end of the expected duration, or `CLOSE` times that duration if this is less.
+        Without any expectation, and after a timeout, that is the usual reservation.
+        """
+        usual, known = self.reservation(state, run), self.points[run.point]
+        expected = known.stated if known.predicted is None else known.predicted
+        timed_out = FailureClass.TIMEOUT in state.runs.get(run, RunState()).failures
+        if expected is None or timed_out:
+            return usual
+        longest = math.inf if known.longest is None else known.longest
+        return self._with_limit(state, run, min(usual.limit, max(expected, min(longest, CLOSE * expected))))
+
+    def fitting(self, state: State, run: Run, left: float) -> Reservation | None:
+        """Return the largest reservation of a run within ``left`` core-seconds; None below the `least`."""
+        usual, least = self.reservation(state, run), self.least(state, run)
+        if usual.reserved <= left:
+            return usual
+        if least.reserved > left:
+            return None
+        weight = usual.cores * state.allocation
+        limit = fair_limit(left / weight, [1], self.reserved_seconds, longest=usual.limit)
+        return self._with_limit(state, run, max(limit, least.limit))
 
     def seconds(self, state: State, run: Run) -> float:
         """Return the seconds that a run is expected to take within a job, or else its time limit."""

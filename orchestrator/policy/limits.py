@@ -1,4 +1,4 @@
-"""Time limits and memory of the next attempt: from predictions with a margin, up to a fixed limit. Pure."""
+"""Time limits and memory of the next attempt: from predictions with a margin. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from orchestrator.types import FailureClass
 
 SHORTEST = 10.0  # seconds: starting a program on a busy node takes seconds whatever the model says
 RAISE = 2.0  # factor on the time limit after an attempt that reached it
+WIDEST = 4.0  # times the expected duration: what an interval's upper end may add to a limit
+ESTIMATE = 2.0  # a run may take that many times the user's estimate: nobody knows it exactly
 MORE_MEMORY = 1.5  # factor on the memory after each attempt that ran out of it
 
 
@@ -17,25 +19,39 @@ def memory_for(run: RunState) -> float:
     return MORE_MEMORY ** run.failures.count(FailureClass.MEMORY)
 
 
-def limit_for(cap: float, margin: float | None, expected: float | None, run: RunState) -> float:
+def likely_longest(expected: float, high: float) -> float:
+    """Return how long a run takes at most, as far as a model can say: the upper end ``high`` of its interval.
+
+    The interval of a model of few points may span orders of magnitude. Beyond `WIDEST` times the ``expected``
+    duration it says that the model knows nothing, not that the run is long. All in seconds.
+    """
+    return min(high, WIDEST * expected)
+
+
+def limit_for(
+    *, stated: float | None, derived: float | None, margin: float | None, longest: float | None, run: RunState
+) -> float:
     """Return the time limit of the next attempt at a run, in seconds.
 
     Parameters
     ----------
-    cap
-        The fixed limit: of the campaign file, or derived from the budget.
+    stated
+        The limit of the campaign file, which no attempt exceeds; None where there is none.
+    derived
+        The limit derived from the budget instead, for runs of which nothing is known. A run that is known to
+        be longer, or that reached it, gets more: the budget decides whether that fits.
     margin
-        Factor on ``expected``; None: always the fixed limit.
-    expected
-        Upper end of the interval of the run's duration, in seconds; None before there is a model.
+        Factor on ``longest``; None: equal limits for all runs.
+    longest
+        How long the run takes at most, by a model or the user's estimate, in seconds; None where unknown.
     run
-        Where the run stands: a limit that ended its last attempt is raised.
+        Where the run stands: a limit that ended one of its attempts is raised.
     """
-    if margin is None:
-        return cap
-    limit = cap
-    if expected is not None and math.isfinite(expected):
-        limit = min(cap, max(SHORTEST, margin * expected))
+    cap = math.inf if stated is None else stated
+    limit = derived if stated is None else stated
+    assert limit is not None, "a time limit is derived when the campaign starts"
+    if margin is not None and longest is not None and math.isfinite(longest):
+        limit = min(cap, max(min(SHORTEST, limit), margin * longest))
     if FailureClass.TIMEOUT in run.failures:
         limit = min(cap, max(limit, RAISE * run.limit))
     return limit

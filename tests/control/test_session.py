@@ -139,7 +139,10 @@ def test_without_a_time_limit_the_budget_decides_how_long_a_run_may_take(tmp_pat
             ["measure.time_limit=null", "measure.expected_time=null", "stop.budget=0.001"],
             "leaves .* s for each",
         ),
-        (["measure.expected_time=0.001", "stop.budget=0.1"], "one run of the first round reserves"),
+        (
+            ["measure.expected_time=0.001", "measure.limit_margin=null", "stop.budget=0.1"],
+            "one run of the first round reserves",
+        ),
     ],
 )
 def test_a_first_round_that_the_budget_cannot_pay_is_refused_before_anything_is_spent(
@@ -172,15 +175,74 @@ def test_measurements_of_different_campaigns_are_not_mixed(tmp_path: Path) -> No
 
 def test_what_differs_is_told_with_both_values_and_what_may_change(tmp_path: Path) -> None:
     session.run(load(), tmp_path, session.Hooks())
-    text = r"measure.time_limit: 60.0 -> 30.0\). Only stop, executor, .*notify, site may change on the way"
+    text = r"measure.aggregate: mean -> max\). Only stop, executor, .*, program.output may change on the way"
     with pytest.raises(CampaignError, match=text):
-        session.run(load("measure.time_limit=30 s"), tmp_path, session.Hooks())
+        session.run(load("measure.aggregate=max", "measure.time_limit=30 s"), tmp_path, session.Hooks())
 
 
 def test_the_documentation_lists_what_may_change() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    page = " ".join((Path(__file__).parents[2] / "docs" / "commands.md").read_text().split())
     *most, last = (f"`{key}`" for key in changes.CHANGEABLE)
-    assert f"The sections {', '.join(most)} and {last} may change on the way" in " ".join(page.split())
+    assert f"The sections {', '.join(most)} and {last} may change on the way" in page
+    *most, last = (f"`{top}.{key}`" for top, keys in changes.CHANGEABLE_KEYS.items() for key in keys)
+    assert f"So may the keys {', '.join(most)} and {last}." in page
+
+
+def test_limits_repetitions_and_patterns_may_change_and_are_journaled(tmp_path: Path) -> None:
+    heard: list[Sequence[str]] = []
+    hooks = session.Hooks(changed=heard.append)
+    session.run(load(), tmp_path, hooks)
+    new = {
+        "measure.time_limit": "30 s",
+        "measure.limit_margin": "3",
+        "measure.repetitions.maximum": "3",
+        "program.output": "[{callpath: main, pattern: 'T=(.*)'}]",
+    }
+    session.run(load(*(f"{key}={value}" for key, value in new.items())), tmp_path, hooks)
+    [told] = heard
+    assert "measure.time_limit: 60.0 -> 30.0" in told and "measure.limit_margin: 2.0 -> 3.0" in told
+    assert "program.output holds for further runs: earlier measurements keep their values" in told
+    [changed] = [item for item in story(tmp_path) if isinstance(item, events.CampaignChanged)]
+    assert changed.campaign["measure"]["limit_margin"] == 3 and changed.anew
+
+
+def test_a_limit_cannot_be_taken_away(tmp_path: Path) -> None:
+    session.run(load(), tmp_path, session.Hooks())
+    with pytest.raises(CampaignError, match=r"measure.time_limit: 60.0 -> None: .*give one"):
+        session.run(load("measure.time_limit=null"), tmp_path, session.Hooks())
+
+
+def test_with_a_longer_limit_what_timed_out_is_tried_again(tmp_path: Path) -> None:
+    short = load("measure.time_limit=2 s", "measure.expected_time=1 s", "stop.failures=99")
+    state = session.run(short, tmp_path, session.Hooks())
+    assert state.infeasible
+    longer = load("measure.time_limit=60 s", "measure.expected_time=1 s", "stop.failures=99")
+    state = session.run(longer, tmp_path, session.Hooks())
+    assert not state.infeasible
+
+
+def test_a_validation_that_does_not_fit_the_budget_is_refused_with_the_figures(tmp_path: Path) -> None:
+    text = (
+        r"validate: true needs 0.2667 core-hours for a run at P\(p=16, n=50\) \(16 cores for up to 60 s\) "
+        r"beside the first round, which may cost 0.1833; stop.budget is 0.4: raise stop.budget to 0.45 "
+        r"core-hours, state measure.expected_time .* or write validate: false"
+    )
+    few = ("stop.budget=0.4", "measure.expected_time=null")
+    with pytest.raises(CampaignError, match=text):
+        session.run(load("validate=true", *few), tmp_path / "c", session.Hooks())
+    assert not (tmp_path / "c").exists()
+    begun = session.run(load("validate=false", *few), tmp_path / "c", session.Hooks())
+    assert begun.stopped is not None and begun.validation is None
+
+
+@pytest.mark.parametrize("budget", [0.4, 0.5, 1.0])
+def test_what_was_asked_for_is_validated_however_small_the_budget(budget: float, tmp_path: Path) -> None:
+    """The budget left at the end is always enough for the run that takes 46 s on 16 cores: 0.2 core-hours."""
+    chosen = load("validate=true", f"stop.budget={budget}", "stop.patience=99")
+    assert planning.first_round(assembly.assemble(chosen), assembly.executor(chosen, tmp_path, 0.0)).kept
+    state = session.run(chosen, tmp_path, session.Hooks())
+    assert state.validation is not None and state.runs[state.validation].samples
+    assert state.spent <= 3600 * budget
 
 
 def test_who_listens_is_told_of_changed_rules(tmp_path: Path) -> None:

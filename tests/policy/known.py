@@ -22,7 +22,11 @@ def total(*limits: float) -> float:
 
 
 def estimates(
-    limit: float = 10.0, reserved_seconds: ReservedSeconds = total, seconds: float | None = None
+    limit: float | None = 10.0,
+    reserved_seconds: ReservedSeconds = total,
+    seconds: float | None = None,
+    longest: float | None = None,
+    margin: float | None = None,
 ) -> Estimates:
     """Runs at ``p`` occupy p cores, have a fixed limit, and are stated to take ``seconds``."""
 
@@ -32,6 +36,7 @@ def estimates(
             Resources(ranks=cores, threads=1, nodes=1, ranks_per_node=cores, cores=cores),
             limit,
             stated=seconds,
+            longest=longest,
         )
 
-    return Estimates(points=_EveryPoint(at), reserved_seconds=reserved_seconds, slowdown={})
+    return Estimates(points=_EveryPoint(at), reserved_seconds=reserved_seconds, slowdown={}, margin=margin)

@@ -17,7 +17,15 @@ from orchestrator.control import assembly
 from orchestrator.journal import events, nodes
 from orchestrator.journal.state import RunState, State, StopReason, apply
 from orchestrator.policy import decide
-from orchestrator.policy.limits import MORE_MEMORY, RAISE, SHORTEST, limit_for, memory_for
+from orchestrator.policy.limits import (
+    MORE_MEMORY,
+    RAISE,
+    SHORTEST,
+    WIDEST,
+    likely_longest,
+    limit_for,
+    memory_for,
+)
 from orchestrator.report import status
 from orchestrator.types import Attempt, FailureClass, Measurements, Point, Run
 from tests.policy.known import estimates
@@ -34,22 +42,45 @@ Outcome = tuple[float, str, Mapping[str, Any]]
     st.one_of(st.none(), st.floats(0, 1e6), st.just(math.inf), st.just(math.nan)),
     st.floats(0, 1e5),
 )
-def test_a_limit_never_exceeds_the_fixed_one(
-    cap: float, margin: float | None, expected: float | None, last: float
+def test_a_limit_never_exceeds_the_stated_one(
+    stated: float, margin: float | None, longest: float | None, last: float
 ) -> None:
     for failures in ((), (FailureClass.TIMEOUT,)):
-        limit = limit_for(cap, margin, expected, RunState(failures=failures, limit=last))
-        assert 0 < limit <= cap
-        assert margin is not None or limit == cap
+        run = RunState(failures=failures, limit=last)
+        limit = limit_for(stated=stated, derived=None, margin=margin, longest=longest, run=run)
+        assert 0 < limit <= stated
+        assert margin is not None or limit == stated
+
+
+FRESH = RunState()
+TIMED_OUT = RunState(failures=(FailureClass.TIMEOUT,), limit=500.0)
+
+
+def limit(longest: float | None, run: RunState = FRESH, stated: float | None = 600.0) -> float:
+    derived = 600.0 if stated is None else None
+    return limit_for(stated=stated, derived=derived, margin=2.0, longest=longest, run=run)
 
 
 def test_a_limit_follows_the_model_and_rises_after_a_timeout() -> None:
-    assert limit_for(600, 2.0, 50.0, RunState()) == 100
-    assert limit_for(600, 2.0, 0.01, RunState()) == SHORTEST
-    assert limit_for(600, 2.0, None, RunState()) == 600
-    ended = RunState(failures=(FailureClass.TIMEOUT,), limit=100.0)
-    assert limit_for(600, 2.0, 50.0, ended) == RAISE * 100
-    assert limit_for(150, 2.0, 50.0, ended) == 150
+    assert limit(50.0) == 100
+    assert limit(0.01) == SHORTEST
+    assert limit(0.01, stated=3.0) == 3
+    assert limit(None) == limit(math.inf) == 600
+    assert limit(50.0, TIMED_OUT._replace(limit=100.0)) == RAISE * 100
+    assert limit(50.0, TIMED_OUT) == 600
+
+
+def test_a_limit_derived_from_the_budget_does_not_bind_what_is_known_to_be_longer() -> None:
+    assert limit(None, stated=None) == 600
+    assert limit(1000.0, stated=None) == 2000
+    assert limit(50.0, TIMED_OUT, stated=None) == RAISE * 500
+    equal = limit_for(stated=None, derived=600.0, margin=None, longest=50.0, run=TIMED_OUT)
+    assert equal == RAISE * 500, "also where all limits are equal"
+
+
+def test_an_interval_of_a_model_that_knows_nothing_makes_no_limit_of_days() -> None:
+    assert likely_longest(10.0, 12.0) == 12
+    assert likely_longest(10.0, 1e6) == WIDEST * 10
 
 
 def after(outcomes: Sequence[Outcome], apart: float = 0.0) -> State:
