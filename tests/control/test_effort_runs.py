@@ -164,7 +164,7 @@ def test_effort_runs_get_more_time_and_are_paid_for(chosen: Campaign, tmp_path: 
     built = assembly.assemble(chosen)
     plan = planning.first_round(built, assembly.executor(chosen, tmp_path, 0.0))
     limits = {run.kind: limit for run, limit in zip(plan.runs, plan.limits, strict=True)}
-    assert limits == {"time": 100.0, "effort": 500.0}
+    assert limits == {"time": 12.0, "effort": 60.0}  # twice twice the estimate
     expected = {"time": 3.0, "effort": 15.0}
     total = sum(expected[run.kind] * cores for run, cores in zip(plan.runs, plan.cores, strict=True))
     assert plan.expected == pytest.approx(total)
