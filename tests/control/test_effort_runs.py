@@ -175,7 +175,7 @@ def test_effort_runs_get_more_time_and_are_paid_for(chosen: Campaign, tmp_path: 
         for event in intents
         if isinstance(event, events.AttemptIntended)
     }
-    assert intended == {"time": (100.0, 100.0), "effort": (500.0, 500.0)}
+    assert intended == {"time": (12.0, 12.0), "effort": (60.0, 60.0)}
 
 
 def test_a_limit_from_the_budget_pays_for_the_counting_too(tmp_path: Path, chosen: Campaign) -> None:
