@@ -209,6 +209,9 @@ class AttemptRecord:
         Whether it was ended from outside.
     allocated
         When the job began that the attempt ran in, if the job says so: the attempt is charged from then on.
+    load
+        What else its CPUs did, as shares of their time: ``others`` (CPU time of other processes) and
+        ``stolen`` (by a hypervisor), as far as they are known.
     """
 
     run: str
@@ -222,6 +225,7 @@ class AttemptRecord:
     nodes: tuple[str, ...] = ()
     cancelled: bool = False
     allocated: float | None = None
+    load: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from orchestrator.journal.state import InFlight, RunStatus, State, apply
 from orchestrator.models.base import Model
 from orchestrator.policy import decide
 from orchestrator.policy.decide import Action
+from orchestrator.policy.machine import findings
 from orchestrator.policy.progress import Quality, enough
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, Observation
 
@@ -208,6 +209,7 @@ class Controller:
         quality = self._runtime.assess(self._models)
         gained = self._runtime.gain(quality, Quality(self.state.smape, self.state.width))
         measured = any(self.state.runs[run].status is RunStatus.MEASURED for run in self.state.queue)
+        machine = findings(self.state)
         completed = events.RoundCompleted(
             round=number,
             smape=quality.smape,
@@ -218,6 +220,8 @@ class Controller:
             gain=gained,
             noise=quality.noise,
             narrow=quality.width is not None and quality.width <= enough(quality.noise),
+            machine=machine,
+            news=tuple(kind for kind in machine if kind not in self.state.remarked),
         )
         self.commit([completed])
         self._runtime.publish(self.state, self._models)

@@ -201,6 +201,7 @@ def _finished(
         estimated=estimated,
         nodes=max(1, len(record.nodes)),
         blamed=observation.blamed,
+        load=record.load,
     )
 
 

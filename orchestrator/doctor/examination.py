@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import math
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,8 +26,11 @@ from orchestrator.doctor import (
 from orchestrator.doctor.check import Check, failed, needed, ok
 from orchestrator.doctor.probe import Probe
 from orchestrator.errors import CampaignError, OrchestratorError
+from orchestrator.executors.attempt.processes import cpu_times
 from orchestrator.launch.mpi import detect
 from orchestrator.types import Point, Resources
+
+_LOOK = 0.5  # seconds over which the load of the machine is measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,11 @@ def prevented(groups: Sequence[Group]) -> list[Check]:
 
 
 def _machine(probe: Probe) -> Iterator[Check]:
-    yield machine.cores(len(os.sched_getaffinity(0)), os.cpu_count())
+    usable = os.sched_getaffinity(0)
+    yield machine.cores(len(usable), os.cpu_count())
+    before = cpu_times()
+    time.sleep(_LOOK)
+    yield machine.load(before, cpu_times(), _LOOK, usable)
     yield from machine.mpi(detect("", "local"), probe)
     yield from machine.compilers(probe)
     yield machine.scorep(probe)

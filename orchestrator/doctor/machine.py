@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from orchestrator.doctor.check import Check, failed, missing, ok
+from orchestrator.doctor.check import Check, failed, missing, ok, warning
 from orchestrator.doctor.probe import Probe
+from orchestrator.executors.attempt.processes import Times, load_between
 from orchestrator.launch.mpi import Launcher
+from orchestrator.policy.machine import BUSY
 from orchestrator.types import Resources
 
 MPI_PACKAGES = "apt-get install mpich libmpich-dev (or openmpi-bin libopenmpi-dev), or module load your MPI"
@@ -43,6 +45,16 @@ def cores(usable: int, installed: int | None) -> Check:
     if installed is not None and usable < installed:
         return ok("cores", f"{usable} usable of {installed} (CPU affinity)")
     return ok("cores", f"{usable} usable")
+
+
+def load(before: Times, after: Times, seconds: float, usable: Collection[int]) -> Check:
+    """Report how busy the usable CPUs are, from two readings some ``seconds`` apart."""
+    spent = load_between(before, after, usable)
+    share = (spent["busy"] + spent["stolen"]) / (spent["cpus"] * seconds) if spent["cpus"] else 0.0
+    detail = f"{100 * min(share, 1.0):.0f} % of the CPU time is used now, without any run"
+    if share < BUSY:
+        return ok("load", detail)
+    return warning("load", f"{detail}: times measured meanwhile are too long", "end what runs; see: top")
 
 
 def mpi(launcher: Launcher, probe: Probe) -> Iterator[Check]:

@@ -125,6 +125,7 @@ class AttemptFinished:
     ``estimated`` marks a cost that the scheduler has not confirmed: the whole reservation, until an
     `AttemptCharged` corrects it. ``nodes``: how many nodes it ran on, ``host`` being the first; ``blamed``:
     the nodes that failed. ``cancelled``: the user ended it, which is charged but counts as no failure.
+    ``load``: shares of its CPUs' time that other processes and a hypervisor took (``others``, ``stolen``).
     """
 
     attempt: Attempt
@@ -140,6 +141,7 @@ class AttemptFinished:
     nodes: int = 1
     blamed: tuple[str, ...] = ()
     cancelled: bool = False
+    load: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,9 @@ class RoundCompleted:
     of the intervals at P₊. ``improved`` is what the patience rule counts, unless nothing was ``measured`` in
     the round; ``gain`` says why: see `orchestrator.policy.progress.gain`. ``noise`` is the relative width of
     the range that holds 90 % of single runs at P₊. ``narrow`` says that ``width`` is as small as the noise
-    permits: see `orchestrator.policy.progress.enough`.
+    permits: see `orchestrator.policy.progress.enough`. ``machine``: what is known about
+    the machine, a sentence by kind (see `orchestrator.policy.machine.findings`); ``news``: the kinds that no
+    earlier round had.
     """
 
     round: int
@@ -187,6 +191,8 @@ class RoundCompleted:
     gain: str = ""
     noise: float | None = None
     narrow: bool = False
+    machine: Mapping[str, str] = field(default_factory=dict)
+    news: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +270,7 @@ _CODECS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     ),
     "reasons": (list, tuple),
     "blamed": (list, tuple),
+    "news": (list, tuple),
     "attempt": (_attempt_to_json, _attempt_from_json),
     "failure": (
         lambda failure: None if failure is None else str(failure),

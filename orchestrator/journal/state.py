@@ -22,6 +22,7 @@ from orchestrator.journal.file import Entry
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
 RECENT = 20  # attempts that the rate of failures is taken over
+_SIMULATED = "simulated"  # the host of runs that only a rehearsal made
 COMPARED = 10  # repetitions before a run, and after it, that its duration is compared with
 
 
@@ -42,7 +43,8 @@ class RunState(NamedTuple):
     ``elapsed``: seconds of the accepted attempt, as if it had a job of its own; ``cost``: core-seconds of all
     attempts; ``limit``: time limit of the last attempt in seconds; ``node``: where the accepted attempt ran,
     if on one node only; ``packed``: whether it shared its job, so that ``elapsed`` includes the usual
-    overhead of a job.
+    overhead of a job; ``began``: when the accepted attempt started, in Unix seconds; ``load``: shares of its
+    CPUs' time that others took; ``origin``: its job, or node and round, which it shares with other runs.
     """
 
     status: RunStatus = RunStatus.WAITING
@@ -56,6 +58,9 @@ class RunState(NamedTuple):
     limit: float = 0.0
     node: str = ""
     packed: bool = False
+    began: float | None = None
+    load: Mapping[str, float] = immutables.Map()
+    origin: str = ""
 
 
 class InFlight(NamedTuple):
@@ -133,6 +138,8 @@ class State(NamedTuple):
     stopping: StopReason | None = None
     validation: Run | None = None
     stopped: StopReason | None = None
+    machine: Mapping[str, str] = immutables.Map()  # what the last round found about the machine, by kind
+    remarked: frozenset[str] = frozenset()  # kinds of such findings that were reported
 
     @property
     def reserved(self) -> float:
@@ -313,6 +320,9 @@ def _attempt_finished(event: events.AttemptFinished, state: State) -> State:
             elapsed=_standalone_duration(event, flight, state.job_costs.overhead),
             node=event.host if event.nodes == 1 else "",
             packed=bool(flight.pack),
+            began=event.started,
+            load=event.load,
+            origin=_origin(state, event, flight),
         )
         return state._replace(
             runs=state.runs.set(run, measured),
@@ -367,6 +377,7 @@ def _run_skipped(event: events.RunSkipped, state: State) -> State:
 
 @_apply.register
 def _round_completed(event: events.RoundCompleted, state: State) -> State:
+    state = state._replace(machine=event.machine, remarked=state.remarked | frozenset(event.news))
     if not event.measured:
         return state._replace(rounds_completed=event.round)
     return state._replace(
@@ -421,6 +432,14 @@ def _standalone_duration(event: events.AttemptFinished, flight: InFlight, overhe
     if not flight.pack or event.started is None or event.finished is None:
         return event.elapsed
     return event.finished - event.started + overhead
+
+
+def _origin(state: State, event: events.AttemptFinished, flight: InFlight) -> str:
+    """Name what runs share that ran under the same conditions: a job, else the nodes and the round."""
+    if flight.pack:
+        return flight.pack
+    executed = event.host not in ("", _SIMULATED)
+    return f"{event.host}, {event.nodes}, {state.round}" if executed else ""
 
 
 def _job_costs_after(

@@ -102,6 +102,7 @@ def _summary(status: Mapping[str, Any]) -> str:
     ]
     if status["noise_percent"] is not None:
         lines.append(f"repetitions deviate {status['noise_percent']:.1f} % from their mean")
+    lines += [f"{kind}: {text}" for kind, text in status["machine"].items()]
     if status["uncertainty_percent"] is not None:
         lines.append(
             f"uncertainty at the evaluation point: {uncertainty(status['uncertainty_percent'] / 100)} "

@@ -71,7 +71,8 @@ def _round_done(event: events.RoundCompleted) -> str:
     gain = " (no improvement)" if not event.improved and event.measured else ""
     if event.gain == "surprise":
         gain = " (wider than before: the earlier intervals were too narrow)"
-    return f"round {event.round} done: {fit}{spread}{gain}"
+    machine = "".join(f"; {kind}: {event.machine[kind]}" for kind in event.news)
+    return f"round {event.round} done: {fit}{spread}{gain}{machine}"
 
 
 _KINDS: Mapping[type, str] = {

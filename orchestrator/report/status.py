@@ -89,6 +89,7 @@ def combined(
             {"node": node, "excluded": node in nodes.excluded(state.marks), "reasons": list(reasons)}
             for node, reasons in sorted(state.marks.items())
         ],
+        "machine": dict(state.machine),
         "points": len(known.points),
         "noise_percent": noise(known),
         "uncertainty_percent": None if state.uncertainty is None else 100 * state.uncertainty,

@@ -67,6 +67,7 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
         lines.append(_jobs_line(status["jobs"]))
     if status["noise_percent"] is not None:
         lines.append(f"noise: repetitions deviate {status['noise_percent']:.1f} % from their mean")
+    lines += [f"{kind}: {text}" for kind, text in status["machine"].items()]
     if status["uncertainty_percent"] is not None:
         shown = uncertainty(status["uncertainty_percent"] / 100)
         lines.append(f"uncertainty at the evaluation point: {shown} (mean width of the 90 % intervals)")

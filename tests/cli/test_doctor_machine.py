@@ -194,6 +194,14 @@ def test_scorep() -> None:
     assert "needed only" in absent.detail
 
 
+def test_a_busy_machine_is_a_warning() -> None:
+    idle = machine.load({0: (1.0, 0.0), 1: (1.0, 0.0)}, {0: (1.01, 0.0), 1: (1.0, 0.0)}, 0.5, {0, 1})
+    assert idle.status is Status.OK and idle.detail.startswith("1 %")
+    busy = machine.load({0: (1.0, 0.0), 1: (1.0, 0.0)}, {0: (1.3, 0.1), 1: (1.0, 0.0)}, 0.5, {0, 1})
+    assert busy.status is Status.WARNING and busy.detail.startswith("40 %")
+    assert machine.load({}, {}, 0.5, {0}).status is Status.OK
+
+
 def test_cores() -> None:
     assert machine.cores(2, 64).detail == "2 usable of 64 (CPU affinity)"
     assert machine.cores(4, 4).detail == machine.cores(4, None).detail == "4 usable"

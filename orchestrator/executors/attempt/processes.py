@@ -1,4 +1,4 @@
-"""Linux processes of one attempt: how to identify them, wait for them, and end all of them.
+"""Linux processes of one attempt: how to identify them, wait for them, end them, and what ran beside them.
 
 The process on the node that owns an attempt imports this module, so it needs nothing but the standard
 library.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import time
 from collections.abc import Collection, Iterator
@@ -25,6 +26,15 @@ _CANCEL = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _WATCHED = (signal.SIGCHLD, *_CANCEL)
 _GONE = (FileNotFoundError, ProcessLookupError)  # what reading /proc/PID raises once the process has ended
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+
+_STAT = "/proc/stat"
+_TICKS = os.sysconf("SC_CLK_TCK")
+# Columns of a line of /proc/stat (proc(5)): user, nice, system, idle, iowait, irq, softirq, steal. What a
+# virtual machine's guests used is part of user and nice.
+_BUSY, _STOLEN = (0, 1, 2, 5, 6), 7
+
+Times = dict[int, tuple[float, float]]
+"""Seconds that each CPU was busy, and that a hypervisor took from it, since the boot."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -225,3 +235,53 @@ def _marks() -> Iterator[tuple[int, bytes]]:
         except (*_GONE, PermissionError):
             continue  # ended since the listing; or of another user
         yield from ((int(name), item[len(mark) :]) for item in variables if item.startswith(mark))
+
+
+# --- what else the machine did ----------------------------------------------------------------------
+
+
+def cpu_times(path: str = _STAT) -> Times:
+    """Return the times of all CPUs of this machine; empty where it does not say."""
+    try:
+        with open(path, encoding="ascii") as file:
+            lines = [line.split() for line in file if line.startswith("cpu")]
+    except (OSError, ValueError):
+        return {}
+    return {int(line[0][3:]): _seconds(list(map(int, line[1:]))) for line in lines if line[0] != "cpu"}
+
+
+def _seconds(ticks: list[int]) -> tuple[float, float]:
+    stolen = ticks[_STOLEN] if len(ticks) > _STOLEN else 0
+    return sum(ticks[column] for column in _BUSY) / _TICKS, stolen / _TICKS
+
+
+def load_between(before: Times, after: Times, cpus: Collection[int]) -> dict[str, float]:
+    """Describe what happened between two readings, for ``attempt.json``.
+
+    Parameters
+    ----------
+    before, after
+        Times at the start and at the end.
+    cpus
+        CPUs that the attempt may use.
+
+    Returns
+    -------
+    ``cpus``, their number; ``busy`` and ``stolen``, seconds of these CPUs; ``elsewhere``, busy seconds of all
+    other CPUs of the machine.
+    """
+    known = before.keys() & after.keys()
+    mine = known & set(cpus)
+    spent = {cpu: (after[cpu][0] - before[cpu][0], after[cpu][1] - before[cpu][1]) for cpu in known}
+    return {
+        "cpus": len(mine),
+        "busy": round(sum(spent[cpu][0] for cpu in mine), 3),
+        "stolen": round(sum(spent[cpu][1] for cpu in mine), 3),
+        "elsewhere": round(sum(spent[cpu][0] for cpu in known - mine), 3),
+    }
+
+
+def used_by_children() -> float:
+    """Return the CPU seconds of all processes that ended below this one."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

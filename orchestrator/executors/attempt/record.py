@@ -19,6 +19,7 @@ from orchestrator.types import AttemptRecord
 
 T = TypeVar("T")
 
+_LOAD = ("cpus", "busy", "stolen")
 _MOST_NODES = 100_000  # a range of more is no list of nodes
 
 
@@ -67,7 +68,21 @@ def _record(document: Mapping[str, Any]) -> AttemptRecord:
         nodes=expand_nodes(_field({"nodes": host, **document}, "nodes", str)),
         cancelled=_field({"cancelled": False, **document}, "cancelled", bool),
         allocated=_allocated(document, started),
+        load={} if finished is None else _shares(document.get("load"), finished - started),
     )
+
+
+def _shares(load: object, seconds: float) -> dict[str, float]:
+    """Return what the CPUs of an attempt did beside it, as shares of their time, as far as it is known."""
+    if not isinstance(load, dict) or not all(isinstance(load.get(key), int | float) for key in _LOAD):
+        return {}
+    time = load["cpus"] * seconds
+    if not time > 0:
+        return {}
+    found = {"stolen": load["stolen"] / time}
+    if isinstance(own := load.get("own"), int | float):
+        found["others"] = (load["busy"] - own) / time
+    return {name: round(min(max(share, 0.0), 1.0), 4) for name, share in found.items()}
 
 
 def _allocated(document: Mapping[str, Any], started: float) -> float | None:

@@ -228,11 +228,16 @@ def _work(attempt: _Attempt) -> int:
     except OSError as error:
         return _broken(f"cannot write {RECORD} in {attempt.directory}, so nothing was started: {error}")
     ended: dict[int, int] = {}
+    before = processes.cpu_times()
     script = _start(attempt.directory)
     in_job = "SLURM_JOB_ID" in os.environ  # Slurm signals all processes of a job at once
     how = processes.wait_for(script, attempt.begin + attempt.limit, ended, doubtful=in_job)
     count = processes.end_all(ended, TERM_GRACE)
     leftover = count if how == "ended" else 0
+    # Slurm's launcher starts ranks that are no children of this process.
+    own = None if in_job else processes.used_by_children()
+    beside = processes.load_between(before, processes.cpu_times(), os.sched_getaffinity(0))
+    record["load"] = {**beside, "own": own}
     final = attempt.final_record(record, ended.get(script, 128 + SIGKILL), how, leftover)
     return _write_final(attempt.directory, final)
 

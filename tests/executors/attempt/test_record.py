@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator import __version__
 from orchestrator.executors.attempt import worker
 from orchestrator.executors.attempt.directory import prepare
-from orchestrator.executors.attempt.record import read_record
+from orchestrator.executors.attempt.processes import load_between
+from orchestrator.executors.attempt.record import _shares, read_record
 from tests.executors.attempt.attempts import charged, document, execute, start
 from tests.executors.conftest import Prepared
 from tests.executors.under_test import ExecutorUnderTest, wait_for_file
@@ -93,3 +97,48 @@ def test_nodes_of_a_slurm_job_are_recorded(prepared: Prepared) -> None:
 def test_a_clock_that_is_set_changes_no_charge(prepared: Prepared, jump: float) -> None:
     clock = f"import time\nreal, n = time.time, iter(range(9))\ntime.time = lambda: real() + next(n) * {jump}"
     assert 0 <= charged(execute(prepared("sleep 0.1\n"), clock)) < 30
+
+
+BURN = "exec 3< /dev/zero; head -c 3000000000 <&3 > /dev/null\n"
+
+
+def test_the_record_says_what_else_ran_on_its_cpus(prepared: Prepared) -> None:
+    """A process that shares the only CPU of an attempt takes about half; the attempt's own work counts not."""
+    cpu = max(os.sched_getaffinity(0))
+    bind = f"import os; os.sched_setaffinity(0, {{{cpu}}})"
+    other = subprocess.Popen([sys.executable, "-c", f"{bind}\nwhile True: pass"])
+    try:
+        disturbed = execute(prepared(BURN), bind)
+    finally:
+        other.kill()
+        other.wait()
+    assert disturbed.load["others"] > 0.2
+    assert set(disturbed.load) == {"others", "stolen"}
+
+
+def test_the_load_is_unknown_where_slurm_starts_the_ranks(prepared: Prepared) -> None:
+    request = prepared("true\n")
+    record = execute(request, SLURM_JOB_ID="7")
+    assert set(record.load) <= {"stolen"}
+    assert document(request)["load"]["own"] is None
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["cpus", "busy", "own", "stolen", "elsewhere"]),
+        st.none() | st.floats(0, 1e9) | st.text() | st.booleans(),
+    )
+    | st.text()
+)
+def test_a_strange_load_never_makes_a_record_unreadable(load: object) -> None:
+    shares = _shares(load, 2.0)
+    assert set(shares) <= {"others", "stolen"}
+    assert all(0 <= share <= 1 for share in shares.values())
+
+
+def test_load_between_two_readings_counts_only_the_given_cpus() -> None:
+    before = {0: (10.0, 0.0), 1: (20.0, 1.0), 2: (0.0, 0.0)}
+    after = {0: (11.5, 0.5), 1: (22.0, 1.0), 3: (5.0, 5.0)}
+    found = load_between(before, after, {0, 3})
+    assert found == {"cpus": 1, "busy": 1.5, "stolen": 0.5, "elsewhere": 2.0}
+    assert load_between({}, {}, {0})["cpus"] == 0

@@ -1,0 +1,178 @@
+"""Whether the machine disturbed the measurements: other processes on it, and times that drift. Pure.
+
+A drift is looked for only between repetitions of the same point: whatever a model gets wrong cannot look like
+one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from orchestrator.journal.state import RunState, RunStatus, State
+from orchestrator.models.base import Floats
+from orchestrator.types import Point, Run
+
+BUSY = 0.1  # share of CPU time that others take from which runs count as disturbed. Chosen by hand
+_LEAST_SECONDS = 2.0  # of runs, below which the clock ticks of the kernel say little about shares
+_TIME = "time"
+# A drift smaller than this over the whole campaign is not worth a word; its significance must be better than
+# `_CERTAIN` to be reported, and than `_SUSPECTED` for a reference run. All chosen by hand.
+_LEAST_DRIFT = 0.03
+_CERTAIN, _SUSPECTED = 0.01, 0.05
+_OUTLIER = 5.0  # deviations from the median beyond which a repetition is moved to that distance
+_LEAST_FREEDOM = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What others took of the CPU time of timed runs: their ``share``, and how many runs lost much."""
+
+    share: float
+    disturbed: int
+    runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """How times of the same points changed from the first to the last measurement.
+
+    Attributes
+    ----------
+    change, low, high
+        Relative change with its 90 % interval: 0.1 is 10 % slower at the end.
+    chance
+        Probability of a trend as clear without any drift.
+    points, repetitions
+        What it was found from.
+    begin, end
+        The first and the last measurement, in Unix seconds.
+    """
+
+    change: float
+    low: float
+    high: float
+    chance: float
+    points: int
+    repetitions: int
+    begin: float
+    end: float
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is worth a report."""
+        return self.chance < _CERTAIN and abs(self.change) >= _LEAST_DRIFT
+
+    @property
+    def suspected(self) -> bool:
+        """Whether it is worth a reference run."""
+        return self.chance < _SUSPECTED and abs(self.change) >= _LEAST_DRIFT
+
+
+def timed(state: State) -> Iterator[tuple[Run, RunState]]:
+    """Yield the measured time runs, without the validation, in any order."""
+    for run, item in state.runs.items():
+        if run.kind == "time" and item.status is RunStatus.MEASURED and run != state.validation:
+            yield run, item
+
+
+def taken(items: Iterable[RunState], by: str) -> Taken | None:
+    """Return what ``others`` took of the CPU time of timed runs, or what was ``stolen`` by a hypervisor.
+
+    None where that is not known, or where the runs were too short to know it.
+    """
+    known = [item for item in items if by in item.load]
+    # Exact sums: the runs come in any order.
+    seconds = math.fsum(item.elapsed for item in known)
+    if seconds < _LEAST_SECONDS:
+        return None
+    share = math.fsum(item.load[by] * item.elapsed for item in known) / seconds
+    return Taken(share, sum(item.load[by] >= BUSY for item in known), len(known))
+
+
+def drift(state: State) -> Drift | None:
+    """Return the linear trend of the logarithm of times over time, each point by itself; None without any.
+
+    One regression over all points that were repeated, with a mean of its own for each. Its residuals give the
+    noise, so slow runs that others caused at random make a drift less, not more, likely to be found.
+    """
+    series: dict[Point, list[tuple[float, float]]] = {}
+    last: Mapping[Point, int] = state.proposed.get("time", {})
+    for run, item in timed(state):
+        if last.get(run.point, 0) > 1 and item.began is not None and (seconds := duration(item)) > 0:
+            series.setdefault(run.point, []).append((item.began, math.log(seconds)))
+    repeated = [np.array(sorted(v)) for _, v in sorted(series.items(), key=_by_key) if len(v) > 1]
+    if not repeated:
+        return None
+    times = np.concatenate([values[:, 0] for values in repeated])
+    begin, end = float(times.min()), float(times.max())
+    if end <= begin:
+        return None
+    x = np.concatenate([values[:, 0] - values[:, 0].mean() for values in repeated]) / (end - begin)
+    y = _clipped(np.concatenate([values[:, 1] - np.median(values[:, 1]) for values in repeated]))
+    y = _centred(y, [len(values) for values in repeated])
+    freedom, spread = len(y) - len(repeated) - 1, float(x @ x)
+    if freedom < _LEAST_FREEDOM or spread <= 0:
+        return None
+    slope = float(x @ y) / spread
+    error = math.sqrt(max(float(((y - slope * x) ** 2).sum()) / freedom / spread, 1e-18))
+    half = float(stdtrit(freedom, 0.95)) * error
+    return Drift(
+        change=math.expm1(slope),
+        low=math.expm1(slope - half),
+        high=math.expm1(slope + half),
+        chance=2 * float(stdtr(freedom, -abs(slope) / error)),
+        points=len(repeated),
+        repetitions=len(y),
+        begin=begin,
+        end=end,
+    )
+
+
+def _by_key(pair: tuple[Point, object]) -> str:
+    return pair[0].key
+
+
+def duration(item: RunState) -> float:
+    """Return the seconds that stand for a run: the largest measured time, else that of the whole attempt."""
+    return max(item.samples.get(_TIME, {}).values(), default=item.elapsed)
+
+
+def _clipped(deviations: Floats) -> Floats:
+    """Move what lies far out to the edge: one disturbed run must not decide about a trend."""
+    scale = 1.4826 * float(np.median(np.abs(deviations[deviations != 0]))) if np.any(deviations) else 0.0
+    return np.clip(deviations, -_OUTLIER * scale, _OUTLIER * scale) if scale > 0 else deviations
+
+
+def _centred(values: Floats, sizes: list[int]) -> Floats:
+    parts = np.split(values, np.cumsum(sizes)[:-1])
+    return np.concatenate([part - part.mean() for part in parts])
+
+
+def findings(state: State) -> dict[str, str]:
+    """Return what is to be known of the machine: one sentence with numbers for each kind of finding."""
+    runs = [item for _, item in timed(state)]
+    found = {}
+    for kind, by, (who, remedy) in (
+        ("busy machine", "others", ("other processes", "end them, or measure on another machine")),
+        ("busy host", "stolen", ("the hypervisor", "measure on a machine whose CPUs are not shared")),
+    ):
+        load = taken(runs, by)
+        if load is not None and load.share >= BUSY:
+            found[kind] = (
+                f"{who} took {100 * load.share:.0f} % of the CPU time of timed runs ({load.disturbed} of "
+                f"{load.runs} runs lost {100 * BUSY:.0f} % or more): {remedy}"
+            )
+    trend = drift(state)
+    if trend is not None and trend.certain:
+        word = "slower" if trend.change > 0 else "faster"
+        found["drift"] = (
+            f"the same points became {100 * abs(trend.change):.0f} % {word} from the first to the last "
+            f"measurement (90 % interval {100 * trend.low:+.0f} to {100 * trend.high:+.0f} %, "
+            f"{trend.repetitions} repetitions at {trend.points} points)"
+        )
+    return found
