@@ -103,7 +103,7 @@ BURN = "exec 3< /dev/zero; head -c 3000000000 <&3 > /dev/null\n"
 
 
 def test_the_record_says_what_else_ran_on_its_cpus(prepared: Prepared) -> None:
-    """A process that shares the only CPU of an attempt takes about half; the attempt's own work counts not."""
+    """A process that shares the only CPU of an attempt takes about half. Its own work does not count."""
     cpu = max(os.sched_getaffinity(0))
     bind = f"import os; os.sched_setaffinity(0, {{{cpu}}})"
     other = subprocess.Popen([sys.executable, "-c", f"{bind}\nwhile True: pass"])
