@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator import registry
 from orchestrator.campaign import loader
-from orchestrator.control import assembly
+from orchestrator.control import execution
 from orchestrator.errors import CampaignError
 
 ROOT = Path(__file__).parents[1]
@@ -133,7 +133,7 @@ def test_mistakes_are_found_like_those_about_our_own(installed: Path, override: 
 def test_an_executor_checks_its_own_options(installed: Path, tmp_path: Path) -> None:
     chosen = loader.load(installed, ["executor.niceness=0"])
     with pytest.raises(CampaignError, match=r"executor.niceness: 0 must be a whole number from 1"):
-        assembly.executor(chosen, tmp_path, 0.0)
+        execution.executor(chosen, tmp_path, 0.0)
 
 
 def test_a_campaign_on_their_executor_is_saved_and_loaded(installed: Path) -> None:

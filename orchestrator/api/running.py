@@ -12,11 +12,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign as Rules
 from orchestrator.control import session
+from orchestrator.control.rehearsal import Options, prepare
 from orchestrator.errors import CampaignError
 from orchestrator.executors.simulated import dataset as measured
 from orchestrator.journal.state import State
@@ -76,6 +77,7 @@ def simulate(
     *,
     dataset: Path_ | None = None,
     truth: Mapping[str, str] | None = None,
+    models: Path_ | None = None,
     noise: float | None = None,
     failure_rate: float | None = None,
     queue_delay: str | None = None,
@@ -83,6 +85,9 @@ def simulate(
     progress: bool = False,
 ) -> Campaign:
     """Rehearse a campaign: the same loop on a virtual clock. Nothing is launched and no time passes.
+
+    Without ``dataset``, ``truth`` and ``models`` runs yield what the campaign file states, else what models
+    of the campaign's own measurements predict, else ``measure.expected_time``, else an assumed time.
 
     Parameters
     ----------
@@ -94,17 +99,26 @@ def simulate(
         A file of measurements to replay.
     truth
         Seconds of call paths in terms of the parameters: ``{"main": "1e-6 * n * log2(p)"}``.
+    models
+        The directory of an earlier campaign, whose models say what runs yield.
     noise, failure_rate, queue_delay
-        Multiplicative noise of stated functions in percent; share of attempts that fail (0..1); mean time in
-        the queue (``"2 min"``).
+        Noise of all times that are not replayed, in percent (5 if neither this nor the file says); share of
+        attempts that fail (0..1); mean time in the queue (``"2 min"``).
 
     Raises
     ------
     CampaignError
-        If the file is wrong, or says nothing of what runs yield.
+        If the file is wrong, or what is stated says nothing about this campaign.
     """
-    extra = rehearsal(dataset, truth, noise, failure_rate, queue_delay)
-    rules = loader.load(campaign_path(os.fspath(campaign)), [*texts(overrides or {}), *extra])
+    options = Options(
+        dataset=dataset,
+        truth=truth or {},
+        models=models,
+        noise=noise,
+        failure_rate=failure_rate,
+        queue_delay=queue_delay,
+    )
+    rules = prepare(campaign_path(os.fspath(campaign)), texts(overrides or {}), options).campaign
     if directory is not None:
         return _run(rules, Path(directory), progress)
     kept = TemporaryDirectory(prefix="rehearsal-")
@@ -194,24 +208,6 @@ def campaign_path(text: str) -> Path:
 def texts(overrides: Mapping[str, object]) -> list[str]:
     """Return ``key=value`` for each override, the value in YAML (of which JSON is a part)."""
     return [f"{key}={json.dumps(value)}" for key, value in overrides.items()]
-
-
-def rehearsal(
-    dataset: Path_ | None = None,
-    truth: Mapping[str, str] | None = None,
-    noise: float | None = None,
-    failure_rate: float | None = None,
-    queue_delay: str | None = None,
-) -> list[str]:
-    """Return the overrides that make a campaign a rehearsal; see `simulate`."""
-    changed: dict[str, Any] = {"executor.name": "simulated"}
-    if dataset is not None or truth:  # instead of what the campaign file says
-        changed["executor.truth"] = dict(truth or {})
-        changed["executor.dataset"] = None if dataset is None else str(Path(dataset).resolve())
-    options = {"noise": noise, "failure_rate": failure_rate}
-    changed |= {f"executor.{key}": value for key, value in options.items() if value is not None}
-    found = texts(changed)
-    return found if queue_delay is None else [*found, f"executor.queue_delay={queue_delay}"]
 
 
 @contextmanager

@@ -134,6 +134,8 @@ class Campaign:
         options = self.executor
         if isinstance(options, LocalOptions):
             return Machine(slots=options.slots, oversubscribe=options.oversubscribe)
+        if isinstance(options, SimulatedOptions) and options.cores is not None:
+            return Machine(slots=options.cores)
         if not isinstance(options, ClusterOptions):
             return Machine()
         return Machine(

@@ -15,11 +15,21 @@ from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.messages import validate
 from orchestrator.campaign.schema import Document, ExecutorOptions, Notify, SimulatedOptions
 from orchestrator.campaign.site import apply
+from orchestrator.campaign.yaml import Path as KeyPath
 from orchestrator.campaign.yaml import Problem, Tree, expand, override, parse
 from orchestrator.campaign.yaml import dump as dump_yaml
 from orchestrator.errors import CampaignError, ExpressionError
 from orchestrator.executors.simulated import dataset
 from orchestrator.types import Parameter, Point, Value
+
+_STARTING: tuple[KeyPath, ...] = (
+    ("executable",),
+    ("version_arguments",),
+    ("program", "environment"),
+    *(("measure", "effort", key) for key in ("executable", "template", "environment")),
+    *(("executor", key) for key in ("launcher", "modules", "prologue", "epilogue", "environment")),
+)
+"""Keys that say how a program is started."""
 
 
 def load(path: Path, overrides: Sequence[str] = (), *, starts: bool = True, saved: bool = False) -> Campaign:
@@ -50,6 +60,18 @@ def load(path: Path, overrides: Sequence[str] = (), *, starts: bool = True, save
     except UnicodeDecodeError as error:
         raise CampaignError(f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from None
     return loads(text, str(path), path.absolute().parent, overrides, starts=starts, saved=saved)
+
+
+def peek(path: Path, overrides: Sequence[str] = ()) -> Mapping[str, Any]:
+    """Return what a campaign file says, with the overrides and before any check; what is wrong stays so."""
+    try:
+        tree = parse(path.read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError):
+        return {}  # `load` reports it
+    for assignment in overrides:
+        override(tree, assignment)
+    expand(tree, os.environ)
+    return tree.data
 
 
 def loads(
@@ -104,6 +126,8 @@ def _switch_executor(tree: Tree, former: object) -> None:
     in_file = {key for key in section if isinstance(tree.places.get(("executor", key)), int)}
     gone = (dropped & in_file) - own
     tree.data["executor"] = {key: value for key, value in section.items() if key not in gone}
+    lost = {("executor", key) for key in gone}
+    tree.problems = [problem for problem in tree.problems if problem.path[:2] not in lost]
 
 
 def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree: Tree) -> Campaign:
@@ -114,8 +138,8 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
     executable = document.executable
     written = tree.data.get("executor")
     name = written.get("name") if isinstance(written, dict) else written
-    if base is None or name == "simulated":  # a rehearsal works without the application, too
-        tree.problems = [problem for problem in tree.problems if problem.path != ("executable",)]
+    if base is None or name == "simulated":
+        tree.problems = [problem for problem in tree.problems if not _only_for_starting(problem.path)]
     elif "executable" not in broken | tree.blocked():
         executable = _found(resolve.executable, executable, base, ("executable",), tree)
     notify = _notify(document.notify, base, tree) if document.notify and base else document.notify
@@ -157,6 +181,11 @@ def _campaign(document: Document, parameters: tuple[Parameter, ...], point: Poin
     )
 
 
+def _only_for_starting(path: KeyPath) -> bool:
+    """Whether a key says how a program is started. A rehearsal starts none, so it works without its files."""
+    return any(path[: len(key)] == key for key in _STARTING)
+
+
 def _parameters(document: Document, settings: Mapping[str, Value], tree: Tree) -> tuple[Parameter, ...]:
     result = []
     for name, section in document.parameters.items():
@@ -169,8 +198,10 @@ def _parameters(document: Document, settings: Mapping[str, Value], tree: Tree) -
 
 def _executor(executor: ExecutorOptions, base: Path, tree: Tree) -> ExecutorOptions:
     update = {}
-    if isinstance(executor, SimulatedOptions) and executor.dataset is not None:
-        update["dataset"] = _found(resolve.file, executor.dataset, base, ("executor", "dataset"), tree)
+    if isinstance(executor, SimulatedOptions):
+        for key in ("dataset", "models"):
+            if (named := getattr(executor, key)) is not None:
+                update[key] = _found(resolve.file, named, base, ("executor", key), tree)
     if executor.template is not None and resolve.is_path(executor.template, base):
         update["template"] = _found(resolve.file, executor.template, base, ("executor", "template"), tree)
     return executor.model_copy(update=update)

@@ -437,6 +437,8 @@ class SimulatedOptions(SharedJobOptions):
     overhead: Duration = 0.0
     truth: Mapping[str, Expression] = {}
     dataset: str | None = None
+    models: str | None = None
+    cores: Positive | None = None
 
 
 class PluginOptions(ClusterOptions):

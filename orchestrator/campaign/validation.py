@@ -184,13 +184,8 @@ def _effort(campaign: Campaign) -> Iterator[Problem]:
             f"{', '.join(both)} would be measured by time runs and counted by effort runs: drop it here, "
             "or write effort: false",
         )
-    if isinstance(campaign.executor, SimulatedOptions):
-        if campaign.executor.dataset is None:
-            yield Problem(
-                EFFORT_KEY,
-                "executor.truth states times, no counts: give executor.dataset, or write effort: false",
-            )
-    elif effort.profiler == "effort" and not is_instrumented(Path(effort.executable)):
+    simulated = isinstance(campaign.executor, SimulatedOptions)  # a rehearsal counts by itself
+    if not simulated and effort.profiler == "effort" and not is_instrumented(Path(effort.executable)):
         beside = effort.executable == f"{campaign.executable}{EFFORT_SUFFIX}"
         key = EFFORT_KEY if beside else (*EFFORT_KEY, "executable")
         yield Problem(
@@ -244,7 +239,7 @@ def _readable_metrics(campaign: Campaign) -> tuple[tuple[str, ...] | None, str]:
     """Return the metrics that runs produce (None where only a run can show that), and the remedy."""
     executor, profiler, program = campaign.executor, campaign.measure.profiler, campaign.program
     if isinstance(executor, SimulatedOptions):  # a data set is read when the rehearsal begins
-        return (("time",) if executor.dataset is None else None), "write metrics: [time], or give a dataset"
+        return (("time",) if executor.truth else None), "write metrics: [time], or give a dataset"
     if profiler == "time":
         return ("time",), "write metrics: [time], or choose another measure.profiler"
     if profiler == "stdout" and program is not None and program.output:
@@ -257,13 +252,21 @@ def _of_outputs(program: ProgramSection) -> tuple[str, ...]:
 
 
 def _simulated(campaign: Campaign) -> Problems:
-    """A rehearsal states what runs would yield."""
+    """A rehearsal states in one way what runs would yield."""
     executor = campaign.executor
-    if isinstance(executor, SimulatedOptions) and bool(executor.truth) == (executor.dataset is not None):
+    if not isinstance(executor, SimulatedOptions):
+        return
+    given = [key for key in ("truth", "dataset", "models") if getattr(executor, key)]
+    if not given:
         yield Problem(
             ("executor",),
-            "the simulated executor needs either truth or a dataset, for what runs would yield; give one: "
-            "executor.truth (--truth 'main=EXPRESSION') or executor.dataset (--dataset FILE)",
+            "the simulated executor needs executor.truth, executor.dataset or executor.models, for what "
+            "runs would yield; 'orchestrator simulate' finds out by itself what is known",
+        )
+    elif len(given) > 1:
+        yield Problem(
+            ("executor", given[1]),
+            f"is given beside {given[0]}, and both say what runs would yield; keep one of them",
         )
 
 

@@ -18,7 +18,8 @@ from rich.text import Text
 from orchestrator.campaign.definition import Campaign
 from orchestrator.cli import common
 from orchestrator.control import attempts, planning
-from orchestrator.control.assembly import Assembly, assemble, executor, sharing_rules
+from orchestrator.control.assembly import Assembly, assemble, sharing_rules
+from orchestrator.control.execution import executor
 from orchestrator.control.planning import FirstRound
 from orchestrator.policy import packing
 from orchestrator.report.wording import count

@@ -1,21 +1,26 @@
 """Rehearse a campaign: the same loop on a virtual clock, with queue delays, failures and noise.
 
-Runs yield replayed measurements (--dataset) or stated functions of the parameters (--truth). Nothing is
-launched and no time passes. Points that are not in the data set are left out of the search space. Without
---directory nothing is kept.
+Nothing is launched, no time passes, and no program is needed. What runs yield is, in this order: what is
+stated here or in the campaign file (--truth, --dataset, --models); the models of what the campaign has
+measured already; measure.expected_time; an assumed run time. The rehearsal says which. Points that are not in
+a data set are left out of the search space. Without --directory nothing is kept.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from orchestrator.api.running import rehearsal
+from orchestrator.api import running
 from orchestrator.cli import common
-from orchestrator.cli.run import add_directory, drive
+from orchestrator.cli.run import add_directory
+from orchestrator.control import overview
+from orchestrator.control.rehearsal import Options, Rehearsal, outcome, prepare
 from orchestrator.errors import CampaignError
+from orchestrator.report import rehearsal_text, status_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "like --dataset, instead of what the campaign file says",
     )
     parser.add_argument(
-        "--noise", type=float, metavar="PERCENT", help="multiplicative noise of stated functions"
+        "--models",
+        metavar="DIR",
+        type=Path,
+        help="the models of the campaign in this directory say what runs yield",
+    )
+    parser.add_argument(
+        "--noise", type=float, metavar="PERCENT", help="noise of all times that are not replayed (default 5)"
     )
     parser.add_argument(
         "--failure-rate", type=float, metavar="SHARE", help="share of attempts that fail, 0..1"
@@ -45,22 +56,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. Without ``--directory`` the rehearsal's journal is thrown away."""
-    chosen = common.read_campaign(
-        arguments,
-        tuple(
-            rehearsal(
-                arguments.dataset,
-                _truth(arguments.truth),
-                arguments.noise,
-                arguments.failure_rate,
-                arguments.queue_delay,
-            )
-        ),
+    options = Options(
+        dataset=arguments.dataset,
+        truth=_truth(arguments.truth),
+        models=arguments.models,
+        noise=arguments.noise,
+        failure_rate=arguments.failure_rate,
+        queue_delay=arguments.queue_delay,
     )
+    chosen = prepare(running.campaign_path(arguments.campaign), arguments.overrides, options)
     if arguments.directory is not None:
-        return drive(chosen, arguments.directory, arguments.json)
+        return _rehearse(chosen, arguments.directory, arguments.json)
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as directory:
-        return drive(chosen, Path(directory), arguments.json)
+        return _rehearse(chosen, Path(directory), arguments.json)
+
+
+def _rehearse(chosen: Rehearsal, directory: Path, as_json: bool) -> int:
+    """Rehearse with a progress display; print the status at the end, and what it would have cost."""
+    for line in (f"truth: {chosen.truth}", *chosen.notes):
+        print(line, file=sys.stderr)
+    state = running.drive(chosen.campaign, directory, progress=True)
+    document = overview.status_of(chosen.campaign, state)
+    document["rehearsal"] = outcome(chosen, state, document)
+    if as_json:
+        common.print_json(document)
+    else:
+        status_text.print_status(document)
+        status_text.console().print(rehearsal_text.render(document["rehearsal"]))
+    if state.stopped is not None:
+        return 0
+    print(f"interrupted; continue with: orchestrator resume {directory}", file=sys.stderr)
+    return 3
 
 
 def _truth(texts: Sequence[str]) -> dict[str, str]:

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from orchestrator import registry
 from orchestrator import resources as cost
 from orchestrator.campaign.definition import Campaign
-from orchestrator.campaign.schema import SharedJobOptions, SimulatedOptions, SlurmOptions
+from orchestrator.campaign.schema import SharedJobOptions, SlurmOptions
 from orchestrator.errors import CampaignError
-from orchestrator.executors.base import Executor, ExecutorContext, Truth
-from orchestrator.executors.simulated import truth
 from orchestrator.executors.slurm.options import asks_for_memory
 from orchestrator.journal.measurements import ELAPSED, repetitions
 from orchestrator.journal.state import State
@@ -27,7 +24,6 @@ from orchestrator.policy import effort_runs
 from orchestrator.policy.decide import Policy
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.packing import SharingRules
-from orchestrator.readers import load as measured_files
 from orchestrator.resources import Machine
 from orchestrator.space import SearchSpace
 from orchestrator.strategies.base import Choice, Costs, Strategy, View
@@ -170,28 +166,6 @@ def sharing_rules(campaign: Campaign) -> SharingRules | None:
         return None
     pack = options.pack
     return SharingRules(pack.most if isinstance(pack.most, int) else None, pack.longest, pack.repetitions)
-
-
-def executor(campaign: Campaign, directory: Path, start: float) -> Executor:
-    """Build the campaign's executor; ``start`` is the first instant of a virtual clock (Unix seconds)."""
-    options = campaign.executor.model_dump()
-    context = ExecutorContext(
-        directory=directory, options=options, seed=campaign.seed, start=start, truth=_truth(campaign)
-    )
-    built: Executor = registry.load("executor", campaign.executor.name)(context)
-    return built
-
-
-def _truth(campaign: Campaign) -> Truth | None:
-    options = campaign.executor
-    if not isinstance(options, SimulatedOptions):
-        return None
-    if options.dataset is not None:
-        return truth.replayed(measured_files.load([Path(options.dataset)]))
-    if options.truth:
-        functions = {path: campaign.expression(text) for path, text in options.truth.items()}
-        return truth.stated(functions, campaign.values, options.noise)
-    return None
 
 
 def strategy(campaign: Campaign) -> Strategy:

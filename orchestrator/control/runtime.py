@@ -31,7 +31,7 @@ from orchestrator.types import Attempt, AttemptRequest, Measurements, Observatio
 
 # Longest waits in seconds: real executors return when something ends, and an interrupt must be heeded soon.
 # Local waits cost nothing; each wait for Slurm looks at files on a shared file system.
-_WAITS = {"local": 0.5, "slurm": 5.0}
+LONGEST_WAITS = {"local": 0.5, "slurm": 5.0}
 
 
 class Runtime:
@@ -64,7 +64,7 @@ class Runtime:
         self.strategy = plugins.strategy(campaign)
         self.modeler = plugins.modeler(campaign)
         self.poll_interval = min(
-            campaign.executor.poll_interval, _WAITS.get(campaign.executor.name, math.inf)
+            campaign.executor.poll_interval, LONGEST_WAITS.get(campaign.executor.name, math.inf)
         )
         self._collector = Collector(campaign.parameters)
         self._table = _Table()

@@ -15,7 +15,8 @@ from orchestrator.campaign import changes as campaign_changes
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import loop, planning, preflight
-from orchestrator.control.assembly import Assembly, assemble, executor
+from orchestrator.control.assembly import Assembly, assemble
+from orchestrator.control.execution import executor
 from orchestrator.control.notify import Notifier
 from orchestrator.control.planning import FirstRound
 from orchestrator.control.runtime import Runtime

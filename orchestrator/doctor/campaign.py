@@ -17,7 +17,7 @@ from orchestrator.campaign import changes
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.resolve import counts_for_sure
 from orchestrator.campaign.schema import LocalOptions
-from orchestrator.control import assembly, planning, preflight, session
+from orchestrator.control import assembly, execution, planning, preflight, session
 from orchestrator.control.assembly import Assembly
 from orchestrator.doctor.check import Check, failed, missing, ok, warning
 from orchestrator.doctor.probe import Probe
@@ -207,7 +207,7 @@ def budget(built: Assembly, directory: Path) -> Check:
     chosen = built.campaign
     limit = core_hours(chosen.stop.budget)
     try:
-        first = planning.first_round(built, assembly.executor(chosen, directory, 0.0))
+        first = planning.first_round(built, execution.executor(chosen, directory, 0.0))
     except OrchestratorError as error:
         return failed("first round", str(error), "raise stop.budget or shrink the round")
     cost = first.worst if first.expected is None else first.expected

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SlurmOptions
-from orchestrator.control import assembly, planning
+from orchestrator.control import assembly, execution, planning
 from orchestrator.control.assembly import Assembly
 from orchestrator.doctor import (
     campaign,
@@ -120,7 +120,7 @@ def _on_slurm(chosen: Campaign, cluster: slurm.Cluster, probe: Probe) -> list[Ch
     except CampaignError:  # reported by `campaign.checks`
         return []
     try:
-        executor = assembly.executor(chosen, Path(chosen.name), 0.0)
+        executor = execution.executor(chosen, Path(chosen.name), 0.0)
         longest: float | None = max(planning.first_round(built, executor).limits)
     except OrchestratorError:  # likewise
         longest = None

@@ -119,9 +119,9 @@ def test_no_metric_comes_from_both_kinds_of_runs(folder: Path) -> None:
         load(folder, "true", "measure.metrics=[time, visits]", "measure.profiler=scorep")
 
 
-def test_a_stated_truth_has_no_counts(folder: Path) -> None:
-    with pytest.raises(CampaignError, match=r"measure.effort: executor.truth states times, no counts"):
-        load(folder, "true", "executor={name: simulated, truth: {main: '1'}}")
+def test_a_rehearsal_counts_without_a_program_that_does(folder: Path) -> None:
+    loaded = load(folder, "true", "executor={name: simulated, truth: {main: '1'}}")
+    assert loaded.measure.effort is not None and loaded.model.name == "swc"
 
 
 def test_effort_runs_have_a_script_of_their_own(folder: Path) -> None:

@@ -170,9 +170,7 @@ def test_rehearsals_need_neither_executable_nor_its_variable(monkeypatch: pytest
     loaded = loader.loads(text)
     assert loaded.executable == "${LULESH}"
     assert loader.loads(loader.dump(loaded)) == loaded
-    with pytest.raises(
-        CampaignError, match=r"executor: the simulated executor needs either truth or a dataset"
-    ):
+    with pytest.raises(CampaignError, match=r"executor: the simulated executor needs executor.truth, "):
         loader.loads(text, overrides=["executor.truth={}"])
     with pytest.raises(CampaignError, match=r"executor.truth.main: .*unknown name 'q'"):
         loader.loads(text, overrides=["executor.truth.main=q"])

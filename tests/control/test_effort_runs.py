@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
-from orchestrator.control import assembly, overview, planning, session, settle
+from orchestrator.control import assembly, execution, overview, planning, session, settle
 from orchestrator.errors import CampaignError
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
@@ -162,7 +162,7 @@ def test_the_status_says_how_far_the_counting_is(chosen: Campaign, tmp_path: Pat
 
 def test_effort_runs_get_more_time_and_are_paid_for(chosen: Campaign, tmp_path: Path) -> None:
     built = assembly.assemble(chosen)
-    plan = planning.first_round(built, assembly.executor(chosen, tmp_path, 0.0))
+    plan = planning.first_round(built, execution.executor(chosen, tmp_path, 0.0))
     limits = {run.kind: limit for run, limit in zip(plan.runs, plan.limits, strict=True)}
     assert limits == {"time": 12.0, "effort": 60.0}  # twice twice the estimate
     expected = {"time": 3.0, "effort": 15.0}
@@ -181,7 +181,7 @@ def test_effort_runs_get_more_time_and_are_paid_for(chosen: Campaign, tmp_path: 
 def test_a_limit_from_the_budget_pays_for_the_counting_too(tmp_path: Path, chosen: Campaign) -> None:
     overrides = ["measure.time_limit=null", "measure.expected_time=null", "stop.budget=1"]
     free = loader.loads(CAMPAIGN, "test.yaml", tmp_path, overrides)
-    plan = planning.first_round(assembly.assemble(free), assembly.executor(free, tmp_path, 0.0))
+    plan = planning.first_round(assembly.assemble(free), execution.executor(free, tmp_path, 0.0))
     assert plan.derived_limit is not None
     assert set(plan.limits) == {plan.derived_limit, 5 * plan.derived_limit}
     assert plan.worst == pytest.approx(free.stop.budget)

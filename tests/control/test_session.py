@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from orchestrator.campaign import changes, loader
 from orchestrator.campaign.definition import Campaign
-from orchestrator.control import assembly, attempts, planning, session
+from orchestrator.control import assembly, attempts, execution, planning, session
 from orchestrator.errors import CampaignError, ExecutorError, JournalWriteError
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
@@ -115,7 +115,7 @@ def test_spent_and_reserved_never_exceed_the_budget(
 def test_without_a_time_limit_the_budget_decides_how_long_a_run_may_take(tmp_path: Path) -> None:
     chosen = load("measure.time_limit=null", "measure.expected_time=null", "stop.budget=1")
     built = assembly.assemble(chosen)
-    executor = assembly.executor(chosen, tmp_path, 0.0)
+    executor = execution.executor(chosen, tmp_path, 0.0)
     plan = planning.first_round(built, executor)
     assert plan.derived_limit is not None and set(plan.limits) == {plan.derived_limit}
     assert plan.derived_limit * sum(plan.cores) <= chosen.stop.budget * (1 + 1e-12)

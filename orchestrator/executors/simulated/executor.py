@@ -35,7 +35,7 @@ class SimulatedSettings:
     overhead
         Seconds of every allocation besides the application.
     slots
-        Cores that run at once; None: as many as asked for. No campaign sets it; tests of queues do.
+        Cores that run at once; None: as many as asked for.
     seed
         Of all that is drawn.
     start
@@ -61,13 +61,15 @@ def build(context: ExecutorContext) -> SimulatedExecutor:
     if context.truth is None:
         raise ExecutorError(
             "a simulation needs to know what runs would yield: give executor.truth (call path -> expression "
-            "in the parameters, in seconds) or a data set of measurements"
+            "in the parameters, in seconds), executor.dataset (measurements) or executor.models (the "
+            "directory of an earlier campaign)"
         )
     options = context.options
     settings = SimulatedSettings(
         queue_delay=options["queue_delay"],
         failure_rate=options["failure_rate"],
         overhead=options["overhead"],
+        slots=options["cores"],
         seed=context.seed,
         start=context.start,
     )

@@ -1,0 +1,173 @@
+"""The executor of a campaign, and in a rehearsal what runs yield."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from statistics import fmean
+
+from orchestrator import registry
+from orchestrator.campaign import loader
+from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.schema import SimulatedOptions
+from orchestrator.control.assembly import modeler
+from orchestrator.control.runtime import fit
+from orchestrator.errors import CampaignError, JournalError
+from orchestrator.executors.base import Executor, ExecutorContext, Truth
+from orchestrator.executors.simulated import truth
+from orchestrator.executors.simulated.truth import Exact
+from orchestrator.journal.file import FILE_NAME, read, require_campaign
+from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN, measurements
+from orchestrator.journal.state import State, replay
+from orchestrator.models.base import Model
+from orchestrator.policy import effort_runs
+from orchestrator.readers import load as measured_files
+from orchestrator.types import Measurements, Point, Run
+
+
+def executor(campaign: Campaign, directory: Path, start: float) -> Executor:
+    """Build the campaign's executor; ``start`` is the first instant of a virtual clock (Unix seconds)."""
+    options = campaign.executor.model_dump()
+    context = ExecutorContext(
+        directory=directory, options=options, seed=campaign.seed, start=start, truth=_truth(campaign)
+    )
+    built: Executor = registry.load("executor", campaign.executor.name)(context)
+    return built
+
+
+def true_values(campaign: Campaign, point: Point) -> Mapping[tuple[str, str], float]:
+    """Return what a rehearsed run at a point yields without noise, by call path and metric.
+
+    Of a data set that is the mean of the measured values, and nothing where the point was not measured. The
+    duration of the whole run is among them, with the overhead of its job.
+    """
+    options = campaign.executor
+    if not isinstance(options, SimulatedOptions):
+        return {}
+    if options.dataset is not None:
+        known = _loaded(options.dataset)
+        there = Point(tuple((name, value) for name, value in point.items if name in known.parameters))
+        items = [(item.callpath, item.metric, item.values.get(there)) for item in known.items]
+        return {(callpath, metric): fmean(values) for callpath, metric, values in items if values}
+    exact = _exact(campaign, options)
+    if exact is None:
+        return {}
+    found = exact(Run(point))
+    values = {(sample.callpath, sample.metric): sample.value for sample in found.samples}
+    return {**values, (WHOLE_RUN, ELAPSED): found.seconds + options.overhead}
+
+
+def _truth(campaign: Campaign) -> Truth | None:
+    options = campaign.executor
+    if not isinstance(options, SimulatedOptions):
+        return None
+    if options.dataset is not None:
+        return truth.replayed(_loaded(options.dataset))
+    exact = _exact(campaign, options)
+    return None if exact is None else truth.noisy(exact, options.noise)
+
+
+def _loaded(dataset: str) -> Measurements:
+    return measured_files.load([Path(dataset)])
+
+
+def _exact(campaign: Campaign, options: SimulatedOptions) -> Exact | None:
+    """Return what runs yield without noise, where that is not replayed; None where nothing is said."""
+    if options.models is not None:
+        found = earlier(Path(options.models))
+        found.check(campaign)
+        return truth.modelled(found.models, campaign.values, found.parameters, found.slowdown)
+    if options.truth:
+        functions = {path: campaign.expression(text) for path, text in options.truth.items()}
+        return truth.stated(functions, campaign.values)
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """An earlier campaign, as the truth of a rehearsal.
+
+    Attributes
+    ----------
+    directory
+        Of the campaign.
+    models
+        Fitted to all that it has measured.
+    parameters
+        Its parameters, in order.
+    points
+        Number of points measured.
+    slowdown
+        How many times longer its effort runs took.
+    wait
+        Median seconds between the submission and the begin of a job; None where no job is known.
+    simulated
+        Whether it was a rehearsal itself.
+    """
+
+    directory: Path
+    models: tuple[Model, ...]
+    parameters: tuple[str, ...]
+    points: int
+    slowdown: float
+    wait: float | None
+    simulated: bool
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Return the metrics that it has models of."""
+        return tuple(dict.fromkeys(model.metric for model in self.models))
+
+    def unfit(self, campaign: Campaign) -> str | None:
+        """Return why its models say nothing about a campaign, or None."""
+        if not any(model.metric == "time" for model in self.models):
+            return f"{self.directory} has measured too little: it has no models of times"
+        known = campaign.names[0]
+        missing = [name for name in self.parameters if name not in known]
+        if missing:
+            return f"the campaign in {self.directory} has the parameter {missing[0]}, which this one has not"
+        return None
+
+    def check(self, campaign: Campaign) -> None:
+        """Raise `CampaignError` where its models say nothing about a campaign."""
+        if (why := self.unfit(campaign)) is not None:
+            raise CampaignError(
+                f"executor.models: {why}; give the directory of another campaign, executor.truth or "
+                "executor.dataset"
+            )
+
+
+def earlier(directory: Path) -> Earlier:
+    """Read an earlier campaign and fit its models.
+
+    Raises
+    ------
+    CampaignError
+        If the directory holds no readable campaign.
+    """
+    try:
+        require_campaign(directory)
+        found = (directory / FILE_NAME).stat()
+        return _earlier(directory.absolute(), found.st_mtime_ns, found.st_size)
+    except (JournalError, OSError) as error:
+        raise CampaignError(f"executor.models: {error}") from error
+
+
+@lru_cache(maxsize=2)
+def _earlier(directory: Path, changed: int, size: int) -> Earlier:
+    """``changed`` and ``size`` distinguish the states of a directory, of which a campaign may be running."""
+    state: State = replay(read(directory / FILE_NAME))
+    campaign = loader.load(directory / "campaign.yaml", starts=False, saved=True)
+    known = measurements(state, campaign.parameters)
+    waits = state.job_costs.waits
+    return Earlier(
+        directory=directory,
+        models=fit(modeler(campaign), known),
+        parameters=tuple(item.name for item in campaign.parameters),
+        points=len(known.points),
+        slowdown=effort_runs.slowdown(state),
+        wait=state.job_costs.wait if waits else None,
+        simulated=campaign.executor.name == "simulated",
+    )

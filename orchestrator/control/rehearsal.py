@@ -1,0 +1,384 @@
+"""A campaign becomes a rehearsal: what its runs yield, by the best that is known, and what came of it.
+
+Runs yield, in this order: what the caller or ``executor.truth``, a data set or ``executor.models`` state;
+the models of what the campaign has measured already; ``measure.expected_time``; an assumption.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.campaign import loader
+from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.schema import SimulatedOptions, executor_keys
+from orchestrator.control import planning
+from orchestrator.control.assembly import Assembly, assemble
+from orchestrator.control.execution import Earlier, earlier, executor, true_values
+from orchestrator.control.runtime import LONGEST_WAITS
+from orchestrator.errors import CampaignError
+from orchestrator.executors.simulated.truth import BLOCKS_PER_SECOND, COUNTING
+from orchestrator.journal.file import holds_campaign
+from orchestrator.journal.measurements import ELAPSED
+from orchestrator.journal.state import RunStatus, State
+from orchestrator.report.wording import count
+from orchestrator.resources import core_hours
+from orchestrator.types import Value
+
+NOISE = 5.0  # percent: of a rehearsal that states none
+_SHARE = 0.1  # of the budget, for the first round of an assumed truth
+_OF_LIMIT = 0.5  # of the time limit, at most, for the longest run of an assumed truth
+_CONSTANT = 0.1  # of the mean run of the first round that an assumed truth takes everywhere
+_SOURCES = ("truth", "dataset", "models")
+_CAMPAIGN_FILE = "campaign.yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the caller of a rehearsal states, instead of what the campaign file says.
+
+    Attributes
+    ----------
+    dataset
+        A file of measurements to replay.
+    truth
+        Call path -> seconds as an expression.
+    models
+        The directory of an earlier campaign, whose models say what runs yield.
+    noise, failure_rate, queue_delay
+        Noise of times in percent; share of attempts that fail; mean time in the queue, with its unit.
+    """
+
+    dataset: str | os.PathLike[str] | None = None
+    truth: Mapping[str, str] = field(default_factory=dict)
+    models: str | os.PathLike[str] | None = None
+    noise: float | None = None
+    failure_rate: float | None = None
+    queue_delay: str | None = None
+
+    def sources(self) -> dict[str, Any]:
+        """Return the keys of ``executor`` that say what runs yield, if any of them is stated."""
+        paths = {"dataset": self.dataset, "models": self.models}
+        found: dict[str, Any] = {key: str(Path(path).resolve()) for key, path in paths.items() if path}
+        if self.truth:
+            found["truth"] = dict(self.truth)
+        return found
+
+    def others(self) -> dict[str, Any]:
+        """Return the other keys of ``executor`` that are stated."""
+        keys = ("noise", "failure_rate", "queue_delay")
+        return {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsal:
+    """A campaign that is ready to be rehearsed.
+
+    ``source``: ``truth``, ``dataset``, ``models``, ``expected_time`` or ``assumption``; ``truth`` says in
+    words what runs yield, ``notes`` what differs from the campaign.
+    """
+
+    campaign: Campaign
+    source: str
+    truth: str
+    notes: tuple[str, ...] = ()
+
+
+def prepare(path: Path, overrides: Sequence[str] = (), options: Options | None = None) -> Rehearsal:
+    """Return the rehearsal of a campaign file; it needs no program and no cluster.
+
+    Parameters
+    ----------
+    path
+        The campaign file.
+    overrides
+        ``key.path=value`` texts.
+    options
+        What the caller states.
+
+    Raises
+    ------
+    CampaignError
+        If the file is wrong, or what is stated says nothing about this campaign.
+    """
+    options = options or Options()
+    former = loader.peek(path, overrides).get("executor")
+    base = [*_without_keys_of(former, overrides), *_texts({"executor.name": "simulated"})]
+    said = loader.peek(path, base)
+    section = _mapping(said.get("executor"))
+    chosen, notes = options.sources(), []
+    if chosen:
+        source = next(key for key in _SOURCES if key in chosen)
+    else:
+        source = next((key for key in _SOURCES if section.get(key)), "")
+    if chosen or not source:
+        empty: dict[str, Any] = {"truth": {}, "dataset": None, "models": None}
+        chosen = {**empty, **chosen}
+    chosen |= _machine(former, section)
+    text = ""
+    if not source:
+        draft = _load(path, base, said, "truth", {**chosen, "truth": {"main": "1"}})[0]
+        known, why = _known(path, draft)
+        notes += [why] if why else []
+        source, text, found = _best(draft, known)
+        chosen |= found
+    if source != "dataset" and "noise" not in section:
+        chosen["noise"] = NOISE
+    if source == "models" and "queue_delay" not in section:
+        delay = earlier(Path(chosen.get("models") or section["models"])).wait
+        chosen |= {} if delay is None else {"queue_delay": delay}
+    campaign, dropped = _load(path, base, said, source, {**chosen, **options.others()})
+    if dropped:
+        notes.append(f"left out: metrics that this truth does not have: {', '.join(dropped)}")
+    truth = f"{text or _words(campaign)}{_noise(campaign)}"
+    return Rehearsal(
+        campaign=campaign, source=source, truth=truth, notes=(*notes, *_about_effort(campaign, source))
+    )
+
+
+def _load(
+    path: Path, base: Sequence[str], said: Mapping[str, Any], source: str, chosen: Mapping[str, Any]
+) -> tuple[Campaign, list[str]]:
+    """Return the campaign with keys of ``executor``, and the metrics that nothing is known of."""
+    changes: dict[str, Any] = {f"executor.{key}": value for key, value in chosen.items()}
+    wanted = _mapping(said.get("measure")).get("metrics")
+    dropped: list[str] = []
+    if isinstance(wanted, tuple) and source != "dataset":
+        directory = chosen.get("models") or _mapping(said.get("executor")).get("models")
+        there = earlier(Path(directory)).metrics if source == "models" and directory else ("time",)
+        kept = [metric for metric in wanted if metric in there]
+        dropped = [str(metric) for metric in wanted if metric not in there]
+        if dropped:
+            changes["measure.metrics"] = kept or ["time"]
+    return loader.load(path, [*base, *_texts(changes)]), dropped
+
+
+def _name(executor: object) -> str:
+    """Return the name that an ``executor`` section or its short form says, or the default."""
+    return executor if isinstance(executor, str) else str(_mapping(executor).get("name", "local"))
+
+
+def _without_keys_of(former: object, overrides: Sequence[str]) -> list[str]:
+    """Return the overrides without those of keys that only the executor of the campaign has."""
+    lost = executor_keys(_name(former)) - executor_keys("simulated")
+    return [text for text in overrides if not _sets(text, lost)]
+
+
+def _sets(override: str, keys: Collection[str]) -> bool:
+    """Whether an override sets one of some keys of ``executor``."""
+    section, _, key = override.partition("=")[0].partition(".")
+    return section.strip() == "executor" and key.partition(".")[0].strip() in keys
+
+
+def _machine(former: object, section: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of ``executor`` by which a rehearsal resembles the executor that the file names.
+
+    A local campaign occupies no more cores than its ``slots``, if they are stated, and looks at its runs more
+    often than one on a cluster.
+    """
+    options, name = _mapping(former), _name(former)
+    found: dict[str, Any] = {} if section.get("template") is None else {"template": None}
+    if "poll_interval" not in section and name in LONGEST_WAITS:
+        found["poll_interval"] = LONGEST_WAITS[name]
+    if name == "local" and "slots" in options and not options.get("oversubscribe"):
+        found["cores"] = options["slots"]
+    return found
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _texts(changes: Mapping[str, Any]) -> list[str]:
+    return [f"{key}={json.dumps(value)}" for key, value in changes.items()]
+
+
+def _known(path: Path, draft: Campaign) -> tuple[Earlier | None, str]:
+    """Return what the campaign itself has measured already, or why that is of no use.
+
+    It is looked for beside the campaign file (a campaign directory keeps one), then in the directory that
+    ``run`` uses. A rehearsal's directory has no measurements.
+    """
+    for directory in (path.absolute().parent, Path(draft.name).absolute()):
+        if not holds_campaign(directory) or not (directory / _CAMPAIGN_FILE).exists():
+            continue
+        try:
+            found = earlier(directory)
+        except CampaignError as error:
+            return None, f"not used: the campaign in {directory}: {error}"
+        if found.simulated or not found.points:
+            continue
+        why = found.unfit(draft)
+        return (found, "") if why is None else (None, f"not used: {why}")
+    return None, ""
+
+
+def _best(draft: Campaign, known: Earlier | None) -> tuple[str, str, dict[str, Any]]:
+    """Return the source of the truth where none is stated, its words, and the keys of ``executor``."""
+    if known is not None:
+        return "models", "", {"models": str(known.directory), "truth": {}}
+    stated = draft.measure.expected_time
+    if stated is not None:
+        text = f"measure.expected_time, {stated} s, all of it in call path main"
+        return "expected_time", text, {"truth": {"main": stated}}
+    expression, shape = assumed(assemble(draft))
+    text = (
+        f"an assumption, as nothing is known of the run time: {expression} s, all of it in call path main "
+        f"({shape}; the first round costs at most {100 * _SHARE:.0f} % of the budget)"
+    )
+    return "assumption", text, {"truth": {"main": expression}}
+
+
+def assumed(built: Assembly) -> tuple[str, str]:
+    """Return a run time for a campaign of which none is known, as an expression, and its form in words.
+
+    It grows with the product of the numeric parameters and is divided by those that decide about ranks and
+    threads, with a constant part beside it. The first round costs a tenth of the budget, or less where the
+    longest run would need more than half of its time limit.
+    """
+    campaign = built.campaign
+    first = planning.first_round(built, executor(campaign, Path(campaign.name), 0.0))
+    sizes, divisors = _roles(built)
+    shape = " * ".join(sizes) or "1"
+    if divisors:
+        shape += "".join(f" / {name}" for name in divisors)
+    form = campaign.expression(shape)
+    timed = [
+        (form.number(campaign.values(run.point)), cores, limit)
+        for run, cores, limit in zip(first.runs, first.cores, first.limits, strict=True)
+        if run.kind == "time"
+    ]
+    total = sum(cores for _, cores, _ in timed)
+    mean = sum(value * cores for value, cores, _ in timed) / total
+    values = {item.name: item.values for item in campaign.parameters}
+    largest = math.prod(float(max(values[name])) for name in sizes)
+    largest /= math.prod(float(min(values[name])) for name in divisors)
+    longest = _CONSTANT + (1 - _CONSTANT) * max(largest, mean) / mean
+    seconds = min(
+        _SHARE * campaign.stop.budget / total, _OF_LIMIT * min(limit for _, _, limit in timed) / longest
+    )
+    slope = f"{(1 - _CONSTANT) * seconds / mean:.3g} * {shape}"
+    words = f"a constant part, and one in proportion to {shape}" if sizes or divisors else "constant"
+    return f"{_CONSTANT * seconds:.3g} + {slope}", words
+
+
+def _roles(built: Assembly) -> tuple[list[str], list[str]]:
+    """Return the positive numeric parameters: those of the problem's size, those of ranks and threads."""
+    campaign = built.campaign
+    sizes: list[str] = []
+    divisors: list[str] = []
+    for item in campaign.parameters:
+        wanted = campaign.evaluation_point
+        values = (*item.values, *(() if wanted is None else (wanted[item.name],)))
+        if item.categorical or any(isinstance(value, str) or value <= 0 for value in values):
+            continue
+        (divisors if _decides_cores(built, item.name, item.values) else sizes).append(item.name)
+    return sizes, divisors
+
+
+def _decides_cores(built: Assembly, name: str, values: Sequence[Value]) -> bool:
+    """Return whether runs that differ in one parameter alone occupy other ranks or threads."""
+    application, campaign = built.application, built.campaign
+    for point in itertools.islice(built.space, 5):
+        shapes = set()
+        for value in values:
+            there = {**campaign.values(point), name: value}
+            if application.check(there) is None:
+                shapes.add((application.ranks(there), application.threads(there)))
+        if len(shapes) > 1:
+            return True
+    return False
+
+
+def _words(campaign: Campaign) -> str:
+    """Return what runs yield, where the caller or the campaign file says so."""
+    options = campaign.executor
+    assert isinstance(options, SimulatedOptions)
+    if options.dataset is not None:
+        return f"measurements replayed from {options.dataset}"
+    if options.models is not None:
+        found = earlier(Path(options.models))
+        paths = count(len({model.callpath for model in found.models}), "call path")
+        return f"the models of {count(found.points, 'point')} measured in {found.directory}, {paths}"
+    functions = "; ".join(f"{path} = {text} s" for path, text in options.truth.items())
+    return f"executor.truth, {functions}"
+
+
+def _noise(campaign: Campaign) -> str:
+    options = campaign.executor
+    assert isinstance(options, SimulatedOptions)
+    return "" if options.dataset is not None else f"; noise of ±{options.noise:g} %"
+
+
+def _about_effort(campaign: Campaign, source: str) -> Iterator[str]:
+    """Say what effort runs count where the truth has times only."""
+    if campaign.measure.effort is not None and source not in ("dataset", "models"):
+        yield (
+            f"effort runs take {COUNTING:g} times as long and count {BLOCKS_PER_SECOND:.0e} basic blocks per "
+            "second of the truth: as good as counting can be"
+        )
+
+
+def outcome(rehearsal: Rehearsal, state: State, status: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the campaign would have cost and found, JSON-ready.
+
+    Parameters
+    ----------
+    rehearsal, state, status
+        The rehearsal, its last state, and the status document of that.
+    """
+    options = rehearsal.campaign.executor
+    assert isinstance(options, SimulatedOptions)
+    measured = sum(item.status is RunStatus.MEASURED for item in state.runs.values())
+    point = rehearsal.campaign.evaluation_point
+    return {
+        "source": rehearsal.source,
+        "truth": rehearsal.truth,
+        "notes": list(rehearsal.notes),
+        "core_hours": core_hours(state.spent),
+        "budget": core_hours(rehearsal.campaign.stop.budget),
+        "rounds": state.rounds_completed,
+        "runs": measured,
+        "wall_seconds": state.time - (state.time if state.started is None else state.started),
+        "queue_delay": options.queue_delay,
+        "stop_rule": None if state.stopped is None else state.stopped.rule,
+        "stop_detail": None if state.stopped is None else state.stopped.detail,
+        "point": None if point is None else point.as_dict(),
+        "found": _found(rehearsal.campaign, status),
+    }
+
+
+def _found(campaign: Campaign, status: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a row for each model of times that predicts the evaluation point: predicted against true."""
+    point = campaign.evaluation_point
+    if point is None:
+        return []
+    true = true_values(campaign, point)
+    rows = []
+    for model in status["models"]:
+        value = true.get((model["callpath"], model["metric"]))
+        if value is None or model["metric"] not in ("time", ELAPSED) or not model["predictions"]:
+            continue
+        predicted = model["predictions"][0]
+        if predicted["value"] is None:
+            continue
+        low, high = predicted["low"], predicted["high"]
+        rows.append(
+            {
+                "callpath": model["callpath"],
+                "metric": model["metric"],
+                "truth": value,
+                "predicted": predicted["value"],
+                "low": low,
+                "high": high,
+                "error_percent": 100 * (predicted["value"] - value) / value if value else None,
+                "inside": None if low is None or high is None else low <= value <= high,
+            }
+        )
+    return rows

@@ -1,0 +1,75 @@
+"""What a rehearsed campaign would have cost and found, as text and tables for humans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.report.status_text import interval
+from orchestrator.report.wording import count, plain
+from orchestrator.types import Point
+from orchestrator.units import format_duration
+
+_ROWS = 12  # the call paths with the largest times; all are in the JSON document
+
+
+def render(outcome: Mapping[str, Any]) -> RenderableType:
+    """Return the outcome of a rehearsal (`control.rehearsal.outcome`) as text and a table."""
+    lines = [f"truth of this rehearsal: {outcome['truth']}", *outcome["notes"], cost_line(outcome)]
+    if outcome["point"] is None:
+        lines.append("without evaluation_point nothing is compared with the truth")
+    elif not outcome["found"]:
+        lines.append(f"nothing is compared with the truth at {Point.of(outcome['point'])}: {_why(outcome)}")
+    text = Text("\n".join(lines))
+    return Group(text, found_table(outcome)) if outcome["found"] else text
+
+
+def cost_line(outcome: Mapping[str, Any]) -> str:
+    """Return what the campaign would have cost, and why it stopped."""
+    rule = outcome["stop_rule"]
+    queue = outcome["queue_delay"]
+    waiting = (
+        f", with {format_duration(queue)} on average in the queue" if queue else ", none of it in the queue"
+    )
+    return (
+        f"it would have cost {outcome['core_hours']:.4g} of {outcome['budget']:.4g} core-hours: "
+        f"{count(outcome['rounds'], 'round')}, {count(outcome['runs'], 'measured run')}, "
+        f"{format_duration(outcome['wall_seconds'])} of wall time{waiting}; "
+        + ("not stopped yet" if rule is None else f"stop rule {rule} ({outcome['stop_detail']})")
+    )
+
+
+def _why(outcome: Mapping[str, Any]) -> str:
+    return "the data set has no times there" if outcome["source"] == "dataset" else "no model predicts it"
+
+
+def found_table(outcome: Mapping[str, Any]) -> Table:
+    """Return predicted against true values at the evaluation point, the largest times first."""
+    rows = sorted(outcome["found"], key=lambda row: -float(row["truth"]))
+    table = Table(
+        title=f"found at {Point.of(outcome['point'])}", title_justify="left", show_edge=False, pad_edge=False
+    )
+    for column in ("call path", "metric"):
+        table.add_column(column)
+    for column in ("truth", "predicted", "error %"):
+        table.add_column(column, justify="right")
+    table.add_column("truth in the interval")
+    for row in rows[:_ROWS]:
+        error = row["error_percent"]
+        cells = (
+            row["callpath"],
+            row["metric"],
+            plain(row["truth"], 4),
+            interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
+            "-" if error is None else f"{error:+.1f}",
+            {True: "yes", False: "no", None: "-"}[row["inside"]],
+        )
+        table.add_row(*(Text(cell) for cell in cells))
+    if len(rows) > _ROWS:
+        table.caption = f"and {count(len(rows) - _ROWS, 'other')} with smaller times: --json"
+        table.caption_justify = "left"
+    return table

@@ -1,0 +1,177 @@
+"""Every campaign can be rehearsed without options: what its runs yield, and what comes out."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.launch.script import data_directory
+from tests.cli.running import LOCAL, Result, run, write_campaign
+
+READY = sorted(data_directory("campaigns").glob("*.yaml"))
+ROUNDS = ("--set", "strategy.name=cpf", "--set", "stop.patience=1")  # few and fast
+
+
+def rehearsed(*arguments: str | Path) -> Result:
+    result = run("simulate", *arguments, "--json")
+    assert result.code == 0, result.err
+    return result
+
+
+def outcome(*arguments: str | Path) -> Any:
+    return rehearsed(*arguments).document["rehearsal"]
+
+
+@pytest.mark.parametrize("path", READY, ids=lambda path: path.stem)
+def test_every_ready_campaign_is_rehearsed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LULESH", "KRIPKE", "MINIFE", "LAMMPS"):
+        monkeypatch.delenv(name, raising=False)
+    result = rehearsed(path, *ROUNDS)
+    found = result.document["rehearsal"]
+    assert f"truth: {found['truth']}" in result.err
+    assert found["source"] == ("expected_time" if "expected_time" in path.read_text() else "assumption")
+    assert "noise of ±5 %" in found["truth"]
+    assert 0 < found["core_hours"] <= found["budget"]
+    assert found["rounds"] >= 1 and found["runs"] > 0 and found["wall_seconds"] > 0
+    assert found["stop_rule"] == result.document["stop_reason"]["rule"]
+    (main,) = [row for row in found["found"] if row["callpath"] == "main"]
+    assert main["predicted"] == pytest.approx(main["truth"], rel=0.3)
+    assert main["inside"] == (main["low"] <= main["truth"] <= main["high"])
+
+
+def test_the_outcome_is_printed_for_humans() -> None:
+    result = run("simulate", "generic", *ROUNDS)
+    assert result.code == 0, result.err
+    out = " ".join(result.out.split())
+    assert "truth of this rehearsal: measure.expected_time, 0.1 + 1e-6 * n * r s, all of it in" in out
+    assert re.search(r"it would have cost 0\.\d+ of 0\.03 core-hours: \d+ rounds?, \d+ measured runs, ", out)
+    assert "found at P(n=128000, r=24)" in out
+
+
+AWKWARD = """\
+name: awkward
+application: generic
+executable: ${NO_SUCH_PROGRAM}
+program:
+  arguments: ["{n}"]
+  ranks: px * py
+  threads: t
+parameters: {px: [1, 2], py: [1, 2], t: [1, 2], n: [10, 20, 40, 80], k: {values: [cg, mg]}, z: [0, 1]}
+constraints: ["n >= 10 * px * py", "k == 'cg' or n > 10"]
+evaluation_point: {px: 4, py: 2, t: 2, n: 160, k: mg, z: 0}
+validate: true
+measure:
+  profiler: scorep
+  metrics: [time, visits]
+  effort: EFFORT
+strategy: {name: random, batch_size: 4}
+stop: {budget: 4 core-hours, patience: 1}
+executor:
+  name: slurm
+  partition: ${NO_SUCH_PARTITION}
+  cores_per_node: 8
+  prologue: ["module load ${NO_SUCH_MODULE}"]
+  template: /no/such/template.sh
+"""
+
+
+@pytest.mark.parametrize("effort", ["false", "true", "{executable: '${NO_SUCH_BUILD}', when: always}"])
+def test_profiles_categories_constraints_and_effort_are_no_obstacle(effort: str) -> None:
+    write_campaign(Path.cwd(), AWKWARD.replace("EFFORT", effort), None)
+    # Counting at first; the zeros of z are no size of a problem.
+    document = rehearsed("campaign.yaml").document
+    found = document["rehearsal"]
+    assert re.search(r" \* n / px / py / t s, all of it", found["truth"])
+    assert "visits" in found["notes"][0]
+    assert any("basic blocks" in note for note in found["notes"]) == (effort != "false")
+    assert (document["effort_runs"]["measured"] > 0) == (effort != "false")
+    assert document["runs"]["given up"] == 0
+    assert document["validation"]
+
+
+CAMPAIGN = LOCAL.replace("measure: {time_limit: 20 s}", "measure: {time_limit: 60 s, expected_time: 3 * n}")
+
+
+def write_data() -> None:
+    rows = [f"{n},main,time,{5 * n}" for n in (1, 2, 3, 4, 5)]
+    Path("data.csv").write_text("\n".join(["n,callpath,metric,value", *rows]) + "\n")
+
+
+def source(*arguments: str) -> tuple[str, float]:
+    """Where the times come from, and the predicted time of the call path main at n = 8."""
+    document = rehearsed("campaign.yaml", "--noise", "0", *arguments).document
+    (main,) = [model for model in document["models"] if model["callpath"] == "main"]
+    return document["rehearsal"]["source"], round(main["predictions"][0]["value"], 1)
+
+
+def test_the_truth_is_the_first_that_is_known() -> None:
+    write_campaign(Path.cwd(), LOCAL)
+    write_data()
+    assert source()[0] == "assumption"
+    write_campaign(Path.cwd(), CAMPAIGN)
+    assert source() == ("expected_time", 24.0)
+    # The campaign itself measures n + 0.5 seconds, in the directory that run uses.
+    assert run("run", "campaign.yaml").code == 0
+    assert source() == ("models", 8.5)
+    found = outcome("campaign.yaml")
+    assert f"5 points measured in {Path.cwd()}/tiny" in found["truth"]
+    assert {row["callpath"] for row in found["found"]} == {"main", "(run)"}
+    # What is stated comes before it, and the command line before the file.
+    for executor, expected in (
+        ("{name: simulated, truth: {main: 4 * n}}", ("truth", 32.0)),
+        ("{name: simulated, dataset: data.csv}", ("dataset", 40.0)),
+        ("{name: simulated, models: tiny}", ("models", 8.5)),
+    ):
+        text = CAMPAIGN.replace("{name: local, slots: 1, max_pending: 1, launcher: none}", executor)
+        write_campaign(Path.cwd(), text)
+        assert source() == expected
+        assert source("--truth", "main=7*n") == ("truth", 56.0)
+        assert source("--dataset", "data.csv") == ("dataset", 40.0)
+        assert source("--models", "tiny") == ("models", 8.5)
+
+
+def test_measurements_beside_the_campaign_file_are_found() -> None:
+    write_campaign(Path.cwd(), CAMPAIGN)
+    assert run("run", "campaign.yaml", "--directory", "elsewhere").code == 0
+    assert outcome("elsewhere/campaign.yaml")["source"] == "models"
+    assert outcome("campaign.yaml")["source"] == "expected_time"
+
+
+def test_a_rehearsal_is_no_measurement() -> None:
+    write_campaign(Path.cwd(), CAMPAIGN)
+    rehearsed("campaign.yaml", "--directory", "tiny")
+    assert outcome("campaign.yaml")["source"] == "expected_time"
+
+
+def test_models_of_another_campaign_must_know_this_one() -> None:
+    write_campaign(Path.cwd(), CAMPAIGN)
+    assert run("run", "campaign.yaml").code == 0
+    other = CAMPAIGN.replace("{n: [", "{m: [").replace("{n}", "{m}").replace("{n: 8}", "{m: 8}")
+    Path("other.yaml").write_text(other.replace("3 * n", "3 * m"))
+    found = outcome("other.yaml")
+    assert found["source"] == "expected_time"
+    assert "has the parameter n, which this one has not" in found["notes"][0]
+    refused = run("simulate", "other.yaml", "--models", "tiny")
+    assert refused.code == 2
+    assert "executor.models: the campaign in" in refused.err and "parameter n" in refused.err
+    missing = run("simulate", "other.yaml", "--models", "nowhere")
+    assert missing.code == 2 and "nowhere" in missing.err
+
+
+def test_a_kept_rehearsal_of_models_goes_on_with_them() -> None:
+    write_campaign(Path.cwd(), CAMPAIGN)
+    assert run("run", "campaign.yaml").code == 0
+    rehearsed("campaign.yaml", "--directory", "kept", "--noise", "0", "--set", "stop.patience=1")
+    again = run("resume", "kept", "--set", "stop.patience=9", "--json")
+    assert again.code == 0, again.err
+    main = next(model for model in again.document["models"] if model["callpath"] == "main")
+    assert main["predictions"][0]["value"] == pytest.approx(8.5, rel=0.02)
+
+
+def test_a_local_campaign_keeps_its_cores() -> None:
+    text = LOCAL.replace("  output:", "  ranks: n\n  output:").replace("slots: 1", "slots: 3")
+    write_campaign(Path.cwd(), text.replace("launcher: none", "launcher: 'mpiexec -n {ranks}'"))
+    assert rehearsed("campaign.yaml").document["points"] == 3
+    assert rehearsed("campaign.yaml", "--set", "executor.slots=2").document["points"] == 2
+    assert rehearsed("campaign.yaml", "--set", "executor.oversubscribe=true").document["points"] == 5
