@@ -239,7 +239,7 @@ def test_a_validation_that_does_not_fit_the_budget_is_refused_with_the_figures(t
 def test_what_was_asked_for_is_validated_however_small_the_budget(budget: float, tmp_path: Path) -> None:
     """The budget left at the end is always enough for the run that takes 46 s on 16 cores: 0.2 core-hours."""
     chosen = load("validate=true", f"stop.budget={budget}", "stop.patience=99")
-    assert planning.first_round(assembly.assemble(chosen), assembly.executor(chosen, tmp_path, 0.0)).kept
+    assert planning.first_round(assembly.assemble(chosen), execution.executor(chosen, tmp_path, 0.0)).kept
     state = session.run(chosen, tmp_path, session.Hooks())
     assert state.validation is not None and state.runs[state.validation].samples
     assert state.spent <= 3600 * budget
