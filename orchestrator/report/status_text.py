@@ -114,10 +114,9 @@ def _jobs_line(jobs: dict[str, Any]) -> str:
     line = f"jobs: {count(jobs['runs_that_shared_one'], 'measured run')} shared a job with others"
     if jobs["overhead_seconds"] is None:
         return line
-    return (
-        f"{line}; in a job of its own, a run is charged {jobs['overhead_seconds']:.3g} s beside its own "
-        f"time and waits {jobs['wait_seconds']:.3g} s"
-    )
+    line += f"; in a job of its own, a run is charged {jobs['overhead_seconds']:.3g} s beside its own time"
+    # Where all runs shared jobs, no run has shown how long it waits in a job of its own.
+    return line if jobs["wait_seconds"] is None else f"{line} and waits {jobs['wait_seconds']:.3g} s"
 
 
 def _stop_line(status: Mapping[str, Any]) -> str:

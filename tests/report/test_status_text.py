@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.report.status_text import _reason_lines
+from orchestrator.report.status_text import _jobs_line, _reason_lines
 
 NO_BELIEF = "their models give no covariances between points, so chosen as gpr does"
 
@@ -35,3 +35,10 @@ def test_many_reasons_are_counted() -> None:
 
 def test_nothing_is_said_before_the_first_round() -> None:
     assert _reason_lines([]) == []
+
+
+def test_nothing_is_said_of_waiting_where_all_runs_shared_jobs() -> None:
+    jobs = {"in_flight": 0, "overhead_seconds": 1.5, "wait_seconds": None, "runs_that_shared_one": 4}
+    line = _jobs_line(jobs)
+    assert "4 measured runs shared a job" in line and "1.5 s" in line and "waits" not in line
+    assert _jobs_line({**jobs, "wait_seconds": 20.0}).endswith("its own time and waits 20 s")

@@ -107,6 +107,10 @@ class SlurmCluster:
     def fail_node(self, name: str) -> None:
         """Kill a node with all that runs there, as a power failure does, and have Slurm notice it at once."""
         self.kill_node(name)
+        self.kill_jobs_on(name)
+
+    def kill_jobs_on(self, name: str) -> None:
+        """Kill all that runs on a node."""
         for pid in marked(f"SLURM_CONF={self.conf}", f"SLURMD_NODENAME={name}"):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -117,12 +121,33 @@ class SlurmCluster:
         Its jobs get numbers never used: a node that is sent a forgotten one again is drained, and Slurm waits
         for that job until its time limit.
         """
+        self.end_controller(how)
+        self.start_controller()
+        self._daemons.wait_for(lambda: self._succeeds("scontrol", "ping"), "slurmctld")
+
+    def end_controller(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """End ``slurmctld``."""
         self._daemons.end("slurmctld", how)
         self._first_job += 1000
         text = self.conf.read_text()
         self.conf.write_text(f"{text.split('FirstJobId=')[0]}FirstJobId={self._first_job}\n")
+
+    def start_controller(self) -> None:
+        """Start ``slurmctld`` again, without waiting for it."""
         self._daemons.start("slurmctld", ["slurmctld", "-D"])
-        self._daemons.wait_for(lambda: self._succeeds("scontrol", "ping"), "slurmctld")
+
+    def send(self, daemon: str, number: signal.Signals) -> None:
+        """Send ``slurmctld``, ``slurmdbd`` or ``slurmd-NODE`` a signal."""
+        self._daemons.send(daemon, number)
+
+    def end_daemon(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
+        """End ``slurmdbd`` or ``slurmd-NODE``; Slurm has to notice that by itself."""
+        self._daemons.end(name, how)
+
+    def start_daemon(self, name: str) -> None:
+        """Start one of them again, without waiting for it."""
+        kind, _, node = name.partition("-")
+        self._daemons.start(name, [kind, *(["-N", node] if node else []), "-D"])
 
     def stop_accounting(self) -> None:
         """End ``slurmdbd``: from now on ``sacct`` fails."""

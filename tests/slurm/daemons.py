@@ -72,6 +72,11 @@ class Daemons:
                 start_new_session=True,
             )
 
+    def send(self, name: str, number: signal.Signals) -> None:
+        """Send one a signal, if it is there."""
+        if name in self._processes:
+            self._processes[name].send_signal(number)
+
     def end(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
         """End one, if it is there, and wait until it is gone."""
         process = self._processes.pop(name, None)

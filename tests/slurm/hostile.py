@@ -198,7 +198,7 @@ def _budget(hostile: Hostile) -> Iterator[str]:
 def _charges(hostile: Hostile, starts: Starts) -> Iterator[str]:
     unconfirmed = {attempt.id for attempt in session.replayed(hostile.directory).unconfirmed}
     charged = {attempt.id: cost for attempt, cost in charges(hostile.entries()).items()}
-    for group in _sharing([*starts, *((attempt,) for attempt in charged)]):
+    for group in sharing([*starts, *((attempt,) for attempt in charged)]):
         own = [start for pack, found in starts.items() if group & {*pack} for start in found]
         cost = sum(charged.get(attempt, 0.0) for attempt in group)
         truth = sum(seconds * cpus for seconds, cpus in own)
@@ -208,7 +208,7 @@ def _charges(hostile: Hostile, starts: Starts) -> Iterator[str]:
             yield f"{names}: charged are {cost} core-seconds, sacct has {truth} in {len(own)} jobs"
 
 
-def _sharing(packs: Iterable[Sequence[str]]) -> list[set[str]]:
+def sharing(packs: Iterable[Sequence[str]]) -> list[set[str]]:
     """Return the attempts that share jobs, directly or through others."""
     groups: list[set[str]] = []
     for pack in packs:
@@ -223,11 +223,7 @@ def accounted_starts(hostile: Hostile, rows: str) -> Starts:
     Rows of ``sacct`` are ``JobName|JobID|ElapsedRaw|AllocCPUS|End``.
     Jobs that never end in accounting are left out: Slurm's controller was killed and has forgotten them.
     """
-    names = {
-        event.name: event.attempt.id
-        for event in (entry.event for entry in hostile.entries())
-        if isinstance(event, events.AttemptIntended)
-    }
+    names = names_of(hostile.entries())
     manifests = {
         path.stem: json.loads(path.read_text())["attempts"]
         for path in (hostile.directory / "batches").glob("*.json")
@@ -241,6 +237,12 @@ def accounted_starts(hostile: Hostile, rows: str) -> Starts:
             attempts = tuple(names[name] for name in ([pack] if isinstance(pack, str) else pack))
             found.setdefault(attempts, []).append((float(elapsed), int(cpus)))
     return found
+
+
+def names_of(entries: Iterable[Entry]) -> dict[str, str]:
+    """Return the ids of attempts by the names of their submissions."""
+    intents = (entry.event for entry in entries if isinstance(entry.event, events.AttemptIntended))
+    return {event.name: event.attempt.id for event in intents}
 
 
 def environment(**changes: str) -> dict[str, str]:
