@@ -42,8 +42,12 @@ measure:
 strategy: {{name: full, first_round: 40, batch_size: 40}}
 stop: {{budget: {budget} core-hours, patience: 9}}
 executor:
-  {{name: slurm, launcher: "{launcher}", partition: debug, poll_interval: {interval} s, max_pending: {pending},
-    pack: {pack}}}
+  name: slurm
+  launcher: "{launcher}"
+  partition: debug
+  poll_interval: {interval} s
+  max_pending: {pending}
+  pack: {pack}
 """
 _NOT_OURS = {FailureClass.INFRASTRUCTURE}
 
