@@ -23,6 +23,7 @@ from orchestrator.types import Attempt, FailureClass, Point, Run
 
 RECENT = 20  # attempts that the rate of failures is taken over
 _SIMULATED = "simulated"  # the host of runs that only a rehearsal made
+MARKED = 12  # rounds of which is known where the campaign stood
 COMPARED = 10  # repetitions before a run, and after it, that its duration is compared with
 
 
@@ -82,6 +83,17 @@ class InFlight(NamedTuple):
     span: float | None = None
 
 
+class RoundMark(NamedTuple):
+    """Where a campaign stood when a round was completed.
+
+    ``spent`` in core-seconds, ``time`` in Unix seconds; ``uncertainty`` at P₊, None where it is not known.
+    """
+
+    spent: float
+    time: float
+    uncertainty: float | None = None
+
+
 Runs = immutables.Map[Run, RunState]
 Proposed = immutables.Map[str, immutables.Map[Point, int]]
 
@@ -116,6 +128,7 @@ class State(NamedTuple):
     noise: float | None = None  # relative width of the range of single runs at P₊
     narrow_rounds: int = 0  # in a row, with intervals as narrow as the noise permits
     spent_at_gain: float = 0.0  # when a round was completed that was a gain
+    rounds: tuple[RoundMark, ...] = ()  # the last rounds that measured something
     queue: tuple[Run, ...] = ()
     next: int = 0  # position in the queue
     failed: tuple[Run, ...] = ()
@@ -389,6 +402,10 @@ def _round_completed(event: events.RoundCompleted, state: State) -> State:
         noise=event.noise,
         narrow_rounds=state.narrow_rounds + 1 if event.narrow else 0,
         spent_at_gain=state.spent if event.improved else state.spent_at_gain,
+        rounds=(
+            *state.rounds[1 - MARKED :],
+            RoundMark(state.spent, state.time, event.width),
+        ),
         rounds_without_improvement=0 if event.improved else state.rounds_without_improvement + 1,
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.journal import nodes
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.effort import EFFORT, unmatched, variation
+from orchestrator.policy import pace
 from orchestrator.report import controller, models_document
 from orchestrator.report.wording import count, uncertainty
 from orchestrator.resources import core_hours
@@ -93,6 +94,7 @@ def combined(
         "points": len(known.points),
         "noise_percent": noise(known),
         "uncertainty_percent": None if state.uncertainty is None else 100 * state.uncertainty,
+        "pace": pace_of(state, budget),
         "last_round": [
             {"run": run.id, "status": state.runs[run].status, "reason": _reason(state, run)}
             for run in state.queue
@@ -105,6 +107,22 @@ def combined(
         "models": models["models"],
         "validation": models["validation"],
         "no_validation": no_validation(state),
+    }
+
+
+def pace_of(state: State, budget: float) -> dict[str, Any] | None:
+    """Return what becomes of a campaign at the pace of its last rounds; None once it stops.
+
+    ``seconds_left``: until the budget is spent.
+    """
+    if state.stopped is not None or state.stopping is not None or not state.rounds:
+        return None
+    found = pace.pace(state.rounds, state.spent, budget)
+    return {
+        "final_uncertainty_percent": None if found.final is None else 100 * found.final,
+        "exponent": found.exponent,
+        "no_trend": found.no_trend or None,
+        "seconds_left": found.seconds,
     }
 
 

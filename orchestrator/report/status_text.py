@@ -15,7 +15,7 @@ from rich.text import Text
 
 from orchestrator.models.effort import EFFORT
 from orchestrator.report.models_document import CORRECTED, label, shown
-from orchestrator.report.wording import count, moment, plain, smape, uncertainty
+from orchestrator.report.wording import about, count, moment, plain, smape, uncertainty
 from orchestrator.types import Point
 
 _WIDTH = 120
@@ -71,7 +71,20 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     if status["uncertainty_percent"] is not None:
         shown = uncertainty(status["uncertainty_percent"] / 100)
         lines.append(f"uncertainty at the evaluation point: {shown} (mean width of the 90 % intervals)")
+    if status["pace"] is not None:
+        lines.append(pace_line(status))
     return lines
+
+
+def pace_line(status: Mapping[str, Any]) -> str:
+    """Return what becomes of the campaign at the pace of its last rounds."""
+    found = status["pace"]
+    final, seconds = found["final_uncertainty_percent"], found["seconds_left"]
+    end = "" if seconds is None else f"in {about(seconds)} of running"
+    if final is None:
+        return f"at this pace: {found['no_trend']}" + (f"; the budget is spent {end}" if end else "")
+    when = f", {end}" if end else ""
+    return f"at this pace: uncertainty of {uncertainty(final / 100)} when the budget is spent{when}"
 
 
 def standing(status: Mapping[str, Any]) -> str:

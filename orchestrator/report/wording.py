@@ -5,8 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
+from orchestrator.units import format_duration
+
 _TIMES = 10.0  # from this ratio on it is clearer than percent
 _MOST = 1000.0
+_LONG = 600.0  # seconds; to the minute is exact enough
 
 
 def count(number: int, word: str) -> str:
@@ -34,3 +37,9 @@ def smape(value: float | None) -> str:
 def moment(text: str) -> str:
     """Return an instant (ISO 8601) in this machine's time zone."""
     return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def about(seconds: float) -> str:
+    """Return an expected duration, to the minute where it is long: ``2 h 10 min``, ``40 s``."""
+    unit = 60 if seconds >= _LONG else 1
+    return format_duration(unit * round(seconds / unit))

@@ -1,15 +1,19 @@
 import io
 import os
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from orchestrator.campaign import loader
+from orchestrator.journal import events
 from orchestrator.journal.events import ControllerStopped
 from orchestrator.journal.file import FILE_NAME, Journal
 from orchestrator.report.status_text import render
+from orchestrator.types import Attempt, Point, Run
 from tests.cli.running import SIMULATED, run, write_campaign
 
 KEYS = {"campaign", "state", "stop_reason", "runs", "cost", "points", "models"}
@@ -96,6 +100,66 @@ def test_whether_a_controller_is_at_work() -> None:
     assert "no controller is running since 2023-11-1" in text
     assert "killed" not in text and "to continue: orchestrator resume rehearsal" in text
     assert run("resume", "rehearsal", "--json").document["controller"] == ended
+
+
+def _journal(widths: Sequence[float | None]) -> None:
+    """Make a journal of a campaign in flight: each round costs 0.5 of 5 core-hours and takes an hour."""
+    with Journal(Path("made")) as journal:
+        raw = loader.load(Path("campaign.yaml")).raw
+        journal.append([events.CampaignStarted("made", raw, "0")], 0.0)
+        for number, width in enumerate(widths, 1):
+            attempt = Attempt(Run(Point.of(p=1, s=10), "time", number))
+            journal.append(
+                [
+                    events.RoundProposed(number, (attempt.run,), ("because",)),
+                    events.AttemptIntended(
+                        attempt=attempt, name=str(number), cores=1, limit=1800.0, reserved=1800.0
+                    ),
+                    events.AttemptFinished(
+                        attempt=attempt, elapsed=1800.0, cost=1800.0, samples={"time": {"main": 1800.0}}
+                    ),
+                    events.RoundCompleted(round=number, smape=1.0, width=width, improved=True),
+                ],
+                3600.0 * number,
+            )
+        Path("made/campaign.yaml").write_text(Path("campaign.yaml").read_text())
+
+
+HALVED = tuple(0.8 / k**0.5 for k in range(1, 5))
+
+
+@pytest.mark.parametrize(
+    ("widths", "text", "final"),
+    [
+        (
+            HALVED,
+            "uncertainty of 25.3 % when the budget is spent, in 6 h ",
+            25.3,
+        ),
+        (
+            (0.8, 0.4),
+            "no trend yet: 2 rounds have intervals, 3 are needed; the budget is spent in 8 h of",
+            None,
+        ),
+        ((0.2, 0.3, 0.4), "the intervals did not become narrower in the last 3 rounds", None),
+        ((None, None), "no round has intervals at the evaluation point yet", None),
+    ],
+)
+def test_what_becomes_of_a_campaign_at_its_pace(
+    widths: tuple[float | None, ...], text: str, final: float | None
+) -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    _journal(widths)
+    pace = run("status", "made", "--json").document["pace"]
+    assert pace["final_uncertainty_percent"] == (None if final is None else pytest.approx(final, abs=0.1))
+    assert pace["seconds_left"] == pytest.approx(3600 * (10 - len(widths)))
+    assert f"at this pace: {text}" in run("status", "made").out
+
+
+def test_a_campaign_that_stopped_has_no_pace() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    assert run("run", "campaign.yaml", "--json").document["pace"] is None
+    assert "at this pace" not in run("status", "rehearsal").out
 
 
 def test_a_validation_that_was_not_made_is_told() -> None:
