@@ -11,6 +11,7 @@ import pytest
 
 from orchestrator.control import settle
 from orchestrator.executors.attempt import worker
+from orchestrator.executors.slurm.commands import parse_over_time_limits
 from orchestrator.executors.slurm.executor import SlurmExecutor
 from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.journal import events
@@ -21,11 +22,21 @@ from tests.slurm.fake_slurm import FakeSlurm, state_of, submitted
 
 def test_the_reservation_covers_what_slurm_may_charge(fake: FakeSlurm) -> None:
     executor = fake.executor()
-    assert executor.reserved_seconds(1.0) == 60 + 30 + 30
-    assert executor.reserved_seconds(18.0) == 60 + 30 + 30
-    assert executor.reserved_seconds(19.0) == 120 + 30 + 30
+    assert executor.reserved_seconds(1.0) == 60 + 35
+    assert executor.reserved_seconds(38.0) == 60 + 35
+    assert executor.reserved_seconds(39.0) == 120 + 35
     fake.answer("scontrol", "KillWait = 5 sec\nOverTimeLimit = 2 min\n")
-    assert fake.executor().reserved_seconds(1.0) == 60 + 120 + 5 + 30
+    assert fake.executor().reserved_seconds(1.0) == 60 + 120 + 35
+
+
+def test_a_partition_may_let_jobs_exceed_their_limit() -> None:
+    text = (
+        "PartitionName=a Default=YES OverTimeLimit=3\nPartitionName=b Default=NO OverTimeLimit=NONE\n"
+        "PartitionName=c Default=NO OverTimeLimit=UNLIMITED"
+    )
+    assert parse_over_time_limits(text, ()) == [3.0]
+    assert parse_over_time_limits(text, ("a", "b")) == [3.0, 0.0]
+    assert parse_over_time_limits(text, ("b", "c")) == [0.0, 0.0]
 
 
 def test_a_failing_node_is_named(fake: FakeSlurm) -> None:

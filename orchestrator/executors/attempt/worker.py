@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import sys
 import time
@@ -37,6 +38,7 @@ DONE, CLAIMED, BROKEN = 0, 73, 74  # exit codes: recorded; claimed by another; n
 
 GUARD_SLACK = 1.0  # seconds that the guard leaves to the worker beyond the worker's own deadlines
 OVERRUN = TERM_GRACE + KILL_WAIT + GUARD_SLACK + KILL_WAIT  # most seconds beyond the limit, if all goes wrong
+JOB_ENDS = "ORCHESTRATOR_JOB_ENDS"  # Unix seconds: when Slurm's limit of the job is reached
 HEARTBEAT = 10.0  # the guard touches the claim this often: the last sign of life of a killed attempt
 WRITE_PATIENCE = 30.0  # seconds to retry writing the outcome while the disk is full
 
@@ -165,7 +167,7 @@ class _Attempt:
 
     def __init__(self, directory: str, request: dict[str, object]) -> None:
         self.directory = directory
-        self.limit = float(str(request["limit"]))
+        self.limit = min(float(str(request["limit"])), _seconds_left())
         self.begin, self.started = time.monotonic(), time.time()
         self.guard = os.getpid()
         self.processes = [processes.identity()]
@@ -194,6 +196,16 @@ class _Attempt:
             "cancelled": how == "cancelled",
             "leftover": leftover,
         }
+
+
+def _seconds_left() -> float:
+    """Return the seconds after which an attempt must end itself, so that Slurm does not have to.
+
+    They are less than its own limit only where the job took long to start. No attempt gets less than a
+    second: it began, and its record says how it ended.
+    """
+    ends = os.environ.get(JOB_ENDS, "")
+    return max(1.0, float(ends) - time.time() - OVERRUN) if ends.isdigit() else math.inf
 
 
 def execute(directory: str) -> int:

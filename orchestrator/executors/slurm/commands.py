@@ -341,8 +341,6 @@ class Site:
     ----------
     accounting
         Whether there is a ``slurmdbd`` for ``sacct`` to ask.
-    kill_wait
-        Seconds from SIGTERM to SIGKILL at the end of a job.
     over_time_limit
         Minutes that a job may exceed its limit.
     remembered
@@ -354,21 +352,22 @@ class Site:
     """
 
     accounting: bool = True
-    kill_wait: float = 30.0
     over_time_limit: float = 0.0
     remembered: float = 300.0
     array_size: int = _DEFAULT_ARRAY
     submit_limit: int | None = None
 
 
-def read_site(seconds: float, account: str | None = None, qos: str | None = None) -> Site:
+def read_site(
+    seconds: float, account: str | None = None, qos: str | None = None, partitions: Sequence[str] = ()
+) -> Site:
     """Ask ``scontrol`` and, where there is accounting, ``sacctmgr``.
 
     Parameters
     ----------
     seconds
-        Time limit of each of the three commands.
-    account, qos
+        Time limit of each command.
+    account, qos, partitions
         Those of the campaign; limits of others do not matter.
 
     Raises
@@ -383,8 +382,7 @@ def read_site(seconds: float, account: str | None = None, qos: str | None = None
     limit = _submit_limit(seconds, account, qos) if accounting else None
     return Site(
         accounting=accounting,
-        kill_wait=_number(configuration.get("KillWait"), 30.0),
-        over_time_limit=_number(configuration.get("OverTimeLimit"), 0.0),
+        over_time_limit=_over_time_limit(seconds, configuration, partitions),
         remembered=_number(configuration.get("MinJobAge"), 300.0),
         array_size=max(1, int(_number(configuration.get("MaxArraySize"), _DEFAULT_ARRAY))),
         submit_limit=limit,
@@ -395,6 +393,30 @@ def parse_configuration(text: str) -> dict[str, str]:
     """Read the ``Name = value`` lines of ``scontrol show config``."""
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def parse_over_time_limits(text: str, partitions: Sequence[str]) -> list[float]:
+    """Read lines of ``scontrol --oneliner show partition``: what these partitions state, in minutes.
+
+    Without ``partitions`` those that are the default count. A partition without a limit of its own has that
+    of the cluster.
+    """
+    rows = [dict(part.split("=", 1) for part in line.split() if "=" in part) for line in text.splitlines()]
+    chosen = [
+        row
+        for row in rows
+        if (row.get("PartitionName") in partitions if partitions else row.get("Default") == "YES")
+    ]
+    return [_number(row.get("OverTimeLimit"), 0.0) for row in chosen]
+
+
+def _over_time_limit(seconds: float, configuration: Mapping[str, str], partitions: Sequence[str]) -> float:
+    of_cluster = _number(configuration.get("OverTimeLimit"), 0.0)
+    try:
+        found = call(["scontrol", "--oneliner", "show", "partition"], seconds)
+    except CommandFailed:
+        return of_cluster
+    return max([of_cluster, *parse_over_time_limits(found, partitions)])
 
 
 def parse_limits(text: str, wanted: str | None) -> list[int]:

@@ -36,7 +36,9 @@ from orchestrator.executors.slurm.tracked import Phase, TrackedAttempt
 from orchestrator.types import AttemptRequest, AttemptState, Observation
 
 _READY = 30.0  # seconds for the controller to answer before a campaign begins
-_SCAN = 30.0  # seconds between Slurm's looks for jobs beyond their limit
+# Seconds after its limit within which Slurm ends a job: it looks every 30 s, and may be busy. What follows
+# (KillWait) is not charged: a job that is ended has its end at that instant, whenever its processes die.
+_SCAN = 35.0
 _IDS_PER_CALL = 500
 _LATEST = 3600.0  # seconds after which a job of a revoked attempt is not expected to turn up any more
 _SHORTEST_WAIT = 0.05  # seconds
@@ -117,7 +119,7 @@ class SlurmExecutor:
         self._arrays = JobArrays(directory.absolute())
         self._shared_jobs = SharedJobs(self._arrays)
         job = settings.job
-        read = functools.partial(read_site, settings.command_timeout, job.account, job.qos)
+        read = functools.partial(read_site, settings.command_timeout, job.account, job.qos, job.partitions())
         self._poller = SlurmPoller(settings.poll_interval, settings.command_timeout, read, clock, rng)
         self._queue = SubmissionQueue(self._arrays, settings, clock)
         self._tracked: dict[str, TrackedAttempt] = {}  # by name; see `Phase` for how long
@@ -138,8 +140,7 @@ class SlurmExecutor:
 
     def reserved_seconds(self, *limits: float) -> float:
         """Return the whole minutes asked for, and what Slurm may take to end a job after them."""
-        site = self._poller.site
-        return 60.0 * (options.minutes(*limits) + site.over_time_limit) + site.kill_wait + _SCAN
+        return 60.0 * (options.minutes(*limits) + self._poller.site.over_time_limit) + _SCAN
 
     def submit(self, requests: Sequence[AttemptRequest]) -> list[Observation]:
         """Submit attempts, equal ones as arrays; what Slurm does not accept now is submitted later."""

@@ -12,7 +12,9 @@ from orchestrator.errors import CampaignError
 from orchestrator.executors.attempt import worker
 from orchestrator.types import Resources
 
-START_UP = 30.0  # seconds that Python may take to start on a slow file system, within the job's time limit
+# Seconds of a job's time limit for its prolog and the start of Python. Where they take longer, the attempt
+# ends itself that much earlier (see `orchestrator.executors.attempt.worker.JOB_ENDS`).
+START_UP = 10.0
 
 # What the executor itself decides: another value would break the search for jobs, the limit or the charge.
 _OWN = {
@@ -86,6 +88,11 @@ class JobOptions:
             constraint=chosen["constraint"] or self.constraint,
             by_size=(),
         )
+
+    def partitions(self) -> tuple[str, ...]:
+        """Return the partitions that jobs may be in; empty for the default one."""
+        named = [self.partition, *(item["partition"] for item in self.by_size)]
+        return tuple(name for names in named if names for name in names.split(","))
 
     def without(self, nodes: Sequence[str]) -> JobOptions:
         """Return the options with these nodes excluded, besides those that the campaign excludes."""

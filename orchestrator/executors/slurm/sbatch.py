@@ -20,6 +20,7 @@ from submitit.core.utils import DelayedSubmission
 import orchestrator
 from orchestrator.errors import SubmitRejected, SubmitUncertain
 from orchestrator.executors.attempt.directory import raise_if_unwritable
+from orchestrator.executors.attempt.worker import JOB_ENDS
 from orchestrator.executors.slurm.commands import CommandFailed, call, submission_environment
 from orchestrator.executors.slurm.job import run
 from orchestrator.executors.slurm.options import JobOptions, long_name, minutes
@@ -80,7 +81,11 @@ def parameters(
         "array_parallelism": _MOST_AT_ONCE,
         "wckey": None,
         # submitit expects a task's pickle under the id of the job, which is not known before sbatch returns.
-        "setup": [f"ln -sf {files}/$SLURM_ARRAY_TASK_ID.pkl {task}_submitted.pkl"],
+        "setup": [
+            f"ln -sf {files}/$SLURM_ARRAY_TASK_ID.pkl {task}_submitted.pkl",
+            # Slurm before 23.02 does not say in the environment of a job when it ends.
+            f"export {JOB_ENDS}=${{SLURM_JOB_END_TIME:-$(($(date +%s) + {60 * minutes(*limits)}))}}",
+        ],
         "additional_parameters": {
             "ntasks": resources.ranks,
             "ntasks-per-node": resources.ranks_per_node,

@@ -96,7 +96,7 @@ class VirtualRunner:
         frozen = execution is not None and execution.fault is not None and execution.fault.what == "frozen"
         if execution is not None and not kill and not frozen:
             self._finish(world, execution, TERM, 143, cancelled=True)
-        delay = 0.0 if kill else world.settings.kill_wait if frozen else TERM + LATE
+        delay = 0.0 if kill else LATE if frozen else TERM + LATE
         start = job.starts[-1]
         world.at(world.now + delay, lambda: world.end(job, state) if job.starts[-1] is start else None)
 

@@ -19,6 +19,7 @@ from tests.slurm.faulty.site import Site, Span
 
 ACTIVE = {"PENDING", "RUNNING", "COMPLETING", "REQUEUED"}
 TIME_LIMIT_SCAN = 30.0  # seconds after its limit within which a job is ended
+KILLED = 5.0  # seconds that the processes of a job live after that at most, as far as Slurm charges them
 REPORT = 1.0  # seconds until nodes report to a slurmctld that is back
 GIVEN_UP = 300.0  # seconds after which a node stops trying to report the end of a job
 
@@ -281,7 +282,7 @@ class World:
         self.free[node] -= job.request.cpus
         job.state, job.reason = "RUNNING", "None"
         longest = 60.0 * job.request.minutes + TIME_LIMIT_SCAN / 2
-        start = Start(node, self.clock(), self.now, longest + self.settings.kill_wait)
+        start = Start(node, self.clock(), self.now, longest + KILLED)
         job.starts.append(start)
         self.at(self.now + longest, lambda: self._check_limit(job, start))
         self.runner.start(self, job, fault)
