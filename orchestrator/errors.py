@@ -32,6 +32,12 @@ class JournalWriteError(JournalError):
     exit_code = 3
 
 
+class CampaignPaused(OrchestratorError):
+    """A campaign that begins nothing more until somebody resumes it: the infrastructure fails too often."""
+
+    exit_code = 3
+
+
 class ReadError(OrchestratorError):
     """A profile or output that cannot be read; it fails its attempt, never the campaign."""
 

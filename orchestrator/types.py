@@ -270,6 +270,8 @@ class Observation:
         To charge, where they are not the ones that were asked for.
     revoked
         Whether an absent attempt can never begin, because its claim was taken: its run needs another one.
+    refused
+        Whether a lost attempt was certainly never begun, because the executor does not take what it asks for.
     """
 
     attempt: Attempt
@@ -285,15 +287,16 @@ class Observation:
     out_of_memory: bool = False
     cores: int | None = None
     revoked: bool = False
+    refused: bool = False
 
 
 class FailureClass(StrEnum):
     """Why an attempt failed; decides whether another attempt makes sense."""
 
-    APPLICATION = "application"  # non-zero exit code
+    APPLICATION = "application"  # non-zero exit code, and no sign that anything else failed
     TIMEOUT = "timeout"
     MEMORY = "memory"  # ended for using more than it had asked for
-    INFRASTRUCTURE = "infrastructure"  # lost node, cancelled from outside, rejected submission
+    INFRASTRUCTURE = "infrastructure"  # Slurm, a node, a launcher or a file system failed, or refused it
     PARSE = "parse"  # output missing, unreadable, NaN or negative
 
 

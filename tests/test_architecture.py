@@ -62,6 +62,8 @@ PURE = (
     "journal/allocations",
     "journal/measurements",
     "journal/nodes",
+    "journal/setbacks",
+    "launch/failures",
 )
 IMPURE = {"os", "pathlib", "subprocess", "time", "datetime", "random", "socket", "shutil", "tempfile", "sys"}
 IMPURE |= {

@@ -18,10 +18,11 @@ from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign as Rules
 from orchestrator.control import session
 from orchestrator.control.rehearsal import Options, prepare
-from orchestrator.errors import CampaignError
+from orchestrator.errors import CampaignError, CampaignPaused
 from orchestrator.executors.simulated import dataset as measured
 from orchestrator.journal.state import State
 from orchestrator.launch.script import data_directory
+from orchestrator.report.advice import to_continue
 
 if TYPE_CHECKING:
     from orchestrator.api.campaign import Campaign
@@ -63,6 +64,8 @@ def run(
         Before anything is spent: the file is wrong, or the directory holds another campaign.
     ExecutorError, JournalError
         If nothing can be started, or another controller holds the directory.
+    CampaignPaused
+        If Slurm, nodes or files fail too often; the same call continues it.
     KeyboardInterrupt
         After an interrupt, once the campaign has stopped in good order; the same call continues it.
     """
@@ -131,13 +134,17 @@ def _run(
     from orchestrator.api.campaign import Campaign
 
     state = drive(rules, directory, progress=progress)
+    if state.paused is not None:
+        raise CampaignPaused(f"paused: {state.paused.detail}. {to_continue(state, directory)}")
     if state.stopped is None:
         raise KeyboardInterrupt(f"the campaign in {directory} was interrupted; the same call continues it")
     return Campaign(directory, kept)
 
 
-def drive(rules: Rules, directory: Path, *, progress: bool, cancel: bool = False) -> State:
-    """Run or continue a campaign until it stops or is interrupted; return its state.
+def drive(
+    rules: Rules, directory: Path, *, progress: bool, cancel: bool = False, again: bool = False
+) -> State:
+    """Run or continue a campaign until it stops, pauses or is interrupted; return its state.
 
     Parameters
     ----------
@@ -147,12 +154,13 @@ def drive(rules: Rules, directory: Path, *, progress: bool, cancel: bool = False
         Whether to show what happens on standard error.
     cancel
         Whether an interrupt ends the runs in flight (which are charged) instead of leaving them running.
+    again
+        Whether a campaign continues that has stopped because of failures.
     """
     if not progress:
         with interruptible() as interrupted:
-            return session.run(
-                rules, directory, session.Hooks(interrupted=interrupted, cancel_on_interrupt=cancel)
-            )
+            hooks = session.Hooks(interrupted=interrupted, cancel_on_interrupt=cancel, again=again)
+            return session.run(rules, directory, hooks)
     from orchestrator.api.progress import Display
 
     with interruptible() as interrupted, Display(rules) as display:
@@ -164,6 +172,7 @@ def drive(rules: Rules, directory: Path, *, progress: bool, cancel: bool = False
             remark=display.note,
             interrupted=interrupted,
             cancel_on_interrupt=cancel,
+            again=again,
         )
         return session.run(rules, directory, hooks)
 

@@ -9,6 +9,7 @@ from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.journal.differences import differences
 from orchestrator.journal.state import State
+from orchestrator.policy.decide import FAILURE_RULES
 from orchestrator.units import format_cost
 
 CHANGEABLE = (
@@ -29,8 +30,6 @@ CHANGEABLE_KEYS = {
     "program": ("output",),
 }
 """Keys that may change of sections that may not: how long and how often, and what is read."""
-
-_FAILURES = ("failures", "failure_rate")
 
 
 def changed_rules(chosen: Campaign, known: State) -> list[str]:
@@ -72,7 +71,13 @@ def may_try_again(chosen: Campaign, known: State) -> bool:
     reason = known.stopped or known.stopping
     if reason is None:
         return False
-    return reason.rule in _FAILURES or any(new.get(key) != old.get(key) for key in ("executor", "retries"))
+    other = any(new.get(key) != old.get(key) for key in ("executor", "retries"))
+    return reason.rule in FAILURE_RULES or other
+
+
+def stopped_by_failures(known: State) -> bool:
+    """Return whether a campaign has stopped because of failures: resuming it says that the cause is fixed."""
+    return known.stopped is not None and known.stopped.rule in FAILURE_RULES
 
 
 def _unfinished(new: Mapping[str, Any], old: Mapping[str, Any], known: State) -> str | None:

@@ -325,9 +325,10 @@ class ModelChoice(Section):
 
 
 class Stop(Section):
-    """When the campaign ends. ``budget`` is in core-seconds, ``wall_time`` in seconds.
+    """When the campaign ends, or pauses. ``budget`` is in core-seconds, ``wall_time`` in seconds.
 
     ``rule`` says what a gain is, ``without_gain`` is a share of the budget: see `orchestrator.policy.decide`.
+    ``infrastructure``: share of the budget that attempts may cost that Slurm, a node or a file system ended.
     """
 
     budget: Budget
@@ -338,6 +339,7 @@ class Stop(Section):
     failures: Positive = 5
     width: Annotated[float, Field(gt=0)] | None = None
     failure_rate: Annotated[float, Field(gt=0, le=1)] | None = 0.75
+    infrastructure: Annotated[float, Field(gt=0, le=1)] = 0.1
 
 
 def _cores() -> int:

@@ -17,15 +17,15 @@ from orchestrator.journal.file import FULL
 EXIT_CODES = """\
 exit codes:
   0  done
-  1  failed
+  1  failed, or a campaign that measured nothing
   2  wrong usage or an invalid campaign: nothing was spent
-  3  stopped early but resumable (interrupted, cluster lost, disk full)
+  3  stopped early but resumable (interrupted, paused, cluster lost, disk full)
 """
 
 # name -> what it does; the command lives in orchestrator/cli/<name>.py
 COMMANDS = {
     "run": "start a campaign; if its directory already holds it, continue it",
-    "resume": "continue an interrupted campaign",
+    "resume": "continue an interrupted, paused or failed campaign",
     "plan": "show search space, first batch, job scripts and what they will cost; launch nothing",
     "simulate": "rehearse a campaign: the same loop on a virtual clock; launch nothing",
     "status": "show where a campaign stands",

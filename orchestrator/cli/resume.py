@@ -1,4 +1,8 @@
-"""Continue an interrupted campaign, or a stopped one with changed rules (--set stop.budget=...)."""
+"""Continue an interrupted or paused campaign, or a stopped one with changed rules (--set stop.budget=...).
+
+A campaign that stopped because of failures continues with the rules that it has: failures are counted anew,
+and points that were given up are tried again.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; 3 if the campaign was interrupted again."""
+    """Run the command; 3 if the campaign was interrupted or paused again, 1 if it has measured nothing."""
     chosen = session.load(arguments.directory, arguments.overrides, starts=True)
-    return drive(chosen, arguments.directory, arguments.json, arguments.cancel)
+    return drive(chosen, arguments.directory, arguments.json, arguments.cancel, again=True)

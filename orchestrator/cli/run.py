@@ -10,7 +10,8 @@ from orchestrator.api import running
 from orchestrator.campaign.definition import Campaign
 from orchestrator.cli import common
 from orchestrator.control import overview
-from orchestrator.report import status_text
+from orchestrator.policy.decide import FAILURE_RULES
+from orchestrator.report import advice, status_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,21 +40,33 @@ def add_cancel(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; 3 if the campaign was interrupted."""
+    """Run the command; 3 if the campaign was interrupted or paused, 1 if it measured nothing."""
     extra = (f"executor.name={arguments.executor}",) if arguments.executor else ()
     chosen = common.read_campaign(arguments, extra)
     return drive(chosen, arguments.directory or Path(chosen.name), arguments.json, arguments.cancel)
 
 
-def drive(chosen: Campaign, directory: Path, as_json: bool, cancel: bool = False) -> int:
-    """Run or continue a campaign with a progress display; print its status at the end."""
-    state = running.drive(chosen, directory, progress=True, cancel=cancel)
+def drive(chosen: Campaign, directory: Path, as_json: bool, cancel: bool = False, again: bool = False) -> int:
+    """Run or continue a campaign with a progress display; print its status and how to continue at the end.
+
+    ``again``: continue a campaign that had stopped because of failures.
+    """
+    state = running.drive(chosen, directory, progress=True, cancel=cancel, again=again)
     document = overview.status_of(chosen, state)
     if as_json:
         common.print_json(document)
     else:
         status_text.print_status(document)
+    how = advice.to_continue(state, directory)
+    if why := advice.nothing_measured(state):
+        print(f"error: {why}. {how}", file=sys.stderr)
+        return 1
     if state.stopped is not None:
+        if state.stopped.rule in FAILURE_RULES:
+            print(f"stopped early: {state.stopped.rule} ({state.stopped.detail}). {how}", file=sys.stderr)
         return 0
-    print(f"interrupted; continue with: orchestrator resume {directory}", file=sys.stderr)
+    if state.paused is not None:
+        print(f"paused: {state.paused.rule} ({state.paused.detail}). {how}", file=sys.stderr)
+    else:
+        print(f"interrupted; continue with: orchestrator resume {directory}", file=sys.stderr)
     return 3

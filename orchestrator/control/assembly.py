@@ -154,6 +154,7 @@ def policy(campaign: Campaign) -> Policy:
         wall_time=stop.wall_time,
         width=stop.width,
         failure_rate=stop.failure_rate,
+        infrastructure=stop.infrastructure * stop.budget,
         validation_point=campaign.evaluation_point if campaign.validate else None,
         sharing=sharing_rules(campaign),
     )

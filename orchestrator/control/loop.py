@@ -31,7 +31,7 @@ Listener = Callable[[Entry, State], None]
 def run(
     runtime: Runtime, journal: Journal, state: State, listen: Listener, interrupted: Callable[[], bool]
 ) -> State:
-    """Run a campaign from ``state``, its replayed journal, until it stops or ``interrupted`` returns true.
+    """Run a campaign from ``state``, its replayed journal, until it stops or pauses, or ``interrupted``.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def run(
     controller = Controller(runtime, journal, state, listen)
     begun = events.ControllerStarted(socket.gethostname(), os.getpid(), __version__, runtime.provenance())
     controller.commit([begun])
-    while controller.state.stopped is None and not interrupted():
+    while controller.state.stopped is None and not interrupted() and not decide.is_paused(controller.state):
         controller.observe()
         estimates = runtime.estimates(controller.state, controller.models())
         actions = decide.next_actions(controller.state, runtime.policy, runtime.executor.now(), estimates)
@@ -65,7 +65,9 @@ def run(
         controller.observe()
         if runtime.cancel_on_interrupt:
             controller.cancel()
-        controller.commit([events.ControllerStopped("interrupted")])
+        paused = controller.state.paused
+        reason = "interrupted" if paused is None else f"paused: {paused.rule} ({paused.detail})"
+        controller.commit([events.ControllerStopped(reason)])
     return controller.state
 
 
@@ -138,6 +140,8 @@ class Controller:
                 self._propose(number)
             case decide.Validate(run):
                 self.commit([events.ValidationProposed(run)])
+            case decide.Pause(cause, detail):
+                self.commit([events.CampaignPaused(cause, detail)])
             case decide.BeginStop(rule, detail):
                 self.commit([events.StopRuleReached(rule, detail)])
             case decide.Stop(rule, detail):

@@ -29,6 +29,8 @@ from orchestrator.campaign.schema import Notify
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
 from orchestrator.journal.state import State
+from orchestrator.policy.decide import FAILURE_RULES
+from orchestrator.report import advice
 from orchestrator.report.status import counts
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
@@ -94,9 +96,16 @@ class Notifier:
         options = self._options
         match entry.event:
             case events.CampaignStopped(rule, detail):
-                self._notify("stop", rule, f"the campaign stopped: {rule} ({detail})")
+                early = advice.to_continue(state, self._directory) if rule in FAILURE_RULES else ""
+                text = f"the campaign stopped: {rule} ({detail})"
+                self._notify("stop", rule, f"{text}. {early}" if early else text)
             case events.ControllerStopped(reason):
-                self._notify("stop", reason, f"the controller stopped: {reason}; the campaign can be resumed")
+                how = advice.to_continue(state, self._directory)
+                text = f"the controller stopped: {reason}; the campaign can be resumed"
+                self._notify("stop", reason, f"{text}. {how}" if how else text)
+            case events.CampaignPaused(cause, detail):
+                how = advice.to_continue(state, self._directory)
+                self._notify("failures", cause, f"the campaign pauses: {cause} ({detail}). {how}")
             case events.AttemptFinished() if options is not None:
                 self._streak_and_budget(options, state)
 

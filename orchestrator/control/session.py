@@ -45,7 +45,8 @@ CAMPAIGN_FILE = "campaign.yaml"
 class Hooks:
     """Functions that the loop calls: for each entry, for changed rules, for remarks, to ask whether to stop.
 
-    ``boundary`` (see `Journal`) is for tests of crashes.
+    ``boundary`` (see `Journal`) is for tests of crashes. ``again``: continue a campaign that has stopped
+    because of failures, also with the same rules.
     """
 
     listen: loop.Listener = lambda entry, state: None
@@ -54,6 +55,7 @@ class Hooks:
     interrupted: Callable[[], bool] = lambda: False
     boundary: Boundary | None = None
     cancel_on_interrupt: bool = False
+    again: bool = False
 
 
 def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
@@ -85,6 +87,8 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     with Journal(directory, hooks.boundary) as journal, Notifier(chosen, directory) as notifier:
         known = replay(notifier.seen(journal.entries()))
         changes = campaign_changes.changed_rules(chosen, known) if known.id else []
+        if hooks.again and campaign_changes.stopped_by_failures(known):
+            changes = [*changes, "failures are counted anew, and points that were given up are tried again"]
         if known.id:
             start = None  # also where another controller began the campaign meanwhile
             first = _changed(built, known, bool(changes))
@@ -227,7 +231,7 @@ def _begun(built: Assembly, directory: Path, plan: FirstRound) -> events.Event:
 
 
 def _changed(built: Assembly, known: State, changed: bool) -> list[events.Event]:
-    """Return the event of changed rules, if any.
+    """Return the event of changed rules, if there are any.
 
     Raises
     ------

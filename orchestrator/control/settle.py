@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.errors import ReadError
 from orchestrator.journal import allocations, events
 from orchestrator.journal.measurements import repetitions
 from orchestrator.journal.state import InFlight, State
+from orchestrator.launch.failures import printable, sign_of_infrastructure
 from orchestrator.policy.effort_runs import NOTHING, Plan
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, FailureClass, Observation, Point, Run
 
-# Messages of launchers that could not start the application, or whose nodes failed.
-_LAUNCHER = re.compile(
-    r"(srun|slurmstepd|mpirun|mpiexec|prterun): error: .*(Unable to (create step|confirm allocation|contact)"
-    r"|timed out|Communication|connection|NODE FAILURE)|ORTE (has lost|daemon)",
-    re.IGNORECASE,
-)
+_TAIL = 16384  # bytes of the end of an output in which signs of a failure are searched
 
 Collect = Callable[[AttemptRequest, Observation], events.Samples]
 
@@ -168,6 +163,7 @@ def _lost(observation: Observation, flight: InFlight, maximum_charge: float) -> 
         reason=observation.reason or "the attempt is gone without having finished",
         estimated=estimated,
         blamed=observation.blamed,
+        refused=observation.refused,
     )
 
 
@@ -209,16 +205,22 @@ def _failure(observation: Observation, request: AttemptRequest) -> tuple[Failure
     record = observation.record
     assert record is not None
     if record.timed_out:
-        return FailureClass.TIMEOUT, f"ended at its time limit of {request.limit:.6g} s"
+        ended = f"ended at its time limit of {request.limit:.6g} s"
+        sign = sign_of_infrastructure(_tails(request).values())
+        # A launcher may wait for Slurm until the limit.
+        return (FailureClass.INFRASTRUCTURE, f"{ended}; {sign}") if sign else (FailureClass.TIMEOUT, ended)
     # Whatever the exit code: a shell goes on after the program that used too much memory was ended.
     if observation.out_of_memory:
         return FailureClass.MEMORY, "it used more memory than it had asked for"
     if observation.reason:  # the executor knows that the application did not cause the end
         return FailureClass.INFRASTRUCTURE, observation.reason
     if record.exit_code != 0:
-        last_line = _last_line(request)
-        failure = FailureClass.INFRASTRUCTURE if _LAUNCHER.search(last_line) else FailureClass.APPLICATION
-        return failure, f"exit code {record.exit_code}{_signal(record.exit_code)}{last_line}"
+        tails = _tails(request)
+        sign = sign_of_infrastructure(tails.values())
+        ended = f"exit code {record.exit_code}{_signal(record.exit_code)}"
+        if sign:
+            return FailureClass.INFRASTRUCTURE, f"{ended}; {sign}"
+        return FailureClass.APPLICATION, ended + _last_line(tails)
     return None, ""
 
 
@@ -231,18 +233,24 @@ def _signal(exit_code: int | None) -> str:
     return f" (signal {int(number)}, {number.name})"
 
 
-def _last_line(request: AttemptRequest) -> str:
-    """Return the last line of stderr, else of stdout, for the reason of a failure."""
+def _tails(request: AttemptRequest) -> dict[str, str]:
+    """Return the ends of stderr and stdout, by name; an output that cannot be read is left out."""
+    found = {}
     for name in ("stderr", "stdout"):
         path = request.directory / name
         try:
             with path.open("rb") as file:
-                file.seek(max(0, path.stat().st_size - 4096))
-                lines = file.read().decode(errors="replace").strip().splitlines()
+                file.seek(max(0, path.stat().st_size - _TAIL))
+                found[name] = file.read().decode(errors="replace")
         except OSError:
             continue
+    return found
+
+
+def _last_line(tails: Mapping[str, str]) -> str:
+    """Return the last line of stderr, else of stdout, for the reason of a failure."""
+    for name, text in tails.items():
+        lines = text.strip().splitlines()
         if lines:
-            # The text will be shown on terminals, which would obey control characters.
-            text = "".join(c if c.isprintable() else "?" for c in lines[-1].strip()[:200])
-            return f"; last line of {name}: {text}"
+            return f"; last line of {name}: {printable(lines[-1])}"
     return ""

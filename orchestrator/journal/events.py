@@ -126,6 +126,7 @@ class AttemptFinished:
     `AttemptCharged` corrects it. ``nodes``: how many nodes it ran on, ``host`` being the first; ``blamed``:
     the nodes that failed. ``cancelled``: the user ended it, which is charged but counts as no failure.
     ``load``: shares of its CPUs' time that other processes and a hypervisor took (``others``, ``stolen``).
+    ``refused``: it was certainly never begun, because the executor does not take what it asks for.
     """
 
     attempt: Attempt
@@ -142,6 +143,7 @@ class AttemptFinished:
     blamed: tuple[str, ...] = ()
     cancelled: bool = False
     load: Mapping[str, float] = field(default_factory=dict)
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,17 @@ class StopRuleReached:
 
 
 @dataclass(frozen=True, slots=True)
+class CampaignPaused:
+    """Nothing is begun any more until a controller is started again: the infrastructure fails too often.
+
+    Attempts in flight are still settled. The next `ControllerStarted` ends the pause.
+    """
+
+    cause: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class ValidationProposed:
     """One run at the evaluation point, never used for fitting."""
 
@@ -234,6 +247,7 @@ Event = (
     | RunSkipped
     | RoundCompleted
     | StopRuleReached
+    | CampaignPaused
     | ValidationProposed
     | CampaignStopped
 )
@@ -294,6 +308,7 @@ _NAMES: dict[type[Any], str] = {
     RunSkipped: "run_skipped",
     RoundCompleted: "round_completed",
     StopRuleReached: "stop_rule_reached",
+    CampaignPaused: "campaign_paused",
     ValidationProposed: "validation_proposed",
     CampaignStopped: "campaign_stopped",
 }

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 import immutables
 
-from orchestrator.journal import allocations, events, nodes
+from orchestrator.journal import allocations, events, nodes, setbacks
 from orchestrator.journal.file import Entry
+from orchestrator.journal.setbacks import Setbacks
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
 RECENT = 20  # attempts that the rate of failures is taken over
@@ -45,7 +46,8 @@ class RunState(NamedTuple):
     attempts; ``limit``: time limit of the last attempt in seconds; ``node``: where the accepted attempt ran,
     if on one node only; ``packed``: whether it shared its job, so that ``elapsed`` includes the usual
     overhead of a job; ``began``: when the accepted attempt started, in Unix seconds; ``load``: shares of its
-    CPUs' time that others took; ``origin``: its job, or node and round, which it shares with other runs.
+    CPUs' time that others took; ``origin``: its job, or node and round, which it shares with other runs;
+    ``refused``: how many attempts the executor did not take.
     """
 
     status: RunStatus = RunStatus.WAITING
@@ -62,13 +64,15 @@ class RunState(NamedTuple):
     began: float | None = None
     load: Mapping[str, float] = immutables.Map()
     origin: str = ""
+    refused: int = 0
 
 
 class InFlight(NamedTuple):
     """An attempt that was intended and is not settled. ``reserved`` in core-seconds, ``limit`` in seconds.
 
     ``pack``: name of its shared job, or empty; ``since``: when it was intended; ``span``: seconds from its
-    start to its end, if it was accepted and its cost is not confirmed.
+    start to its end, if it was accepted and its cost is not confirmed; ``setback``: whether the
+    infrastructure failed, and its cost is not confirmed.
     """
 
     name: str
@@ -81,6 +85,7 @@ class InFlight(NamedTuple):
     pack: str = ""
     since: float = 0.0
     span: float | None = None
+    setback: bool = False
 
 
 class RoundMark(NamedTuple):
@@ -145,9 +150,11 @@ class State(NamedTuple):
     attempts_settled: int = 0
     consecutive_given_up: int = 0
     allocation: float = 1.0  # cores charged per core asked for, at most
-    recent: tuple[bool, ...] = ()  # whether the last attempts failed
+    recent: tuple[str, ...] = ()  # why the last attempts failed, setbacks apart; "" where one did not
+    setbacks: Setbacks = setbacks.NONE
     marks: immutables.Map[str, tuple[str, ...]] = immutables.Map()  # by node: why it may be excluded
     failed_nodes: immutables.Map[str, float] = immutables.Map()  # when a node failed last
+    paused: StopReason | None = None
     stopping: StopReason | None = None
     validation: Run | None = None
     stopped: StopReason | None = None
@@ -202,7 +209,7 @@ def apply(state: State, event: events.Event, time: float) -> State:
 def _apply(event: events.Event, state: State) -> State:
     """Apply one type of event: each has a function below, in the order of `orchestrator.journal.events`.
 
-    ControllerStarted and ControllerStopped have none: no decision depends on them.
+    ControllerStopped has none: no decision depends on it.
     """
     return state
 
@@ -232,6 +239,13 @@ def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
         recent=(),
         consecutive_given_up=0,
     )
+
+
+@_apply.register
+def _controller_started(event: events.ControllerStarted, state: State) -> State:
+    if state.paused is None:
+        return state
+    return state._replace(paused=None, setbacks=setbacks.resumed(state.setbacks))
 
 
 @_apply.register
@@ -316,14 +330,15 @@ def _attempt_finished(event: events.AttemptFinished, state: State) -> State:
         spent=state.spent + event.cost,
         attempts_settled=state.attempts_settled + 1,
         allocation=max(state.allocation, _cores_charged(event, flight)),
-        recent=state.recent if event.cancelled else (*state.recent, event.failure is not None)[-RECENT:],
+        recent=_recent_after(state.recent, event),
+        setbacks=_setbacks_after(state.setbacks, event, flight, state.time),
         marks=_marked(state, event),
         failed_nodes=state.failed_nodes.update(dict.fromkeys(event.blamed, state.time)),
     )
     if event.estimated:
         good = event.failure is None and event.started is not None and event.finished is not None
         span = event.finished - event.started if good else None  # type: ignore[operator]
-        flight = flight._replace(reserved=event.cost, span=span)
+        flight = flight._replace(reserved=event.cost, span=span, setback=_is_setback(event))
         state = state._replace(unconfirmed=state.unconfirmed.set(event.attempt, flight))
     if event.failure is None:
         measured = current._replace(
@@ -345,6 +360,7 @@ def _attempt_finished(event: events.AttemptFinished, state: State) -> State:
         status=RunStatus.FAILED,
         failures=current.failures if event.cancelled else (*current.failures, event.failure),
         reason=event.reason,
+        refused=current.refused + event.refused,
     )
     return state._replace(runs=state.runs.set(run, failed), failed=(*state.failed, run))
 
@@ -362,6 +378,7 @@ def _attempt_charged(event: events.AttemptCharged, state: State) -> State:
         job_costs=_job_costs_after_sharing(state.job_costs, event, flight),
         allocation=max(state.allocation, _cores_charged(event, flight)),
         unconfirmed=state.unconfirmed.delete(event.attempt),
+        setbacks=_corrected(state.setbacks, flight, more),
         spent=state.spent + more,
         runs=state.runs.set(run, current._replace(cost=current.cost + more)),
     )
@@ -416,6 +433,11 @@ def _stop_rule_reached(event: events.StopRuleReached, state: State) -> State:
 
 
 @_apply.register
+def _campaign_paused(event: events.CampaignPaused, state: State) -> State:
+    return state._replace(paused=StopReason(event.cause, event.detail))
+
+
+@_apply.register
 def _validation_proposed(event: events.ValidationProposed, state: State) -> State:
     known = state.runs.get(event.run, RunState())
     return state._replace(
@@ -430,6 +452,29 @@ def _validation_proposed(event: events.ValidationProposed, state: State) -> Stat
 @_apply.register
 def _campaign_stopped(event: events.CampaignStopped, state: State) -> State:
     return state._replace(stopped=StopReason(event.rule, event.detail))
+
+
+def _is_setback(event: events.AttemptFinished) -> bool:
+    """Whether the infrastructure failed; it did not where it refused an attempt, or the user ended it."""
+    return event.failure is FailureClass.INFRASTRUCTURE and not (event.refused or event.cancelled)
+
+
+def _recent_after(recent: tuple[str, ...], event: events.AttemptFinished) -> tuple[str, ...]:
+    """Return why the last attempts failed, as the stop rule about failures counts them."""
+    if event.cancelled or _is_setback(event):
+        return recent
+    return (*recent, "" if event.failure is None else f"{event.failure}: {event.reason}")[-RECENT:]
+
+
+def _setbacks_after(known: Setbacks, event: events.AttemptFinished, flight: InFlight, now: float) -> Setbacks:
+    if _is_setback(event):
+        return setbacks.failed(known, event.cost, flight.since, now, event.reason)
+    return known if event.cancelled or event.refused else setbacks.worked(known)
+
+
+def _corrected(known: Setbacks, flight: InFlight, more: float) -> Setbacks:
+    """Return the setbacks after the charge of a settled attempt was corrected."""
+    return known._replace(charged=known.charged + more) if flight.setback else known
 
 
 def _cores_charged(event: events.AttemptFinished | events.AttemptCharged, flight: InFlight) -> float:
@@ -500,9 +545,9 @@ def _proposable_again(runs: Runs, proposed: Proposed, points: frozenset[Point]) 
     for run, item in runs.items():
         if item.status is RunStatus.GIVEN_UP and run.point in points:
             reason = f"given up under other rules: {item.reason}"
-            new[run] = item._replace(status=RunStatus.SKIPPED, failures=(), reason=reason)
+            new[run] = item._replace(status=RunStatus.SKIPPED, failures=(), refused=0, reason=reason)
         elif item.status is RunStatus.SKIPPED and item.failures:
-            new[run] = item._replace(failures=())
+            new[run] = item._replace(failures=(), refused=0)
     runs = new.finish()
     for run in runs:
         if run.point in points:

@@ -7,10 +7,12 @@ what the models say about open runs arrives as a table (`orchestrator.policy.est
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator import resources
+from orchestrator.journal import setbacks
 from orchestrator.journal.state import RECENT, InFlight, RunState, RunStatus, State
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.packing import Job, JobPlan, SharingRules
@@ -20,6 +22,7 @@ from orchestrator.types import Attempt, FailureClass, Point, Run
 VALIDATION_SHARE = 0.5  # of what is left is kept back for more than the expected time of the validation
 # Factor on λ: so many rounds without gain end a campaign although they cost next to nothing. Chosen by hand.
 LONGEST_PATIENCE = 10
+FAILURE_RULES = ("failures", "failure_rate")  # whoever resumes a campaign after them has fixed the cause
 CONFIRMATION = 600.0  # seconds to wait for the real charges of attempts, when nothing else is left to do
 
 
@@ -49,6 +52,8 @@ class Policy:
         Relative width of intervals at P₊ that is narrow enough; if given, nothing else is.
     failure_rate
         Share of failures among the last attempts that stops the campaign.
+    infrastructure
+        Core-seconds of attempts that failed because of the infrastructure after which the campaign pauses.
     validation_point
         Where one run checks the models at the end.
     sharing
@@ -65,6 +70,7 @@ class Policy:
     without_gain: float = 0.0
     width: float | None = None
     failure_rate: float | None = None
+    infrastructure: float = math.inf
     validation_point: Point | None = None
     sharing: SharingRules | None = None
 
@@ -119,6 +125,14 @@ class Validate:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """Begin nothing more until somebody resumes the campaign."""
+
+    cause: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class BeginStop:
     """A stop rule holds: propose nothing more."""
 
@@ -134,7 +148,7 @@ class Stop:
     detail: str
 
 
-Action = Submit | GiveUp | Skip | Fit | Propose | Validate | BeginStop | Stop
+Action = Submit | GiveUp | Skip | Fit | Propose | Validate | Pause | BeginStop | Stop
 
 
 def next_actions(state: State, policy: Policy, now: float, estimates: Estimates) -> list[Action]:
@@ -151,7 +165,7 @@ def next_actions(state: State, policy: Policy, now: float, estimates: Estimates)
     estimates
         What was known of the open runs before this decision.
     """
-    if state.stopped is not None:
+    if state.stopped is not None or state.paused is not None:
         return []
     if state.stopping is None:
         rule = _urgent_rule(state, policy, now)
@@ -167,6 +181,11 @@ def next_actions(state: State, policy: Policy, now: float, estimates: Estimates)
     # A clock that was set back must not make the wait longer than that much twice.
     confirming = bool(state.unconfirmed) and abs(now - state.time) < CONFIRMATION
     work = _begin(state, policy, estimates, may_wait=bool(state.in_flight) or confirming)
+    if any(isinstance(action, Submit) for action in work):
+        if (pause := _pause(state, policy)) is not None:
+            return [pause]
+        if abs(now - state.setbacks.last) < state.setbacks.wait:
+            return []
     if work or state.in_flight or (confirming and any(True for _ in _candidates(state))):
         return work
     if state.stopping is not None:
@@ -182,11 +201,33 @@ def _urgent_rule(state: State, policy: Policy, now: float) -> BeginStop | None:
     if policy.wall_time is not None and state.started is not None and now - state.started >= policy.wall_time:
         return BeginStop("wall_time", f"{now - state.started:.0f} s of {policy.wall_time:.0f} s have passed")
     if state.consecutive_given_up >= policy.failures:
-        return BeginStop("failures", f"{state.consecutive_given_up} runs in a row were given up")
-    rate, failed = policy.failure_rate, sum(state.recent)
-    if rate is not None and len(state.recent) == RECENT and failed >= rate * RECENT:
-        return BeginStop("failure_rate", f"{failed} of the last {RECENT} attempts failed")
+        reasons = [item.reason for item in state.runs.values() if item.status is RunStatus.GIVEN_UP]
+        detail = f"{state.consecutive_given_up} runs in a row were given up"
+        return BeginStop("failures", f"{detail}; {_cause(reasons)}")
+    rate, failed = policy.failure_rate, [reason for reason in state.recent if reason]
+    if rate is not None and len(state.recent) == RECENT and len(failed) >= rate * RECENT:
+        detail = f"{len(failed)} of the last {RECENT} attempts failed"
+        return BeginStop("failure_rate", f"{detail}; {_cause(failed)}")
     return None
+
+
+def _cause(reasons: Sequence[str]) -> str:
+    """Return the most frequent of reasons with its number, as text."""
+    reason, times = setbacks.most_frequent(reasons)
+    return f"most often ({times} of {len(reasons)}): {reason}" if reason else "the reason is not known"
+
+
+def _pause(state: State, policy: Policy) -> Pause | None:
+    """Return the pause that failures of the infrastructure require before anything more is begun."""
+    known = state.setbacks
+    if known.since_resumed > 0 and known.since_resumed >= policy.infrastructure:
+        cost, share = resources.core_hours(known.since_resumed), resources.core_hours(policy.infrastructure)
+        detail = f"attempts that failed because of it cost {cost:.4g} core-hours, {share:.4g} are allowed"
+    elif known.tries >= setbacks.MOST:
+        detail = f"{known.tries} tries in a row failed because of it, with growing waits between them"
+    else:
+        return None
+    return Pause("infrastructure", f"{detail}; {_cause(known.reasons)}")
 
 
 def _drop_unbegun(state: State) -> list[Action]:
@@ -204,8 +245,10 @@ def _give_up(state: State, policy: Policy) -> list[Action]:
 
 
 def _may_retry(item: RunState, policy: Policy) -> bool:
+    """Whether another attempt may follow; failures of the infrastructure do not count, its refusals do."""
     last = item.failures[-1]
-    return item.failures.count(last) <= policy.retries.get(last, 0)
+    number = item.refused if last is FailureClass.INFRASTRUCTURE else item.failures.count(last)
+    return number <= policy.retries.get(last, 0)
 
 
 def _reason(state: State, run: Run) -> str:
@@ -349,6 +392,11 @@ def _finish(state: State, policy: Policy, estimates: Estimates) -> Action:
 
 def _count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def is_paused(state: State) -> bool:
+    """Return whether nothing is left to do until somebody resumes the campaign."""
+    return state.paused is not None and not state.in_flight
 
 
 def unresolved(state: State) -> dict[Attempt, InFlight]:

@@ -58,6 +58,8 @@ def describe(event: events.Event) -> str:
             return _round_done(event)
         case events.StopRuleReached(rule, detail):
             return f"stop rule: {rule} ({detail})"
+        case events.CampaignPaused(cause, detail):
+            return f"paused: {cause} ({detail}); nothing more is begun until somebody resumes the campaign"
         case events.ValidationProposed(run):
             return f"validation: {run}"
     return ""
@@ -82,6 +84,7 @@ _KINDS: Mapping[type, str] = {
     events.RunGivenUp: "given up",
     events.RunSkipped: "skipped",
     events.StopRuleReached: "stop",
+    events.CampaignPaused: "stop",
     events.ValidationProposed: "round",
 }
 
@@ -146,6 +149,8 @@ class _History:
                 self.state = "running"
             case events.StopRuleReached():
                 self.state = "stopping"
+            case events.CampaignPaused(cause, detail):
+                self.state = f"paused: {cause} ({detail})"
             case events.CampaignStopped(rule, detail):
                 self.state, self.running = f"stopped: {rule} ({detail})", None
                 self._add(entry.time, "stop", f"campaign stopped: {rule} ({detail})")
@@ -175,7 +180,8 @@ class _History:
             self._add(time, "campaign", f"campaign {event.campaign['name']} begins with {cost}")
         else:
             self.state = "running"
-            changed = "; ".join(differences(old, event.campaign)) or "nothing that matters"
+            changed = "; ".join(differences(old, event.campaign)) or "none"
+            changed += "; points that were given up are tried again" if event.anew else ""
             self._add(time, "campaign", f"rules changed: {changed}")
 
     def _controller(self, event: events.ControllerStarted | events.ControllerStopped, time: float) -> None:
@@ -188,6 +194,8 @@ class _History:
             gap = format_duration(round(time - self.alive))
             lost = f"{self.running} was killed or its machine failed; no controller was running for {gap}"
             self._add(time, "controller", f"controller {lost} at most")
+        if self.state.startswith("paused"):
+            self.state = "running"
         self.running = f"on {event.host}, pid {event.pid}"
         self._add(time, "controller", f"controller starts {self.running} (version {event.version})")
         digest = (event.provenance.get("executable") or {}).get("sha256", "")

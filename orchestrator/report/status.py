@@ -66,6 +66,12 @@ def combined(
         "state": phase(state),
         "controller": running or controller.no_controller(None if state.stopped else state.time),
         "stop_reason": None if stop is None else {"rule": stop.rule, "detail": stop.detail},
+        "paused": _pause(state),
+        "infrastructure": {
+            "charged": core_hours(state.setbacks.charged),
+            "tries_in_a_row": state.setbacks.tries,
+            "reason": state.setbacks.reasons[-1] if state.setbacks.reasons else None,
+        },
         "nearest_rule": nearest_rule(state, budget),
         "round": state.round,
         "runs": counts(state),
@@ -143,10 +149,17 @@ def _reason(state: State, run: Run) -> str:
     return "validation at the evaluation point" if run == state.validation else state.reasons.get(run, "")
 
 
+def _pause(state: State) -> dict[str, str] | None:
+    paused = state.paused
+    return None if paused is None else {"cause": paused.rule, "detail": paused.detail}
+
+
 def phase(state: State) -> str:
-    """Return ``not started``, ``running``, ``stopping`` or ``stopped``."""
+    """Return ``not started``, ``running``, ``paused``, ``stopping`` or ``stopped``."""
     if state.stopped is not None:
         return "stopped"
+    if state.paused is not None:
+        return "paused"
     if state.stopping is not None:
         return "stopping"
     return "running" if state.round else "not started"

@@ -13,7 +13,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.journal.state import StopReason
 from orchestrator.models.effort import EFFORT
+from orchestrator.report import advice
 from orchestrator.report.models_document import CORRECTED, label, shown
 from orchestrator.report.wording import about, count, moment, plain, smape, uncertainty
 from orchestrator.types import Point
@@ -27,7 +29,7 @@ _SMALL = 0.01
 
 def render(status: Mapping[str, Any], directory: Path | None = None) -> RenderableType:
     """Return the document as text and tables; with the directory it says how to continue."""
-    lines = [*_progress_lines(status), _stop_line(status), *_controller_lines(status, directory)]
+    lines = [*_progress_lines(status), *_stop_lines(status, directory), *_controller_lines(status, directory)]
     lines += _reason_lines(status["last_round"])
     parts: list[RenderableType] = [Text("\n".join([*lines, *_loss_lines(status)]))]
     rows = [model for model in status["models"] if model["metric"] not in EFFORT] or status["models"]
@@ -132,13 +134,23 @@ def _jobs_line(jobs: dict[str, Any]) -> str:
     return line if jobs["wait_seconds"] is None else f"{line} and waits {jobs['wait_seconds']:.3g} s"
 
 
-def _stop_line(status: Mapping[str, Any]) -> str:
-    reason = status["stop_reason"]
-    return (
+def _stop_lines(status: Mapping[str, Any], directory: Path | None) -> list[str]:
+    """Return why the campaign has stopped or pauses, with the remedy, or how near the stop rules are."""
+    reason, paused = status["stop_reason"], status["paused"]
+    lines = [
         f"stop rule: {reason['rule']} ({reason['detail']})"
         if reason
         else f"stop rules: {status['nearest_rule']}"
-    )
+    ]
+    early = reason if status["state"] == "stopped" else None
+    if paused is not None:
+        lines.insert(0, f"paused: {paused['cause']} ({paused['detail']}); nothing more is begun")
+        early = {"rule": paused["cause"], "detail": paused["detail"]}
+    what = "" if early is None else advice.remedy(StopReason(early["rule"], early["detail"]))
+    if what:
+        then = "" if directory is None else f", then: orchestrator resume {shlex.quote(str(directory))}"
+        lines.append(f"remedy: {what}{then}")
+    return lines
 
 
 def _reason_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -7,9 +7,9 @@ import pytest
 from tests.cli.running import LOCAL, PROGRAM, Result, run, write_campaign
 
 
-def finished(program: str, text: str = LOCAL) -> Result:
+def finished(program: str, text: str = LOCAL, code: int = 0) -> Result:
     result = run("run", write_campaign(Path.cwd(), text, program), "--json")
-    assert result.code == 0, result.err
+    assert result.code == code, result.err
     assert "Traceback" not in result.err
     assert result.document["state"] == "stopped"
     return result
@@ -72,17 +72,32 @@ def test_the_campaign_goes_on_where_the_program(how: str) -> None:
 
 @pytest.mark.parametrize("action", ["exit 7", "exit 0", "kill -KILL $$"])
 def test_the_failure_rule_stops_a_campaign_of_which_every_run_fails(action: str) -> None:
-    result = finished(f"#!/bin/sh\n{action}\n", LOCAL.replace("patience: 2", "failures: 3"))
+    result = finished(f"#!/bin/sh\n{action}\n", LOCAL.replace("patience: 2", "failures: 3"), code=1)
     assert result.document["stop_reason"]["rule"] == "failures"
     assert result.document["runs"]["measured"] == 0
     assert result.document["models"] == []
     assert "stop rule: failures" in result.err
-    assert run("status", "tiny").code == 0
+    assert "error: the campaign measured nothing: failures (3 runs in a row were given up; most" in result.err
+    assert "often (3 of 3)" in result.err and "continue with: orchestrator resume tiny" in result.err
+    status = run("status", "tiny")
+    assert status.code == 0 and "remedy: " in status.out and "orchestrator resume tiny" in status.out
+
+
+def test_a_campaign_that_stopped_because_of_failures_continues_when_it_is_resumed() -> None:
+    text = LOCAL.replace("patience: 2", "failures: 3")
+    finished("#!/bin/sh\nexit 7\n", text, code=1)
+    again = run("resume", "tiny")
+    assert again.code == 1 and "failures are counted anew" in again.err and "attempt-2" in again.err
+    (Path.cwd() / "program.sh").write_text(PROGRAM)
+    fixed = run("resume", "tiny", "--json")
+    assert fixed.code == 0, fixed.err
+    assert fixed.document["runs"]["measured"] == 10 and not fixed.document["given_up"]
+    assert "points that were given up are tried again" in run("log", "tiny").out
 
 
 @pytest.mark.slow
 def test_failed_attempts_are_repeated_as_often_as_the_campaign_says_and_charged() -> None:
-    result = finished("#!/bin/sh\nexit 7\n", LOCAL.replace("application: 0", "application: 2"))
+    result = finished("#!/bin/sh\nexit 7\n", LOCAL.replace("application: 0", "application: 2"), code=1)
     assert all("(3 attempts)" in reason for reason in given_up(result).values())
     assert result.document["attempts"] == 3 * len(given_up(result))
     assert result.document["cost"]["spent"] > 0

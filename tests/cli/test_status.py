@@ -181,7 +181,7 @@ def test_a_validation_that_failed_is_told_with_its_reason() -> None:
     write_campaign(Path.cwd(), text, None)
     status = run("run", "campaign.yaml", "--json").document
     assert status["state"] == "stopped"
-    assert status["no_validation"].startswith("validation not made: p=216,s=35/time-1 was given up: ")
+    assert status["no_validation"].startswith("validation not made: p=216,s=35/time-1 was ")
     assert status["no_validation"] in " ".join(run("status", "rehearsal").out.split())
 
 

@@ -46,7 +46,8 @@ def test_a_campaign_that_was_cancelled_failed_and_was_mended_replays_to_all_its_
     assert not any(item.failures for item in state.runs.values()) and not state.infeasible
     before = replay(entries[:26])
     assert before.stopped is not None and before.stopped.rule == "failures"
-    assert before.infeasible == {Point.of(p=2)} and before.recent == (True, True)
+    assert before.infeasible == {Point.of(p=2)}
+    assert before.recent == () and before.setbacks.charged > 0  # both failures were the infrastructure's
 
 
 def test_charges_that_were_corrected_replay_to_what_was_booked() -> None:

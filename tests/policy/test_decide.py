@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.journal import events
+from orchestrator.journal import events, setbacks
 from orchestrator.journal.state import RunStatus, State, apply
 from orchestrator.policy import decide
 from orchestrator.policy.decide import Policy, next_actions
@@ -109,10 +109,12 @@ def test_a_round_of_which_nothing_fits_stops_the_campaign() -> None:
 
 @pytest.mark.parametrize(("failure", "attempts"), [(k, v + 1) for k, v in RETRIES.items()])
 def test_each_class_of_failure_has_its_own_number_of_attempts(failure: FailureClass, attempts: int) -> None:
+    refused = failure is FailureClass.INFRASTRUCTURE  # other failures of that class do not count
     state = after(events.RoundProposed(1, RUNS[:1], ("",)))
     for number in range(1, attempts + 1):
         assert actions(state) == [decide.Submit(Attempt(RUNS[0], number), reservation(RUNS[0]))]
-        state = after(intended(RUNS[0], number), finished(RUNS[0], number, failure), state=state)
+        end = replace(finished(RUNS[0], number, failure), refused=refused)
+        state = after(intended(RUNS[0], number), end, state=state)
     (given_up,) = actions(state)
     assert isinstance(given_up, decide.GiveUp)
     assert failure in given_up.reason and "why" in given_up.reason
@@ -261,6 +263,16 @@ def test_failures_in_a_row_stop_the_campaign() -> None:
     assert isinstance(stop, decide.BeginStop) and stop.rule == "failures"
 
 
+def test_a_stop_because_of_failures_tells_the_most_frequent_reason() -> None:
+    state = after(*ONE_MEASURED)
+    state = state._replace(recent=("", *["application: exit code 7"] * 4, *["timeout: ended at 10 s"] * 15))
+    (stop,) = actions(state, replace(POLICY, failure_rate=0.75))
+    assert stop == decide.BeginStop(
+        "failure_rate",
+        "19 of the last 20 attempts failed; most often (15 of 19): timeout: ended at 10 s",
+    )
+
+
 def stopping_with(budget: float) -> tuple[State, Policy]:
     wanted = replace(POLICY, validation_point=Point.of(p=9), budget=budget)
     state = after(
@@ -336,16 +348,22 @@ def test_whatever_happens_the_budget_holds_and_every_campaign_ends(
     """Drive decisions with arbitrary outcomes; costs never exceed what was reserved."""
     policy = replace(POLICY, budget=budget, max_pending=places, validation_point=Point.of(p=4))
     state = after(PROPOSED)
+    now = 0.0
     for _step in range(400):
         assert state.spent + state.reserved <= budget + 1e-9
         assert len(state.in_flight) <= places
-        if state.stopped is not None:
+        if state.stopped is not None or decide.is_paused(state):
             break
-        for action in actions(state, policy):
-            state = after(*react(action, state), state=state)
+        now += setbacks.LONGEST_WAIT
+        for action in actions(state, policy, now):
+            for event in react(action, state):
+                state = apply(state, event, now)
         if state.in_flight:
             attempt = data.draw(st.sampled_from(sorted(state.in_flight, key=str)))
-            state = after(draw_outcome(data, attempt, state), state=state)
+            state = apply(state, draw_outcome(data, attempt, state), now)
+    if state.paused is not None:
+        assert state.stopped is None and not state.in_flight
+        return
     assert state.stopped is not None
     assert {item.status for item in state.runs.values()} <= {
         RunStatus.MEASURED,
@@ -373,6 +391,8 @@ def react(action: decide.Action, state: State) -> list[events.Event]:
             return [events.RoundProposed(number, runs, ("",) * 3)]
         case decide.Validate(run):
             return [events.ValidationProposed(run)]
+        case decide.Pause(cause, detail):
+            return [events.CampaignPaused(cause, detail)]
         case decide.BeginStop(rule, detail):
             return [events.StopRuleReached(rule, detail)]
         case decide.Stop(rule, detail):

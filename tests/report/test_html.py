@@ -81,7 +81,7 @@ def test_a_campaign_without_measurements_has_a_report_too(
 ) -> None:
     file = tmp_path / "campaign.yaml"
     file.write_text(CAMPAIGN.replace("failure_rate: 0.3", "failure_rate: 0.999"))
-    assert main(["run", str(file), "--directory", str(tmp_path / "c")]) == 0
+    assert main(["run", str(file), "--directory", str(tmp_path / "c")]) == 1
     assert main(["report", str(tmp_path / "c"), "--output", str(tmp_path / "r.html")]) == 0
     text = " ".join(read(tmp_path / "r.html").text)
     assert "No models yet." in text and "Given up" in text

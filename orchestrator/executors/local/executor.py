@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from signal import SIGTERM
 
 from orchestrator.errors import ReadError, SubmitRejected
@@ -301,7 +301,7 @@ class LocalExecutor:
 
 
 def _rejected(request: AttemptRequest, reason: str) -> Observation:
-    return _lost(request, 0.0, f"rejected: {reason}")
+    return replace(_lost(request, 0.0, f"rejected: {reason}"), refused=True)
 
 
 def _lost(request: AttemptRequest, elapsed: float | None, reason: str) -> Observation:

@@ -28,7 +28,7 @@ from orchestrator.executors.slurm import options, sbatch
 from orchestrator.executors.slurm.arrays import FOLDER, JobArrays, name_of
 from orchestrator.executors.slurm.commands import CommandFailed, Job, call, read_site
 from orchestrator.executors.slurm.options import JobOptions, SlurmSettings
-from orchestrator.executors.slurm.outcome import SETTLED, Evidence, classify, lost
+from orchestrator.executors.slurm.outcome import HOPELESS, SETTLED, Evidence, classify, rejected
 from orchestrator.executors.slurm.poller import Elements, SlurmPoller
 from orchestrator.executors.slurm.shared_jobs import SharedJobs
 from orchestrator.executors.slurm.submission import SubmissionQueue, revoke
@@ -217,7 +217,7 @@ class SlurmExecutor:
         try:
             prepare(request)
         except SubmitRejected as error:
-            return lost(request, f"rejected: {error}", 0.0)
+            return rejected(request, str(error))
         if not self._arrays.elements(request.name) and owner(request.directory) is None:
             return None
         observation = self._look([request], unconfirmed=True)[0]
@@ -354,7 +354,7 @@ class SlurmExecutor:
         queued = first.meaning is AttemptState.QUEUED
         hopeless = queued and first.reason in _HOPELESS
         if tracked.hopeless.seconds(self._clock(), hopeless) >= settings.hopeless_grace and hopeless:
-            revoke(request, f"Slurm would never start it ({first.reason})")
+            revoke(request, f"{HOPELESS} ({first.reason})")
             if self._arrays.companions(request.name):
                 self._queue.stop_sharing(request.resources)
             tracked.cancelled = True

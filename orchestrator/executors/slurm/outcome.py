@@ -15,6 +15,9 @@ from orchestrator.executors.slurm.poller import JobStatus
 from orchestrator.executors.slurm.shared_jobs import SharedJob
 from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Observation
 
+HOPELESS = "Slurm would never start it"
+"""Who claimed an attempt whose job fits no limit of Slurm, in words."""
+
 SETTLED = {AttemptState.FINISHED, AttemptState.LOST, AttemptState.ABSENT}
 
 
@@ -86,7 +89,15 @@ def classify(evidence: Evidence, settings: SlurmSettings, unconfirmed: bool) -> 
 
 def lost(request: AttemptRequest, reason: str, elapsed: float | None, job_id: str = "") -> Observation:
     """Report an attempt as lost, ``elapsed`` seconds being charged for it (None: not known)."""
-    return Observation(request.attempt, AttemptState.LOST, job_id, elapsed=elapsed, reason=reason)
+    refused = HOPELESS in reason
+    return Observation(
+        request.attempt, AttemptState.LOST, job_id, elapsed=elapsed, reason=reason, refused=refused
+    )
+
+
+def rejected(request: AttemptRequest, reason: str) -> Observation:
+    """Report an attempt as refused: it cost nothing."""
+    return replace(lost(request, f"rejected: {reason}", 0.0), refused=True)
 
 
 def _classify_alone(evidence: Evidence, settings: SlurmSettings, unconfirmed: bool) -> Observation:

@@ -12,7 +12,7 @@ from orchestrator.executors.slurm import sbatch
 from orchestrator.executors.slurm.arrays import JobArray, JobArrays, Pack, groups
 from orchestrator.executors.slurm.commands import Site
 from orchestrator.executors.slurm.options import SlurmSettings
-from orchestrator.executors.slurm.outcome import lost
+from orchestrator.executors.slurm.outcome import rejected
 from orchestrator.executors.slurm.sbatch import SubmitLater
 from orchestrator.types import AttemptRequest, AttemptState, Observation, Resources
 
@@ -95,8 +95,8 @@ class SubmissionQueue:
             array = self._arrays.begin(group, self._clock())
         except OSError as error:
             raise_if_unwritable(error, self._arrays.folder)
-            reason = f"rejected: cannot write into {self._arrays.folder}: {error.strerror}"
-            done.update({item.name: lost(item, reason, 0.0) for pack in group for item in pack})
+            reason = f"cannot write into {self._arrays.folder}: {error.strerror}"
+            done.update({item.name: rejected(item, reason) for pack in group for item in pack})
             return
         folder, settings = self._arrays.folder / array.name, self._settings
         try:
@@ -139,9 +139,9 @@ class SubmissionQueue:
             kept = self._unpacked([item for pack in group for item in pack], done)
             self._submit_group([[item] for item in kept], done)
             return
-        rejected = {item.name: _lost_unless_begun(item, reason) for pack in group for item in pack}
-        done.update(rejected)
-        if all(item.state is AttemptState.LOST for item in rejected.values()):
+        outcomes = {item.name: _rejected_unless_begun(item, reason) for pack in group for item in pack}
+        done.update(outcomes)
+        if all(item.state is AttemptState.LOST for item in outcomes.values()):
             self._arrays.drop(array)
 
     def _postpone(self, group: Sequence[Pack], reason: str, done: dict[str, Observation]) -> None:
@@ -159,10 +159,10 @@ def revoke(request: AttemptRequest, reason: str) -> bool:
         return False
 
 
-def _lost_unless_begun(request: AttemptRequest, reason: str) -> Observation:
+def _rejected_unless_begun(request: AttemptRequest, reason: str) -> Observation:
     """Declare lost what Slurm rejected, unless it runs nevertheless."""
     if revoke(request, reason):
-        return lost(request, f"rejected: {reason}", 0.0)
+        return rejected(request, reason)
     return _unknown(request, reason)
 
 

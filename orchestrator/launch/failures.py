@@ -1,0 +1,145 @@
+"""Who failed: signs of Slurm, of a launcher, of a node or of a file system in what an attempt printed. Pure.
+
+An attempt that ends with an error is the application's failure only where nothing says that something else
+failed. What says so must be words of the launcher, of Slurm's daemons, of the shell that starts the program,
+or an error of the operating system that no program invents. A program may print "connection timed out"
+itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+# Who speaks, at the beginning of a line. srun may put the rank and a colon before it (--label).
+_SLURM = r"^(?:\d+: )?(?:srun|slurmstepd|slurmd|sbcast|slurm_load_\w+)(?:\[[^\]]*\])?: (?:(?:error|fatal): )?"
+_SHELL = (
+    r"^(?:attempt: cannot start |\S*run\.sh: |\S*(?:bash|sh|dash): |slurmstepd: error: execve|srun: error: )"
+)
+
+# What a shell, srun or a daemon says of a file that it cannot start or read. "Connection timed out" is an
+# error of network file systems.
+_BROKEN_FILES = (
+    r"(?:Input/output error|Remote I/O error|Stale (?:NFS )?file handle|No space left on device"
+    r"|Disk quota exceeded|Transport endpoint is not connected|Host is down|Connection timed out)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """A pattern of lines that Slurm, a launcher or the operating system prints.
+
+    Attributes
+    ----------
+    name
+        What has failed, in words.
+    pattern
+        To search in the lines.
+    decisive
+        Whether it outweighs a sign of the application's own failure. Slurm cancels the other processes of a
+        step, and communication breaks, because of a program that crashed, too.
+    """
+
+    name: str
+    pattern: re.Pattern[str]
+    decisive: bool
+
+
+def _sign(name: str, pattern: str, decisive: bool = True) -> Sign:
+    return Sign(name, re.compile(pattern, re.MULTILINE), decisive)
+
+
+SIGNS = (
+    _sign("Slurm's controller did not answer", _SLURM + r".*Unable to contact slurm controller"),
+    _sign(
+        "Slurm did not start the job step",
+        # Not where the script asks for more than the job has: another attempt would end the same way.
+        _SLURM + r"Unable to create (?:job )?step (?!.*(?:More processors requested|Memory required by task"
+        r"|Requested node configuration|Invalid (?:generic|Trackable|account|partition|qos)))",
+    ),
+    _sign("Slurm did not confirm the job", _SLURM + r"Unable to confirm allocation"),
+    _sign("Slurm did not know the job", _SLURM + r".*(?:Expired or invalid job|Invalid job id specified)"),
+    _sign(
+        "a daemon of Slurm did not answer",
+        _SLURM + r".*(?:Task launch for .* failed on node|timeout waiting for task launch"
+        r"|Application launch failed)",
+        decisive=False,
+    ),
+    _sign(
+        "the step could not begin",
+        _SLURM + r"Job \d+ step creation (?:still|temporarily) disabled",
+        decisive=False,
+    ),
+    _sign(
+        "communication of Slurm failed",
+        _SLURM + r".*(?:slurm_(?:receive|send)_\w*|Socket timed out|Zero Bytes were transmitted"
+        r"|Communication connection failure|Communication shutdown failure|Unexpected message received"
+        r"|Connection (?:refused|timed out|reset by peer)|No route to host|Transport endpoint"
+        r"|Protocol authentication error|Munge (?:encode|decode) failed|Invalid job credential)",
+        decisive=False,
+    ),
+    _sign("a node failed", _SLURM + r".*(?:Node failure on|DUE TO NODE FAILURE)"),
+    _sign("the job was preempted", _SLURM + r"\*\*\* .*CANCELLED AT .*DUE TO PREEMPTION"),
+    _sign("the job was requeued", _SLURM + r"\*\*\* .*CANCELLED AT .*DUE TO JOB REQUEUE"),
+    _sign("Slurm ended the step", _SLURM + r"\*\*\* .*CANCELLED AT", decisive=False),
+    _sign(
+        "a daemon of the launcher was lost",
+        r"^(?:An? )?(?:ORTE|PRTE) (?:has lost communication with|daemon has unexpectedly failed)"
+        r"|^A daemon \(pid \d+\) died unexpectedly"
+        r"|^ORTE was unable to reliably start one or more daemons"
+        r"|^An? (?:ORTE|PRTE) daemon has unexpectedly failed",
+    ),
+    _sign(
+        "a proxy of the launcher was lost",
+        r"^\[(?:mpiexec|proxy:[\d:]+)@[^\]]+\] .*(?:assert \(!closed\) failed|unable to connect to proxy"
+        r"|unable to connect from|error waiting for event|launcher returned error waiting for completion)",
+        decisive=False,
+    ),
+    _sign("a file could not be read", _SHELL + rf".*(?:: |\] ){_BROKEN_FILES}"),
+    _sign(
+        "the file system failed",
+        r": (?:Stale (?:NFS )?file handle|No space left on device|Disk quota exceeded)\s*$",
+        decisive=False,
+    ),
+)
+"""In this order; the first one that is found names the reason."""
+
+# A program that crashed, exited with an error, or ended its own MPI job.
+_OWN = re.compile(
+    _SLURM + r"\S+: tasks? [\d,-]+: (?:Exited with exit code [1-9]|Segmentation fault|Aborted|Bus error"
+    r"|Floating point exception|Illegal instruction|Out Of Memory)"
+    r"|MPI_ABORT was invoked|application called MPI_Abort|^Abort\(-?\d+\) on node"
+    r"|BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES"
+    r"|exited on signal (?:4|6|8|11)\b|Segmentation fault",
+    re.MULTILINE,
+)
+
+
+def sign_of_infrastructure(texts: Iterable[str]) -> str:
+    """Return what has failed beside the application, and the line that says so; empty without a sign.
+
+    Parameters
+    ----------
+    texts
+        The ends of the standard error and of the standard output of an attempt that ended with an error.
+    """
+    known = tuple(texts)
+    own = any(_OWN.search(text) for text in known)
+    for sign in SIGNS:
+        for text in known:
+            found = sign.pattern.search(text)
+            if found is not None and (sign.decisive or not own):
+                return f"{sign.name}: {_line(text, found.start())}"
+    return ""
+
+
+def _line(text: str, position: int) -> str:
+    """Return the line at a position, printable: terminals would obey control characters."""
+    start = text.rfind("\n", 0, position) + 1
+    return printable(text[start:].partition("\n")[0])
+
+
+def printable(line: str) -> str:
+    """Return the beginning of a line that a program printed, without control characters."""
+    return "".join(c if c.isprintable() else "?" for c in line.strip()[:200])

@@ -1,0 +1,59 @@
+"""What to do about a campaign that stopped or paused early: cause, remedy, and the command to continue."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from orchestrator.journal.state import RunStatus, State, StopReason
+from orchestrator.policy.decide import FAILURE_RULES
+from orchestrator.types import FailureClass
+
+_REMEDIES = {
+    FailureClass.APPLICATION: "make the program work: its script is run.sh in the directory of an attempt",
+    FailureClass.TIMEOUT: "raise measure.time_limit, or leave out the points that take longest",
+    FailureClass.MEMORY: "ask for more memory (executor.sbatch.mem), or use more nodes",
+    FailureClass.INFRASTRUCTURE: "see what Slurm refuses: orchestrator doctor",
+    FailureClass.PARSE: "compare what the program prints with what the campaign file looks for",
+}
+_PAUSED = "see why jobs end (sinfo -R, sacct, the space and quota of the file system) and have it repaired"
+
+
+def remedy(stop: StopReason) -> str:
+    """Return what to do before a campaign continues that stopped by failures or was paused; else nothing."""
+    if stop.rule == "infrastructure":
+        return _PAUSED
+    if stop.rule not in FAILURE_RULES:
+        return ""
+    found = re.search(rf"\b({'|'.join(FailureClass)}): ", stop.detail)
+    return _REMEDIES[FailureClass(found[1])] if found else "see why the attempts failed: orchestrator log DIR"
+
+
+def to_continue(state: State, directory: Path) -> str:
+    """Return how a campaign continues that was paused or has stopped, in one line; empty while it runs."""
+    where = shlex.quote(str(directory))
+    if state.paused is not None:
+        return (
+            f"remedy: {remedy(state.paused)}. Then continue with: orchestrator resume {where} (such failures "
+            "may then cost as much again: stop.infrastructure)"
+        )
+    if state.stopped is None:
+        return ""
+    if state.stopped.rule in FAILURE_RULES:
+        return (
+            f"remedy: {remedy(state.stopped)}; orchestrator log {where} lists what failed. Then continue "
+            f"with: orchestrator resume {where} (failures are counted anew, and points that were given up "
+            "are tried again)"
+        )
+    return (
+        "to continue a campaign that has stopped, change a rule, for example: "
+        f"orchestrator resume {where} --set stop.budget='... core-hours'"
+    )
+
+
+def nothing_measured(state: State) -> str:
+    """Return why a campaign that has stopped measured nothing; empty where it did, or has not stopped."""
+    if state.stopped is None or any(item.status is RunStatus.MEASURED for item in state.runs.values()):
+        return ""
+    return f"the campaign measured nothing: {state.stopped.rule} ({state.stopped.detail})"

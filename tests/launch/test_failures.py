@@ -1,0 +1,113 @@
+"""Who failed, by the words of real launchers, daemons and shells."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.launch.failures import SIGNS, sign_of_infrastructure
+
+INFRASTRUCTURE = {
+    "controller away": "srun: error: Unable to contact slurm controller (connect failure)",
+    "allocation": (
+        "srun: error: Unable to confirm allocation for job 7: "
+        "Unable to contact slurm controller (connect failure)\n"
+        "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 7"
+    ),
+    "expired job": "srun: error: Expired or invalid job 1012",
+    "receive": "srun: error: slurm_receive_msg: Zero Bytes were transmitted or received",
+    "receive from a node": (
+        "srun: error: slurm_receive_msgs: [[n2]:6818] failed: Socket timed out on send/recv operation\n"
+        "srun: error: Task launch for StepId=7.0 failed on node n2: Socket timed out on send/recv operation\n"
+        "srun: error: Application launch failed: Socket timed out on send/recv operation\n"
+        "srun: Job step aborted: Waiting up to 32 seconds for job step to finish."
+    ),
+    "step": "srun: error: Unable to create step for job 7: Unexpected message received",
+    "step, timed out": (
+        "srun: error: Unable to create step for job 7: Socket timed out on send/recv operation\n"
+        "loading modules\nthe end"
+    ),
+    "credential": "slurmstepd: error: Munge decode failed: Expired credential",
+    "cancelled": "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22T02:14:00 ***",
+    "cancelled, labelled": (
+        "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\n"
+        "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22T02:14:00 ***\n"
+        "srun: error: n1: tasks 0-3: Terminated"
+    ),
+    "node failure": (
+        "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22T02:14:00 DUE TO NODE FAILURE, SEE "
+        "SLURMCTLD LOG FOR DETAILS ***\nsrun: error: n1: task 0: Exited with exit code 9"
+    ),
+    "node failure, srun": "srun: error: Node failure on n2\nsrun: error: n1: task 0: Killed",
+    "preemption": "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-22T02:14:00 DUE TO PREEMPTION ***",
+    "prterun": (
+        "--------------------------------------------------------------------------\n"
+        "PRTE has lost communication with a remote daemon.\n\n"
+        "  HNP daemon   : [prterun-n1-1918870@0,0] on node n1\n"
+        "  Remote daemon: [prterun-n1-1918870@0,1] on node n2\n"
+    ),
+    "orte": "ORTE has lost communication with a remote daemon.\n\n  HNP daemon   : [[7,0],0] on node n1\n",
+    "orte, start": "An ORTE daemon has unexpectedly failed after launch and before\ncommunicating back",
+    "orte, rsh": "A daemon (pid 4711) died unexpectedly with status 255 while attempting\nto launch",
+    "hydra": "[mpiexec@n1] control_cb (pm/pmiserv/pmiserv_cb.c:200): assert (!closed) failed",
+    "stale script": "attempt: cannot start /c/run.sh: [Errno 116] Stale file handle: '/c/run.sh'",
+    "program cannot be read": "/c/runs/p=2/time-1/attempt-1/run.sh: line 16: /opt/app: Input/output error",
+    "network file system": "run.sh: line 3: /opt/app: Connection timed out",
+    "fuse": "bash: /mnt/app: Transport endpoint is not connected",
+    "execve": "slurmstepd: error: execve(): /opt/app: Stale file handle",
+    "full disk": "cp: error writing 'checkpoint': No space left on device\nrank 0 gives up",
+    "quota": "main.c: fopen: Disk quota exceeded",
+}
+
+APPLICATION = {
+    "own words": "connection to the data base timed out",
+    "own words, more": "solver: Connection timed out\nerror: unable to contact slurm controller of my game",
+    "nothing": "",
+    "exit code": "srun: error: n1: task 0: Exited with exit code 1",
+    "crash that ends the step": (
+        "srun: error: n1: task 2: Segmentation fault (core dumped)\n"
+        "srun: Terminating StepId=7.0\n"
+        "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22T02:14:00 ***"
+    ),
+    "abort": (
+        "MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\n"
+        "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22T02:14:00 ***"
+    ),
+    "abort, MPICH": (
+        "Abort(1) on node 0 (rank 0 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 1) - process 0\n"
+        "[proxy:0:0@n1] HYD_pmcd_pmip_control_cmd_cb (pm/pmiserv/pmip_cb.c:480): assert (!closed) failed"
+    ),
+    "too large a step": (
+        "srun: error: Unable to create step for job 7: More processors requested than permitted"
+    ),
+    "missing program": "slurmstepd: error: execve(): /opt/app: No such file or directory",
+    "missing program, shell": "run.sh: line 16: /opt/app: No such file or directory",
+    "bad input": "main: input.txt: Input/output error in line 3",
+    "slots": "There are not enough slots available in the system to satisfy the 9\nslots that were requested",
+}
+
+
+@pytest.mark.parametrize("case", INFRASTRUCTURE)
+@pytest.mark.parametrize("around", ["{}", "starting\n{}\n", "{}\n" + "more\n" * 50])
+def test_signs_of_the_infrastructure(case: str, around: str) -> None:
+    text = around.format(INFRASTRUCTURE[case])
+    for texts in ([text], ["", text], [text, "step 1: done\n"]):
+        found = sign_of_infrastructure(texts)
+        assert found and found.split(": ", 1)[0] in {sign.name for sign in SIGNS}
+        assert "\n" not in found and found.split(": ", 1)[1].strip()
+
+
+@pytest.mark.parametrize("case", APPLICATION)
+def test_what_an_application_prints_is_no_sign(case: str) -> None:
+    assert sign_of_infrastructure([APPLICATION[case], "done\n"]) == ""
+
+
+def test_the_reason_quotes_the_line_without_control_characters() -> None:
+    text = "begin\nsrun: error: Node failure on n2\x1b[31m\nend\n"
+    assert sign_of_infrastructure([text]) == "a node failed: srun: error: Node failure on n2?[31m"
+
+
+def test_every_sign_is_seen_in_some_message() -> None:
+    texts = [*INFRASTRUCTURE.values()]
+    texts.append("srun: Job 7 step creation still disabled, retrying (Requested nodes are busy)")
+    texts.append("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-22T02:14:00 DUE TO JOB REQUEUE ***")
+    assert [sign.name for sign in SIGNS if not any(sign.pattern.search(text) for text in texts)] == []
