@@ -1,7 +1,7 @@
 """Continue an interrupted or paused campaign, or a stopped one with changed rules (--set stop.budget=...).
 
-A campaign that stopped because of failures continues with the rules that it has: failures are counted anew,
-and points that were given up are tried again.
+A campaign that stopped because of failures continues with the rules that it has: failures are counted from
+zero, and points that were given up are tried again.
 """
 
 from __future__ import annotations

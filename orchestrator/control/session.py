@@ -88,7 +88,10 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         known = replay(notifier.seen(journal.entries()))
         changes = campaign_changes.changed_rules(chosen, known) if known.id else []
         if hooks.again and campaign_changes.stopped_by_failures(known):
-            changes = [*changes, "failures are counted anew, and points that were given up are tried again"]
+            changes = [
+                *changes,
+                "failures are counted from zero, and points that were given up are tried again",
+            ]
         if known.id:
             start = None  # also where another controller began the campaign meanwhile
             first = _changed(built, known, bool(changes))

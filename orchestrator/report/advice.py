@@ -43,8 +43,8 @@ def to_continue(state: State, directory: Path) -> str:
     if state.stopped.rule in FAILURE_RULES:
         return (
             f"remedy: {remedy(state.stopped)}; orchestrator log {where} lists what failed. Then continue "
-            f"with: orchestrator resume {where} (failures are counted anew, and points that were given up "
-            "are tried again)"
+            f"with: orchestrator resume {where} (failures are counted from zero, and points that were given "
+            "up are tried again)"
         )
     return (
         "to continue a campaign that has stopped, change a rule, for example: "

@@ -87,7 +87,7 @@ def test_a_campaign_that_stopped_because_of_failures_continues_when_it_is_resume
     text = LOCAL.replace("patience: 2", "failures: 3")
     finished("#!/bin/sh\nexit 7\n", text, code=1)
     again = run("resume", "tiny")
-    assert again.code == 1 and "failures are counted anew" in again.err and "attempt-2" in again.err
+    assert again.code == 1 and "failures are counted from zero" in again.err and "attempt-2" in again.err
     (Path.cwd() / "program.sh").write_text(PROGRAM)
     fixed = run("resume", "tiny", "--json")
     assert fixed.code == 0, fixed.err
