@@ -21,7 +21,7 @@ parameters: {{p: [1, 2, 4, 8], n: [10, 20, 30, 40]}}
 evaluation_point: {{p: 16, n: 80}}
 measure: {{time_limit: 100 s, repetitions: {{initial: 2, maximum: 4}}}}
 strategy: {{name: {strategy}, batch_size: 3}}
-stop: {{budget: {budget} core-hours, patience: 100}}
+stop: {{budget: {budget} core-hours, patience: 100, infrastructure: 1.0}}
 executor:
   name: simulated
   failure_rate: 0.3
@@ -84,7 +84,7 @@ def test_repetitions_that_were_skipped_do_not_count(tmp_path: Path) -> None:
         statuses.update(item.status for item in state.runs.values())
 
     session.run(
-        loader.loads(CAMPAIGN.format(strategy="cpf", budget=2)), tmp_path, session.Hooks(listen=listen)
+        loader.loads(CAMPAIGN.format(strategy="gpr", budget=2)), tmp_path, session.Hooks(listen=listen)
     )
     assert RunStatus.SKIPPED in statuses
 

@@ -454,19 +454,23 @@ def test_whatever_is_known_the_budget_holds_with_what_is_kept_for_the_validation
     validation = Run(Point.of(p=4))
     policy = replace(POLICY, budget=budget, max_pending=places, validation_point=validation.point)
     state = after(PROPOSED)._replace(time_limit=5.0)
-    for _step in range(200):
-        if state.stopped is not None:
+    for step in range(200):
+        if state.stopped is not None or decide.is_paused(state):
             break
+        now = step * setbacks.LONGEST_WAIT
         factor = data.draw(st.sampled_from([0.5, 1.0, 1.1, 3.0]))
         known = estimates(limit, seconds=seconds * factor, longest=seconds * factor * 1.5, margin=2.0)
-        for action in next_actions(state, policy, 1.0, known):
+        for action in next_actions(state, policy, now, known):
             if isinstance(action, decide.Submit) and action.attempt.run != validation:
                 kept = decide.kept_for_validation(state, policy, known)
                 assert state.spent + state.reserved + action.reservation.reserved + kept <= budget + 1e-9
-            state = after(*react(action, state), state=state)
+            for event in react(action, state):
+                state = apply(state, event, now)
         assert state.spent + state.reserved <= budget + 1e-9
         if state.in_flight:
             attempt = data.draw(st.sampled_from(sorted(state.in_flight, key=str)))
-            state = after(draw_outcome(data, attempt, state), state=state)
+            state = apply(state, draw_outcome(data, attempt, state), now)
+    if state.paused is not None:
+        return
     assert state.stopped is not None
     assert validation in state.runs, "measured, given up or skipped with the figures"
