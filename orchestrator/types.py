@@ -302,11 +302,16 @@ class FailureClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The values of one metric at one call path: per point, one value per repetition."""
+    """The values of one metric at one call path: per point, one value per repetition.
+
+    ``origins`` names what repetitions may share, such as their job, where that is known: per point, one text
+    per repetition, empty where one shares nothing.
+    """
 
     callpath: str
     metric: str
     values: Mapping[Point, tuple[float, ...]]
+    origins: Mapping[Point, tuple[str, ...]] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

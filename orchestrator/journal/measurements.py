@@ -37,6 +37,7 @@ class Collector:
         self._settled = False  # whether nothing of it was open
         self._points: set[Point] = set()
         self._values: dict[tuple[str, str], dict[Point, tuple[float, ...]]] = {}
+        self._origins: dict[tuple[str, str], dict[Point, tuple[str, ...]]] = {}
 
     def measurements(self, state: State) -> Measurements:
         """Return what `measurements` does; states must be later ones of the same campaign."""
@@ -44,11 +45,25 @@ class Collector:
             self._points.add(point)
             self._renew(point, state)
         order = sorted(self._points, key=_order)
+        known: dict[tuple[int, ...], dict[Point, tuple[str, ...]]] = {}
         items = tuple(
-            Measurement(callpath, metric, {point: values[point] for point in order if point in values})
+            Measurement(
+                callpath,
+                metric,
+                {point: values[point] for point in order if point in values},
+                self._shared_origins((callpath, metric), known),
+            )
             for (callpath, metric), values in sorted(self._values.items())
         )
         return Measurements(self._parameters, items, self._categorical)
+
+    def _shared_origins(
+        self, key: tuple[str, str], known: dict[tuple[int, ...], dict[Point, tuple[str, ...]]]
+    ) -> dict[Point, tuple[str, ...]]:
+        """Return the origins of a call path's values: one object for all call paths of the same runs."""
+        found = self._origins.get(key, {})
+        runs = tuple(number for pair in found.items() for number in map(id, pair))
+        return known.setdefault(runs, dict(found))
 
     def _changed(self, state: State) -> set[Point]:
         return {
@@ -66,14 +81,24 @@ class Collector:
     def _renew(self, point: Point, state: State) -> None:
         """Collect the values of a point again, by kind and repetition."""
         found: dict[tuple[str, str], list[float]] = {}
+        origins: dict[tuple[str, str], list[str]] = {}
+        known: dict[tuple[str, ...], tuple[str, ...]] = {}  # call paths share their tuples
+
+        def add(key: tuple[str, str], value: float, origin: str) -> None:
+            found.setdefault(key, []).append(value)
+            origins.setdefault(key, []).append(origin)
+
         for run, item in _measured_at(point, state):
             if run.kind == "time":
-                found.setdefault((WHOLE_RUN, ELAPSED), []).append(item.elapsed)
+                add((WHOLE_RUN, ELAPSED), item.elapsed, item.origin)
             for metric, by_callpath in item.samples.items():
                 for callpath, value in by_callpath.items():
-                    found.setdefault((callpath, metric), []).append(value)
+                    add((callpath, metric), value, item.origin)
         for key, values in found.items():
             self._values.setdefault(key, {})[point] = tuple(values)
+            names = tuple(origins[key])
+            if any(names):
+                self._origins.setdefault(key, {})[point] = known.setdefault(names, names)
 
 
 def _measured_at(point: Point, state: State) -> Iterator[tuple[Run, RunState]]:

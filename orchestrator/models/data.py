@@ -32,6 +32,8 @@ class Group:
         Call path and metric of every row of ``values``.
     notes
         Remarks per row of ``values``.
+    origins
+        A number for what repetitions may share, in the shape of ``values``; None where nothing is known.
     """
 
     parameters: tuple[str, ...]
@@ -40,6 +42,7 @@ class Group:
     values: Floats
     labels: tuple[tuple[str, str], ...]
     notes: tuple[tuple[str, ...], ...]
+    origins: Integers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +60,17 @@ class _Layout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Series:
-    """Usable values of one call path in one category; ``coordinates`` are sorted and unique."""
+    """Usable values of one call path in one category; ``coordinates`` are sorted and unique.
+
+    ``origins`` has the shape of ``values``, or is None.
+    """
 
     label: tuple[str, str]
     category: Category
     coordinates: Floats
     values: Floats
     notes: tuple[str, ...]
+    origins: Integers | None = None
 
 
 def groups(
@@ -92,10 +99,17 @@ def groups(
     """
     shared: dict[tuple[Category, bytes], list[_Series]] = {}
     zeros: list[tuple[str, str, Category]] = []
+    numbers: dict[str, int] = {}
+    origins, last = None, None
     for item, layouts, values in _rows(measurements):
         label = (item.callpath, item.metric)
+        # Call paths that were measured in the same runs share the object.
+        known = last is not None and item.origins is last[0] and layouts is last[1]
+        if not known or (origins is not None and origins.shape != values.shape):
+            origins, last = _origins(item, values, numbers), (item.origins, layouts)
         for layout in layouts:
-            series, zero = _clean(label, layout, values[layout.rows], positive)
+            here = None if origins is None else origins[layout.rows]
+            series, zero = _clean(label, layout, values[layout.rows], here, positive)
             if zero:
                 zeros.append((*label, layout.category))
             elif len(series.coordinates):
@@ -176,15 +190,37 @@ def _padded(values: Mapping[Point, tuple[float, ...]]) -> Floats:
     return np.array([(*v, *(np.nan,) * (longest - len(v))) for v in lists], dtype=float)
 
 
-def _clean(label: tuple[str, str], layout: _Layout, values: Floats, positive: bool) -> tuple[_Series, bool]:
+def _origins(item: Measurement, values: Floats, numbers: dict[str, int]) -> Integers | None:
+    """Return the origins of repetitions as numbers, shape as of ``values``; negative ones share nothing."""
+    if not item.origins:
+        return None
+    found = np.arange(-1, -values.size - 1, -1, dtype=np.intp).reshape(values.shape)
+    for row, (point, known) in enumerate(item.values.items()):
+        for k, name in enumerate(item.origins.get(point, ())[: len(known)]):
+            if name:
+                found[row, k] = numbers.setdefault(name, len(numbers))
+    return found
+
+
+def _clean(
+    label: tuple[str, str], layout: _Layout, values: Floats, origins: Integers | None, positive: bool
+) -> tuple[_Series, bool]:
     """Drop what cannot be used, with a note; return also whether nothing but zeros was measured."""
     coordinates = layout.coordinates
     if len(layout.repeated):
-        coordinates, values = _merge(coordinates, values, layout.repeated)
+        first = coordinates
+        coordinates, values = _merge(first, values, layout.repeated)
+        if origins is not None:
+            origins = _merge(first, origins, layout.repeated)[1].astype(np.intp)
     least = 0.0 if positive else -np.inf
     if values.size and values.min() > least and values.max() < np.inf:
         return _Series(
-            label=label, category=layout.category, coordinates=coordinates, values=values, notes=()
+            label=label,
+            category=layout.category,
+            coordinates=coordinates,
+            values=values,
+            notes=(),
+            origins=origins,
         ), False
     with np.errstate(invalid="ignore"):
         good = np.isfinite(values) & (values > least)
@@ -204,11 +240,14 @@ def _clean(label: tuple[str, str], layout: _Layout, values: Floats, positive: bo
         coordinates=coordinates[some],
         values=values,
         notes=tuple(notes),
+        origins=None if origins is None else origins[some],
     )
     return series, zero > 0 and not good.any() and not bad
 
 
-def _merge(coordinates: Floats, values: Floats, repeated: NDArray[np.intp]) -> tuple[Floats, Floats]:
+def _merge(
+    coordinates: Floats, values: Floats | Integers, repeated: NDArray[np.intp]
+) -> tuple[Floats, Floats]:
     """Join points with equal coordinates: their values are repetitions of one point."""
     first = np.setdiff1d(np.arange(len(coordinates)), repeated)
     index = np.searchsorted(first, np.arange(len(coordinates)), side="right") - 1
@@ -240,4 +279,17 @@ def _group(measurements: Measurements, parts: list[_Series]) -> Group:
         values=values,
         labels=tuple(part.label for part in parts),
         notes=tuple(part.notes + fixed for part in parts),
+        origins=_joined_origins(parts, values.shape),
     )
+
+
+def _joined_origins(parts: list[_Series], shape: tuple[int, ...]) -> Integers | None:
+    if all(part.origins is None for part in parts):
+        return None
+    joined = np.full(shape, -1, dtype=np.intp)
+    for k, part in enumerate(parts):
+        if part.origins is None:  # every repetition by itself
+            joined[k] = np.arange(-1, -joined[k].size - 1, -1).reshape(joined[k].shape)
+        else:
+            joined[k, :, : part.origins.shape[1]] = part.origins
+    return joined

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import polygamma
 
 from orchestrator.models.base import Floats, Integers
+from orchestrator.models.shared_noise import SharedNoise, estimate
 
 AGGREGATES = ("auto", "none", "mean", "median", "min")
 # Relative noise that is assumed where nothing was repeated, and how many observations that guess is worth.
@@ -70,6 +71,9 @@ class Located:
         Degrees of freedom behind ``sigma``, shape (call paths,); `GUESS_WEIGHT` where it is a guess.
     aggregate
         How repetitions were aggregated: none (each counts, robustly), mean, median or min.
+    shared
+        What repetitions of one origin share, if they were seen to share anything. ``sigma`` and ``count``
+        then say it all: repetitions of one origin count less.
     """
 
     log_value: Floats
@@ -77,6 +81,7 @@ class Located:
     sigma: Floats
     freedom: Floats
     aggregate: str
+    shared: SharedNoise | None = None
 
     def rows(self, index: NDArray[np.intp]) -> Self:
         """Select call paths."""
@@ -86,6 +91,7 @@ class Located:
             sigma=self.sigma[index],
             freedom=self.freedom[index],
             aggregate=self.aggregate,
+            shared=None if self.shared is None else self.shared.rows(index),
         )
 
     def put(self, index: NDArray[np.intp], part: Located) -> Self:
@@ -95,7 +101,7 @@ class Located:
         return replace(self, log_value=log_value, count=count)
 
 
-def locate(values: Floats, aggregate: str = "auto") -> Located:
+def locate(values: Floats, aggregate: str = "auto", origins: Integers | None = None) -> Located:
     """Estimate a location per point and the noise per call path.
 
     Parameters
@@ -106,6 +112,9 @@ def locate(values: Floats, aggregate: str = "auto") -> Located:
         One of `AGGREGATES`. ``none`` uses every repetition with robust weights; ``auto`` takes the
         aggregate with the least variance, by the distribution of all deviations from the medians, and
         shifts it to the scale of the median.
+    origins
+        A number for what repetitions may share (their job, or their node and round), shape as of ``values``;
+        None where nothing is known of it.
     """
     logs = np.log(values)
     counts = _count(logs)
@@ -116,16 +125,35 @@ def locate(values: Floats, aggregate: str = "auto") -> Located:
         aggregate, shift, gain = _choose(ordered, centre, counts, sigma)
     else:
         shift, gain = np.zeros_like(centre), np.ones_like(centre)
+    found = None if origins is None else estimate(logs, centre, sigma, origins)
+    shared = None if origins is None or found is None else SharedNoise(origins, found.ratio)
+    total = sigma if found is None else sigma * found.total
+    freedom = freedom if found is None else np.minimum(freedom, found.freedom)
     if aggregate == "none":
         reference = _lower_of_two(ordered, centre, counts, sigma)
-        location, count = _weigh(logs, reference, sigma)
-        return Located(log_value=location, count=count, sigma=sigma, freedom=freedom, aggregate=aggregate)
+        location, count = _weigh(logs, reference, sigma, shared)
+        return Located(
+            log_value=location,
+            count=count,
+            sigma=total,
+            freedom=freedom,
+            aggregate=aggregate,
+            shared=shared,
+        )
     if aggregate == "mean":
         location = np.log(np.nanmean(values, axis=2))
     else:
         location = ordered[:, :, 0] if aggregate == "min" else centre
+    count = counts * gain
+    if shared is not None:
+        count = shared.count(np.where(np.isnan(logs), 0.0, gain[:, :, None]))
     return Located(
-        log_value=location + shift, count=counts * gain, sigma=sigma, freedom=freedom, aggregate=aggregate
+        log_value=location + shift,
+        count=count,
+        sigma=total,
+        freedom=freedom,
+        aggregate=aggregate,
+        shared=shared,
     )
 
 
@@ -145,7 +173,7 @@ def relocate(values: Floats, located: Located, expected: Floats, spread: Floats)
     """
     spread = np.maximum(spread, located.sigma)
     if located.aggregate == "none":
-        location, count = _weigh(np.log(values), expected, spread)
+        location, count = _weigh(np.log(values), expected, spread, located.shared)
     else:
         scaled = (located.log_value - expected) / spread[:, None]
         location = located.log_value
@@ -351,10 +379,20 @@ def robust_weights(scaled: Floats) -> Floats:
     return weights
 
 
-def _weigh(logs: Floats, reference: Floats, spread: Floats) -> tuple[Floats, Floats]:
-    """Average repetitions with robust weights around a reference; return also the sum of weights."""
+def _weigh(
+    logs: Floats, reference: Floats, spread: Floats, shared: SharedNoise | None = None
+) -> tuple[Floats, Floats]:
+    """Average repetitions with robust weights around a reference; return also the sum of weights.
+
+    With ``shared`` noise, that sum is what repetitions of different origins would have.
+    """
     scaled = (logs - reference[:, :, None]) / spread[:, None, None]
     finite = np.isfinite(logs)
     weights = np.where(finite, robust_weights(scaled), 0.0)
+    known = np.where(finite, logs, 0.0)
+    if shared is not None:
+        weights = shared.discounted(weights)
+        total = _sum(weights)
+        return _sum(weights * known) / total, (1 + shared.ratio) * total
     total = _sum(weights)
-    return _sum(weights * np.where(finite, logs, 0.0)) / total, total
+    return _sum(weights * known) / total, total

@@ -90,7 +90,12 @@ def resampled(measurements: Measurements, rng: np.random.Generator) -> Measureme
             point: tuple(value for value, n in zip(values, times[point], strict=False) for _ in range(n))
             for point, values in item.values.items()
         }
-        items.append(Measurement(item.callpath, item.metric, {p: v for p, v in kept.items() if v}))
+        origins = {
+            point: tuple(origin for origin, n in zip(names, times[point], strict=False) for _ in range(n))
+            for point, names in item.origins.items()
+        }
+        some = {point: found for point, found in kept.items() if found}
+        items.append(Measurement(item.callpath, item.metric, some, origins))
     return Measurements(measurements.parameters, tuple(items), measurements.categorical)
 
 

@@ -10,8 +10,8 @@ from orchestrator.campaign import loader
 from orchestrator.control import session
 from orchestrator.journal import events, measurements
 from orchestrator.journal.file import Entry
-from orchestrator.journal.state import RunStatus, State
-from orchestrator.types import Measurements, Parameter, Point
+from orchestrator.journal.state import RunStatus, State, apply
+from orchestrator.types import Attempt, Measurements, Parameter, Point, Run
 
 CAMPAIGN = """
 name: demo
@@ -102,3 +102,34 @@ def test_what_was_given_out_does_not_change_later(tmp_path: Path) -> None:
     )
     assert len({text for _, text in given}) > 10
     assert all(repr(known) == text for known, text in given)
+
+
+def test_repetitions_name_what_they_share(tmp_path: Path) -> None:
+    """The job where runs share one, else node and round; nothing in a rehearsal."""
+    point, collector = Point.of(p=1, n=10), measurements.Collector(PARAMETERS)
+    state, given = State(), []
+    cases = [("", "node1"), ("", "node1"), ("job7", "node2"), ("job7", "node2"), ("", "simulated")]
+    for number, (pack, host) in enumerate(cases, start=1):
+        run = Run(point, "time", number)
+        attempt = Attempt(run)
+        new: list[events.Event] = [
+            events.RoundProposed(1 + number // 4, (run,), ("",)),
+            events.AttemptIntended(attempt=attempt, name="a", cores=1, limit=9, reserved=9, pack=pack),
+            events.AttemptFinished(
+                attempt=attempt,
+                elapsed=1.0,
+                cost=1.0,
+                samples={"time": {"main": 1.0, "main->a": 0.5} if number != 2 else {"main": 1.0}},
+                host=host,
+                started=10.0 * number,
+                finished=10.0 * number + 1,
+            ),
+        ]
+        for event in new:
+            state = apply(state, event, 10.0 * number)
+        given.append(collector.measurements(state))
+    whole, main, inner = given[-1].items
+    assert whole.origins is main.origins, "one object for the same runs"
+    assert main.origins[point] == ("node1, 1, 1", "node1, 1, 1", "job7", "job7", "")
+    assert inner.origins[point] == ("node1, 1, 1", "job7", "job7", "")
+    assert given[0].items[0].origins == {point: ("node1, 1, 1",)}, "what was given out does not change"

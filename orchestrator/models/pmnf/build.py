@@ -141,7 +141,9 @@ def _outlying(case: Case) -> NDArray[np.bool_]:
     located = case.solution.located
     if located.aggregate != "none":
         return np.zeros(located.count.shape, dtype=bool)
-    available = np.sum(np.isfinite(case.group.values[case.rows]), axis=2)
+    there = np.isfinite(case.group.values[case.rows])
+    shared = located.shared
+    available = np.sum(there, axis=2) if shared is None else shared.count(there.astype(float))
     return np.asarray(located.count < _OUTLIER * available)
 
 

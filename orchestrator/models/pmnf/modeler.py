@@ -164,7 +164,7 @@ def _zero(callpath: str, metric: str, category: Category) -> PmnfModel:
 def _fit_group(group: data.Group, options: Options) -> list[PmnfModel]:
     points = group.points if group.parameters else np.ones((len(group.points), 1))
     features = Features.of(points)
-    located = locate(group.values, options.aggregate)
+    located = locate(group.values, options.aggregate, group.origins)
     if options.negative == "auto":
         falls = falling(points, located)
     else:

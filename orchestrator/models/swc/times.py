@@ -87,7 +87,7 @@ def locate_times(timed: Measurements, aggregate: str) -> dict[Key, TimedPoints]:
     found: dict[Key, TimedPoints] = {}
     points = {(item.callpath, item.metric): tuple(item.values) for item in timed.items}
     for group in data.groups(timed, positive=True)[0]:
-        located = locate(group.values, aggregate)
+        located = locate(group.values, aggregate, group.origins)
         # Coefficients are fitted to the aggregate where one was asked for, otherwise to every run.
         runs = np.log(group.values) if aggregate in ("auto", "none") else located.log_value[:, :, None]
         noted = remarks(group.parameters, group.points, located)
