@@ -209,6 +209,8 @@ class AttemptRecord:
         Whether it was ended from outside.
     allocated
         When the job began that the attempt ran in, if the job says so: the attempt is charged from then on.
+    printed
+        Bytes of its standard output at its end, as seen on its node; None in records of earlier versions.
     load
         What else its CPUs did, as shares of their time: ``others`` (CPU time of other processes) and
         ``stolen`` (by a hypervisor), as far as they are known.
@@ -225,6 +227,7 @@ class AttemptRecord:
     nodes: tuple[str, ...] = ()
     cancelled: bool = False
     allocated: float | None = None
+    printed: int | None = None
     load: Mapping[str, float] = field(default_factory=dict)
 
 

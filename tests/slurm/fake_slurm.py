@@ -92,7 +92,7 @@ class FakeSlurm:
         """Return a new controller's executor."""
         return SlurmExecutor(
             self.campaign,
-            SlurmSettings(**{"command_timeout": 5.0, **settings}),
+            SlurmSettings(**{"command_timeout": 5.0, "file_grace": 30.0, **settings}),
             np.random.default_rng(1),
             clock=lambda: self.now,
             sleep=self.turn,

@@ -80,6 +80,30 @@ def test_a_failure_of_the_application_is_its_own(fake: FakeSlurm) -> None:
     assert executor.poll([request])[0].reason == ""
 
 
+def test_output_that_a_file_system_shows_late_is_waited_for(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake, "echo t=1\n")
+    fake.execute(request)
+    fake.accounted("100_0 5 COMPLETED")
+    output = request.directory / "stdout"
+    output.write_text("")
+    assert states(fake, executor, request, 20) == {"running"}
+    output.write_text("t=1\n")
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.reason) == (AttemptState.FINISHED, "")
+
+
+def test_output_that_a_file_system_never_shows_is_not_the_applications_failure(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake, "echo t=1\n")
+    fake.execute(request)
+    fake.accounted("100_0 5 COMPLETED")
+    (request.directory / "stdout").unlink()
+    assert states(fake, executor, request, 29) == {"running"}
+    fake.turn(10)
+    [observation] = executor.poll([request])
+    assert observation.state is AttemptState.FINISHED
+    assert "does not show the 4 bytes" in observation.reason
+
+
 # --- gone ---------------------------------------------------------------------------------------------
 
 

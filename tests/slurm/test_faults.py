@@ -79,9 +79,9 @@ def test_clocks_may_be_set(what: str, step: float) -> None:
         check(Scenario(faults=(fault,), queue_delay=0.0, pack=3))
 
 
-@pytest.mark.parametrize("what", ["files late", "signs late"])
+@pytest.mark.parametrize("what", ["files late", "output late", "signs late"])
 def test_files_may_be_seen_late(what: str) -> None:
-    fault = Fault(what, SITE, seconds=3600.0, value=25.0)
+    fault = Fault(what, SITE, seconds=3600.0, value=60.0)
     assert [check(Scenario(faults=(fault,), pack=pack)) for pack in (1, 3)] == [0, 0]
 
 

@@ -199,3 +199,11 @@ def test_a_queue_that_forgot_the_start_of_a_living_job_is_not_believed(fake: Fak
     fake.turn(100)
     executor.poll([request])
     assert fake.calls("scancel") == ["100_0"]
+
+
+def test_a_clock_that_is_set_back_hides_no_job(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.turn(-7200)
+    fake.queue("100_0 RUNNING")
+    fake.turn(20)
+    assert state_of(executor.poll([request])) == "running"

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from orchestrator.errors import ReadError
 from orchestrator.executors.attempt import processes
-from orchestrator.executors.attempt.worker import CLAIM, OWNER, RECORD
+from orchestrator.executors.attempt.worker import CLAIM, OWNER, RECORD, STDOUT
 from orchestrator.types import AttemptRecord
 
 T = TypeVar("T")
@@ -68,6 +68,7 @@ def _record(document: Mapping[str, Any]) -> AttemptRecord:
         nodes=expand_nodes(_field({"nodes": host, **document}, "nodes", str)),
         cancelled=_field({"cancelled": False, **document}, "cancelled", bool),
         allocated=_allocated(document, started),
+        printed=_field(document, "printed", int) if "printed" in document else None,
         load={} if finished is None else _shares(document.get("load"), finished - started),
     )
 
@@ -225,6 +226,19 @@ def record_version(directory: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_ino, status.st_mtime_ns
+
+
+def output_seen(directory: Path, record: AttemptRecord) -> bool:
+    """Return whether all is visible here that a finished attempt printed.
+
+    A network file system may show the record of an attempt up to a minute before its output.
+    """
+    if not record.printed:
+        return True
+    try:
+        return (directory / STDOUT).stat().st_size >= record.printed
+    except OSError:
+        return False
 
 
 def expand_nodes(text: str) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ from orchestrator.storage import SECRET_WORDS, iso, sync_directory
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 CLAIM, RECORD, REQUEST, SCRIPT = "claim", "attempt.json", "request.json", "run.sh"
+STDOUT = "stdout"
 OWNER = "attempt"  # who claimed, where it is this process
 DONE, CLAIMED, BROKEN = 0, 73, 74  # exit codes: recorded; claimed by another; nothing could be recorded
 
@@ -195,6 +196,7 @@ class _Attempt:
             "timed_out": how == "deadline",
             "cancelled": how == "cancelled",
             "leftover": leftover,
+            "printed": _size(os.path.join(self.directory, STDOUT)),
         }
 
 
@@ -267,7 +269,7 @@ def _start(directory: str) -> int:
         os.setsid()
         os.chdir(directory)
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
-        for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        for descriptor, name in ((1, STDOUT), (2, "stderr")):
             os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), descriptor)
         processes.restore_signals()
         environment = {**inherited.environment(), processes.MARK: directory, "PWD": directory}
@@ -308,6 +310,14 @@ def _guard(attempt: _Attempt, worker: int) -> int:
     how = "deadline" if how == "deadline" else "cancelled"
     final = attempt.final_record(record, 128 + SIGKILL, how, leftover)
     return _write_final(attempt.directory, final)
+
+
+def _size(path: str) -> int:
+    """Return the bytes of a file: 0 where it is not there."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def _touch(path: str) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from orchestrator.errors import ExecutorError, SubmitRejected
 from orchestrator.executors.attempt.directory import prepare
-from orchestrator.executors.attempt.record import owner, readable_record, record_version
+from orchestrator.executors.attempt.record import output_seen, owner, readable_record, record_version
 from orchestrator.executors.attempt.worker import OWNER
 from orchestrator.executors.base import ExecutorContext
 from orchestrator.executors.slurm import options, sbatch
@@ -307,6 +307,7 @@ class SlurmExecutor:
             never_charged=site.accounting or now - tracked.last_queued < site.remembered,
             minutes=max((array.minutes for array, _ in elements), default=0),
             shared=self._shared_jobs.of(request, record),
+            output_seen=not is_finished or record is None or output_seen(request.directory, record),
         )
 
     def _settle(self, request: AttemptRequest, last: Observation) -> None:

@@ -172,6 +172,6 @@ class SlurmSettings:
     poll_interval: float = 10.0
     command_timeout: float = 30.0
     submission_grace: float = 60.0
-    file_grace: float = 30.0
+    file_grace: float = 75.0  # Linux caches what it knows of files on NFS for up to 60 s
     accounting_grace: float = 60.0
     hopeless_grace: float = 300.0

@@ -52,6 +52,8 @@ class Evidence:
         Time limit of its job.
     shared
         The job, if it shares one with other attempts; None where it has its own.
+    output_seen
+        Whether all that a finished attempt printed is visible here.
     """
 
     request: AttemptRequest
@@ -67,6 +69,11 @@ class Evidence:
     never_charged: bool = False
     minutes: int = 0
     shared: SharedJob | None = None
+    output_seen: bool = True
+
+    def output_awaited(self, settings: SlurmSettings) -> bool:
+        """Return whether what the attempt printed may still become visible here."""
+        return not self.output_seen and self.finished_for < settings.file_grace
 
 
 def classify(evidence: Evidence, settings: SlurmSettings, unconfirmed: bool) -> Observation:
@@ -130,8 +137,11 @@ def _finished(
 ) -> Observation:
     """Report a finished attempt once its charge is known, or when that takes too long."""
     request, status = evidence.request, evidence.status
+    if evidence.output_awaited(settings):
+        return Observation(request.attempt, AttemptState.RUNNING, evidence.job_id, record=record)
     if evidence.submitted is None:
-        return Observation(request.attempt, AttemptState.FINISHED, record=record, reason=_fault(record, ""))
+        reason = _fault(evidence, record, "")
+        return Observation(request.attempt, AttemptState.FINISHED, record=record, reason=reason)
     jobs: tuple[Job, ...] = (*status.ended, *status.active) if status is not None else ()
     elapsed = status.elapsed if status is not None else None
     # Without accounting, nothing better than the record will ever come.
@@ -156,7 +166,7 @@ def _finished(
         evidence.job_id,
         record=record,
         elapsed=elapsed,
-        reason=_fault(record, jobs[0].state if jobs else ""),
+        reason=_fault(evidence, record, jobs[0].state if jobs else ""),
         estimated=estimated,
         blamed=_failed_nodes(status),
         out_of_memory=_out_of_memory(status),
@@ -176,9 +186,11 @@ def _charge(record: AttemptRecord, finished: float, jobs: Sequence[Job]) -> floa
     return float(math.ceil(finished) - math.floor(begun))
 
 
-def _fault(record: AttemptRecord, state: str) -> str:
-    """Return what ended an attempt that did not end by itself or at its limit."""
+def _fault(evidence: Evidence, record: AttemptRecord, state: str) -> str:
+    """Return what ended an attempt that did not end by itself or at its limit, or hides what it printed."""
     # A program that received a signal may print its results and exit with 0: that is no measurement.
+    if not evidence.output_seen:
+        return f"the file system does not show the {record.printed} bytes that it printed"
     if record.timed_out or (record.exit_code == 0 and not record.cancelled):
         return ""
     if record.cancelled or commands.from_outside(state):
@@ -291,6 +303,8 @@ def _finished_in_shared(
     One that failed has to wait for the end of the job, when Slurm may report the reason.
     """
     status = evidence.status
+    if evidence.output_awaited(settings):
+        return Observation(evidence.request.attempt, AttemptState.RUNNING, evidence.job_id, record=record)
     active = status is not None and bool(status.active)
     elapsed, estimated = status.elapsed if status is not None else None, False
     if shared.continues and evidence.gone_for < settings.file_grace:
@@ -313,7 +327,7 @@ def _finished_in_shared(
         evidence.job_id,
         record=record,
         elapsed=elapsed,
-        reason=_fault(record, jobs[0].state if jobs and shared.last else ""),
+        reason=_fault(evidence, record, jobs[0].state if jobs and shared.last else ""),
         estimated=estimated,
         blamed=_failed_nodes(status) if shared.last else (),
         out_of_memory=_out_of_memory(status) and record.exit_code != 0,  # else it was another attempt

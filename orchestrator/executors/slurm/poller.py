@@ -130,7 +130,8 @@ class SlurmPoller:
             return None
         if answer.error:
             return JobStatus(error=answer.error)
-        if any(array.name not in answer.queue or answer.time < array.last for array, _ in elements):
+        now = self._clock()  # before a submission only if it was set back since
+        if any(array.name not in answer.queue or answer.time < array.last <= now for array, _ in elements):
             return None
         queued = [job for element in elements for job in _element(answer.queue, element)]
         accounted = [job for element in elements for job in _element(answer.accounting, element)]

@@ -38,7 +38,7 @@ START = 1_800_000_000.0
 LONGEST = 30 * 86400.0  # virtual seconds after which a campaign counts as stuck
 POLL_INTERVAL = 30.0
 CALL = 0.05  # seconds that a command takes, if nothing is wrong
-SEEN_IN_TIME = 25.0  # seconds that files may be late, so that no measurement is lost
+SEEN_IN_TIME = 60.0  # seconds that files may be late, so that no measurement is lost
 TEXT = """
 name: faulty
 application: generic
@@ -258,11 +258,10 @@ def _stopped(outcome: Outcome) -> Iterator[str]:
 
 
 def _stopped_by_the_site(outcome: Outcome) -> Iterator[str]:
-    """What Slurm and nodes did stops no campaign; a Slurm that refuses a valid job may."""
+    """What Slurm, nodes and file system did stops no campaign; a Slurm that refuses a valid job may."""
     final, faults = outcome.state, {fault.what for fault in outcome.scenario.faults}
     rule = final.stopped.rule if final.stopped is not None else ""
-    excused = {"refused", "output late", "files late"}
-    if rule in {"failures", "failure_rate"} and not outcome.runner.guilty and not faults & excused:
+    if rule in {"failures", "failure_rate"} and not outcome.runner.guilty and "refused" not in faults:
         yield f"stopped by {rule}, and no application failed"
 
 
@@ -311,9 +310,10 @@ def _measurements(outcome: Outcome) -> Iterator[str]:
     for run, item in outcome.state.runs.items():
         if item.accepted is not None:
             accepted[outcome.directory / "runs" / Attempt(run, item.accepted).id] = item
-    late = max((f.value for f in outcome.scenario.faults if f.what in {"files late"}), default=0.0)
-    unseen = any(fault.what == "output late" for fault in outcome.scenario.faults) or late > SEEN_IN_TIME
-    for directory in outcome.runner.succeeded - set(accepted) if not unseen else ():
+    late = sum(
+        fault.value for fault in outcome.scenario.faults if fault.what in {"files late", "output late"}
+    )
+    for directory in outcome.runner.succeeded - set(accepted) if late <= SEEN_IN_TIME else ():
         yield f"the measurement of {directory.relative_to(outcome.directory)} is lost"
     for directory, item in accepted.items():
         value = item.samples["time"]["main"]

@@ -210,6 +210,9 @@ class VirtualRunner:
         why = timed_out if hangs else "Unable to contact slurm controller (connect failure)"
         return _SRUN.format(number=job.number, why=why)
 
+    def _output(self, execution: _Execution) -> str:
+        return f"t={self.seconds(execution.directory)}\n"
+
     def _appear(self, world: World, what: str, write: Callable[[], None], later: float = 0.0) -> None:
         """Write what the host of the controller sees ``later``, or later still because of the file system."""
         later += world.site.late(what, world.now)
@@ -234,12 +237,13 @@ class VirtualRunner:
             "exit_code": code,
             "timed_out": timed_out,
             "cancelled": cancelled,
+            "printed": 0 if execution.complaint else len(self._output(execution)),
         }
 
         def printed() -> None:
             (execution.directory / "stderr").write_text(execution.complaint)
             if not execution.complaint:
-                (execution.directory / "stdout").write_text(f"t={self.seconds(execution.directory)}\n")
+                (execution.directory / "stdout").write_text(self._output(execution))
 
         def recorded() -> None:
             _write(execution.directory, record)
