@@ -59,6 +59,7 @@ def page(
         _image(spending, "core-hours over time") if spending is not None else "",
         "<h2>Models</h2>",
         models_section(status["models"]),
+        *(f"<p>contradiction: {escape(item['note'])}</p>" for item in status["contradictions"]),
         _validation(status["validation"]),
         "" if status["no_validation"] is None else f"<p>{escape(status['no_validation'])}</p>",
         _given_up(status["given_up"]),

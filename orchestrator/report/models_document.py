@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:  # numpy, which reading a document does without
     from orchestrator.models.base import Model
 
 FILE_NAME = "models.json"
+_TIME = "time"
+_COMPARED = 200  # measured runs that show which call paths include others
 
 CORRECTED = "c: a smooth correction for what the terms do not fit; in full: 'expression' in JSON"
 
@@ -92,7 +95,34 @@ def document(state: State, models: Sequence[Model], point: Point | None, basis: 
         "basis": basis,
         "models": [describe(model, [point] if point else []) for model in models],
         "validation": validation(state, models),
+        "contradictions": contradictions(state, models, point),
     }
+
+
+def contradictions(state: State, models: Sequence[Model], point: Point | None) -> list[dict[str, Any]]:
+    """Return the call paths that are predicted to take less time at P₊ than the parts that they include."""
+    measure = state.campaign.get("measure") or {}
+    exclusive = measure.get("profiler") == "scorep" and not measure.get("inclusive")
+    if point is None or exclusive or not models:
+        return []
+    from orchestrator.models.consistency import contradictions, sentence
+
+    runs = (run for run, item in state.runs.items() if run.repetition == 1 and _TIME in item.samples)
+    chosen = heapq.nsmallest(_COMPARED, runs, key=lambda run: run.id)
+    values = [state.runs[run].samples[_TIME] for run in chosen]
+    return [
+        {
+            "callpath": item.callpath,
+            "metric": item.metric,
+            "point": point.as_dict(),
+            "value": item.value,
+            "children": list(item.children),
+            "children_total": item.total,
+            "beyond_intervals": item.beyond,
+            "note": sentence(item, point),
+        }
+        for item in contradictions(models, point, values, _TIME)
+    ]
 
 
 def write(directory: Path, state: State, models: Sequence[Model], point: Point | None) -> None:

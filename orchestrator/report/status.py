@@ -112,6 +112,7 @@ def combined(
         ],
         "models": models["models"],
         "validation": models["validation"],
+        "contradictions": models.get("contradictions", []),
         "no_validation": no_validation(state),
     }
 

@@ -38,6 +38,8 @@ def render(status: Mapping[str, Any], directory: Path | None = None) -> Renderab
     large_checks = _large(checks, [check["measured"] for check in checks])
     if large_rows:
         parts.append(models_table(large_rows))
+    if status["contradictions"]:
+        parts.append(Text("\n".join(_contradiction_lines(status["contradictions"]))))
     if large_checks:
         parts.append(validation_table(large_checks))
     if hidden := max(len(rows) - len(large_rows), len(checks) - len(large_checks)):
@@ -183,6 +185,14 @@ def _loss_lines(status: Mapping[str, Any]) -> list[str]:
     if status["no_validation"] is not None:
         lines.append(status["no_validation"])
     return lines + [f"given up: {item['run']}: {item['reason']}" for item in status["given_up"][:10]]
+
+
+def _contradiction_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the largest contradictions between models, and how many more there are."""
+    lines = [f"contradiction: {item['note']}" for item in items[:_REASONS]]
+    if len(items) > _REASONS:
+        lines.append(f"and {count(len(items) - _REASONS, 'other contradiction')}: status --json")
+    return lines
 
 
 def _predicted(model: dict[str, Any]) -> float | None:
