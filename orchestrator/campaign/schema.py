@@ -498,9 +498,10 @@ class Notify(Section):
     """The command to call for events, without a shell. ``left`` is in percent, ``timeout`` in seconds."""
 
     command: Annotated[tuple[ScalarText, ...], AfterValidator(command_line)]
-    on: Annotated[tuple[Literal["stop", "failures", "budget"], ...], AfterValidator(unique)] = (
+    on: Annotated[tuple[Literal["stop", "failures", "outage", "budget"], ...], AfterValidator(unique)] = (
         "stop",
         "failures",
+        "outage",
         "budget",
     )
     streak: Positive = 3

@@ -15,6 +15,7 @@ import numpy as np
 from orchestrator import __version__
 from orchestrator.control import settle
 from orchestrator.control.runtime import Runtime
+from orchestrator.executors.base import services
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry, Journal
 from orchestrator.journal.state import InFlight, RunStatus, State, apply
@@ -104,6 +105,8 @@ class Controller:
             self._settle(self._runtime.executor.poll([self._request(attempt) for attempt in confirmed]))
         if self.state.unconfirmed:
             self._correct()
+        executor = self._runtime.executor
+        self.commit(settle.outages(services(executor), self.state, executor.now()))
 
     def _correct(self) -> None:
         """Replace estimated charges by those that the scheduler has confirmed by now."""

@@ -1,4 +1,4 @@
-"""Notifications: a user's command is called when a campaign stops, keeps failing, or nearly used its budget.
+"""Notifications: a user's command is called when a campaign stops, fails, waits or nearly used its budget.
 
 The command is a list of arguments, never a shell line. It receives the facts in its environment and as JSON
 on standard input. It runs beside the loop, with a time limit, and cannot harm the campaign.
@@ -31,6 +31,7 @@ from orchestrator.journal.file import Entry
 from orchestrator.journal.state import State
 from orchestrator.policy.decide import FAILURE_RULES
 from orchestrator.report import advice
+from orchestrator.report.log import describe
 from orchestrator.report.status import counts
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
@@ -103,6 +104,8 @@ class Notifier:
                 how = advice.to_continue(state, self._directory)
                 text = f"the controller stopped: {reason}; the campaign can be resumed"
                 self._notify("stop", reason, f"{text}. {how}" if how else text)
+            case events.OutageBegan(repeated=False) | events.OutageEnded():
+                self._notify("outage", entry.event.what, describe(entry.event))
             case events.CampaignPaused(cause, detail):
                 how = advice.to_continue(state, self._directory)
                 self._notify("failures", cause, f"the campaign pauses: {cause} ({detail}). {how}")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.errors import ReadError
+from orchestrator.executors.base import Outage
 from orchestrator.journal import allocations, events
 from orchestrator.journal.measurements import repetitions
 from orchestrator.journal.state import InFlight, State
@@ -17,6 +18,9 @@ from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, FailureClass, Observation, Point, Run
 
 _TAIL = 16384  # bytes of the end of an output in which signs of a failure are searched
+
+UNNOTICED = 60.0  # seconds for which a service may not answer before that is reported
+REPORTED = 3600.0  # seconds between reports of an outage
 
 Collect = Callable[[AttemptRequest, Observation], events.Samples]
 
@@ -114,6 +118,40 @@ def ended_by_user(event: events.Event) -> events.Event:
     if event.started is None and event.elapsed == 0 and not event.estimated:
         return events.AttemptWithdrawn(event.attempt, "cancelled by the user before it began", barred=True)
     return replace(event, reason=f"cancelled by the user ({event.reason})", blamed=(), cancelled=True)
+
+
+def outages(found: Mapping[str, Outage | None], state: State, now: float) -> list[events.Event]:
+    """Return the events of services that do not answer any more, still do not, or answer again.
+
+    Parameters
+    ----------
+    found
+        From `orchestrator.executors.base.services`; what is not in it is not known.
+    state, now
+        Where the campaign stands, and the executor's time in Unix seconds.
+    """
+    new: list[events.Event] = []
+    for what, outage in found.items():
+        known = state.outages.get(what)
+        if outage is None:
+            if known is not None:
+                new.append(events.OutageEnded(what, max(0.0, now - known.since)))
+            continue
+        since = outage.since if known is None else known.since
+        waited, patience = (now - since, UNNOTICED) if known is None else (now - known.noted, REPORTED)
+        if abs(waited) >= patience:  # the clock may be set back
+            new.append(
+                events.OutageBegan(
+                    what=what,
+                    since=since,
+                    reason=outage.reason,
+                    jobs=state.jobs_out,
+                    blocking=outage.blocking,
+                    lasted=max(0.0, now - since),
+                    repeated=known is not None,
+                )
+            )
+    return new
 
 
 def corrections(known: Sequence[Observation], state: State) -> list[events.AttemptCharged]:

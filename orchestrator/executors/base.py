@@ -48,6 +48,36 @@ class ExecutorContext:
     truth: Truth | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A service that an executor depends on, and that does not answer.
+
+    Attributes
+    ----------
+    since
+        When it first did not answer (Unix seconds).
+    reason
+        What was seen last, for people.
+    blocking
+        Whether nothing can be submitted without it.
+    """
+
+    since: float
+    reason: str
+    blocking: bool
+
+
+def services(executor: Executor) -> Mapping[str, Outage | None]:
+    """Return the services that an executor has asked, by name: None for one that answers.
+
+    From the executor's method ``services()``, which asks again where that is due. An executor that depends on
+    no service needs no such method.
+    """
+    ask = getattr(executor, "services", None)
+    found: Mapping[str, Outage | None] = {} if ask is None else ask()
+    return found
+
+
 class Executor(Protocol):
     """Start attempts, look after them, and never start one twice.
 

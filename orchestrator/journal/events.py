@@ -216,6 +216,31 @@ class CampaignPaused:
     detail: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutageBegan:
+    """A service that the executor depends on does not answer; written again every hour that it lasts.
+
+    ``since`` in Unix seconds, ``lasted`` in seconds so far; ``jobs``: how many are out; ``blocking``: nothing
+    is submitted meanwhile; ``repeated``: it was reported before.
+    """
+
+    what: str
+    since: float
+    reason: str = ""
+    jobs: int = 0
+    blocking: bool = True
+    lasted: float = 0.0
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OutageEnded:
+    """A service answers again, after so many seconds."""
+
+    what: str
+    lasted: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class ValidationProposed:
     """One run at the evaluation point, never used for fitting."""
@@ -248,6 +273,8 @@ Event = (
     | RoundCompleted
     | StopRuleReached
     | CampaignPaused
+    | OutageBegan
+    | OutageEnded
     | ValidationProposed
     | CampaignStopped
 )
@@ -309,6 +336,8 @@ _NAMES: dict[type[Any], str] = {
     RoundCompleted: "round_completed",
     StopRuleReached: "stop_rule_reached",
     CampaignPaused: "campaign_paused",
+    OutageBegan: "outage_began",
+    OutageEnded: "outage_ended",
     ValidationProposed: "validation_proposed",
     CampaignStopped: "campaign_stopped",
 }

@@ -99,6 +99,15 @@ class RoundMark(NamedTuple):
     uncertainty: float | None = None
 
 
+class OpenOutage(NamedTuple):
+    """A service that does not answer: ``since`` when, when that was ``noted`` last (Unix seconds)."""
+
+    since: float
+    noted: float
+    reason: str = ""
+    blocking: bool = True
+
+
 Runs = immutables.Map[Run, RunState]
 Proposed = immutables.Map[str, immutables.Map[Point, int]]
 
@@ -154,6 +163,7 @@ class State(NamedTuple):
     setbacks: Setbacks = setbacks.NONE
     marks: immutables.Map[str, tuple[str, ...]] = immutables.Map()  # by node: why it may be excluded
     failed_nodes: immutables.Map[str, float] = immutables.Map()  # when a node failed last
+    outages: immutables.Map[str, OpenOutage] = immutables.Map()  # by service
     paused: StopReason | None = None
     stopping: StopReason | None = None
     validation: Run | None = None
@@ -172,6 +182,16 @@ class State(NamedTuple):
         """Number of jobs that are queued or running."""
         packed = {item.pack for item in self.in_flight.values() if item.pack}
         return len(packed) + sum(not item.pack for item in self.in_flight.values())
+
+    @property
+    def jobs_out(self) -> int:
+        """Number of jobs that were handed over to the executor's scheduler and are not settled."""
+        return len({item.pack or item.name for item in self.in_flight.values() if item.submitted})
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a service does not answer without which nothing can be submitted."""
+        return any(outage.blocking for outage in self.outages.values())
 
     @property
     def waiting(self) -> tuple[Run, ...]:
@@ -435,6 +455,17 @@ def _stop_rule_reached(event: events.StopRuleReached, state: State) -> State:
 @_apply.register
 def _campaign_paused(event: events.CampaignPaused, state: State) -> State:
     return state._replace(paused=StopReason(event.cause, event.detail))
+
+
+@_apply.register
+def _outage_began(event: events.OutageBegan, state: State) -> State:
+    outage = OpenOutage(event.since, state.time, event.reason, event.blocking)
+    return state._replace(outages=state.outages.set(event.what, outage))
+
+
+@_apply.register
+def _outage_ended(event: events.OutageEnded, state: State) -> State:
+    return state._replace(outages=state.outages.delete(event.what))
 
 
 @_apply.register

@@ -24,6 +24,7 @@ VALIDATION_SHARE = 0.5  # of what is left is kept back for more than the expecte
 LONGEST_PATIENCE = 10
 FAILURE_RULES = ("failures", "failure_rate")  # whoever resumes a campaign after them has fixed the cause
 CONFIRMATION = 600.0  # seconds to wait for the real charges of attempts, when nothing else is left to do
+LONGEST_OUTAGE = 86400.0  # seconds to wait for them at most while accounting does not answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,12 +180,13 @@ def next_actions(state: State, policy: Policy, now: float, estimates: Estimates)
     if given_up:
         return given_up
     # A clock that was set back must not make the wait longer than that much twice.
-    confirming = bool(state.unconfirmed) and abs(now - state.time) < CONFIRMATION
+    silent = any(abs(now - outage.since) < LONGEST_OUTAGE for outage in state.outages.values())
+    confirming = bool(state.unconfirmed) and (silent or abs(now - state.time) < CONFIRMATION)
     work = _begin(state, policy, estimates, may_wait=bool(state.in_flight) or confirming)
     if any(isinstance(action, Submit) for action in work):
         if (pause := _pause(state, policy)) is not None:
             return [pause]
-        if abs(now - state.setbacks.last) < state.setbacks.wait:
+        if state.blocked or abs(now - state.setbacks.last) < state.setbacks.wait:
             return []
     if work or state.in_flight or (confirming and any(True for _ in _candidates(state))):
         return work

@@ -11,7 +11,7 @@ import immutables
 from orchestrator.journal import allocations, events
 from orchestrator.journal.differences import differences
 from orchestrator.journal.file import Entry
-from orchestrator.report.wording import count, smape, uncertainty
+from orchestrator.report.wording import about, count, outage, smape, uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt
@@ -60,6 +60,11 @@ def describe(event: events.Event) -> str:
             return f"stop rule: {rule} ({detail})"
         case events.CampaignPaused(cause, detail):
             return f"paused: {cause} ({detail}); nothing more is begun until somebody resumes the campaign"
+        case events.OutageBegan():
+            text = outage(event.what, event.since, event.jobs, event.blocking, event.lasted)
+            return text if event.repeated else f"{text} ({event.reason})"
+        case events.OutageEnded(what, lasted):
+            return f"{what} answers again, after {about(lasted)}"
         case events.ValidationProposed(run):
             return f"validation: {run}"
     return ""
@@ -85,6 +90,8 @@ _KINDS: Mapping[type, str] = {
     events.RunSkipped: "skipped",
     events.StopRuleReached: "stop",
     events.CampaignPaused: "stop",
+    events.OutageBegan: "outage",
+    events.OutageEnded: "outage",
     events.ValidationProposed: "round",
 }
 

@@ -14,6 +14,7 @@ from orchestrator.policy import pace
 from orchestrator.report import controller, models_document
 from orchestrator.report.wording import count, uncertainty
 from orchestrator.resources import core_hours
+from orchestrator.storage import iso
 from orchestrator.types import Measurements, Point, Run, RunKind
 
 if TYPE_CHECKING:  # numpy, which a status of published models does without
@@ -67,10 +68,21 @@ def combined(
         "controller": running or controller.no_controller(None if state.stopped else state.time),
         "stop_reason": None if stop is None else {"rule": stop.rule, "detail": stop.detail},
         "paused": _pause(state),
+        "outages": [
+            {
+                "what": what,
+                "since": iso(outage.since),
+                "reason": outage.reason,
+                "jobs": state.jobs_out,
+                "blocking": outage.blocking,
+            }
+            for what, outage in sorted(state.outages.items())
+        ],
         "infrastructure": {
             "charged": core_hours(state.setbacks.charged),
             "tries_in_a_row": state.setbacks.tries,
             "reason": state.setbacks.reasons[-1] if state.setbacks.reasons else None,
+            "waits_until": iso(state.setbacks.last + state.setbacks.wait) if state.setbacks.wait else None,
         },
         "nearest_rule": nearest_rule(state, budget),
         "round": state.round,

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import os
 import shlex
+import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from orchestrator.journal.state import StopReason
 from orchestrator.models.effort import EFFORT
 from orchestrator.report import advice
 from orchestrator.report.models_document import CORRECTED, label, shown
-from orchestrator.report.wording import about, count, moment, plain, smape, uncertainty
+from orchestrator.report.wording import about, count, moment, outage, plain, smape, uncertainty
 from orchestrator.types import Point
 
 _WIDTH = 120
@@ -149,9 +151,28 @@ def _stop_lines(status: Mapping[str, Any], directory: Path | None) -> list[str]:
         lines.insert(0, f"paused: {paused['cause']} ({paused['detail']}); nothing more is begun")
         early = {"rule": paused["cause"], "detail": paused["detail"]}
     what = "" if early is None else advice.remedy(StopReason(early["rule"], early["detail"]))
+    lines += _trouble_lines(status)
     if what:
         then = "" if directory is None else f", then: orchestrator resume {shlex.quote(str(directory))}"
         lines.append(f"remedy: {what}{then}")
+    return lines
+
+
+def _trouble_lines(status: Mapping[str, Any]) -> list[str]:
+    """Return what does not answer, and what is waited for after failures of the infrastructure."""
+    if status["state"] in ("stopped", "paused"):
+        return []
+    now = time.time()
+    lines = []
+    for item in status["outages"]:
+        since = datetime.fromisoformat(item["since"]).timestamp()
+        lines.append(outage(item["what"], since, item["jobs"], item["blocking"], max(0.0, now - since)))
+    found = status["infrastructure"]
+    if found["waits_until"] is not None and datetime.fromisoformat(found["waits_until"]).timestamp() > now:
+        lines.append(
+            f"{found['tries_in_a_row']} tries in a row failed because of the infrastructure "
+            f"({found['reason']}); nothing is begun before {moment(found['waits_until'])}"
+        )
     return lines
 
 

@@ -9,6 +9,7 @@ from orchestrator.units import format_duration
 
 _TIMES = 10.0  # from this ratio on it is clearer than percent
 _MOST = 1000.0
+_LONG_OUTAGE = 1800.0  # seconds
 _LONG = 600.0  # seconds; to the minute is exact enough
 
 
@@ -37,6 +38,23 @@ def smape(value: float | None) -> str:
 def moment(text: str) -> str:
     """Return an instant (ISO 8601) in this machine's time zone."""
     return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def outage(what: str, since: float, jobs: int, blocking: bool, lasted: float) -> str:
+    """Return in one line that a service does not answer.
+
+    Parameters
+    ----------
+    what, since, lasted
+        Its name; since when it does not answer, in Unix seconds; for how many seconds so far.
+    jobs, blocking
+        How many jobs are out, and whether nothing is submitted meanwhile.
+    """
+    clock = datetime.fromtimestamp(since).astimezone().strftime("%H:%M")
+    long = f" ({about(lasted)} ago)" if lasted >= _LONG_OUTAGE else ""
+    out = f"{count(jobs, 'job')} {'is' if jobs == 1 else 'are'} out"
+    effect = "nothing is submitted" if blocking else "charges remain upper bounds"
+    return f"{what} has not answered since {clock}{long}; {out}; {effect}"
 
 
 def about(seconds: float) -> str:

@@ -23,7 +23,7 @@ from orchestrator.errors import ExecutorError, SubmitRejected
 from orchestrator.executors.attempt.directory import prepare
 from orchestrator.executors.attempt.record import output_seen, owner, readable_record, record_version
 from orchestrator.executors.attempt.worker import OWNER
-from orchestrator.executors.base import ExecutorContext
+from orchestrator.executors.base import ExecutorContext, Outage
 from orchestrator.executors.slurm import options, sbatch
 from orchestrator.executors.slurm.arrays import FOLDER, JobArrays, name_of
 from orchestrator.executors.slurm.commands import CommandFailed, Job, call, read_site
@@ -138,6 +138,10 @@ class SlurmExecutor:
             return f"Slurm does not answer: {error}"
         return None
 
+    def services(self) -> Mapping[str, Outage | None]:
+        """Return whether Slurm's controller and its accounting answer, as far as they were asked."""
+        return self._poller.services()
+
     def reserved_seconds(self, *limits: float) -> float:
         """Return the whole minutes asked for, and what Slurm may take to end a job after them."""
         return 60.0 * (options.minutes(*limits) + self._poller.site.over_time_limit) + _SCAN
@@ -150,7 +154,7 @@ class SlurmExecutor:
             if observation is not None:
                 done[request.name] = observation
         wanted = [item for item in requests if item.name not in done]
-        accepted = self._queue.submit(wanted, self._poller.site)
+        accepted = self._queue.submit(wanted, self._poller.site, hold=self._poller.silence)
         for request in wanted:
             if accepted[request.name].state not in SETTLED:
                 self._track(request)
@@ -237,7 +241,7 @@ class SlurmExecutor:
     # --- looking --------------------------------------------------------------------------------------
 
     def _look(self, requests: Sequence[AttemptRequest], unconfirmed: bool) -> list[Observation]:
-        found = self._queue.retry(self._poller.site)
+        found = self._queue.retry(self._poller.site, hold=self._poller.silence)
         self._note_job_ids(found)
         rest = [item for item in requests if item.name not in found]
         if not any(tracked.asked_for for tracked in self._tracked.values()):

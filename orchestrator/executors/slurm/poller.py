@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from orchestrator.executors.base import Outage
 from orchestrator.executors.slurm import commands
 from orchestrator.executors.slurm.arrays import Element
 from orchestrator.executors.slurm.commands import CommandFailed, Job, Site
@@ -16,7 +17,8 @@ Elements = Sequence[Element]
 _Jobs = Mapping[str, Mapping[int | None, Sequence[Job]]]  # by name and array index
 
 _JITTER = 0.1  # of the interval, so that many controllers do not ask at once
-_LONGEST_PAUSE = 600.0  # seconds between queries while Slurm does not answer
+_LONGEST_PAUSE = 60.0  # seconds between queries while Slurm does not answer
+_MOST_DOUBLINGS = 20  # of the interval
 _CLOCK_DIFFERENCE = 3600.0  # seconds that sacct's start time lies before the submission
 
 
@@ -58,11 +60,18 @@ class JobStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
+    """What was learned at an instant; ``accounted`` says whether accounting was asked."""
+
     time: float = float("-inf")
     queue: _Jobs = field(default_factory=dict)
     accounting: _Jobs = field(default_factory=dict)
     error: str = ""
     accounting_error: str = ""
+    accounted: bool = False
+
+
+CONTROLLER, ACCOUNTING = "slurmctld", "slurmdbd"
+"""The services: jobs are submitted to one, the other knows what was charged."""
 
 
 class SlurmPoller:
@@ -71,7 +80,7 @@ class SlurmPoller:
     Parameters
     ----------
     interval
-        Seconds between queries; longer, up to ten minutes, while they fail.
+        Seconds between queries; longer, up to a minute, while they fail.
     patience
         Time limit of each command in seconds.
     read
@@ -93,6 +102,7 @@ class SlurmPoller:
         self._site_due = float("-inf")
         self._failures = 0
         self._answer = _Answer()
+        self._services: dict[str, Outage | None] = {}  # those that were asked; None: it answers
 
     @property
     def site(self) -> Site:
@@ -114,11 +124,45 @@ class SlurmPoller:
         now = self._clock()
         if not elements or (now < self.due and not force):
             return False
-        self._answer = self._ask(elements, now)
-        self._failures = self._failures + 1 if self._answer.error or self._answer.accounting_error else 0
+        self._answer = answer = self._ask(elements, now)
+        self._note(CONTROLLER, answer.error, now)
+        if answer.accounted:
+            self._note(ACCOUNTING, answer.accounting_error, now)
+        self._schedule(failed=bool(answer.error or answer.accounting_error))
+        return True
+
+    @property
+    def silence(self) -> str:
+        """Return why Slurm's controller could not be asked last; empty if it answered, or was not asked."""
+        outage = self._services.get(CONTROLLER)
+        return "" if outage is None else outage.reason
+
+    def services(self) -> Mapping[str, Outage | None]:
+        """Return which services answer; asks the controller where no query of jobs does that.
+
+        That is so at the beginning, and while it does not answer and no job is out.
+        """
+        outage = self._services.get(CONTROLLER)
+        if CONTROLLER not in self._services or (outage is not None and self._clock() >= self.due):
+            now, error = self._clock(), ""
+            try:
+                commands.call(["scontrol", "show", "config"], self._patience)
+            except CommandFailed as failure:
+                error = str(failure)
+            self._note(CONTROLLER, error, now)
+            if error:
+                self._schedule(failed=True)
+        return dict(self._services)
+
+    def _note(self, service: str, error: str, now: float) -> None:
+        before = self._services.get(service)
+        since = now if before is None else before.since
+        self._services[service] = Outage(since, error, service == CONTROLLER) if error else None
+
+    def _schedule(self, failed: bool) -> None:
+        self._failures = min(self._failures + 1, _MOST_DOUBLINGS) if failed else 0
         pause = min(self._interval * 2**self._failures, max(_LONGEST_PAUSE, self._interval))
         self.due = self._clock() + pause * (1 + self._rng.uniform(-_JITTER, _JITTER))
-        return True
 
     def status(self, elements: Elements) -> JobStatus | None:
         """Return what Slurm last reported of the jobs of one attempt.
@@ -151,8 +195,8 @@ class SlurmPoller:
         try:
             rows = commands.accounting(list(missing), since, self._patience)
         except CommandFailed as error:
-            return _Answer(time=now, queue=queue, accounting_error=str(error))
-        return _Answer(time=now, queue=queue, accounting=_by_name(missing, rows))
+            return _Answer(time=now, queue=queue, accounting_error=str(error), accounted=True)
+        return _Answer(time=now, queue=queue, accounting=_by_name(missing, rows), accounted=True)
 
 
 def _by_name(names: Iterable[str], jobs: Iterable[Job]) -> _Jobs:

@@ -39,9 +39,17 @@ class SubmissionQueue:
     def __contains__(self, request: AttemptRequest) -> bool:
         return request.name in self._waiting
 
-    def submit(self, requests: Sequence[AttemptRequest], site: Site) -> dict[str, Observation]:
-        """Submit requests, equal packs of them as arrays; return an observation of each, by name."""
+    def submit(
+        self, requests: Sequence[AttemptRequest], site: Site, hold: str = ""
+    ) -> dict[str, Observation]:
+        """Submit requests, equal packs of them as arrays; return an observation of each, by name.
+
+        ``hold``: why Slurm does not answer; then they wait here.
+        """
         done: dict[str, Observation] = {}
+        if hold:
+            self._postpone([requests], hold, done)
+            return done
         for resources in self._unshared:
             equal = [item for item in requests if item.resources == resources]
             others = [item for item in requests if item.resources != resources]
@@ -51,12 +59,16 @@ class SubmissionQueue:
             self._submit_group(group, done)
         return done
 
-    def retry(self, site: Site) -> dict[str, Observation]:
+    def retry(self, site: Site, hold: str = "") -> dict[str, Observation]:
         """Submit what waits, when it is time to; return observations of the attempts that wait no more."""
         if self._clock() < self.due:
             return {}
         requests, self._waiting, self.due = list(self._waiting.values()), {}, float("inf")
-        return {name: item for name, item in self.submit(requests, site).items() if name not in self._waiting}
+        return {
+            name: item
+            for name, item in self.submit(requests, site, hold).items()
+            if name not in self._waiting
+        }
 
     def waiting(self, request: AttemptRequest) -> Observation:
         """Report an attempt that waits here."""
