@@ -1,7 +1,8 @@
 """Show what a campaign would do first, and what that may cost; launch nothing.
 
-Prints the search space, the first batch with its reasons, the job script of its first run (of each kind) and
-the most that the batch can be charged.
+Prints the search space, the first batch with its reasons, the most that the batch can be charged, the job
+script of its first run (of each kind), and what the whole campaign is expected to cost and to find. That is
+from a rehearsal of at most 10 s, as by orchestrator simulate.
 """
 
 from __future__ import annotations
@@ -15,13 +16,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.api import running
 from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.schema import LocalOptions
 from orchestrator.cli import common
 from orchestrator.control import attempts, planning
 from orchestrator.control.assembly import Assembly, assemble, sharing_rules
 from orchestrator.control.execution import executor
+from orchestrator.control.expectation import expect
 from orchestrator.control.planning import FirstRound
+from orchestrator.control.rehearsal import Options
 from orchestrator.policy import packing
+from orchestrator.report import rehearsal_text
 from orchestrator.report.wording import count
 from orchestrator.resources import core_hours
 from orchestrator.units import format_duration
@@ -36,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scripts", action="store_true", help="print the job script of every point of the batch"
     )
+    parser.add_argument(
+        "--no-rehearsal",
+        action="store_true",
+        help="do not rehearse the whole campaign",
+    )
     common.add_json(parser)
 
 
@@ -46,11 +57,24 @@ def run(arguments: argparse.Namespace) -> int:
     built = assemble(chosen)
     first = planning.first_round(built, executor(chosen, Path(chosen.name), 0.0))
     document = describe(built, first)
+    if not arguments.json:
+        show_batch(chosen, document)
+    document["rehearsal"] = None if arguments.no_rehearsal else _expected(arguments, extra, chosen)
     if arguments.json:
         common.print_json(document)
     else:
-        show(chosen, document, len(document["runs"]) if arguments.scripts else 1)
+        for line in rehearsal_text.expectation(document["rehearsal"]):
+            _console().print(line, markup=False)
+        show_scripts(document, len(document["runs"]) if arguments.scripts else 1)
     return 0
+
+
+def _expected(arguments: argparse.Namespace, extra: tuple[str, ...], chosen: Campaign) -> dict[str, Any]:
+    """Return what the campaign is expected to cost and to find, on as many cores as it may use."""
+    where = chosen.executor
+    cores = where.slots if isinstance(where, LocalOptions) and not where.oversubscribe else None
+    path = running.campaign_path(arguments.campaign)
+    return expect(path, [*arguments.overrides, *extra], Options(cores=cores))
 
 
 def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
@@ -115,9 +139,13 @@ def _name(item: dict[str, Any]) -> str:
     return str(point) if kind == "time" else f"{point}{_EFFORT}"
 
 
-def show(chosen: Campaign, document: dict[str, Any], scripts: int) -> None:
-    """Print the plan for a human, with the scripts of the first ``scripts`` points."""
-    console = Console(highlight=False)
+def _console() -> Console:
+    return Console(highlight=False)
+
+
+def show_batch(chosen: Campaign, document: dict[str, Any]) -> None:
+    """Print the search space and the first batch with its cost for a human."""
+    console = _console()
     space, cost = document["space"], document["cost"]
     console.print(
         f"search space: {count(space['points'], 'point')} of {count(space['combinations'], 'combination')}"
@@ -134,10 +162,7 @@ def show(chosen: Campaign, document: dict[str, Any], scripts: int) -> None:
     for column in ("point", "repetitions", "cores", "limit s", "why"):
         table.add_column(column, overflow="fold")
     repetitions = Counter(_name(item) for item in runs)
-    seen: dict[str, dict[str, Any]] = {}
-    for item in runs:
-        seen.setdefault(_name(item), item)
-    for key, item in seen.items():
+    for key, item in _points(document).items():
         cells = (key, repetitions[key], item["cores"], f"{item['time_limit']:.4g}", item["reason"])
         table.add_row(*(Text(str(cell)) for cell in cells))
     console.print(table)
@@ -157,8 +182,21 @@ def show(chosen: Campaign, document: dict[str, Any], scripts: int) -> None:
         console.print(f"jobs: {document['packs']}", markup=False)
     if document["side_by_side"] is not None:
         console.print(f"note: {document['side_by_side']}", markup=False)
+
+
+def _points(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the first run at every point of the batch, of each kind."""
+    seen: dict[str, dict[str, Any]] = {}
+    for item in document["runs"]:
+        seen.setdefault(_name(item), item)
+    return seen
+
+
+def show_scripts(document: dict[str, Any], scripts: int) -> None:
+    """Print the scripts of the first ``scripts`` points of the batch."""
+    console = _console()
     kinds = Counter[bool]()
-    for key, item in seen.items():
+    for key, item in _points(document).items():
         kinds[key.endswith(_EFFORT)] += 1
         if item["script"] is not None and kinds[key.endswith(_EFFORT)] <= scripts:
             console.print(f"\n--- script of {item['run']} ---", markup=False)

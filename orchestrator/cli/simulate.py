@@ -77,7 +77,7 @@ def _rehearse(chosen: Rehearsal, directory: Path, as_json: bool) -> int:
         print(line, file=sys.stderr)
     state = running.drive(chosen.campaign, directory, progress=True)
     document = overview.status_of(chosen.campaign, state)
-    document["rehearsal"] = outcome(chosen, state, document)
+    document["rehearsal"] = outcome(chosen, state, document["models"])
     if as_json:
         common.print_json(document)
     else:

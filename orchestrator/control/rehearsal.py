@@ -6,9 +6,7 @@ the models of what the campaign has measured already; ``measure.expected_time``;
 
 from __future__ import annotations
 
-import itertools
 import json
-import math
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +16,9 @@ from typing import Any
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SimulatedOptions, executor_keys
-from orchestrator.control import planning
-from orchestrator.control.assembly import Assembly, assemble
-from orchestrator.control.execution import Earlier, earlier, executor, true_values
+from orchestrator.control import assumption
+from orchestrator.control.assembly import assemble
+from orchestrator.control.execution import Earlier, earlier, true_values
 from orchestrator.control.runtime import LONGEST_WAITS
 from orchestrator.errors import CampaignError
 from orchestrator.executors.simulated.truth import BLOCKS_PER_SECOND, COUNTING
@@ -29,12 +27,8 @@ from orchestrator.journal.measurements import ELAPSED
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.report.wording import count
 from orchestrator.resources import core_hours
-from orchestrator.types import Value
 
 NOISE = 5.0  # percent: of a rehearsal that states none
-_SHARE = 0.1  # of the budget, for the first round of an assumed truth
-_OF_LIMIT = 0.5  # of the time limit, at most, for the longest run of an assumed truth
-_CONSTANT = 0.1  # of the mean run of the first round that an assumed truth takes everywhere
 _SOURCES = ("truth", "dataset", "models")
 _CAMPAIGN_FILE = "campaign.yaml"
 
@@ -53,6 +47,8 @@ class Options:
         The directory of an earlier campaign, whose models say what runs yield.
     noise, failure_rate, queue_delay
         Noise of times in percent; share of attempts that fail; mean time in the queue, with its unit.
+    cores
+        That run at once.
     """
 
     dataset: str | os.PathLike[str] | None = None
@@ -61,6 +57,7 @@ class Options:
     noise: float | None = None
     failure_rate: float | None = None
     queue_delay: str | None = None
+    cores: int | None = None
 
     def sources(self) -> dict[str, Any]:
         """Return the keys of ``executor`` that say what runs yield, if any of them is stated."""
@@ -72,7 +69,7 @@ class Options:
 
     def others(self) -> dict[str, Any]:
         """Return the other keys of ``executor`` that are stated."""
-        keys = ("noise", "failure_rate", "queue_delay")
+        keys = ("noise", "failure_rate", "queue_delay", "cores")
         return {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
 
 
@@ -138,7 +135,7 @@ def prepare(path: Path, overrides: Sequence[str] = (), options: Options | None =
         notes.append(f"left out: metrics that this truth does not have: {', '.join(dropped)}")
     truth = f"{text or _words(campaign)}{_noise(campaign)}"
     return Rehearsal(
-        campaign=campaign, source=source, truth=truth, notes=(*notes, *_about_effort(campaign, source))
+        campaign=campaign, source=source, truth=truth, notes=(*notes, *_caveats(campaign, source))
     )
 
 
@@ -227,73 +224,9 @@ def _best(draft: Campaign, known: Earlier | None) -> tuple[str, str, dict[str, A
     if stated is not None:
         text = f"measure.expected_time, {stated} s, all of it in call path main"
         return "expected_time", text, {"truth": {"main": stated}}
-    expression, shape = assumed(assemble(draft))
-    text = (
-        f"an assumption, as nothing is known of the run time: {expression} s, all of it in call path main "
-        f"({shape}; the first round costs at most {100 * _SHARE:.0f} % of the budget)"
-    )
-    return "assumption", text, {"truth": {"main": expression}}
-
-
-def assumed(built: Assembly) -> tuple[str, str]:
-    """Return a run time for a campaign of which none is known, as an expression, and its form in words.
-
-    It grows with the product of the numeric parameters and is divided by those that decide about ranks and
-    threads, with a constant part beside it. The first round costs a tenth of the budget, or less where the
-    longest run would need more than half of its time limit.
-    """
-    campaign = built.campaign
-    first = planning.first_round(built, executor(campaign, Path(campaign.name), 0.0))
-    sizes, divisors = _roles(built)
-    shape = " * ".join(sizes) or "1"
-    if divisors:
-        shape += "".join(f" / {name}" for name in divisors)
-    form = campaign.expression(shape)
-    timed = [
-        (form.number(campaign.values(run.point)), cores, limit)
-        for run, cores, limit in zip(first.runs, first.cores, first.limits, strict=True)
-        if run.kind == "time"
-    ]
-    total = sum(cores for _, cores, _ in timed)
-    mean = sum(value * cores for value, cores, _ in timed) / total
-    values = {item.name: item.values for item in campaign.parameters}
-    largest = math.prod(float(max(values[name])) for name in sizes)
-    largest /= math.prod(float(min(values[name])) for name in divisors)
-    longest = _CONSTANT + (1 - _CONSTANT) * max(largest, mean) / mean
-    seconds = min(
-        _SHARE * campaign.stop.budget / total, _OF_LIMIT * min(limit for _, _, limit in timed) / longest
-    )
-    slope = f"{(1 - _CONSTANT) * seconds / mean:.3g} * {shape}"
-    words = f"a constant part, and one in proportion to {shape}" if sizes or divisors else "constant"
-    return f"{_CONSTANT * seconds:.3g} + {slope}", words
-
-
-def _roles(built: Assembly) -> tuple[list[str], list[str]]:
-    """Return the positive numeric parameters: those of the problem's size, those of ranks and threads."""
-    campaign = built.campaign
-    sizes: list[str] = []
-    divisors: list[str] = []
-    for item in campaign.parameters:
-        wanted = campaign.evaluation_point
-        values = (*item.values, *(() if wanted is None else (wanted[item.name],)))
-        if item.categorical or any(isinstance(value, str) or value <= 0 for value in values):
-            continue
-        (divisors if _decides_cores(built, item.name, item.values) else sizes).append(item.name)
-    return sizes, divisors
-
-
-def _decides_cores(built: Assembly, name: str, values: Sequence[Value]) -> bool:
-    """Return whether runs that differ in one parameter alone occupy other ranks or threads."""
-    application, campaign = built.application, built.campaign
-    for point in itertools.islice(built.space, 5):
-        shapes = set()
-        for value in values:
-            there = {**campaign.values(point), name: value}
-            if application.check(there) is None:
-                shapes.add((application.ranks(there), application.threads(there)))
-        if len(shapes) > 1:
-            return True
-    return False
+    expression, words = assumption.run_time(assemble(draft))
+    text = f"an assumption, as nothing is known of the run time: {expression} s, all of it in call path main"
+    return "assumption", f"{text} ({words})", {"truth": {"main": expression}}
 
 
 def _words(campaign: Campaign) -> str:
@@ -316,8 +249,10 @@ def _noise(campaign: Campaign) -> str:
     return "" if options.dataset is not None else f"; noise of ±{options.noise:g} %"
 
 
-def _about_effort(campaign: Campaign, source: str) -> Iterator[str]:
-    """Say what effort runs count where the truth has times only."""
+def _caveats(campaign: Campaign, source: str) -> Iterator[str]:
+    """Say what is less certain than it seems: costs by an assumption, counts where only times are known."""
+    if source == "assumption":
+        yield "costs of an assumed run time are no forecast: state measure.expected_time for one"
     if campaign.measure.effort is not None and source not in ("dataset", "models"):
         yield (
             f"effort runs take {COUNTING:g} times as long and count {BLOCKS_PER_SECOND:.0e} basic blocks per "
@@ -325,18 +260,19 @@ def _about_effort(campaign: Campaign, source: str) -> Iterator[str]:
         )
 
 
-def outcome(rehearsal: Rehearsal, state: State, status: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the campaign would have cost and found, JSON-ready.
+def outcome(rehearsal: Rehearsal, state: State, models: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """Return what the campaign would have cost and found, JSON-ready; costs in core-hours.
 
     Parameters
     ----------
-    rehearsal, state, status
-        The rehearsal, its last state, and the status document of that.
+    rehearsal, state
+        The rehearsal and its last state.
+    models
+        The models of that state as in the status; they are compared with the truth.
     """
     options = rehearsal.campaign.executor
     assert isinstance(options, SimulatedOptions)
-    measured = sum(item.status is RunStatus.MEASURED for item in state.runs.values())
-    point = rehearsal.campaign.evaluation_point
+    point, stop = rehearsal.campaign.evaluation_point, state.stopped or state.stopping
     return {
         "source": rehearsal.source,
         "truth": rehearsal.truth,
@@ -344,24 +280,25 @@ def outcome(rehearsal: Rehearsal, state: State, status: Mapping[str, Any]) -> di
         "core_hours": core_hours(state.spent),
         "budget": core_hours(rehearsal.campaign.stop.budget),
         "rounds": state.rounds_completed,
-        "runs": measured,
+        "runs": sum(item.status is RunStatus.MEASURED for item in state.runs.values()),
         "wall_seconds": state.time - (state.time if state.started is None else state.started),
         "queue_delay": options.queue_delay,
-        "stop_rule": None if state.stopped is None else state.stopped.rule,
-        "stop_detail": None if state.stopped is None else state.stopped.detail,
+        "stop_rule": None if stop is None else stop.rule,
+        "stop_detail": None if stop is None else stop.detail,
         "point": None if point is None else point.as_dict(),
-        "found": _found(rehearsal.campaign, status),
+        "uncertainty_percent": None if state.uncertainty is None else 100 * state.uncertainty,
+        "found": _found(rehearsal.campaign, models),
     }
 
 
-def _found(campaign: Campaign, status: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _found(campaign: Campaign, models: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return a row for each model of times that predicts the evaluation point: predicted against true."""
     point = campaign.evaluation_point
-    if point is None:
+    if point is None or not models:
         return []
     true = true_values(campaign, point)
     rows = []
-    for model in status["models"]:
+    for model in models:
         value = true.get((model["callpath"], model["metric"]))
         if value is None or model["metric"] not in ("time", ELAPSED) or not model["predictions"]:
             continue

@@ -10,16 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.report.status_text import interval
-from orchestrator.report.wording import count, plain
+from orchestrator.report.wording import about, count, plain, uncertainty
 from orchestrator.types import Point
-from orchestrator.units import format_duration
 
 _ROWS = 12  # the call paths with the largest times; all are in the JSON document
 
 
 def render(outcome: Mapping[str, Any]) -> RenderableType:
     """Return the outcome of a rehearsal (`control.rehearsal.outcome`) as text and a table."""
-    lines = [f"truth of this rehearsal: {outcome['truth']}", *outcome["notes"], cost_line(outcome)]
+    lines = [f"truth of this rehearsal: {outcome['truth']}", *outcome["notes"]]
+    lines.append(f"it would have cost {_cost(outcome)}; {_end(outcome)}")
     if outcome["point"] is None:
         lines.append("without evaluation_point nothing is compared with the truth")
     elif not outcome["found"]:
@@ -28,19 +28,52 @@ def render(outcome: Mapping[str, Any]) -> RenderableType:
     return Group(text, found_table(outcome)) if outcome["found"] else text
 
 
-def cost_line(outcome: Mapping[str, Any]) -> str:
-    """Return what the campaign would have cost, and why it stopped."""
-    rule = outcome["stop_rule"]
-    queue = outcome["queue_delay"]
-    waiting = (
-        f", with {format_duration(queue)} on average in the queue" if queue else ", none of it in the queue"
-    )
+def expectation(expected: Mapping[str, Any] | None) -> list[str]:
+    """Return what a campaign is expected to cost and to find (`control.expectation.expect`), line by line."""
+    if expected is None:
+        return []
+    if "reason" in expected:
+        return [f"nothing is expected of a rehearsal: {expected['reason']}"]
+    at = _uncertainty(expected)
+    if expected["complete"]:
+        lines = [f"expected by a rehearsal: {_cost(expected)}", f"{at}; {_end(expected)}"]
+    else:
+        reached = f"after {expected['seconds']:g} s of rehearsal, round {expected['round']}"
+        final = expected["final_uncertainty_percent"]
+        further = (
+            "" if final is None else f"; at this pace {uncertainty(final / 100)} when the budget is spent"
+        )
+        lines = [f"{reached}: {_cost(expected)}", f"{at} so far{further}"]
+    return [*lines, f"truth of the rehearsal: {expected['truth']}", *expected["notes"]]
+
+
+def _uncertainty(expected: Mapping[str, Any]) -> str:
+    """Return how wide the intervals are that the rehearsed campaign has come to."""
+    width, point = expected["uncertainty_percent"], expected["point"]
+    if point is None:
+        return "without evaluation_point no uncertainty is known"
+    if width is None:
+        return f"no intervals at {Point.of(point)}"
     return (
-        f"it would have cost {outcome['core_hours']:.4g} of {outcome['budget']:.4g} core-hours: "
-        f"{count(outcome['rounds'], 'round')}, {count(outcome['runs'], 'measured run')}, "
-        f"{format_duration(outcome['wall_seconds'])} of wall time{waiting}; "
-        + ("not stopped yet" if rule is None else f"stop rule {rule} ({outcome['stop_detail']})")
+        f"uncertainty of {uncertainty(width / 100)} at {Point.of(point)} (mean width of the 90 % intervals)"
     )
+
+
+def _cost(outcome: Mapping[str, Any]) -> str:
+    """Return what the rehearsed campaign has cost."""
+    queue = outcome["queue_delay"]
+    waiting = f", with {about(queue)} on average in the queue" if queue else ", none of it in the queue"
+    return (
+        f"{outcome['core_hours']:.4g} of {outcome['budget']:.4g} core-hours: "
+        f"{count(outcome['rounds'], 'round')}, {count(outcome['runs'], 'measured run')}, "
+        f"{about(outcome['wall_seconds'])} of wall time{waiting}"
+    )
+
+
+def _end(outcome: Mapping[str, Any]) -> str:
+    """Return why the rehearsed campaign stopped."""
+    rule = outcome["stop_rule"]
+    return "not stopped yet" if rule is None else f"stop rule {rule} ({outcome['stop_detail']})"
 
 
 def _why(outcome: Mapping[str, Any]) -> str:

@@ -180,8 +180,8 @@ def test_a_broken_pipe_does_not_stop_a_campaign() -> None:
     "command",
     [
         ("schema",),
-        ("plan", "campaign.yaml"),
-        ("plan", "campaign.yaml", "--json"),
+        ("plan", "campaign.yaml", "--no-rehearsal"),
+        ("plan", "campaign.yaml", "--no-rehearsal", "--json"),
         ("--help",),
         ("run", "--help"),
     ],

@@ -14,12 +14,12 @@ SLURM = LOCAL.replace(
 )
 
 
-def planned(text: str, *options: str) -> Result:
+def planned(text: str, *options: str, rehearse: bool = False) -> Result:
     """Plan a campaign; whatever the options, nothing is launched or created."""
     folder = Path.cwd()
     write_campaign(folder, text, "#!/bin/sh\ntouch launched\n")
     before = tree(folder)
-    result = run("plan", "campaign.yaml", *options)
+    result = run("plan", "campaign.yaml", *options, *(() if rehearse else ("--no-rehearsal",)))
     assert tree(folder) == before
     assert result.code == 0, result.err
     assert result.err == ""
@@ -99,9 +99,9 @@ from orchestrator.cli.main import main
 def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) / 1000
 
-code = main(["plan", "campaign.yaml", "--set", "parameters.m.to=2"])
+code = main(["plan", "campaign.yaml", "--no-rehearsal", "--set", "parameters.m.to=2"])
 before = peak()
-code += main(["plan", "campaign.yaml"])
+code += main(["plan", "campaign.yaml", "--no-rehearsal"])
 print(peak() - before, file=sys.stderr)
 sys.exit(code)
 """
@@ -126,3 +126,39 @@ def test_the_plan_says_which_runs_share_a_job() -> None:
     )
     assert "3 times what a job costs beside its runs" in " ".join(planned(SLURM).out.split())
     assert planned(SLURM, "--json", "--set", "executor.pack=off").document["packs"] is None
+
+
+def test_the_plan_shows_what_the_campaign_will_cost_and_find() -> None:
+    first, again = (planned(SIMULATED, "--json", rehearse=True).document["rehearsal"] for _ in range(2))
+    assert first == again
+    assert first["complete"] and first["source"] == "truth" and first["seconds"] == 10
+    status = run("run", "campaign.yaml", "--json").document  # which is the same rehearsal
+    assert first["core_hours"] == pytest.approx(status["cost"]["spent"])
+    assert first["uncertainty_percent"] == pytest.approx(status["uncertainty_percent"])
+    assert first["runs"] == status["runs"]["measured"]
+    assert first["stop_rule"] == status["stop_reason"]["rule"]
+    out = " ".join(planned(LOCAL, rehearse=True).out.split())
+    assert "expected by a rehearsal: 0." in out and " of 1 core-hours: " in out
+    assert " % at P(n=8) (mean width of the 90 % intervals); stop rule " in out
+    assert "truth of the rehearsal: an assumption, as nothing is known of the run time" in out
+    assert out.index("expected by a rehearsal") < out.index("--- script of")
+
+
+def test_without_a_rehearsal_nothing_is_expected() -> None:
+    assert planned(LOCAL, "--json").document["rehearsal"] is None
+    assert "of rehearsal" not in planned(LOCAL).out and "a rehearsal" not in planned(LOCAL).out
+
+
+def test_the_plan_says_why_nothing_is_expected() -> None:
+    text = SIMULATED.replace('"1e-5 * s**3 + 0.2 * log2(p)"', "10 - s")
+    found = planned(text, "--json", rehearse=True).document["rehearsal"]
+    assert set(found) == {"reason"}
+    assert "times are >= 0" in found["reason"]
+    out = " ".join(planned(text, rehearse=True).out.split())
+    assert "nothing is expected of a rehearsal: executor.truth.main is -" in out
+
+
+def test_options_of_the_real_executor_are_no_obstacle_to_the_rehearsal() -> None:
+    options = ("--set", "executor.name=local", "--set", "executor.slots=1", "--set", "executor.launcher=none")
+    found = planned(SLURM, "--json", *options, rehearse=True).document["rehearsal"]
+    assert found["complete"] and found["core_hours"] > 0

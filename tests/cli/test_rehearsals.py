@@ -55,22 +55,22 @@ application: generic
 executable: ${NO_SUCH_PROGRAM}
 program:
   arguments: ["{n}"]
-  ranks: px * py
-  threads: t
-parameters: {px: [1, 2], py: [1, 2], t: [1, 2], n: [10, 20, 40, 80], k: {values: [cg, mg]}, z: [0, 1]}
-constraints: ["n >= 10 * px * py", "k == 'cg' or n > 10"]
-evaluation_point: {px: 4, py: 2, t: 2, n: 160, k: mg, z: 0}
+  ranks: p
+  threads: "2"
+parameters: {p: [1, 2, 4], n: [10, 20, 40, 80], k: {values: [cg, mg]}}
+constraints: ["n >= 10 * p", "k == 'cg' or n > 10"]
+evaluation_point: {p: 8, n: 160, k: mg}
 validate: true
 measure:
   profiler: scorep
   metrics: [time, visits]
   effort: EFFORT
 strategy: {name: random, batch_size: 4}
-stop: {budget: 4 core-hours, patience: 1}
+stop: {budget: 4 core-hours, patience: 1, rule: smape}
 executor:
   name: slurm
   partition: ${NO_SUCH_PARTITION}
-  cores_per_node: 8
+  cores_per_node: 16
   prologue: ["module load ${NO_SUCH_MODULE}"]
   template: /no/such/template.sh
 """
@@ -79,10 +79,9 @@ executor:
 @pytest.mark.parametrize("effort", ["false", "true", "{executable: '${NO_SUCH_BUILD}', when: always}"])
 def test_profiles_categories_constraints_and_effort_are_no_obstacle(effort: str) -> None:
     write_campaign(Path.cwd(), AWKWARD.replace("EFFORT", effort), None)
-    # Counting at first; the zeros of z are no size of a problem.
     document = rehearsed("campaign.yaml").document
     found = document["rehearsal"]
-    assert re.search(r" \* n / px / py / t s, all of it", found["truth"])
+    assert re.search(r" \* n / p s, all of it", found["truth"])
     assert "visits" in found["notes"][0]
     assert any("basic blocks" in note for note in found["notes"]) == (effort != "false")
     assert (document["effort_runs"]["measured"] > 0) == (effort != "false")

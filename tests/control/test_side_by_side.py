@@ -32,8 +32,8 @@ def test_plan_and_run_say_it_and_neither_for_one_at_a_time(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shared = "slots: 2, max_pending: 2, share_cores: true"
-    alone = write_campaign(tmp_path)
-    assert "side by side" not in run("plan", alone).out + run("run", alone, "--directory", "alone").err
+    plan, alone = ("plan", "--no-rehearsal"), write_campaign(tmp_path)
+    assert "side by side" not in run(*plan, alone).out + run("run", alone, "--directory", "alone").err
     both = write_campaign(tmp_path, LOCAL.replace("slots: 1, max_pending: 1", shared))
-    assert "note: up to 2 runs are timed side by side" in run("plan", both).out.replace("\n", " ")
+    assert "note: up to 2 runs are timed side by side" in run(*plan, both).out.replace("\n", " ")
     assert run("run", both, "--directory", "both").err.count("note: up to 2 runs are timed side by side") == 1
