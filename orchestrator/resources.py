@@ -167,6 +167,18 @@ def each(cost: Callable[[Point], float]) -> Callable[[Sequence[Point]], list[flo
     return lambda points: [cost(point) for point in points]
 
 
+def cores_at(cores: Callable[[Point], float]) -> Callable[[Sequence[Point]], list[float]]:
+    """Return the cores of runs at several points; NaN where a run cannot be placed, as one at P₊ may be."""
+
+    def at(point: Point) -> float:
+        try:
+            return float(cores(point))
+        except (ValueError, CampaignError):
+            return math.nan
+
+    return each(at)
+
+
 def guess(
     parameters: Mapping[str, tuple[Value, ...]], cores: Callable[[Point], int]
 ) -> Callable[[Point], float]:

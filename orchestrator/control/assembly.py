@@ -121,6 +121,7 @@ class Assembly:
             maximum_repetitions=campaign.measure.repetitions.maximum,
             round=state.round + 1,
             cost_is_relative=not predicted and campaign.measure.expected_time is None,
+            cores=cost.cores_at(self.cores),
             first=None if effort is None else effort_runs.first_costs(effort, state, checks, costs),
         )
 

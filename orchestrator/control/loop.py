@@ -24,6 +24,7 @@ from orchestrator.policy import decide
 from orchestrator.policy.decide import Action
 from orchestrator.policy.machine import findings
 from orchestrator.policy.progress import Quality, enough
+from orchestrator.strategies.base import Nothing
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, Observation
 
 Listener = Callable[[Entry, State], None]
@@ -241,5 +242,7 @@ class Controller:
         proposed = settle.round_of(number, choices, self.state, effort)
         if proposed.runs:
             self.commit([proposed])
+        elif isinstance(choices, Nothing):
+            self.commit([events.StopRuleReached(choices.rule, choices.reason)])
         else:
             self.commit([events.StopRuleReached("exhausted", "the strategy has nothing left to measure")])

@@ -14,7 +14,7 @@ from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
 from orchestrator.models.base import Model
 from orchestrator.models.costs import expected_costs
 from orchestrator.space import SearchSpace
-from orchestrator.strategies.base import Choice, Costs, View
+from orchestrator.strategies.base import Choice, Costs, Nothing, Strategy, View
 from orchestrator.types import ROOTS, Measurements, Parameter, Point, Value
 
 
@@ -89,9 +89,17 @@ def suggest(known: Measurements, question: Question) -> list[Suggestion]:
         maximum_repetitions=maximum,
         round=2 if models else 1,
         cost_is_relative=relative,
+        cores=resources.cores_at(question.cores),
     )
     strategy = registry.load("strategy", question.strategy)()
-    choices: Sequence[Choice] = strategy(view, np.random.default_rng([question.seed, view.round]))
+    rng = np.random.default_rng([question.seed, view.round])
+    choices: Sequence[Choice] = strategy(view, rng)
+    if isinstance(
+        choices, Nothing
+    ):  # who asks wants an answer: what would be next, and what is said against it
+        why = f"{choices.reason}; chosen as gpr does"
+        gpr: Strategy = registry.load("strategy", "gpr")()
+        choices = [replace(item, reason=f"{item.reason}; {why}") for item in gpr(view, rng)]
     return [
         Suggestion(choice, None if relative else choice.repetitions * view.cost(choice.point))
         for choice in choices

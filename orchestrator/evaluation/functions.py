@@ -34,6 +34,10 @@ class Function:
     text: str
     source: str = field(default="", compare=False)
 
+    def __reduce__(self) -> tuple[type[Function], tuple[str, str]]:
+        """Travel to worker processes without the compiled expression, which cannot."""
+        return Function, (self.text, self.source)
+
     @cached_property
     def _expression(self) -> expressions.Expression:
         return expressions.parse(self.text)

@@ -7,6 +7,7 @@ starting set that does not fit the budget ends the trial without a model. A stra
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -163,6 +164,7 @@ def _view(
         maximum_repetitions=maximum_repetitions,
         round=progress.round,
         cost_is_relative=expected is None,
+        cores=resources.each(lambda point: bench.cores.get(point, math.nan)),
     )
 
 

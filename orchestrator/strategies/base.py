@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,8 @@ class View:
         Repetitions per new point, and most repetitions of one point.
     round
         Number of the round to propose, from 1.
+    cores
+        Cores that runs at several points occupy, P₊ included; None where that is unknown.
     first
         Core-seconds that the first run at each of several points brings along, because effort is counted
         there, too; None where nothing is.
@@ -75,6 +77,7 @@ class View:
     round: int
     cost_is_relative: bool = False
     first: Costs | None = None
+    cores: Costs | None = None
 
     def cost(self, point: Point) -> float:
         """Return the expected core-seconds of one time run at one point."""
@@ -90,8 +93,33 @@ class Choice:
     reason: str
 
 
+class Nothing(Sequence[Choice]):
+    """An empty proposal that says why: the stop rule that holds, and the reason for a human to read.
+
+    ``exhausted``: nothing that is affordable would help, with what would; ``converged``: no run of the search
+    space would, at any price.
+    """
+
+    def __init__(self, rule: str, reason: str):
+        self.rule = rule
+        self.reason = reason
+
+    def __len__(self) -> int:
+        return 0
+
+    @overload
+    def __getitem__(self, index: int) -> Choice: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Choice]: ...
+    def __getitem__(self, index: int | slice) -> Choice | Sequence[Choice]:
+        return ()[index]
+
+
 class Strategy(Protocol):
-    """Choose what to measure next. An empty proposal means that nothing is left to measure."""
+    """Choose what to measure next. An empty proposal means that nothing is left to measure.
+
+    `Nothing` is an empty proposal that says why.
+    """
 
     def __call__(self, view: View, rng: np.random.Generator) -> Sequence[Choice]:
         """Propose a round; round 1 is the starting set and ignores ``batch_size``."""

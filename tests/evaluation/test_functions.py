@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -128,3 +129,9 @@ def test_the_functions_of_the_paper_are_understood(count: int) -> None:
     assert len(functions) == 1000
     assert all(function(beyond) > 0 for function in functions)
     assert all(1 <= len(function.terms()) <= count for function in functions)
+
+
+def test_a_function_that_was_evaluated_still_travels_to_worker_processes() -> None:
+    function = Function("1 + a", "f.json, function 1")
+    assert function(Point.of(a=2)) == 3.0
+    assert pickle.loads(pickle.dumps(function)).source == function.source

@@ -15,7 +15,7 @@ from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.strategies.base import View
 from orchestrator.strategies.information import strategy
 from orchestrator.strategies.information.gain import Known, gain, known, learn, run_noise
-from orchestrator.strategies.information.strategy import Weighted
+from orchestrator.strategies.information.stakes import Weighted
 from orchestrator.strategies.information.unseen_terms import UnseenTerms
 from orchestrator.types import Measurement, Measurements, Parameter, Point
 from tests.strategies.views import Box, after, make_view

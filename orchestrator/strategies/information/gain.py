@@ -37,6 +37,9 @@ class Known:
     misfit
         Relative variance of the truth around the hypotheses, independent between points and the same for all
         runs at one, shape (n,); only where there is evidence for it.
+    rough
+        Relative variance of the truth around the hypotheses, whether there is evidence for it or not: what no
+        run at another point lowers, shape (n,).
     noise
         Relative variance of a single run.
     """
@@ -44,6 +47,7 @@ class Known:
     factor: Floats
     growth: Floats
     misfit: Floats
+    rough: Floats
     noise: float
 
 
@@ -62,10 +66,12 @@ def known(model: ModelWithBelief, points: Sequence[Point], hidden: UnseenTerms) 
     parts = [between, within.reshape(-1, len(points)), np.minimum(unseen.deviation, _WRONG) * unseen.root]
     rows = np.concatenate(parts).T
     here = np.array([holds_at(model, point) for point in points], dtype=bool)
+    rough = np.where(here, mixture.weights @ mixture.rough**2, 0.0)
     return Known(
         np.where(here[:, None], rows, 0.0),
         unseen.growth,
-        np.asarray(mixture.weights @ mixture.rough**2 * mixture.rough_is_measured, np.float64),
+        rough * mixture.rough_is_measured,
+        rough,
         max(mixture.noise, _LEAST_NOISE) ** 2,
     )
 

@@ -1,0 +1,64 @@
+"""Why no run is proposed: nothing affordable is worth its price, or nothing would help at any price."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from orchestrator.strategies.base import Nothing, View
+from orchestrator.strategies.candidates import cost_text, open_points
+from orchestrator.strategies.information.choosing import Rated, rate
+from orchestrator.strategies.information.stakes import Stakes
+
+# Share of the variance at P₊ that a useful run lowers: the intervals narrow by 5 %, which counts as a gain.
+_NOTICEABLE = 0.1
+
+
+def nothing(view: View, stakes: Stakes) -> Nothing:
+    """Return why no run is proposed, and the next useful run with its price if there is one."""
+    best: Rated | None = None
+    useful: Rated | None = None
+    unlimited = replace(view, budget_left=math.inf)
+    for item in rate(unlimited, stakes, open_points(view)):
+        if not math.isfinite(item.run.seconds):
+            continue
+        if item.safe_cost <= view.budget_left:
+            best = item if best is None or item.gain > best.gain else best
+        else:
+            useful = (
+                item if useful is None or _usefulness(item, stakes) > _usefulness(useful, stakes) else useful
+            )
+    if best is None and useful is None:
+        return Nothing("exhausted", "every point has its most repetitions, or was given up")
+    if useful is not None and useful.gain > (0.0 if best is None else best.gain):
+        return Nothing("exhausted", f"{_vain(view, stakes, best)}; {_next(view, stakes, useful)}")
+    return Nothing(
+        "converged", f"no run in the search space would narrow the intervals; {_best(view, stakes, best)}"
+    )
+
+
+def _usefulness(item: Rated, stakes: Stakes) -> tuple[bool, float]:
+    """Rank runs: first those that alone narrow the intervals noticeably, by gain per cost."""
+    noticeable = item.gain >= _NOTICEABLE * stakes.total
+    return noticeable, item.gain / max(item.run.seconds, 1e-12) if noticeable else item.gain
+
+
+def _vain(view: View, stakes: Stakes, best: Rated | None) -> str:
+    left = f"{view.budget_left / 3600:.3g} core-hours"
+    if best is None:
+        return f"no run is safe to fit the {left} that are left"
+    return f"no run that fits the {left} left is worth making; {_best(view, stakes, best)}"
+
+
+def _best(view: View, stakes: Stakes, best: Rated | None) -> str:
+    if best is None:
+        return "every point has its most repetitions"
+    return f"the best one, at {best.run.point}, {_effect(view, stakes, best)}"
+
+
+def _next(view: View, stakes: Stakes, useful: Rated) -> str:
+    return f"the next useful run, at {useful.run.point}, {_effect(view, stakes, useful)}"
+
+
+def _effect(view: View, stakes: Stakes, item: Rated) -> str:
+    return f"{stakes.effect(stakes.total, stakes.total - item.gain)} ({cost_text(view, item.run)})"

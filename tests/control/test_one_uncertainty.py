@@ -1,0 +1,68 @@
+"""The uncertainty at P₊ is one number: in reasons, the journal, the log, the status and the report."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from orchestrator.campaign import loader
+from orchestrator.control import session
+from orchestrator.control.runtime import fit
+from orchestrator.journal import events
+from orchestrator.journal.file import FILE_NAME, read
+from orchestrator.journal.measurements import measurements
+from orchestrator.journal.state import replay
+from orchestrator.models import uncertainty
+from orchestrator.models.pmnf.modeler import modeler
+from orchestrator.report import html, log, status, status_text
+
+CAMPAIGN = """
+name: rehearsal
+application: generic
+program: {arguments: ["{p}"], ranks: p, output: [{callpath: main, pattern: "t=(.*)"}]}
+parameters: {p: [1, 2, 4, 8], n: [10, 20, 30, 40]}
+evaluation_point: {p: 16, n: 50}
+measure: {time_limit: 60 s, expected_time: 5 s}
+stop: {budget: 0.3 core-hours, patience: 3}
+executor:
+  name: simulated
+  poll_interval: 1 s
+  noise: 8
+  truth: {solve: "0.5 + 0.05*n*p", exchange: "1 + log2(p)*n*0.01"}
+"""
+REASON = re.compile(r"lowers the uncertainty at P\(p=16, n=50\) from ([0-9.e+]+) % to ([0-9.e+]+) %")
+
+
+def test_the_reasons_the_log_the_status_and_the_report_have_the_same_uncertainty(tmp_path: Path) -> None:
+    chosen = loader.loads(CAMPAIGN, "test.yaml", Path.cwd(), ())
+    directory = tmp_path / "campaign"
+    session.run(chosen, directory, session.Hooks())
+    entries = list(read(directory / FILE_NAME))
+
+    width, compared = None, 0
+    for entry in entries:
+        event = entry.event
+        if isinstance(event, events.RoundCompleted):
+            width = event.width
+            shown = "" if width is None else f"uncertainty at the evaluation point {100 * width:.3g} %"
+            assert width is None or width > 10 or shown in log.describe(event)
+        if isinstance(event, events.RoundProposed) and width is not None:
+            found = REASON.search(event.reasons[0])
+            if found:
+                assert found[1] == f"{100 * width:.3g}"
+                assert float(found[2]) < float(found[1])
+                compared += 1
+    assert compared >= 2
+
+    state = replay(entries)
+    known = measurements(state, chosen.parameters)
+    models = fit(modeler(), known)
+    point = chosen.evaluation_point
+    assert point is not None
+    expected = uncertainty.at(models, point).width
+    assert expected is not None and state.uncertainty == expected
+    document = status.document(state, models, known, point)
+    assert document["uncertainty_percent"] == 100 * expected
+    text = f"uncertainty at the evaluation point: {100 * expected:.3g} % (mean width of the 90 % intervals)"
+    assert text in " ".join(status_text.plain_text(document).split())
+    assert text in html.status_section(document)
