@@ -428,6 +428,33 @@ def _evaluation_point(campaign: Campaign) -> Problems:
             yield Problem(("validate",), f"{point} cannot be measured: {error}; or write validate: false")
 
 
+def _varied(campaign: Campaign) -> Problems:
+    """Every parameter in which the evaluation point lies elsewhere has several values in the search space."""
+    point = campaign.evaluation_point
+    if point is None:
+        return
+    for parameter in campaign.parameters:
+        only = _only_value(campaign, parameter.name)
+        if only is not None and point[parameter.name] != only:
+            yield Problem(
+                ("parameters", parameter.name),
+                f"has only the value {only} in the search space, and evaluation_point has "
+                f"{point[parameter.name]}: runs cannot show what depends on {parameter.name}; give it "
+                f"further values (four show the form of most models), or write {parameter.name}: {only} "
+                "under evaluation_point",
+            )
+
+
+def _only_value(campaign: Campaign, name: str) -> Value | None:
+    """Return the value that a parameter has everywhere; None if it has several, or far too many points."""
+    points = itertools.islice(campaign.space, _MOST_POINTS + 1)
+    first = next(points)[name]
+    for number, point in enumerate(points, start=1):
+        if point[name] != first or number == _MOST_POINTS:
+            return None
+    return first
+
+
 def _narrowest(campaign: Campaign, point: Point) -> str:
     """Return the numeric parameter in whose range the evaluation point is highest: the one to narrow."""
     numeric = [item for item in campaign.parameters if not item.categorical]
@@ -461,5 +488,6 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
     (frozenset({"program", START}), _outputs),
     (frozenset({"program", "measure", "executor", START}), _metrics),
     (frozenset({"stop", "evaluation_point", "parameters", START}), _width),
+    (_SPACE | {"evaluation_point", START}, _varied),
 )
 """The top-level keys that a check needs to be right, and the check."""

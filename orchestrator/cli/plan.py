@@ -111,6 +111,7 @@ def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
             "kept_for_validation": core_hours(first.kept),
         },
         "packs": _packs(built.campaign),
+        "extrapolation": planning.far_away(built.campaign),
         "side_by_side": planning.side_by_side(built.campaign, first.cores),
     }
 
@@ -180,6 +181,8 @@ def show_batch(chosen: Campaign, document: dict[str, Any]) -> None:
         )
     if document["packs"] is not None:
         console.print(f"jobs: {document['packs']}", markup=False)
+    for text in document["extrapolation"]:
+        console.print(f"note: {text}", markup=False)
     if document["side_by_side"] is not None:
         console.print(f"note: {document['side_by_side']}", markup=False)
 

@@ -20,6 +20,7 @@ from orchestrator.executors.base import Executor
 from orchestrator.executors.local import cores as local_cores
 from orchestrator.journal.state import State
 from orchestrator.policy import decide
+from orchestrator.report import extrapolation
 from orchestrator.resources import Reservation, core_hours, fair_limit
 from orchestrator.types import Measurements, Run
 
@@ -102,6 +103,20 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
 def _states_times(campaign: Campaign) -> bool:
     """Whether the user's estimate decides the limits of runs of which nothing else is known."""
     return campaign.measure.expected_time is not None and campaign.measure.limit_margin is not None
+
+
+def notes(campaign: Campaign, plan: FirstRound) -> list[str]:
+    """Return what the user should know before a campaign begins, beside its costs."""
+    beside = side_by_side(campaign, plan.cores)
+    return [*far_away(campaign), *([] if beside is None else [beside])]
+
+
+def far_away(campaign: Campaign) -> list[str]:
+    """Return in which parameters the evaluation point lies far beyond all values that can be measured."""
+    if campaign.evaluation_point is None:
+        return []
+    values = {item.name: item.values for item in campaign.parameters}
+    return extrapolation.announcements(campaign.evaluation_point, values)
 
 
 def side_by_side(campaign: Campaign, cores: Sequence[int]) -> str | None:

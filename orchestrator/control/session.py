@@ -100,7 +100,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             start = start or _prepare(built, directory)  # a journal without a complete line
             first = [_begun(built, directory, start.plan)]
             built_executor = start.executor
-            if (text := planning.side_by_side(chosen, start.plan.cores)) is not None:
+            for text in planning.notes(chosen, start.plan):
                 hooks.remark(f"note: {text}")
         if first or not (directory / CAMPAIGN_FILE).exists():
             _write(chosen, directory / CAMPAIGN_FILE)

@@ -11,7 +11,7 @@ from orchestrator.journal import nodes
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.effort import EFFORT, unmatched, variation
 from orchestrator.policy import pace
-from orchestrator.report import controller, models_document
+from orchestrator.report import controller, extrapolation, models_document
 from orchestrator.report.wording import count, uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
@@ -111,6 +111,7 @@ def combined(
         "machine": dict(state.machine),
         "points": len(known.points),
         "noise_percent": noise(known),
+        "extrapolation": extrapolation.of_measured(_evaluation_point(state), known),
         "uncertainty_percent": None if state.uncertainty is None else 100 * state.uncertainty,
         "pace": pace_of(state, budget),
         "last_round": [
@@ -143,6 +144,11 @@ def pace_of(state: State, budget: float) -> dict[str, Any] | None:
         "no_trend": found.no_trend or None,
         "seconds_left": found.seconds,
     }
+
+
+def _evaluation_point(state: State) -> Point | None:
+    point = state.campaign.get("evaluation_point")
+    return None if point is None else Point.of(point)
 
 
 def no_validation(state: State) -> str | None:

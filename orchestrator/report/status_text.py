@@ -77,6 +77,7 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     if status["uncertainty_percent"] is not None:
         shown = uncertainty(status["uncertainty_percent"] / 100)
         lines.append(f"uncertainty at the evaluation point: {shown} (mean width of the 90 % intervals)")
+    lines += status["extrapolation"]
     if status["pace"] is not None:
         lines.append(pace_line(status))
     return lines

@@ -103,7 +103,7 @@ def test_a_campaign_has_resolved_values(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_parameters_keep_the_order_of_the_file_and_points_follow_it() -> None:
     text = MINIMAL.replace("{p: [1, 8], s: [10, 15]}", "{s: [15, 10], p: [8, 1]}")
-    loaded = loader.loads(text + "evaluation_point: {p: 27, s: 20.0}\n")
+    loaded = loader.loads(text + "evaluation_point: {p: 27, s: 20.0}\nexecutor: slurm\n")
     assert [item.name for item in loaded.parameters] == ["s", "p"]
     assert loaded.evaluation_point is not None
     assert loaded.evaluation_point.items == (("s", 20), ("p", 27))

@@ -28,6 +28,16 @@ evaluation_point: {n: 8}
         ("'(.*)'}", "'(.*)', scale: -1}", r"6: program.output.0.scale: must be greater .*\(value: -1\)"),
         ("main", "''", "6: program.output.0.callpath: is empty; name what the value belongs to"),
         ("'(.*)'}", "'(.*)', metric: ' '}", "6: program.output.0.metric: is empty; name what"),
+        (
+            "{n: [1, 2, 4]}",
+            "{n: [4]}",
+            "7: parameters.n: has only the value 4 in .*, and evaluation_point has 8: .* further",
+        ),
+        (
+            "{n: [1, 2, 4]}",
+            "{n: {values: [1, 2, 4], constraint: n > 2}}",
+            "7: parameters.n: has only the value 4 .* write n: 4 under evaluation_point",
+        ),
         ("evaluation_point: {n: 8}\n", "", "9: stop.width: .* not given.*; add evaluation_point"),
         (
             "5 s}",

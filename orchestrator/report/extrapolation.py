@@ -1,0 +1,51 @@
+"""How far beyond the measured values the evaluation point lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from orchestrator.report.wording import plain
+from orchestrator.types import Measurements, Point, Value
+
+FAR = 2.0  # times the measured range: from there on it is said
+
+
+def announcements(point: Point, values: Mapping[str, Iterable[Value]], what: str = "") -> list[str]:
+    """Return a sentence for every parameter in which a point lies far beyond some values.
+
+    Parameters
+    ----------
+    point
+        P₊.
+    values
+        By parameter: those of the search space, or those that were measured. Parameters without a range, such
+        as categories, never count.
+    what
+        An adjective for these values, such as ``measured``.
+    """
+    found = []
+    for name, value in point.items:
+        numbers = [item for item in values.get(name, ()) if not isinstance(item, str)]
+        if isinstance(value, str) or not numbers:
+            continue
+        for end, factor in (
+            (max(numbers), value / max(numbers) if max(numbers) > 0 else 0.0),
+            (min(numbers), min(numbers) / value if value > 0 else 0.0),
+        ):
+            if factor > FAR:
+                above = value > end
+                kind = " ".join(filter(None, ("largest" if above else "smallest", what, "value")))
+                share = f"{plain(factor)} times" if above else f"1/{plain(factor)} of"
+                found.append(
+                    f"the evaluation point has {name}={value:g}, {share} the {kind} {end:g}: no run "
+                    "shows whether the models hold so far beyond"
+                )
+    return found
+
+
+def of_measured(point: Point | None, known: Measurements) -> list[str]:
+    """Return the same for what was measured; nothing before anything is, or without an evaluation point."""
+    if point is None or not known.points:
+        return []
+    values = {name: {item[name] for item in known.points} for name in known.parameters}
+    return announcements(point, values, "measured")
