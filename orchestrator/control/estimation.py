@@ -8,11 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from orchestrator.control.assembly import Assembly, policy
 from orchestrator.executors.base import Executor
 from orchestrator.journal.measurements import ELAPSED
+from orchestrator.journal.state import State
 from orchestrator.models.base import Model, holds_at
 from orchestrator.models.costs import expected_total
 from orchestrator.policy.estimates import Estimates, PointEstimate
 from orchestrator.policy.limits import ESTIMATE, likely_longest
-from orchestrator.types import Point
+from orchestrator.types import Point, Run
+
+_NEXT = 10**9  # a repetition that nobody has made: its limit follows what is known of the point alone
 
 
 def estimates(assembly: Assembly, executor: Executor, points: Mapping[Point, PointEstimate]) -> Estimates:
@@ -35,18 +38,22 @@ def at_points(
     shares = rules.sharing is not None and rules.sharing.most is None
     limited = campaign.measure.limit_margin is not None
 
-    def known(point: Point) -> PointEstimate:
-        expected = shares or point == rules.validation_point
-        stated = campaign.expected_time(point) if expected or limited else None
-        return PointEstimate(
+    def expected_at(point: Point) -> bool:
+        return shares or point == rules.validation_point
+
+    points = list(dict.fromkeys(points))
+    stated = [campaign.expected_time(point) if expected_at(point) or limited else None for point in points]
+    longest = _longest(durations, points) if limited else [None] * len(points)
+    return {
+        point: PointEstimate(
             assembly.resources(point),
             campaign.time_limit(point),
-            stated,
-            _predicted(durations, point) if expected else None,
-            _longest(durations, point, stated) if limited else None,
+            estimate,
+            _predicted(durations, point) if expected_at(point) else None,
+            ESTIMATE * estimate if most is None and limited and estimate is not None else most,
         )
-
-    return {point: known(point) for point in points}
+        for point, estimate, most in zip(points, stated, longest, strict=True)
+    }
 
 
 def _predicted(durations: Sequence[Model], point: Point) -> float | None:
@@ -55,12 +62,20 @@ def _predicted(durations: Sequence[Model], point: Point) -> float | None:
     return seconds if math.isfinite(seconds) else None
 
 
-def _longest(durations: Iterable[Model], point: Point, stated: float | None) -> float | None:
-    """Return the most seconds that a run takes, by a model or by the user's estimate; None without both."""
+def _longest(durations: Iterable[Model], points: Sequence[Point]) -> list[float | None]:
+    """Return the most seconds that runs take by a model of durations; None where there is none."""
+    found: dict[Point, float] = {}
     for model in durations:
-        if holds_at(model, point):
-            predicted = model.predict([point])
-            longest = likely_longest(float(predicted.value[0]), float(predicted.high[0]))
-            if math.isfinite(longest):
-                return longest
-    return None if stated is None else ESTIMATE * stated
+        here = [point for point in points if point not in found and holds_at(model, point)]
+        if here:
+            predicted = model.predict(here)
+            seconds = map(likely_longest, predicted.value.tolist(), predicted.high.tolist())
+            found |= {point: most for point, most in zip(here, seconds, strict=True) if math.isfinite(most)}
+    return [found.get(point) for point in points]
+
+
+def too_expensive(known: Estimates, state: State, points: Iterable[Point], left: float) -> frozenset[Point]:
+    """Return the points at which not even one run more can be reserved within ``left`` core-seconds."""
+    return frozenset(
+        point for point in points if known.reservation(state, Run(point, "time", _NEXT)).reserved > left
+    )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,14 @@ from orchestrator.policy import decide, effort_runs, progress
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.estimates import Estimates, PointEstimate
 from orchestrator.report import models_document
-from orchestrator.strategies.base import Choice
+from orchestrator.strategies.base import Choice, View
 from orchestrator.types import Attempt, AttemptRequest, Measurements, Observation, Point, Run
 
 # Longest waits in seconds: real executors return when something ends, and an interrupt must be heeded soon.
 # Local waits cost nothing; each wait for Slurm looks at files on a shared file system.
 LONGEST_WAITS = {"local": 0.5, "slurm": 5.0}
+
+_MOST_POINTS = 20_000  # of which reservations are predicted for one round
 
 
 class Runtime:
@@ -104,10 +107,35 @@ class Runtime:
         return fit(self.modeler, self.measurements(state))
 
     def propose(self, state: State, models: tuple[Model, ...], rng: np.random.Generator) -> Sequence[Choice]:
-        """Return the strategy's choices for the next round."""
+        """Return the strategy's choices for the next round.
+
+        Where one of them could not be begun, the strategy chooses again without all such points.
+        """
         known, checks = self.measurements(state), self._effort_checks(state)
         kept = decide.kept_for_validation(state, self.policy, self.estimates(state, models))
-        return self.strategy(self.assembly.view(state, models, known, checks, kept), rng)
+        view = self.assembly.view(state, models, known, checks, kept)
+        choices = self.strategy(view, rng)
+        if (
+            not choices
+            or not models
+            or not self._too_expensive(state, models, view, (c.point for c in choices))
+        ):
+            return choices
+        points = itertools.islice(view.space, _MOST_POINTS)
+        excluded = self._too_expensive(state, models, view, points)
+        again = self.strategy(replace(view, infeasible=view.infeasible | excluded), rng)
+        return again or choices  # of which the decision skips all that do not fit, with the figures
+
+    def _too_expensive(
+        self, state: State, models: tuple[Model, ...], view: View, points: Iterable[Point]
+    ) -> frozenset[Point]:
+        """Return the points at which a run cannot be begun any more: the budget left holds no reservation.
+
+        What a run is expected to cost, which strategies compare with the budget, is less than it reserves.
+        """
+        known = estimation.at_points(self.assembly, points, models)
+        table = estimation.estimates(self.assembly, self.executor, known)
+        return estimation.too_expensive(table, state, known, view.budget_left)
 
     def count_effort(
         self, state: State, models: tuple[Model, ...], choices: Sequence[Choice]

@@ -13,7 +13,7 @@ from orchestrator.control import session
 from orchestrator.control.runtime import Runtime
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
-from orchestrator.journal.state import State
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.base import Model
 from orchestrator.policy import decide
 from tests.control.test_session import load
@@ -115,3 +115,29 @@ def test_a_resumed_first_round_has_the_limits_of_an_uninterrupted_one(watch: Wat
     watch.fits_before_first_decision = None
     session.run(chosen, tmp_path, session.Hooks())
     assert watch.fits_before_first_decision == 0
+
+
+def test_what_the_budget_left_cannot_reserve_is_not_proposed(tmp_path: Path) -> None:
+    """The first run of a round always fits; only the last round may be one of which nothing does."""
+    rules = (
+        "strategy=gpr",
+        "stop.budget=0.2",
+        "stop.patience=99",
+        "executor.noise=5",
+        "executor.max_pending=1",
+        "measure.repetitions.initial=1",
+        "measure.limit_margin=8",  # a run reserves much more than it is expected to cost
+        "measure.time_limit=600 s",
+        "measure.expected_time=1",
+    )
+    rounds: list[events.RoundProposed] = []
+
+    def listen(entry: Entry, state: State) -> None:
+        if isinstance(entry.event, events.RoundProposed):
+            rounds.append(entry.event)
+
+    state = session.run(load(*rules), tmp_path, session.Hooks(listen=listen))
+    assert state.stopped is not None and len(rounds) > 2
+    for event in rounds[1:-1]:
+        assert state.runs[event.runs[0]].status is not RunStatus.SKIPPED
+    assert state.spent > 0.8 * 0.2 * 3600  # half of it without that rule
