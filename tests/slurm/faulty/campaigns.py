@@ -9,7 +9,8 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -24,11 +25,11 @@ from orchestrator.executors.attempt import record
 from orchestrator.executors.base import Executor
 from orchestrator.executors.slurm.executor import SlurmExecutor
 from orchestrator.executors.slurm.options import SlurmSettings
-from orchestrator.journal import events
+from orchestrator.journal import events, setbacks
 from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
 from orchestrator.journal.state import RunStatus, State, apply, replay
 from orchestrator.models.base import Model
-from orchestrator.types import Attempt
+from orchestrator.types import Attempt, FailureClass
 from tests.slurm.faulty.commands import COMMANDS, NEVER, Commands
 from tests.slurm.faulty.faults import Fault
 from tests.slurm.faulty.virtual import VirtualRunner
@@ -37,7 +38,9 @@ from tests.slurm.faulty.world import Job, Settings, World, charged_cpu_seconds, 
 START = 1_800_000_000.0
 LONGEST = 30 * 86400.0  # virtual seconds after which a campaign counts as stuck
 POLL_INTERVAL = 30.0
+REPAIR = 3600.0  # seconds until somebody resumes a campaign that is paused
 CALL = 0.05  # seconds that a command takes, if nothing is wrong
+SHARE = 0.1  # of the budget, that failures of the site may cost until a campaign pauses
 SEEN_IN_TIME = 60.0  # seconds that files may be late, so that no measurement is lost
 TEXT = """
 name: faulty
@@ -55,6 +58,16 @@ seed: {seed}
 
 
 _LOAD = record._load
+# Of these, a run may be given up: Slurm does not take it, or ends it for its memory, time after time.
+_REFUSALS = {"refused", "submit limit", "out of memory"}
+
+
+class End(Enum):
+    """How a controller ended."""
+
+    STOPPED = "the campaign is over"
+    PAUSED = "the campaign waits for somebody to repair the site"
+    KILLED = "SIGKILL"
 
 
 class Killed(BaseException):
@@ -97,16 +110,17 @@ class Outcome:
     commands: Commands
     directory: Path
     kills: int = 0
-    overspent: list[str] = field(default_factory=list)
+    pauses: int = 0
 
 
 def play(scenario: Scenario, directory: Path) -> Outcome:
     """Run a campaign to its end, however many controllers that takes."""
     game = _Game(scenario, directory)
     with game.slurm():
-        while not game.controller():
-            game.kills += 1
-            game.sleep(scenario.away)
+        while (how := game.controller()) is not End.STOPPED:
+            game.kills += how is End.KILLED
+            game.pauses += how is End.PAUSED
+            game.sleep(scenario.away if how is End.KILLED else REPAIR)
     game.world.drain()
     entries = list(read(directory / FILE_NAME))
     return Outcome(
@@ -118,13 +132,14 @@ def play(scenario: Scenario, directory: Path) -> Outcome:
         game.commands,
         directory,
         game.kills,
+        game.pauses,
     )
 
 
 class _Game:
     def __init__(self, scenario: Scenario, directory: Path) -> None:
         self.scenario, self.directory = scenario, directory
-        self.kills = self._boundaries = 0
+        self.kills = self.pauses = self._boundaries = 0
         self.runner = VirtualRunner(self._seconds, scenario.srun)
         rng = np.random.default_rng(scenario.seed)
         delays = rng.exponential(scenario.queue_delay, 1000) if scenario.queue_delay else np.zeros(1000)
@@ -185,18 +200,18 @@ class _Game:
         with patch("subprocess.run", run), patch("orchestrator.executors.attempt.record._load", load):
             yield
 
-    def controller(self) -> bool:
-        """Start or resume the campaign; return whether it came to its end, and was not killed."""
+    def controller(self) -> End:
+        """Start or resume the campaign; return how its controller ended."""
         try:
             with Journal(self.directory, self.boundary) as opened:
                 known = replay(opened.entries())
                 if not known.id:
                     begun = events.CampaignStarted("c0ffee00", dict(self.campaign.raw), "0")
                     known = replay(opened.append([begun], self.world.now), known)
-                loop.run(self._runtime(), opened, known, lambda entry, state: None, lambda: False)
+                final = loop.run(self._runtime(), opened, known, lambda entry, state: None, lambda: False)
         except Killed:
-            return False
-        return True
+            return End.KILLED
+        return End.STOPPED if final.stopped is not None else End.PAUSED
 
     def _runtime(self) -> Runtime:
         options = self.campaign.executor
@@ -234,7 +249,8 @@ def violations(outcome: Outcome) -> list[str]:
     """Return every broken promise, in words."""
     return [
         *_stopped(outcome),
-        *_stopped_by_the_site(outcome),
+        *_blamed(outcome),
+        *_paused(outcome),
         *_exactly_once(outcome),
         *_submitted_once(outcome),
         *_measurements(outcome),
@@ -257,19 +273,59 @@ def _stopped(outcome: Outcome) -> Iterator[str]:
             yield f"{run} was {item.status} without a reason"
 
 
-def _stopped_by_the_site(outcome: Outcome) -> Iterator[str]:
-    """What Slurm, nodes and file system did stops no campaign; a Slurm that refuses a valid job may."""
-    final, faults = outcome.state, {fault.what for fault in outcome.scenario.faults}
+def _blamed(outcome: Outcome) -> Iterator[str]:
+    """What Slurm, nodes and file system did is no failure of the application, and stops no campaign.
+
+    A Slurm that refuses a valid job may, and so may jobs that Slurm ends for their memory.
+    """
+    final, what = outcome.state, {fault.what for fault in outcome.scenario.faults}
+    for event in _settled(outcome):
+        directory = outcome.directory / "runs" / event.attempt.id
+        its_own = event.failure in {FailureClass.APPLICATION, FailureClass.TIMEOUT, FailureClass.PARSE}
+        if its_own and directory not in outcome.runner.guilty:
+            yield f"{event.attempt} is called a failure of class {event.failure}: {event.reason}"
+    guilty = {directory.parent for directory in outcome.runner.guilty}
+    for run, item in final.runs.items() if not what & _REFUSALS else ():
+        if item.status is RunStatus.GIVEN_UP and outcome.directory / "runs" / run.id not in guilty:
+            yield f"{run} was given up, and its application never failed: {item.reason}"
     rule = final.stopped.rule if final.stopped is not None else ""
-    if rule in {"failures", "failure_rate"} and not outcome.runner.guilty and "refused" not in faults:
+    if rule in {"failures", "failure_rate"} and not guilty and not what & _REFUSALS:
         yield f"stopped by {rule}, and no application failed"
+
+
+def _paused(outcome: Outcome) -> Iterator[str]:
+    """A pause needs a tenth of the budget in failures that were not the application's, or many in a row.
+
+    Each attempt counts with its last charge before the pause, from the last pause on.
+    """
+    costs: dict[Attempt, float] = {}
+    granted = 0.0
+    in_a_row = 0
+    for entry in outcome.entries:
+        match entry.event:
+            case events.AttemptFinished(attempt=attempt, failure=FailureClass.INFRASTRUCTURE, refused=False):
+                costs[attempt] = entry.event.cost
+                in_a_row += 1
+            case events.AttemptFinished():
+                in_a_row = 0
+            case events.AttemptCharged(attempt=attempt) if attempt in costs:
+                costs[attempt] = entry.event.cost
+            case events.CampaignPaused():
+                charged, share = sum(costs.values()) - granted, SHARE * outcome.scenario.budget
+                if charged < share - 1e-6 and in_a_row < setbacks.MOST:
+                    yield f"paused after {charged:.0f} of {share:.0f} core-seconds and {in_a_row} failures"
+                granted, in_a_row = sum(costs.values()), 0
+
+
+def _settled(outcome: Outcome) -> list[events.AttemptFinished]:
+    return [entry.event for entry in outcome.entries if isinstance(entry.event, events.AttemptFinished)]
 
 
 def _exactly_once(outcome: Outcome) -> Iterator[str]:
     for directory, count in outcome.runner.executed.items():
         if count > 1:
             yield f"{directory.name} was executed {count} times"
-    settled = [entry.event for entry in outcome.entries if isinstance(entry.event, events.AttemptFinished)]
+    settled = _settled(outcome)
     for attempt, count in Counter(event.attempt for event in settled).items():
         if count > 1:
             yield f"{attempt} was settled {count} times"
