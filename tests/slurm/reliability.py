@@ -18,10 +18,12 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from orchestrator.journal import events
 from tests.slurm import dispatch, kills
 from tests.slurm.cluster import SlurmCluster, missing
-from tests.slurm.faulty.campaigns import Scenario, play, violations
+from tests.slurm.faulty.campaigns import Scenario, play
 from tests.slurm.faulty.generate import scenarios
+from tests.slurm.faulty.promises import violations
 
 
 def sequences(number: int, first: int) -> dict[str, Any]:
@@ -48,11 +50,18 @@ def sequences(number: int, first: int) -> dict[str, Any]:
             shutil.rmtree(directory)
         count.update(campaigns=1, kills=outcome.kills, jobs=len(outcome.world.jobs), broken=bool(wrong))
         count[f"stopped: {outcome.state.stopped.rule if outcome.state.stopped else 'never'}"] += 1
+        statuses = Counter(item.status for item in outcome.state.runs.values())
+        count.update(pauses=outcome.pauses, **{f"runs {status}": n for status, n in statuses.items()})
+        count["outages reported"] += sum(_is_new_outage(entry.event) for entry in outcome.entries)
         faults.update(f"{fault.command or 'job'}: {fault.what}" for fault in scenario.faults)
         examples.extend(f"{text} in {scenario}" for text in wrong[:1])
 
     one()
     return {**count, "injected faults": faults.total(), "kinds": len(faults), "examples": examples[:3]}
+
+
+def _is_new_outage(event: events.Event) -> bool:
+    return isinstance(event, events.OutageBegan) and not event.repeated
 
 
 def _memory() -> Path | None:

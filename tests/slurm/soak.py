@@ -27,6 +27,7 @@ from tests.slurm.kills import FIELDS, SACCT
 from tests.slurm.soaked import Campaign, Verdict, free_environment, judge, rows_of
 
 TICK = 0.5  # seconds
+TRIES = 5
 EVERY = 60.0  # seconds between disturbances, on average
 SETTLING = 1500.0  # seconds for the last campaigns to come to their end, undisturbed
 BOOKING = 60.0  # seconds for slurmdbd to receive what slurmctld knows
@@ -107,8 +108,11 @@ class Soak:
         self.say(f"{directory.name} begins: {', '.join(f'{k} {v}' for k, v in shape.items())}")
 
     def _disturb(self) -> None:
-        done = self._second_controller() if self._rng.random() < 0.08 else self.disturber.one()
-        if done is None:
+        for _ in range(TRIES):  # what was drawn may not be possible now
+            done = self._second_controller() if self._rng.random() < 0.08 else self.disturber.one()
+            if done is not None:
+                break
+        else:
             return
         self.counts["disturbances"] += 1
         kind = " ".join(word for word in done.text.split() if not any(c.isdigit() for c in word))

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
-from tests.slurm.faulty.campaigns import Scenario, describe, play, violations
+from tests.slurm.faulty.campaigns import Scenario, describe, play
 from tests.slurm.faulty.faults import MOMENTS, SITE, Fault
 from tests.slurm.faulty.generate import scenarios
+from tests.slurm.faulty.promises import violations
 
 SEQUENCES = int(os.environ.get("FAULT_SEQUENCES", "40"))
 
