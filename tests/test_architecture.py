@@ -62,6 +62,7 @@ PURE = (
     "journal/allocations",
     "journal/measurements",
     "journal/nodes",
+    "journal/references",
     "journal/setbacks",
     "launch/failures",
 )

@@ -26,7 +26,7 @@ CHANGEABLE = (
 """Sections that may change between a stop and a resume."""
 
 CHANGEABLE_KEYS = {
-    "measure": ("time_limit", "limit_margin", "expected_time", "repetitions"),
+    "measure": ("time_limit", "limit_margin", "expected_time", "repetitions", "reference"),
     "program": ("output",),
 }
 """Keys that may change of sections that may not: how long and how often, and what is read."""

@@ -295,6 +295,7 @@ class Measure(Section):
     time_limit: Seconds | None = None
     expected_time: Seconds | None = None
     limit_margin: Annotated[float, Field(ge=1)] | None = 2.0
+    reference: bool = True
 
 
 class Strategy(Section):

@@ -239,7 +239,8 @@ class Controller:
         models = self.models()
         choices = self._runtime.propose(self.state, models, rng)
         effort = self._runtime.count_effort(self.state, models, choices)
-        proposed = settle.round_of(number, choices, self.state, effort)
+        references = self._runtime.references(self.state, choices)
+        proposed = settle.round_of(number, [*choices, *references], self.state, effort)
         if proposed.runs:
             self.commit([proposed])
         elif isinstance(choices, Nothing):

@@ -23,7 +23,7 @@ from orchestrator.journal.measurements import Collector
 from orchestrator.journal.state import InFlight, State
 from orchestrator.models import check_counts
 from orchestrator.models.base import Model, Modeler
-from orchestrator.policy import decide, effort_runs, progress
+from orchestrator.policy import decide, effort_runs, progress, reference
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.estimates import Estimates, PointEstimate
 from orchestrator.report import models_document
@@ -136,6 +136,12 @@ class Runtime:
         known = estimation.at_points(self.assembly, points, models)
         table = estimation.estimates(self.assembly, self.executor, known)
         return estimation.too_expensive(table, state, known, view.budget_left)
+
+    def references(self, state: State, choices: Sequence[Choice]) -> Sequence[Choice]:
+        """Return the reference run that a round needs, if it needs one."""
+        if not self.campaign.measure.reference:
+            return []
+        return reference.propose(state, choices, self.campaign.stop.budget)
 
     def count_effort(
         self, state: State, models: tuple[Model, ...], choices: Sequence[Choice]

@@ -23,7 +23,7 @@ _TIME = "time"
 # A drift smaller than this over the whole campaign is not worth a word; its significance must be better than
 # `_CERTAIN` to be reported, and than `_SUSPECTED` for a reference run. All chosen by hand.
 _LEAST_DRIFT = 0.03
-_CERTAIN, _SUSPECTED = 0.01, 0.05
+_CERTAIN, _SUSPECTED = 0.01, 0.02
 _OUTLIER = 5.0  # deviations from the median beyond which a repetition is moved to that distance
 _LEAST_FREEDOM = 3
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.models.base import Model, holds_at
 from orchestrator.report.models_document import CORRECTED, label, shown
-from orchestrator.report.status_text import interval, standing
+from orchestrator.report.status_text import interval, reference_line, standing
 from orchestrator.report.wording import count, smape, uncertainty
 from orchestrator.types import Measurement, Measurements, Point
 
@@ -104,6 +104,7 @@ def _summary(status: Mapping[str, Any]) -> str:
     if status["noise_percent"] is not None:
         lines.append(f"repetitions deviate {status['noise_percent']:.1f} % from their mean")
     lines += [f"{kind}: {text}" for kind, text in status["machine"].items()]
+    lines += [reference_line(status["reference"])] if status["reference"] else []
     if status["uncertainty_percent"] is not None:
         lines.append(
             f"uncertainty at the evaluation point: {uncertainty(status['uncertainty_percent'] / 100)} "

@@ -11,10 +11,11 @@ import immutables
 from orchestrator.journal import allocations, events
 from orchestrator.journal.differences import differences
 from orchestrator.journal.file import Entry
+from orchestrator.journal.references import REASON
 from orchestrator.report.wording import about, count, outage, smape, uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
-from orchestrator.types import Attempt
+from orchestrator.types import Attempt, Run
 from orchestrator.units import format_cost, format_duration
 
 
@@ -25,6 +26,7 @@ def document(entries: Iterable[Entry]) -> dict[str, Any]:
     -------
     dict
         ``campaign``, ``id``, ``started``, ``last`` (the last entry), ``state``; ``spent`` (see below);
+        ``reference``, runs and their cost;
         ``hosts`` where attempts failed; ``given_up``; and ``events``, each with ``time``, ``kind``, ``text``.
         ``spent`` has ``budget``, ``total``, ``accepted``, ``failed`` by class, ``reserved`` for attempts in
         flight and jobs whose charge is not confirmed, and ``estimated``: the part of ``total`` that is an
@@ -42,6 +44,7 @@ def describe(event: events.Event) -> str:
         case events.RoundProposed(number, runs, reasons):
             where = count(len({run.point for run in runs}), "point")
             note = f"; {event.note}" if event.note else ""
+            note += "".join(f"; {reason}" for reason in reasons[1:] if reason.startswith(REASON))
             first = f"first: {runs[0]} ({reasons[0]})"
             return f"round {number}: {count(len(runs), 'run')} at {where}; {first}{note}"
         case events.AttemptFinished(failure=None):
@@ -117,6 +120,8 @@ class _History:
         self.packs: dict[Attempt, str] = {}
         self.round_jobs: set[str] = set()
         self.earlier: set[Attempt] = set()  # of other rounds, with charges that were not confirmed in them
+        self.references: set[Run] = set()
+        self.reference_cost = 0.0
         self.hosts: dict[str, Counter[str]] = {}
         self.unconfirmed: dict[Attempt, events.AttemptFinished] = {}
         self.given_up: list[dict[str, Any]] = []
@@ -152,6 +157,8 @@ class _History:
             case events.RoundProposed():
                 self.round_began, self.round_cost, self.in_round = entry.time, 0.0, Counter()
                 self.round_jobs.clear()
+                pairs = zip(event.runs, event.reasons, strict=True)
+                self.references |= {run for run, reason in pairs if reason.startswith(REASON)}
                 self.earlier = set(self.unconfirmed)
                 self.state = "running"
             case events.StopRuleReached():
@@ -224,6 +231,7 @@ class _History:
         self.attempts[outcome] += 1
         self.in_round["measured" if event.failure is None else "failed"] += 1
         self.round_cost += event.cost
+        self.reference_cost += event.cost if event.attempt.run in self.references else 0.0
         self._hold(event.attempt, event.cost, final=not event.estimated)
         if event.failure is None:
             self.accepted += event.cost
@@ -241,6 +249,8 @@ class _History:
         self._hold(attempt, cost - before.cost, final=True)
         if attempt not in self.earlier:
             self.round_cost += cost - before.cost
+        if attempt.run in self.references:
+            self.reference_cost += cost - before.cost
         if before.failure is None:
             self.accepted += cost - before.cost
         else:
@@ -279,6 +289,7 @@ class _History:
                 ),
                 "estimated": core_hours(self.estimated),
             },
+            "reference": {"runs": len(self.references), "cost": core_hours(self.reference_cost)},
             "attempts": {**self.attempts, "in flight": len(self.in_flight)},
             "hosts": {
                 host: {"attempts": found.total(), "failed": found.total() - found["accepted"]}

@@ -54,6 +54,9 @@ def _spent(history: Mapping[str, Any]) -> Iterator[str]:
     if attempts["in flight"]:
         flying = count(attempts["in flight"], "attempt")
         yield f"  {'reserved, in flight':<24} {spent['reserved']:10.4g}  {flying}"
+    if history["reference"]["runs"]:
+        found = history["reference"]
+        yield f"  of this {found['cost']:.4g} for {count(found['runs'], 'reference run')}"
     if spent["estimated"]:
         yield f"  at most {spent['estimated']:.4g} of it is an upper bound: not every end was observed"
     for host, found in history["hosts"].items():

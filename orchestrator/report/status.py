@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.journal import nodes
+from orchestrator.journal.references import references
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.effort import EFFORT, unmatched, variation
 from orchestrator.policy import pace
@@ -109,6 +110,7 @@ def combined(
             for node, reasons in sorted(state.marks.items())
         ],
         "machine": dict(state.machine),
+        "reference": _references(state),
         "points": len(known.points),
         "noise_percent": noise(known),
         "extrapolation": extrapolation.of_measured(_evaluation_point(state), known),
@@ -149,6 +151,15 @@ def pace_of(state: State, budget: float) -> dict[str, Any] | None:
 def _evaluation_point(state: State) -> Point | None:
     point = state.campaign.get("evaluation_point")
     return None if point is None else Point.of(point)
+
+
+def _references(state: State) -> dict[str, Any] | None:
+    """Return what reference runs were made, and their cost in core-hours; None without any."""
+    found = references(state)
+    if not found.points:
+        return None
+    points = [point.as_dict() for point in found.points]
+    return {"points": points, "measured": found.runs, "cost": core_hours(found.cost)}
 
 
 def no_validation(state: State) -> str | None:

@@ -74,6 +74,7 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     if status["noise_percent"] is not None:
         lines.append(f"noise: repetitions deviate {status['noise_percent']:.1f} % from their mean")
     lines += [f"{kind}: {text}" for kind, text in status["machine"].items()]
+    lines += [reference_line(status["reference"])] if status["reference"] else []
     if status["uncertainty_percent"] is not None:
         shown = uncertainty(status["uncertainty_percent"] / 100)
         lines.append(f"uncertainty at the evaluation point: {shown} (mean width of the 90 % intervals)")
@@ -92,6 +93,12 @@ def pace_line(status: Mapping[str, Any]) -> str:
         return f"at this pace: {found['no_trend']}" + (f"; the budget is spent {end}" if end else "")
     when = f", {end}" if end else ""
     return f"at this pace: uncertainty of {uncertainty(final / 100)} when the budget is spent{when}"
+
+
+def reference_line(found: Mapping[str, Any]) -> str:
+    """Return which reference runs were made, and what they cost."""
+    points = ", ".join(str(Point.of(point)) for point in found["points"])
+    return f"reference runs: {found['measured']} measured at {points}, {found['cost']:.4g} core-hours"
 
 
 def standing(status: Mapping[str, Any]) -> str:

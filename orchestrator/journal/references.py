@@ -1,0 +1,33 @@
+"""Which runs are reference runs, and what they cost: see `orchestrator.policy.reference`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.journal.state import State
+from orchestrator.types import Point
+
+REASON = "reference: "
+"""How the reasons of reference runs begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """The reference runs of a campaign: their points, how many were measured, their core-seconds."""
+
+    points: tuple[Point, ...] = ()
+    runs: int = 0
+    cost: float = 0.0
+
+
+def references(state: State) -> References:
+    """Return the reference runs so far, those in flight included in the cost with what they reserve."""
+    chosen = sorted(
+        (run for run, reason in state.reasons.items() if reason.startswith(REASON)), key=lambda run: run.id
+    )
+    reserved = {attempt.run: item.reserved for attempt, item in state.in_flight.items()}
+    return References(
+        tuple(dict.fromkeys(run.point for run in chosen)),
+        sum(state.runs[run].accepted is not None for run in chosen),
+        sum(state.runs[run].cost + reserved.get(run, 0.0) for run in chosen),
+    )
