@@ -441,6 +441,7 @@ class SimulatedOptions(SharedJobOptions):
     truth: Mapping[str, Expression] = {}
     dataset: str | None = None
     models: str | None = None
+    callpaths: Positive | None = None
     cores: Positive | None = None
 
 

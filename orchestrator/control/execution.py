@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
@@ -76,7 +76,7 @@ def _loaded(dataset: str) -> Measurements:
 def _exact(campaign: Campaign, options: SimulatedOptions) -> Exact | None:
     """Return what runs yield without noise, where that is not replayed; None where nothing is said."""
     if options.models is not None:
-        found = earlier(Path(options.models))
+        found = earlier(Path(options.models), options.callpaths)
         found.check(campaign)
         return truth.modelled(found.models, campaign.values, found.parameters, found.slowdown)
     if options.truth:
@@ -91,7 +91,7 @@ class Earlier:
 
     Attributes
     ----------
-    directory
+    directory, name, application
         Of the campaign.
     models
         Fitted to all that it has measured.
@@ -108,6 +108,8 @@ class Earlier:
     """
 
     directory: Path
+    name: str
+    application: str
     models: tuple[Model, ...]
     parameters: tuple[str, ...]
     points: int
@@ -139,8 +141,8 @@ class Earlier:
             )
 
 
-def earlier(directory: Path) -> Earlier:
-    """Read an earlier campaign and fit its models.
+def earlier(directory: Path, callpaths: int | None = None) -> Earlier:
+    """Read an earlier campaign and fit its models, or those of the ``callpaths`` that take longest.
 
     Raises
     ------
@@ -150,20 +152,24 @@ def earlier(directory: Path) -> Earlier:
     try:
         require_campaign(directory)
         found = (directory / FILE_NAME).stat()
-        return _earlier(directory.absolute(), found.st_mtime_ns, found.st_size)
+        return _earlier(directory.absolute(), callpaths, found.st_mtime_ns, found.st_size)
     except (JournalError, OSError) as error:
         raise CampaignError(f"executor.models: {error}") from error
 
 
 @lru_cache(maxsize=2)
-def _earlier(directory: Path, changed: int, size: int) -> Earlier:
+def _earlier(directory: Path, callpaths: int | None, changed: int, size: int) -> Earlier:
     """``changed`` and ``size`` distinguish the states of a directory, of which a campaign may be running."""
     state: State = replay(read(directory / FILE_NAME))
     campaign = loader.load(directory / "campaign.yaml", starts=False, saved=True)
     known = measurements(state, campaign.parameters)
+    if callpaths is not None:
+        known = _longest(known, callpaths)
     waits = state.job_costs.waits
     return Earlier(
         directory=directory,
+        name=campaign.name,
+        application=campaign.application,
         models=fit(modeler(campaign), known),
         parameters=tuple(item.name for item in campaign.parameters),
         points=len(known.points),
@@ -171,3 +177,14 @@ def _earlier(directory: Path, changed: int, size: int) -> Earlier:
         wait=state.job_costs.wait if waits else None,
         simulated=campaign.executor.name == "simulated",
     )
+
+
+def _longest(known: Measurements, callpaths: int) -> Measurements:
+    """Return what was measured of the call paths that take longest, and of the run as a whole."""
+    times = {
+        item.callpath: sum(fmean(values) for values in item.values.values() if values)
+        for item in known.items
+        if item.metric == "time"
+    }
+    kept = {WHOLE_RUN, *sorted(times, key=lambda path: -times[path])[:callpaths]}
+    return replace(known, items=tuple(item for item in known.items if item.callpath in kept))

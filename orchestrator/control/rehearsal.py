@@ -11,9 +11,10 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from orchestrator.campaign import loader
+from orchestrator.campaign import loader, resolve
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SimulatedOptions, executor_keys
 from orchestrator.control import assumption
@@ -23,13 +24,14 @@ from orchestrator.control.runtime import LONGEST_WAITS
 from orchestrator.errors import CampaignError
 from orchestrator.executors.simulated.truth import BLOCKS_PER_SECOND, COUNTING
 from orchestrator.journal.file import holds_campaign
-from orchestrator.journal.measurements import ELAPSED
+from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.report.wording import count
 from orchestrator.resources import core_hours
 
 NOISE = 5.0  # percent: of a rehearsal that states none
 _SOURCES = ("truth", "dataset", "models")
+_NO_SOURCE: Mapping[str, Any] = MappingProxyType({"truth": {}, "dataset": None, "models": None})
 _CAMPAIGN_FILE = "campaign.yaml"
 
 
@@ -49,6 +51,8 @@ class Options:
         Noise of times in percent; share of attempts that fail; mean time in the queue, with its unit.
     cores
         That run at once.
+    callpaths
+        Most call paths that are rehearsed of an earlier campaign.
     """
 
     dataset: str | os.PathLike[str] | None = None
@@ -58,6 +62,7 @@ class Options:
     failure_rate: float | None = None
     queue_delay: str | None = None
     cores: int | None = None
+    callpaths: int | None = None
 
     def sources(self) -> dict[str, Any]:
         """Return the keys of ``executor`` that say what runs yield, if any of them is stated."""
@@ -69,7 +74,7 @@ class Options:
 
     def others(self) -> dict[str, Any]:
         """Return the other keys of ``executor`` that are stated."""
-        keys = ("noise", "failure_rate", "queue_delay", "cores")
+        keys = ("noise", "failure_rate", "queue_delay", "cores", "callpaths")
         return {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
 
 
@@ -105,55 +110,104 @@ def prepare(path: Path, overrides: Sequence[str] = (), options: Options | None =
         If the file is wrong, or what is stated says nothing about this campaign.
     """
     options = options or Options()
-    former = loader.peek(path, overrides).get("executor")
-    base = [*_without_keys_of(former, overrides), *_texts({"executor.name": "simulated"})]
-    said = loader.peek(path, base)
-    section = _mapping(said.get("executor"))
-    chosen, notes = options.sources(), []
-    if chosen:
-        source = next(key for key in _SOURCES if key in chosen)
-    else:
-        source = next((key for key in _SOURCES if section.get(key)), "")
-    if chosen or not source:
-        empty: dict[str, Any] = {"truth": {}, "dataset": None, "models": None}
-        chosen = {**empty, **chosen}
-    chosen |= _machine(former, section)
-    text = ""
+    file = _File.read(path, overrides, options)
+    chosen = {**options.sources(), **_likeness(file)}
+    source = next((key for key in _SOURCES if key in chosen), "")
     if not source:
-        draft = _load(path, base, said, "truth", {**chosen, "truth": {"main": "1"}})[0]
-        known, why = _known(path, draft)
-        notes += [why] if why else []
+        source = next((key for key in _SOURCES if file.section.get(key)), "")
+    else:
+        chosen = {**_NO_SOURCE, **chosen}
+    text = ""
+    notes: list[str] = []
+    if not source:
+        draft = file.load("truth", {**_NO_SOURCE, **chosen, "truth": {"main": "1"}})[0]
+        known, notes = file.measured(draft)
         source, text, found = _best(draft, known)
-        chosen |= found
-    if source != "dataset" and "noise" not in section:
+        chosen = {**_NO_SOURCE, **chosen, **found}
+    if source != "dataset" and "noise" not in file.section:
         chosen["noise"] = NOISE
-    if source == "models" and "queue_delay" not in section:
-        delay = earlier(Path(chosen.get("models") or section["models"])).wait
-        chosen |= {} if delay is None else {"queue_delay": delay}
-    campaign, dropped = _load(path, base, said, source, {**chosen, **options.others()})
+    if source == "models" and "queue_delay" not in file.section:
+        chosen["queue_delay"] = file.earlier(chosen).wait or 0.0
+    campaign, dropped = file.load(source, {**chosen, **options.others()})
     if dropped:
         notes.append(f"left out: metrics that this truth does not have: {', '.join(dropped)}")
-    truth = f"{text or _words(campaign)}{_noise(campaign)}"
     return Rehearsal(
-        campaign=campaign, source=source, truth=truth, notes=(*notes, *_caveats(campaign, source))
+        campaign=campaign,
+        source=source,
+        truth=f"{text or _words(campaign)}{_noise(campaign)}",
+        notes=(*notes, *_caveats(campaign, source)),
     )
 
 
-def _load(
-    path: Path, base: Sequence[str], said: Mapping[str, Any], source: str, chosen: Mapping[str, Any]
-) -> tuple[Campaign, list[str]]:
-    """Return the campaign with keys of ``executor``, and the metrics that nothing is known of."""
-    changes: dict[str, Any] = {f"executor.{key}": value for key, value in chosen.items()}
-    wanted = _mapping(said.get("measure")).get("metrics")
-    dropped: list[str] = []
-    if isinstance(wanted, tuple) and source != "dataset":
-        directory = chosen.get("models") or _mapping(said.get("executor")).get("models")
-        there = earlier(Path(directory)).metrics if source == "models" and directory else ("time",)
-        kept = [metric for metric in wanted if metric in there]
-        dropped = [str(metric) for metric in wanted if metric not in there]
-        if dropped:
-            changes["measure.metrics"] = kept or ["time"]
-    return loader.load(path, [*base, *_texts(changes)]), dropped
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """A campaign file that becomes a rehearsal.
+
+    ``base``: the overrides; ``said``: what the file says with them, before any check; ``former``: its
+    ``executor`` before; ``callpaths``: how many are rehearsed of an earlier campaign at most.
+    """
+
+    path: Path
+    base: tuple[str, ...]
+    said: Mapping[str, Any]
+    former: object
+    callpaths: int | None
+
+    @classmethod
+    def read(cls, path: Path, overrides: Sequence[str], options: Options) -> _File:
+        """Read a file; raise `CampaignError` where it is not YAML."""
+        former = loader.peek(path, overrides).get("executor")
+        base = (*_without_keys_of(former, overrides), *_texts({"executor.name": "simulated"}))
+        said = loader.peek(path, base)
+        most = options.callpaths or _mapping(said.get("executor")).get("callpaths")
+        callpaths = most if isinstance(most, int) and most > 0 else None  # else `load` refuses it
+        return cls(path=path, base=base, said=said, former=former, callpaths=callpaths)
+
+    @property
+    def section(self) -> Mapping[str, Any]:
+        """Return the ``executor`` section."""
+        return _mapping(self.said.get("executor"))
+
+    def earlier(self, chosen: Mapping[str, Any]) -> Earlier:
+        """Return the earlier campaign that ``models`` names; raise `CampaignError`."""
+        named = chosen.get("models") or self.section["models"]
+        try:
+            return earlier(Path(resolve.file(str(named), self.path.absolute().parent)), self.callpaths)
+        except ValueError as error:
+            raise CampaignError(f"executor.models: {error}") from None
+
+    def load(self, source: str, chosen: Mapping[str, Any]) -> tuple[Campaign, list[str]]:
+        """Return the campaign with keys of ``executor``, and the metrics of which nothing is known."""
+        changes: dict[str, Any] = {f"executor.{key}": value for key, value in chosen.items()}
+        wanted = _mapping(self.said.get("measure")).get("metrics")
+        dropped: list[str] = []
+        if isinstance(wanted, tuple) and source != "dataset":
+            there = self.earlier(chosen).metrics if source == "models" else ("time",)
+            kept = [metric for metric in wanted if metric in there]
+            dropped = [str(metric) for metric in wanted if metric not in there]
+            if dropped:
+                changes["measure.metrics"] = kept or ["time"]
+        return loader.load(self.path, [*self.base, *_texts(changes)]), dropped
+
+    def measured(self, draft: Campaign) -> tuple[Earlier | None, list[str]]:
+        """Return what the campaign itself has measured already, and why that is of no use.
+
+        It is looked for beside the campaign file (a campaign directory keeps one), then in the directory that
+        ``run`` uses. A rehearsal's directory has no measurements.
+        """
+        for directory in (self.path.absolute().parent, Path(draft.name).absolute()):
+            if not holds_campaign(directory) or not (directory / _CAMPAIGN_FILE).exists():
+                continue
+            try:
+                found = earlier(directory, self.callpaths)
+            except CampaignError as error:
+                return None, [f"not used: the campaign in {directory}: {error}"]
+            same = (found.name, found.application) == (draft.name, draft.application)
+            if found.simulated or not found.points or not same:
+                continue
+            why = found.unfit(draft)
+            return (found, []) if why is None else (None, [f"not used: {why}"])
+        return None, []
 
 
 def _name(executor: object) -> str:
@@ -173,15 +227,15 @@ def _sets(override: str, keys: Collection[str]) -> bool:
     return section.strip() == "executor" and key.partition(".")[0].strip() in keys
 
 
-def _machine(former: object, section: Mapping[str, Any]) -> dict[str, Any]:
+def _likeness(file: _File) -> dict[str, Any]:
     """Return the keys of ``executor`` by which a rehearsal resembles the executor that the file names.
 
     A local campaign occupies no more cores than its ``slots``, if they are stated, and looks at its runs more
     often than one on a cluster.
     """
-    options, name = _mapping(former), _name(former)
-    found: dict[str, Any] = {} if section.get("template") is None else {"template": None}
-    if "poll_interval" not in section and name in LONGEST_WAITS:
+    options, name = _mapping(file.former), _name(file.former)
+    found: dict[str, Any] = {} if file.section.get("template") is None else {"template": None}
+    if "poll_interval" not in file.section and name in LONGEST_WAITS:
         found["poll_interval"] = LONGEST_WAITS[name]
     if name == "local" and "slots" in options and not options.get("oversubscribe"):
         found["cores"] = options["slots"]
@@ -196,30 +250,10 @@ def _texts(changes: Mapping[str, Any]) -> list[str]:
     return [f"{key}={json.dumps(value)}" for key, value in changes.items()]
 
 
-def _known(path: Path, draft: Campaign) -> tuple[Earlier | None, str]:
-    """Return what the campaign itself has measured already, or why that is of no use.
-
-    It is looked for beside the campaign file (a campaign directory keeps one), then in the directory that
-    ``run`` uses. A rehearsal's directory has no measurements.
-    """
-    for directory in (path.absolute().parent, Path(draft.name).absolute()):
-        if not holds_campaign(directory) or not (directory / _CAMPAIGN_FILE).exists():
-            continue
-        try:
-            found = earlier(directory)
-        except CampaignError as error:
-            return None, f"not used: the campaign in {directory}: {error}"
-        if found.simulated or not found.points:
-            continue
-        why = found.unfit(draft)
-        return (found, "") if why is None else (None, f"not used: {why}")
-    return None, ""
-
-
 def _best(draft: Campaign, known: Earlier | None) -> tuple[str, str, dict[str, Any]]:
     """Return the source of the truth where none is stated, its words, and the keys of ``executor``."""
     if known is not None:
-        return "models", "", {"models": str(known.directory), "truth": {}}
+        return "models", "", {"models": str(known.directory)}
     stated = draft.measure.expected_time
     if stated is not None:
         text = f"measure.expected_time, {stated} s, all of it in call path main"
@@ -236,8 +270,10 @@ def _words(campaign: Campaign) -> str:
     if options.dataset is not None:
         return f"measurements replayed from {options.dataset}"
     if options.models is not None:
-        found = earlier(Path(options.models))
-        paths = count(len({model.callpath for model in found.models}), "call path")
+        found = earlier(Path(options.models), options.callpaths)
+        number = len({model.callpath for model in found.models} - {WHOLE_RUN})
+        longest = " that take longest" if options.callpaths == number else ""
+        paths = f"{count(number, 'call path')}{longest}"
         return f"the models of {count(found.points, 'point')} measured in {found.directory}, {paths}"
     functions = "; ".join(f"{path} = {text} s" for path, text in options.truth.items())
     return f"executor.truth, {functions}"

@@ -174,3 +174,54 @@ def test_a_local_campaign_keeps_its_cores() -> None:
     assert rehearsed("campaign.yaml").document["points"] == 3
     assert rehearsed("campaign.yaml", "--set", "executor.slots=2").document["points"] == 2
     assert rehearsed("campaign.yaml", "--set", "executor.oversubscribe=true").document["points"] == 5
+
+
+TREE = """\
+name: tree
+application: lulesh
+parameters: {p: [1, 8, 27, 64], s: [10, 20, 30]}
+evaluation_point: {p: 125, s: 40}
+measure: {effort: true}
+strategy: cpf
+stop: {budget: 10 core-hours, patience: 1, rule: smape}
+executor:
+  name: simulated
+  truth: {main: 3e-4 * s**3 + 1, main->solve: 2e-4 * s**3, main->solve->spmv: 1e-4 * s**3, main->io: "0.5"}
+"""
+
+
+def test_all_call_paths_of_an_earlier_campaign_are_rehearsed_with_their_effort() -> None:
+    Path("before").mkdir()
+    write_campaign(Path("before"), TREE, None)
+    first = rehearsed("before/campaign.yaml", "--directory", "before/kept", "--noise", "1").document
+    truth = {row["callpath"]: row["truth"] for row in first["rehearsal"]["found"]}
+    assert truth["(run)"] == truth["main"] == pytest.approx(20.2)  # its callees are within it
+    assert len(truth) == 5
+    again = TREE[: TREE.index("  truth:")] + "  models: kept\n"  # a path from the file's own folder
+    write_campaign(Path("before"), again, None)
+    document = rehearsed("before/campaign.yaml").document
+    found = {row["callpath"]: row for row in document["rehearsal"]["found"]}
+    assert set(found) == set(truth)
+    assert all(found[path]["truth"] == pytest.approx(truth[path], rel=0.05) for path in truth)
+    assert document["effort_runs"]["measured"] > 0
+    counted = {model["callpath"] for model in document["models"] if model["metric"] == "basic_blocks"}
+    assert counted == set(truth) - {"(run)"}
+    few = rehearsed("before/campaign.yaml", "--set", "executor.callpaths=2").document
+    assert {row["callpath"] for row in few["rehearsal"]["found"]} == {"(run)", "main", "main->solve"}
+    assert "2 call paths that take longest" in few["rehearsal"]["truth"]
+
+
+def test_measurements_of_another_campaign_in_the_same_place_are_not_taken() -> None:
+    write_campaign(Path.cwd(), CAMPAIGN)
+    assert run("run", "campaign.yaml", "--directory", ".").code == 0
+    Path("other.yaml").write_text(CAMPAIGN.replace("name: tiny", "name: other"))
+    assert outcome("other.yaml")["source"] == "expected_time"
+    assert outcome("campaign.yaml")["source"] == "models"
+
+
+def test_options_of_the_former_executor_are_dropped_wherever_they_stand() -> None:
+    write_campaign(Path.cwd(), AWKWARD.replace("EFFORT", "false"), None)
+    options = ("--set", "executor.partition=debug", "--set", "executor.sbatch={mem: 4G}")
+    assert outcome("campaign.yaml", *options)["runs"] > 0
+    mistake = run("simulate", "campaign.yaml", "--set", "executor.partitio=debug")
+    assert mistake.code == 2 and "partitio" in mistake.err
