@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 
@@ -143,12 +144,44 @@ def test_a_job_that_the_queue_drops_for_a_while_is_not_lost(fake: FakeSlurm) -> 
     assert "lost" not in states(fake, executor, request, 120)
 
 
-def test_a_job_whose_end_got_lost_is_given_up_when_it_must_have_ended(fake: FakeSlurm) -> None:
+def test_a_job_whose_end_got_lost_is_given_up_after_some_missing_heartbeats(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.begin(request)
     fake.accounted("100_0 0 RUNNING")
     assert states(fake, executor, request, 100) == {"unknown"}
     fake.turn(200)
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.elapsed) == (AttemptState.LOST, None)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_directory_that_was_deleted_is_called_that(fake: FakeSlurm, begun: bool) -> None:
+    executor, request = submitted(fake)
+    if begun:
+        fake.begin(request)
+    fake.queue("100_0 RUNNING")
+    executor.poll([request])
+    shutil.rmtree(request.directory)
+    fake.queue()
+    fake.accounted("100_0 30 FAILED")
+    fake.turn(20)
+    assert state_of(executor.poll([request])) == "unknown"
+    fake.turn(40)
+    [observation] = executor.poll([request])
+    assert (observation.state, observation.elapsed) == (AttemptState.LOST, 30)
+    assert f"its directory {request.directory} was deleted" in observation.reason
+
+
+def test_what_a_deleted_attempt_cost_is_not_zero_where_slurm_does_not_know(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.begin(request)
+    fake.queue("100_0 RUNNING")
+    executor.poll([request])
+    shutil.rmtree(request.directory)
+    fake.queue()
+    fake.turn(20)
+    executor.poll([request])
+    fake.turn(70)
     [observation] = executor.poll([request])
     assert (observation.state, observation.elapsed) == (AttemptState.LOST, None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -107,8 +108,8 @@ def test_the_parts_add_up_and_none_is_negative(sharing: list[Member], elapsed: f
 # --- one that never began -------------------------------------------------------------------------------
 
 
-def never_began(status: JobStatus, gone_for: float) -> Observation:
-    """Classify the second attempt of a job that is gone: revoked by a cancellation, the first finished."""
+def never_began(status: JobStatus, gone_for: float, first: Member | None = None) -> Observation:
+    """Classify the second attempt of a job that is gone: revoked by a cancellation; the first ended."""
     attempt = Attempt(Run(Point.of(p=1), repetition=2), 1)
     request = AttemptRequest(
         attempt=attempt,
@@ -119,7 +120,7 @@ def never_began(status: JobStatus, gone_for: float) -> Observation:
         script="",
     )
     owner = "controller: cancelled before it began"
-    shared = SharedJob((member(102, 110), member(None, owner=owner)), 1)
+    shared = SharedJob((first or member(102, 110), member(None, owner=owner)), 1)
     evidence = Evidence(
         request=request,
         owner=owner,
@@ -138,8 +139,59 @@ def test_one_that_never_began_is_withdrawn_once_its_job_is_charged_for() -> None
 
 
 def test_while_accounting_is_silent_it_is_waited_for_and_then_lost_with_all_that_is_reserved() -> None:
-    waiting = never_began(JobStatus(), gone_for=5.0)
+    without_end = member(102)
+    waiting = never_began(JobStatus(), gone_for=5.0, first=without_end)
     assert waiting.state is AttemptState.UNKNOWN
     assert waiting.reason.endswith("what its job cost is not known yet")
-    given_up = never_began(JobStatus(), gone_for=61.0)
+    given_up = never_began(JobStatus(), gone_for=61.0, first=without_end)
     assert (given_up.state, given_up.revoked, given_up.elapsed) == (AttemptState.LOST, False, None)
+
+
+def test_where_the_records_of_the_others_are_complete_it_is_withdrawn() -> None:
+    for status in (JobStatus(), JobStatus(accounting_active=True, accounted=True)):
+        assert never_began(status, gone_for=5.0).state is AttemptState.UNKNOWN
+        seen = never_began(status, gone_for=196.0)
+        assert (seen.state, seen.revoked, seen.elapsed) == (AttemptState.ABSENT, True, 0.0)
+
+
+def lost_job(gone_for: float, status: JobStatus, *others: Member) -> Observation:
+    """Classify the first attempt of a job that Slurm lost: it was ended with the job, and says so."""
+    first = member(102, 110)
+    assert first.record is not None
+    record = replace(first.record, cancelled=True, exit_code=143)
+    request = AttemptRequest(
+        attempt=Attempt(Run(Point.of(p=1))),
+        name="c-1",
+        directory=Path("/nowhere"),
+        resources=Resources(ranks=1),
+        limit=60.0,
+        script="",
+    )
+    evidence = Evidence(
+        request=request,
+        record=record,
+        owner=OWNER,
+        submitted=500.0,
+        job_id="7",
+        status=status,
+        gone_for=gone_for,
+        finished_for=gone_for,
+        minutes=20,
+        shared=SharedJob((Member(record), *others), 0) if others else None,
+    )
+    return classify(evidence, SlurmSettings(), False)
+
+
+@pytest.mark.parametrize("others", [(), (REVOKED,) * 9])
+@pytest.mark.parametrize("active", [False, True])
+def test_a_job_that_slurm_lost_is_charged_by_its_records_without_waiting_for_its_limit(
+    others: tuple[Member, ...], active: bool
+) -> None:
+    status = JobStatus(accounting_active=active, accounted=active)
+    assert lost_job(50.0, status, *others).state is AttemptState.RUNNING
+    early = lost_job(61.0, status, *others)
+    assert early.state is AttemptState.FINISHED and early.estimated and early.reason
+    final = lost_job(301.0, status, *others)
+    assert not final.estimated and final.elapsed == 10.0, "from the begin of the job"
+    for silent in (JobStatus(error="no answer"), JobStatus(accounting_error="no answer")):
+        assert lost_job(301.0, silent, *others).estimated

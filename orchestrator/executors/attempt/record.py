@@ -206,6 +206,17 @@ def owner(directory: Path) -> str | None:
     return found.who if found is not None else None
 
 
+def is_deleted(directory: Path) -> bool:
+    """Return whether the directory of an attempt is certainly not there."""
+    try:
+        directory.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def last_sign_of_life(directory: Path) -> float:
     """Return the latest modification (Unix seconds) of the files of an attempt, its heartbeat among them."""
     return max((entry.stat(follow_symlinks=False).st_mtime for entry in os.scandir(directory)), default=0.0)

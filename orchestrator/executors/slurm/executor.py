@@ -21,7 +21,13 @@ import numpy as np
 
 from orchestrator.errors import ExecutorError, SubmitRejected
 from orchestrator.executors.attempt.directory import prepare
-from orchestrator.executors.attempt.record import output_seen, owner, readable_record, record_version
+from orchestrator.executors.attempt.record import (
+    is_deleted,
+    output_seen,
+    owner,
+    readable_record,
+    record_version,
+)
 from orchestrator.executors.attempt.worker import OWNER
 from orchestrator.executors.base import ExecutorContext, Outage
 from orchestrator.executors.slurm import options, sbatch
@@ -311,6 +317,7 @@ class SlurmExecutor:
             never_charged=site.accounting or now - tracked.last_queued < site.remembered,
             minutes=max((array.minutes for array, _ in elements), default=0),
             shared=self._shared_jobs.of(request, record),
+            deleted=submitted is not None and is_deleted(request.directory),
             output_seen=not is_finished or record is None or output_seen(request.directory, record),
         )
 

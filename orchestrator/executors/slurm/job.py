@@ -5,13 +5,25 @@ Jobs in the queue name `run` by this module in their pickles: neither may be ren
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import re
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
-from typing import NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 from orchestrator.executors.attempt import processes, worker
+
+_LONGEST_WAIT = 300.0  # seconds: waiting costs core-hours, and a run that was not begun costs nothing
+_ASK_AGAIN = 15.0  # seconds
+_ANSWER = 10.0  # seconds for the controller to answer
+_SRUN = re.compile(r"(^|[\s/])srun(\s|$)", re.MULTILINE)
+_MPIRUN = re.compile(r"(^|[\s/])(mpirun|mpiexec|prterun)(\s|$)", re.MULTILINE)
 
 
 def run(*directories: str) -> NoReturn:
@@ -27,12 +39,73 @@ def _in_turn(directories: Sequence[str]) -> int:
     processes.adopt_orphans()  # of an attempt whose own two processes were killed
     code = worker.DONE
     for position, directory in enumerate(directories):
+        if position and not _can_launch(directories[position:]):
+            break
         code, how = _one(directory)
         # The first attempt is claimed already: a second start of the job, which would be charged again.
         second = code == worker.CLAIMED and position == 0
         if how == "cancelled" or second or code == worker.BROKEN:
             break
     return code
+
+
+def _can_launch(directories: Sequence[str]) -> bool:
+    """Return whether Slurm can start the first of the attempts that are left; waits a while for that.
+
+    ``srun`` would fail without Slurm's controller. Attempts that are not begun are submitted again later, at
+    no cost.
+    """
+    if not _needs_controller(directories[0]) or controller_answers():
+        return True
+    deadline = time.monotonic() + min(_LONGEST_WAIT, _slack(directories))
+    while (left := deadline - time.monotonic()) > 0:
+        if signal.sigtimedwait((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), min(left, _ASK_AGAIN)):
+            return False
+        if controller_answers():
+            return True
+    sys.stderr.write(f"slurmctld does not answer: {len(directories)} runs are left for another job\n")
+    return False
+
+
+def _needs_controller(directory: str) -> bool:
+    """Return whether an attempt starts a job step: with ``srun``, or with ``mpirun`` on several nodes."""
+    try:
+        script = (Path(directory) / worker.SCRIPT).read_text(errors="replace")
+        several = int(_request(directory)["resources"]["nodes"]) > 1
+    except (OSError, ValueError, KeyError, TypeError):
+        return False  # the attempt itself will say what is wrong
+    return bool(_SRUN.search(script) or (several and _MPIRUN.search(script)))
+
+
+def _slack(directories: Sequence[str]) -> float:
+    """Return the seconds that may pass while every attempt that is left can still use its whole limit."""
+    try:
+        need = sum(float(_request(item)["limit"]) + worker.OVERRUN for item in directories)
+        return float(os.environ[worker.JOB_ENDS]) - time.time() - need
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0.0
+
+
+def _request(directory: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((Path(directory) / worker.REQUEST).read_bytes())
+    return found
+
+
+def controller_answers() -> bool:
+    """Return whether Slurm's controller answers; also true where that cannot be asked here."""
+    try:
+        done = subprocess.run(
+            ["scontrol", "ping"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_ANSWER,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    except OSError:
+        return True
+    return b"is UP" in done.stdout
 
 
 def _one(directory: str) -> tuple[int, str]:

@@ -166,6 +166,8 @@ class SlurmSettings:
         For the charge of an attempt to be known after it finished.
     hopeless_grace
         After which a job that fits no limit of Slurm is cancelled.
+    forgotten_grace
+        After which the charge of a job that Slurm denies will never be known from accounting.
     """
 
     job: JobOptions = field(default_factory=JobOptions)
@@ -175,3 +177,4 @@ class SlurmSettings:
     file_grace: float = 75.0  # Linux caches what it knows of files on NFS for up to 60 s
     accounting_grace: float = 60.0
     hopeless_grace: float = 300.0
+    forgotten_grace: float = 300.0

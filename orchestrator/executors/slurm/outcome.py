@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.executors.attempt.record import expand_nodes
-from orchestrator.executors.attempt.worker import OVERRUN, OWNER
+from orchestrator.executors.attempt.worker import HEARTBEAT, OVERRUN, OWNER
 from orchestrator.executors.slurm import commands
 from orchestrator.executors.slurm.commands import Job
-from orchestrator.executors.slurm.options import SlurmSettings, minutes
+from orchestrator.executors.slurm.options import SlurmSettings
 from orchestrator.executors.slurm.poller import JobStatus
 from orchestrator.executors.slurm.shared_jobs import SharedJob
 from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Observation
 
 HOPELESS = "Slurm would never start it"
 """Who claimed an attempt whose job fits no limit of Slurm, in words."""
+
+_MISSED = 6  # heartbeats after which an attempt is not taken to live
 
 SETTLED = {AttemptState.FINISHED, AttemptState.LOST, AttemptState.ABSENT}
 
@@ -54,6 +56,8 @@ class Evidence:
         The job, if it shares one with other attempts; None where it has its own.
     output_seen
         Whether all that a finished attempt printed is visible here.
+    deleted
+        Whether it was submitted, and its directory is not there any more.
     """
 
     request: AttemptRequest
@@ -70,6 +74,17 @@ class Evidence:
     minutes: int = 0
     shared: SharedJob | None = None
     output_seen: bool = True
+    deleted: bool = False
+
+    def forgotten(self, settings: SlurmSettings) -> bool:
+        """Return whether Slurm answers, and has denied the job, or its end, for so long that it is lost.
+
+        Its charge will never be confirmed then: what the records say is final where they are complete.
+        """
+        status = self.status
+        if status is None or status.error or status.accounting_error or status.active or status.ended:
+            return False
+        return self.gone_for >= settings.forgotten_grace
 
     def output_awaited(self, settings: SlurmSettings) -> bool:
         """Return whether what the attempt printed may still become visible here."""
@@ -144,8 +159,9 @@ def _finished(
         return Observation(request.attempt, AttemptState.FINISHED, record=record, reason=reason)
     jobs: tuple[Job, ...] = (*status.ended, *status.active) if status is not None else ()
     elapsed = status.elapsed if status is not None else None
-    # Without accounting, nothing better than the record will ever come.
-    estimated = elapsed is None and (evidence.accounting or bool(status is not None and status.active))
+    # Without accounting, or of a lost job, nothing better than the record will ever come.
+    final = not evidence.accounting or evidence.forgotten(settings)
+    estimated = elapsed is None and (not final or bool(status is not None and status.active))
     if elapsed is None:
         if evidence.finished_for < settings.accounting_grace:
             return Observation(request.attempt, AttemptState.RUNNING, evidence.job_id, record=record)
@@ -223,9 +239,9 @@ def _gone(evidence: Evidence, status: JobStatus, settings: SlurmSettings, unconf
     if status.ended:
         what, patience = f"Slurm: {status.ended[0].state}", settings.file_grace
     elif status.accounting_active:
-        # Only squeue dropped it: it may be running, but not for longer than its time limit.
+        # Perhaps only squeue dropped it. An attempt that runs gives signs of life.
         what = "squeue does not show its job, which accounting calls active"
-        patience += 60.0 * (evidence.minutes or minutes(request.limit))
+        patience += settings.file_grace + _MISSED * HEARTBEAT
     elif evidence.shared is not None and evidence.shared.begun:
         pass  # there was a job, which was charged
     elif unconfirmed and evidence.owner is None:
@@ -233,14 +249,16 @@ def _gone(evidence: Evidence, status: JobStatus, settings: SlurmSettings, unconf
         if evidence.submitted is None or evidence.submitted < settings.submission_grace:
             return _unknown(evidence, "Slurm does not know it (yet)")
         return Observation(request.attempt, AttemptState.ABSENT)
-    elif evidence.owner != OWNER and evidence.never_charged:
+    elif evidence.owner != OWNER and evidence.never_charged and not evidence.deleted:
         elapsed = 0.0
     revoked = evidence.owner not in (None, OWNER)
     if revoked and not status.accounting_active:
         return lost(request, f"revoked before it began, by {evidence.owner}", elapsed, evidence.job_id)
     if evidence.gone_for < patience:
         return _unknown(evidence, f"{what}; its files may still appear")
-    if evidence.owner == OWNER:
+    if evidence.deleted:
+        what = f"{what}; its directory {request.directory} was deleted"
+    elif evidence.owner == OWNER:
         what = f"{what}; {evidence.record_error or 'it began, and did not finish'}"
     else:
         what = f"{what}; it never began"
@@ -278,10 +296,12 @@ def _classify_shared(
             return replace(found, state=AttemptState.QUEUED, reason="its job executes others before it")
         case AttemptState.ABSENT:
             return replace(found, elapsed=0.0, revoked=True)
+        case AttemptState.LOST if evidence.deleted:
+            return found
         case AttemptState.LOST if shared.begun or shared.position > 0:
             # While the cost of the job is not known, none of what is reserved for it may be released.
-            recorded = None if evidence.accounting else shared.recorded_seconds
-            if found.elapsed is not None or recorded is not None:
+            waited = not evidence.accounting or evidence.gone_for >= settings.accounting_grace
+            if found.elapsed is not None or (waited and shared.recorded_seconds is not None):
                 return Observation(
                     found.attempt,
                     AttemptState.ABSENT,
@@ -316,7 +336,8 @@ def _finished_in_shared(
             patience += 60.0 * evidence.minutes
         if not (clear and shared.continues) and evidence.finished_for < patience:
             return Observation(evidence.request.attempt, AttemptState.RUNNING, evidence.job_id, record=record)
-        final = not (evidence.accounting or active or shared.continues)
+        known = not evidence.accounting or evidence.forgotten(settings)
+        final = known and not (active or shared.continues)
         recorded = shared.recorded_seconds if final else None
         estimated = recorded is None
         elapsed = finished - record.started if recorded is None else shared.share(recorded)

@@ -157,7 +157,8 @@ class SlurmPoller:
     def _note(self, service: str, error: str, now: float) -> None:
         before = self._services.get(service)
         since = now if before is None else before.since
-        self._services[service] = Outage(since, error, service == CONTROLLER) if error else None
+        first = error.partition("\n")[0]
+        self._services[service] = Outage(since, first, service == CONTROLLER) if error else None
 
     def _schedule(self, failed: bool) -> None:
         self._failures = min(self._failures + 1, _MOST_DOUBLINGS) if failed else 0
