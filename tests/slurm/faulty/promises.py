@@ -230,12 +230,14 @@ def _charges(outcome: Outcome) -> Iterator[str]:
         unconfirmed = bool(attempts.keys() & set(outcome.state.unconfirmed))
         late = sum(start.excess for job in own for start in job.starts)
         unknown = late if unconfirmed or not outcome.scenario.accounting else 0
+        # What a killed slurmctld forgot has no end in accounting: the records of its attempts say what it took.
+        forgotten = any(job.state == "FORGOTTEN" for job in own)
         less, more = seconds < truth - tolerance - unknown, seconds > truth + tolerance
         # A job taken for dead that lives uses more than Slurm charges; without accounting that stays so.
         overtime = not outcome.scenario.accounting and any(
             s.state == "NODE_FAIL" for j in own for s in j.starts
         )
-        if less or (more and not overtime and not unconfirmed):
+        if less or (more and not (overtime or unconfirmed or forgotten)):
             names = ", ".join(map(str, attempts)) or f"none of {len(pack)}"
             yield f"{names}: charged {seconds:.1f} s, Slurm has {truth} in {starts} starts"
 
