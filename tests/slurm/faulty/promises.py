@@ -230,7 +230,7 @@ def _charges(outcome: Outcome) -> Iterator[str]:
         unconfirmed = bool(attempts.keys() & set(outcome.state.unconfirmed))
         late = sum(start.excess for job in own for start in job.starts)
         unknown = late if unconfirmed or not outcome.scenario.accounting else 0
-        # What a killed slurmctld forgot has no end in accounting: the records of its attempts say what it took.
+        # A job that a killed slurmctld forgot has no end in accounting: records say what it took.
         forgotten = any(job.state == "FORGOTTEN" for job in own)
         less, more = seconds < truth - tolerance - unknown, seconds > truth + tolerance
         # A job taken for dead that lives uses more than Slurm charges; without accounting that stays so.
