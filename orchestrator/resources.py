@@ -33,11 +33,15 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """The most that one attempt can be charged: ``cores``, time ``limit`` (s), ``reserved`` core-seconds."""
+    """The most that one attempt can be charged: ``cores``, time ``limit`` (s), ``reserved`` core-seconds.
+
+    ``likely``: the seconds that it takes at most as far as is known; None where nothing is.
+    """
 
     cores: int
     limit: float
     reserved: float
+    likely: float | None = None
 
 
 def resources(ranks: int, threads: int, machine: Machine) -> Resources:
@@ -120,6 +124,22 @@ def of_expression(text: str, names: Collection[str], texts: Collection[str] = ()
         return found
 
     return cores
+
+
+def shared_limits(attempts: Iterable[tuple[float, float | None]]) -> list[float]:
+    """Return the seconds that the attempts of a shared job get in it, of which the job's time is the sum.
+
+    Each gets what it likely takes, and one of them, whichever it will be, its whole limit. An attempt begins
+    only if the rest of the job holds its limit: those after one that took its limit get another job.
+
+    Parameters
+    ----------
+    attempts
+        The limit of each, and the seconds that it likely takes (None: its limit).
+    """
+    items = [(limit, limit if likely is None else min(limit, likely)) for limit, likely in attempts]
+    most = max(range(len(items)), key=lambda i: items[i][0] - items[i][1])
+    return [limit if i == most else likely for i, (limit, likely) in enumerate(items)]
 
 
 def core_hours(core_seconds: float) -> float:

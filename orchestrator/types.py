@@ -161,6 +161,8 @@ class AttemptRequest:
     pack
         Attempts that are submitted together with the same ``pack`` share an allocation, one after another.
         Empty: this one has its own.
+    likely
+        Seconds that it takes at most as far as is known; None where nothing is.
     """
 
     attempt: Attempt
@@ -174,6 +176,7 @@ class AttemptRequest:
     exclude: tuple[str, ...] = ()
     memory: float = 1.0
     pack: str = ""
+    likely: float | None = None
 
 
 class AttemptState(StrEnum):

@@ -40,6 +40,7 @@ def request(
         resources=resources,
         limit=flight.limit,
         pack=flight.pack,
+        likely=flight.likely,
         exclude=nodes.excluded(state.marks),
         memory=memory_for(state.runs[attempt.run]),
         script="" if simulated else script(assembly, point, resources, attempt.run.kind),

@@ -161,6 +161,7 @@ class Controller:
                 limit=item.reservation.limit,
                 reserved=item.reservation.reserved,
                 pack=self._name(item.pack) if item.pack is not None else "",
+                likely=item.reservation.likely,
             )
             for item in submissions
         ]
@@ -172,7 +173,9 @@ class Controller:
         return any(item.state is not AttemptState.ABSENT for item in observations)
 
     def _rendered(self, intent: events.AttemptIntended) -> AttemptRequest:
-        flight = InFlight(intent.name, intent.cores, intent.limit, intent.reserved, pack=intent.pack)
+        flight = InFlight(
+            intent.name, intent.cores, intent.limit, intent.reserved, pack=intent.pack, likely=intent.likely
+        )
         return self._runtime.request(self.state, intent.attempt, flight)
 
     def _name(self, attempt: Attempt) -> str:

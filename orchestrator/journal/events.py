@@ -78,7 +78,7 @@ class AttemptIntended:
     """Written before a submission: reserves ``reserved`` core-seconds under a name that can be looked up.
 
     Attempts with the same ``pack`` share a job, one after another. Each reserves an equal part of what the
-    job can be charged.
+    job can be charged. ``likely``: the seconds that the attempt takes at most as far as was known.
     """
 
     attempt: Attempt
@@ -87,6 +87,7 @@ class AttemptIntended:
     limit: float
     reserved: float
     pack: str = ""
+    likely: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

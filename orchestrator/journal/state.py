@@ -72,7 +72,7 @@ class InFlight(NamedTuple):
 
     ``pack``: name of its shared job, or empty; ``since``: when it was intended; ``span``: seconds from its
     start to its end, if it was accepted and its cost is not confirmed; ``setback``: whether the
-    infrastructure failed, and its cost is not confirmed.
+    infrastructure failed, and its cost is not confirmed; ``likely``: as it was intended.
     """
 
     name: str
@@ -86,6 +86,7 @@ class InFlight(NamedTuple):
     since: float = 0.0
     span: float | None = None
     setback: bool = False
+    likely: float | None = None
 
 
 class RoundMark(NamedTuple):
@@ -296,7 +297,15 @@ def _attempt_intended(event: events.AttemptIntended, state: State) -> State:
     current = _run(state, run)
     if current.status not in (RunStatus.WAITING, RunStatus.FAILED):
         raise ValueError(_impossible(state, run, f"attempt {event.attempt.number} intended"))
-    item = InFlight(event.name, event.cores, event.limit, event.reserved, pack=event.pack, since=state.time)
+    item = InFlight(
+        event.name,
+        event.cores,
+        event.limit,
+        event.reserved,
+        pack=event.pack,
+        since=state.time,
+        likely=event.likely,
+    )
     return _dequeue(state, run)._replace(
         runs=state.runs.set(
             run,

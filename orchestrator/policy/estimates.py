@@ -75,8 +75,12 @@ class Estimates:
         return self._with_limit(state, run, limit)
 
     def _with_limit(self, state: State, run: Run, limit: float) -> Reservation:
-        cores = self.points[run.point].resources.cores
-        return Reservation(cores, limit, self.reserved_seconds(limit) * cores * state.allocation)
+        known, slowdown = self.points[run.point], self.slowdown.get(run.kind, 1.0)
+        cores = known.resources.cores
+        # A run that took longer than expected is not known any more.
+        timed_out = FailureClass.TIMEOUT in state.runs.get(run, RunState()).failures
+        likely = None if known.longest is None or timed_out else slowdown * known.longest
+        return Reservation(cores, limit, self.reserved_seconds(limit) * cores * state.allocation, likely)
 
     def least(self, state: State, run: Run) -> Reservation:
         """Return the smallest reservation with which an attempt at a time run makes sense.

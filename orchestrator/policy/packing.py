@@ -8,13 +8,13 @@ seconds, until together they take `FILLED` times as long, or, while no further j
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from orchestrator.journal.state import State
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.limits import memory_for
-from orchestrator.resources import Reservation
+from orchestrator.resources import Reservation, shared_limits
 from orchestrator.types import Point, Resources, Run
 
 # All in multiples of the seconds that a job costs beside its runs.
@@ -132,12 +132,13 @@ class JobPlan:
         if len(job.runs) == 1:
             return job.alone
         part = self._reserved(job.alone) / len(job.alone)
-        return [Reservation(item.cores, item.limit, part) for item in job.alone]
+        return [replace(item, reserved=part) for item in job.alone]
 
     def _reserved(self, alone: Sequence[Reservation]) -> float:
         """Return the core-seconds that a job of runs can be charged: less than the sum of separate jobs."""
         cores = alone[0].reserved / self.estimates.reserved_seconds(alone[0].limit)
-        return cores * self.estimates.reserved_seconds(*(item.limit for item in alone))
+        limits = shared_limits((item.limit, item.likely) for item in alone)
+        return cores * self.estimates.reserved_seconds(*limits)
 
     def _waiting_repetitions(self, run: Run) -> list[Run]:
         """Return the other repetitions of a run that could begin and are not planned yet."""

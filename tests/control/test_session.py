@@ -290,7 +290,7 @@ def test_a_script_that_cannot_be_written_for_a_later_point_is_refused_with_the_c
     local = ("executor={name: local, launcher: none, oversubscribe: true, slots: 1}", "executable=/bin/true")
     with pytest.raises(CampaignError, match="2 ranks need a launcher"):
         load(*local, *rules)
-    load(*local, "parameters.p=[1]")
+    load(*local, "parameters.p=[1]", "evaluation_point.p=1")
 
 
 def test_a_launcher_that_is_nowhere_is_refused_before_anything_is_begun(tmp_path: Path) -> None:
@@ -433,3 +433,14 @@ def test_a_campaign_does_not_begin_on_a_slurm_that_does_not_answer(
     with pytest.raises(ExecutorError, match=r"Slurm does not answer.*Unable to contact.*Nothing was begun"):
         session.run(chosen, tmp_path / "c", session.Hooks())
     assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shared_jobs_whose_runs_hang_never_exceed_the_budget(seed: int, tmp_path: Path) -> None:
+    """They reserve less than all limits; what the job could not hold is begun in another one."""
+    rules = ("executor.pack=4", "executor.failure_rate=0.3", "executor.queue_delay=1 s", f"seed={seed}")
+    state = session.run(load(*rules, "stop.budget=0.6", "stop.failures=99"), tmp_path, session.Hooks())
+    assert state.stopped is not None and any(item.packed for item in state.runs.values())
+    for now in ledger(tmp_path):
+        assert now.spent + now.reserved <= 0.6 * 3600 + 1e-6
+    assert not state.unconfirmed, "every estimate was corrected"

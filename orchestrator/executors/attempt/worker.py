@@ -168,7 +168,8 @@ class _Attempt:
 
     def __init__(self, directory: str, request: dict[str, object]) -> None:
         self.directory = directory
-        self.limit = min(float(str(request["limit"])), _seconds_left())
+        # No attempt gets less than a second: it began, and its record says how it ended.
+        self.limit = min(float(str(request["limit"])), max(1.0, seconds_left()))
         self.begin, self.started = time.monotonic(), time.time()
         self.guard = os.getpid()
         self.processes = [processes.identity()]
@@ -200,14 +201,19 @@ class _Attempt:
         }
 
 
-def _seconds_left() -> float:
+def seconds_left() -> float:
     """Return the seconds after which an attempt must end itself, so that Slurm does not have to.
 
-    They are less than its own limit only where the job took long to start. No attempt gets less than a
-    second: it began, and its record says how it ended.
+    They are less than its own limit only where the job took long to start, or an earlier attempt of it took
+    long.
     """
     ends = os.environ.get(JOB_ENDS, "")
-    return max(1.0, float(ends) - time.time() - OVERRUN) if ends.isdigit() else math.inf
+    return float(ends) - time.time() - OVERRUN if ends.isdigit() else math.inf
+
+
+def limit_of(directory: str) -> float:
+    """Return the time limit of the attempt prepared in a directory, in seconds."""
+    return float(str(_read_json(os.path.join(directory, REQUEST))["limit"]))
 
 
 def execute(directory: str) -> int:

@@ -17,9 +17,11 @@ import numpy as np
 
 from orchestrator.errors import ExecutorError
 from orchestrator.executors.base import ExecutorContext, SimulatedRun, Truth
+from orchestrator.resources import shared_limits
 from orchestrator.types import Attempt, AttemptRecord, AttemptRequest, AttemptState, Observation
 
 _KILLED = 128 + 15
+_ROUNDING = 1e-6  # seconds by which sums of durations may be wrong
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,8 @@ class SimulatedExecutor:
         self._running: dict[Attempt, _Job] = {}
         self._over: dict[Attempt, _Job] = {}
         self._behind: dict[Attempt, list[_Job]] = {}  # the jobs that follow in the allocation of an attempt
+        self._time: dict[str, float] = {}  # seconds that are left to an allocation, by pack
+        self._charged: dict[Attempt, float] = {}  # seconds of attempts that shared an allocation
         self._instants: list[tuple[float, str, Attempt]] = []  # heap: when a job is ready or ends; its name
         self._free = math.inf if settings.slots is None else settings.slots
 
@@ -122,6 +126,9 @@ class SimulatedExecutor:
     def submit(self, requests: Sequence[AttemptRequest]) -> list[Observation]:
         """Queue attempts; those that share an allocation behind the first of them."""
         first: dict[str, Attempt] = {}
+        packs: dict[str, list[AttemptRequest]] = {}
+        for request in requests:
+            packs.setdefault(request.pack, []).append(request)
         for request in requests:
             if request.attempt in self._running or request.attempt in self._over:
                 continue
@@ -134,6 +141,9 @@ class SimulatedExecutor:
             if request.pack:
                 first[request.pack] = request.attempt
                 self._behind[request.attempt] = []
+                self._time[request.pack] = sum(
+                    shared_limits((i.limit, i.likely) for i in packs[request.pack])
+                )
         self._start_ready()
         return self.poll(requests)
 
@@ -146,8 +156,13 @@ class SimulatedExecutor:
         return self.poll(requests)
 
     def charged(self, attempts: Sequence[AttemptRequest]) -> list[Observation | None]:
-        """Return None for each: no estimate is ever corrected."""
-        return [None] * len(attempts)
+        """Report what attempts cost that shared a job; None for others, and for those of another process."""
+        return [
+            Observation(item.attempt, AttemptState.FINISHED, elapsed=self._charged[item.attempt])
+            if item.attempt in self._charged
+            else None
+            for item in attempts
+        ]
 
     def cancel(self, attempts: Sequence[AttemptRequest]) -> None:
         """End attempts now, and those that were to follow them in their allocations."""
@@ -158,9 +173,10 @@ class SimulatedExecutor:
                 self._behind[first] = [job for job in jobs if job.request.attempt != request.attempt]
             if request.attempt in self._running:
                 job = self._end(request.attempt)
-                self._over[request.attempt] = replace(
-                    job, outcome="cancelled", elapsed=self._clock - job.started
-                )
+                elapsed = self._clock - job.started
+                self._over[request.attempt] = replace(job, outcome="cancelled", elapsed=elapsed)
+                if request.pack:
+                    self._charged[request.attempt] = elapsed
         self._start_ready()
 
     def wait(self, seconds: float) -> None:
@@ -204,8 +220,14 @@ class SimulatedExecutor:
         """End an attempt; the next one of its allocation begins at once, unless that failed."""
         job = self._running.pop(attempt)
         self._over[attempt] = job
+        if job.request.pack:
+            self._charged[attempt] = job.elapsed
         behind = self._behind.pop(attempt, [])
         if not behind or job.outcome == "lost":
+            self._free += job.request.resources.cores
+            return job
+        self._time[job.request.pack] -= job.elapsed
+        if self._time[job.request.pack] < behind[0].request.limit - _ROUNDING:  # the rest gets another job
             self._free += job.request.resources.cores
             return job
         following = replace(behind[0], started=self._clock, overhead=0.0)

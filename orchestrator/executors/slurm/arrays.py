@@ -18,6 +18,7 @@ from pathlib import Path
 
 from orchestrator.errors import ExecutorError
 from orchestrator.executors.slurm.options import minutes
+from orchestrator.resources import shared_limits
 from orchestrator.storage import sync_directory, write_atomically
 from orchestrator.types import AttemptRequest, Resources
 
@@ -178,4 +179,4 @@ def read(path: Path) -> JobArray:
 
 
 def _minutes(pack: Pack) -> int:
-    return minutes(*(request.limit for request in pack))
+    return minutes(*shared_limits((request.limit, request.likely) for request in pack))

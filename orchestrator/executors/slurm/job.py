@@ -39,7 +39,8 @@ def _in_turn(directories: Sequence[str]) -> int:
     processes.adopt_orphans()  # of an attempt whose own two processes were killed
     code = worker.DONE
     for position, directory in enumerate(directories):
-        if position and not _can_launch(directories[position:]):
+        # Those that are left are begun in another job, and cost nothing here.
+        if position and not (_has_time(directory) and _can_launch(directories[position:])):
             break
         code, how = _one(directory)
         # The first attempt is claimed already: a second start of the job, which would be charged again.
@@ -47,6 +48,14 @@ def _in_turn(directories: Sequence[str]) -> int:
         if how == "cancelled" or second or code == worker.BROKEN:
             break
     return code
+
+
+def _has_time(directory: str) -> bool:
+    """Return whether the rest of the job holds the whole limit of an attempt."""
+    try:
+        return worker.limit_of(directory) <= worker.seconds_left()
+    except (OSError, ValueError, KeyError):
+        return True  # the attempt itself will say what is wrong
 
 
 def _can_launch(directories: Sequence[str]) -> bool:
@@ -78,12 +87,12 @@ def _needs_controller(directory: str) -> bool:
 
 
 def _slack(directories: Sequence[str]) -> float:
-    """Return the seconds that may pass while every attempt that is left can still use its whole limit."""
+    """Return the seconds that may pass while the next attempt can still use its whole limit."""
     try:
-        need = sum(float(_request(item)["limit"]) + worker.OVERRUN for item in directories)
-        return float(os.environ[worker.JOB_ENDS]) - time.time() - need
-    except (OSError, ValueError, KeyError, TypeError):
+        left = worker.seconds_left() - worker.limit_of(directories[0])
+    except (OSError, ValueError, KeyError):
         return 0.0
+    return left if math.isfinite(left) else 0.0
 
 
 def _request(directory: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from orchestrator.types import Resources
 # Seconds of a job's time limit for its prolog and the start of Python. Where they take longer, the attempt
 # ends itself that much earlier (see `orchestrator.executors.attempt.worker.JOB_ENDS`).
 START_UP = 10.0
+BETWEEN = 1.0  # seconds from the end of one attempt of a shared job to the begin of the next one
 
 # What the executor itself decides: another value would break the search for jobs, the limit or the charge.
 _OWN = {
@@ -141,9 +142,9 @@ def minutes(*limits: float) -> int:
     Parameters
     ----------
     *limits
-        Of the attempts of one job, in seconds.
+        Seconds that the attempts of one job get in it: see `orchestrator.resources.shared_limits`.
     """
-    return math.ceil((sum(limits) + len(limits) * worker.OVERRUN + START_UP) / 60)
+    return math.ceil((START_UP + sum(limits) + (len(limits) - 1) * BETWEEN + worker.OVERRUN) / 60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from orchestrator.executors.attempt.worker import JOB_ENDS
 from orchestrator.executors.slurm.commands import CommandFailed, call, submission_environment
 from orchestrator.executors.slurm.job import run
 from orchestrator.executors.slurm.options import JobOptions, long_name, minutes
+from orchestrator.resources import shared_limits
 from orchestrator.types import AttemptRequest, Resources
 
 _MOST_AT_ONCE = 10**6  # elements of an array: the campaign limits how many are submitted
@@ -188,7 +189,8 @@ def submit(
     DirectoryUnwritable
         If the files of an array cannot be written now.
     """
-    first, limits = packs[0][0], [request.limit for request in packs[0]]
+    first = packs[0][0]
+    limits = shared_limits((request.limit, request.likely) for request in packs[0])
     options = options.fitting(first.resources).without(first.exclude).with_memory(first.memory)
     arrays = _Arrays(folder, sys.executable, seconds, options)
     arrays.update_parameters(**parameters(name, first.resources, limits, options, folder, _root()))

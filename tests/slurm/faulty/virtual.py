@@ -107,6 +107,10 @@ class VirtualRunner:
             world.at(world.now + LATE, lambda: world.end(job, "COMPLETED"))
             return
         directory = directories[position]
+        left = 60.0 * job.request.minutes - (world.now - job.starts[-1].first) - worker.OVERRUN
+        if position and left < worker.limit_of(str(directory)):  # as the real job decides
+            world.at(world.now + LATE, lambda: world.end(job, "COMPLETED"))
+            return
         if not worker.claim(directory, worker.OWNER, durable=False):
             if position == 0:
                 world.at(world.now + 0.1, lambda: world.end(job, "FAILED"))
