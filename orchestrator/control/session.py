@@ -35,6 +35,7 @@ from orchestrator.journal.file import (
     writing,
 )
 from orchestrator.journal.state import State, replay
+from orchestrator.report import advice
 from orchestrator.storage import write_atomically
 from orchestrator.types import Point
 
@@ -108,6 +109,10 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             known = replay(journal.append(first, built_executor.now()), known)
         if changes:
             hooks.changed(changes)
+        if known.stopped is not None:
+            ended = f"{known.stopped.rule} ({known.stopped.detail})"
+            hooks.remark(f"nothing is begun: the campaign has stopped: {ended}")
+            hooks.remark(advice.to_continue(known, directory))
         runtime = Runtime(built, directory, built_executor, hooks.cancel_on_interrupt)
         notifier.begin(known)
 

@@ -23,7 +23,7 @@ class Setbacks(NamedTuple):
 
     ``charged``: core-seconds of all of them; ``granted``: what was charged when the campaign was last resumed
     after a pause; ``tries``: how often in a row attempts were begun and failed, those that were begun
-    together being one try; ``last``: when one failed last (Unix seconds); ``reasons`` of the last ones.
+    together being one try; ``last``: when one failed last (Unix seconds); ``reasons`` of the last ones since then.
     """
 
     charged: float = 0.0
@@ -61,7 +61,7 @@ def failed(known: Setbacks, cost: float, begun: float, now: float, reason: str) 
 
 def worked(known: Setbacks) -> Setbacks:
     """Return the setbacks after an attempt whose end was its own: the infrastructure works."""
-    return known._replace(tries=0, reasons=()) if known.tries else known
+    return known._replace(tries=0) if known.tries else known
 
 
 def resumed(known: Setbacks) -> Setbacks:

@@ -117,6 +117,8 @@ def test_the_exit_code_of_a_finished_campaign_that_is_run_again_is_0_and_nothing
     first = finished(PROGRAM).document
     again = run("run", "campaign.yaml", "--json")
     assert again.code == 0
+    assert "nothing is begun: the campaign has stopped: " in again.err
+    assert "orchestrator resume tiny --set stop.budget=" in again.err
     assert again.document == first
 
 
