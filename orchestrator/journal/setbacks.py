@@ -23,7 +23,7 @@ class Setbacks(NamedTuple):
 
     ``charged``: core-seconds of all of them; ``granted``: what was charged when the campaign was last resumed
     after a pause; ``tries``: how often in a row attempts were begun and failed, those that were begun
-    together being one try; ``last``: when one failed last (Unix seconds); ``reasons`` of the last ones since then.
+    together being one try; ``last``: when one failed last (Unix seconds); ``reasons`` of the last ones.
     """
 
     charged: float = 0.0
