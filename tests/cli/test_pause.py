@@ -45,7 +45,7 @@ def test_a_paused_campaign_says_why_and_continues_when_it_is_resumed() -> None:
     assert "failures unlucky: the campaign pauses: infrastructure" in noted
     assert "stop unlucky: the controller stopped: paused: infrastructure" in noted
     before = json.loads(run("status", "unlucky", "--json").out)["cost"]["spent"]
-    codes = []
+    codes: list[int] = []
     while not codes or codes[-1] == 3:
         again = run("resume", "unlucky", "--json")
         codes.append(again.code)
