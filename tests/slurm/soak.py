@@ -208,7 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--minutes", type=float, default=30.0, help="of disturbances; the last campaigns need longer"
     )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--campaigns", type=int, default=2, help="side by side")
+    parser.add_argument("--campaigns", type=int, default=3, help="side by side")
     parser.add_argument("--keep", action="store_true", help="keep the directories of campaigns")
     options = parser.parse_args(arguments)
     absent = missing(accounting=True)

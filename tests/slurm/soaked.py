@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -49,6 +50,7 @@ executor:
   max_pending: {pending}
   pack: {pack}
 """
+ANNOUNCED = 180.0  # seconds of an outage after which it must be reported, on a busy machine
 _NOT_OURS = {FailureClass.INFRASTRUCTURE}
 
 
@@ -77,6 +79,8 @@ class Campaign:
     kills: int = 0
     deleted: set[str] = field(default_factory=set)
     again: float = 0.0  # when to start the next controller
+    sessions: list[tuple[float, float]] = field(default_factory=list)  # of controllers, Unix seconds
+    _since: float = 0.0
     _controller: subprocess.Popen[bytes] | None = None
 
     @property
@@ -94,7 +98,7 @@ class Campaign:
         file = self.directory.with_suffix(".yaml")
         if not file.exists():
             file.write_text(TEXT.format(name=self.directory.name, log=self.log, **self.shape))
-        begun = holds_campaign(self.directory)
+        begun, self._since = holds_campaign(self.directory), time.time()
         command = (
             ["resume", str(self.directory)]
             if begun
@@ -122,6 +126,7 @@ class Campaign:
 
     def adopt(self, controller: subprocess.Popen[bytes]) -> None:
         """Take a further controller, which took over, for the one."""
+        self._since = time.time()
         self._controller = controller
 
     @property
@@ -131,14 +136,20 @@ class Campaign:
 
     def send(self, number: signal.Signals) -> None:
         """Send its controller a signal."""
-        if self._controller is not None and self.controlled:
-            self._controller.send_signal(number)
+        if self._controller is None or not self.controlled:
+            return
+        self._controller.send_signal(number)
+        if number == signal.SIGSTOP:  # it notices nothing meanwhile
+            self.sessions.append((self._since, time.time()))
+        elif number == signal.SIGCONT:
+            self._since = time.time()
 
     def ended(self) -> int | None:
         """Return the exit code of a controller that has ended, once."""
         if self._controller is None or (code := self._controller.poll()) is None:
             return None
         self._controller = None
+        self.sessions.append((self._since, time.time()))
         self.exits[code] += 1
         return code
 
@@ -229,8 +240,10 @@ def judge(
         *_blamed(campaign, settled, final),
         *_overspent(campaign, entries, rows),
     ]
+    away = list(away)
+    found += _announced(campaign, entries, away, figures)
     verdict.broken += [f"{name}: {text}" for text in found]
-    _compare(campaign, rows, list(kills), list(away), verdict)
+    _compare(campaign, rows, list(kills), away, verdict)
     return verdict
 
 
@@ -271,6 +284,24 @@ def _blamed(campaign: Campaign, settled: list[events.AttemptFinished], final: St
             yield f"{run} was given up: {item.reason}"
     if final.stopped is not None and final.stopped.rule in {"failures", "failure_rate"}:
         yield f"it was stopped by {final.stopped.rule}: {final.stopped.detail}"
+
+
+def _announced(
+    campaign: Campaign, entries: list[Entry], away: list[tuple[float, float]], figures: Counter[str]
+) -> Iterator[str]:
+    """Every outage of slurmctld that a controller lived through for minutes is in its journal."""
+    reports = [
+        (entry.event.since, entry.time)
+        for entry in entries
+        if isinstance(entry.event, events.OutageBegan) and entry.event.what == "slurmctld"
+    ]
+    figures["outages reported"] += len(reports)
+    stopped = next((e.time for e in entries if isinstance(e.event, events.StopRuleReached)), math.inf)
+    for begun, ended in away:
+        for session_begun, session_ended in campaign.sessions:
+            first, last = max(begun, session_begun), min(ended, session_ended, stopped)
+            if last - first > ANNOUNCED and not any(since < last and when > begun for since, when in reports):
+                yield f"nothing said that slurmctld was away for {last - first:.0f} s"
 
 
 def _overspent(campaign: Campaign, entries: list[Entry], rows: list[Row]) -> Iterator[str]:
