@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,8 @@ def execute(fake: FakeSlurm, scripts: list[str], ends_in: float) -> subprocess.C
         request = fake.request(script, limit=10.0)
         prepare(request)
         directories.append(str(request.directory))
-    environment = {"PATH": f"{fake.folder}:/usr/bin:/bin", worker.JOB_ENDS: f"{time.time() + ends_in:.0f}"}
+    ends = f"{worker.uptime() + ends_in:.0f}"
+    environment = {"PATH": f"{fake.folder}:/usr/bin:/bin", worker.JOB_ENDS: ends}
     return subprocess.run(
         [sys.executable, "-c", ASK_QUICKLY, *directories],
         env=environment,
@@ -75,3 +75,9 @@ def test_a_run_that_needs_no_job_step_does_not_wait(away: FakeSlurm, script: str
 def test_a_machine_without_scontrol_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert job.controller_answers()
+
+
+def test_a_clock_that_is_set_ends_no_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(worker.JOB_ENDS, f"{worker.uptime() + 100:.0f}")
+    monkeypatch.setattr("time.time", lambda: 4e9)
+    assert 100 - worker.OVERRUN - 5 < worker.seconds_left() < 100

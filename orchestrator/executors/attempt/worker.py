@@ -39,7 +39,7 @@ DONE, CLAIMED, BROKEN = 0, 73, 74  # exit codes: recorded; claimed by another; n
 
 GUARD_SLACK = 1.0  # seconds that the guard leaves to the worker beyond the worker's own deadlines
 OVERRUN = TERM_GRACE + KILL_WAIT + GUARD_SLACK + KILL_WAIT  # most seconds beyond the limit, if all goes wrong
-JOB_ENDS = "ORCHESTRATOR_JOB_ENDS"  # Unix seconds: when Slurm's limit of the job is reached
+JOB_ENDS = "ORCHESTRATOR_JOB_ENDS"  # when the job reaches Slurm's limit, in seconds of `uptime`
 HEARTBEAT = 10.0  # the guard touches the claim this often: the last sign of life of a killed attempt
 WRITE_PATIENCE = 30.0  # seconds to retry writing the outcome while the disk is full
 
@@ -208,7 +208,12 @@ def seconds_left() -> float:
     long.
     """
     ends = os.environ.get(JOB_ENDS, "")
-    return float(ends) - time.time() - OVERRUN if ends.isdigit() else math.inf
+    return float(ends) - uptime() - OVERRUN if ends.isdigit() else math.inf
+
+
+def uptime() -> float:
+    """Return the seconds since this node was booted: no clock that is set changes them."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def limit_of(directory: str) -> float:

@@ -12,7 +12,7 @@ from orchestrator.errors import CampaignError
 from orchestrator.executors.attempt import worker
 from orchestrator.types import Resources
 
-# Seconds of a job's time limit for its prolog and the start of Python. Where they take longer, the attempt
+# Seconds of a job's time limit for its prolog and the start of Python. Where Python takes longer, the attempt
 # ends itself that much earlier (see `orchestrator.executors.attempt.worker.JOB_ENDS`).
 START_UP = 10.0
 BETWEEN = 1.0  # seconds from the end of one attempt of a shared job to the begin of the next one

@@ -84,8 +84,8 @@ def parameters(
         # submitit expects a task's pickle under the id of the job, which is not known before sbatch returns.
         "setup": [
             f"ln -sf {files}/$SLURM_ARRAY_TASK_ID.pkl {task}_submitted.pkl",
-            # Slurm before 23.02 does not say in the environment of a job when it ends.
-            f"export {JOB_ENDS}=${{SLURM_JOB_END_TIME:-$(($(date +%s) + {60 * minutes(*limits)}))}}",
+            # By the node's uptime: its clock may differ from that of slurmctld, and may be set meanwhile.
+            f"export {JOB_ENDS}=$(($(cut -d. -f1 /proc/uptime) + {60 * minutes(*limits)}))",
         ],
         "additional_parameters": {
             "ntasks": resources.ranks,

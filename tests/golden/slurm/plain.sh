@@ -18,7 +18,7 @@
 
 # setup
 ln -sf '/project/it'"'"'s mine/batches/lulesh-0123456789abcdef'/$SLURM_ARRAY_TASK_ID.pkl '/project/it'"'"'s mine/batches/lulesh-0123456789abcdef'/${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}_submitted.pkl
-export ORCHESTRATOR_JOB_ENDS=${SLURM_JOB_END_TIME:-$(($(date +%s) + 180))}
+export ORCHESTRATOR_JOB_ENDS=$(($(cut -d. -f1 /proc/uptime) + 180))
 
 # command
 export SUBMITIT_EXECUTOR=slurm

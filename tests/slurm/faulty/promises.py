@@ -29,6 +29,7 @@ def violations(outcome: Outcome) -> list[str]:
         *_blamed(outcome),
         *_paused(outcome),
         *_announced(outcome),
+        *_waited(outcome),
         *_exactly_once(outcome),
         *_submitted_once(outcome),
         *_measurements(outcome),
@@ -121,6 +122,12 @@ def _announced(outcome: Outcome) -> Iterator[str]:
 
 def _state_at(outcome: Outcome, instant: float) -> State:
     return replay(entry for entry in outcome.entries if entry.time <= instant)
+
+
+def _waited(outcome: Outcome) -> Iterator[str]:
+    """No run of a shared job is begun with srun while slurmctld is away, but the first one."""
+    for directory in outcome.runner.refused:
+        yield f"{directory.relative_to(outcome.directory)} was begun although slurmctld was away"
 
 
 def _settled(outcome: Outcome) -> list[events.AttemptFinished]:

@@ -22,6 +22,8 @@ START_UP = 1.0  # seconds from the start of a job to its claim
 TERM = 2.0  # seconds from SIGTERM to the end
 LATE = 0.5  # seconds from the record to the end of the job
 NEXT = 0.1  # seconds from the end of an attempt to the claim of the next one of its job
+LONGEST_WAIT = 300.0  # seconds that a job of several runs waits for slurmctld
+ASK_AGAIN = 15.0  # seconds until it asks again
 UNDER_WAY = 3.0  # seconds after which a run is certainly under way
 SRUN_PATIENCE = 10.0  # seconds until srun gives up a slurmctld that does not answer
 _SRUN = """\
@@ -56,6 +58,8 @@ class VirtualRunner:
         The attempts whose application ended well and is on record.
     guilty
         The attempts that failed because of their application.
+    refused
+        Later attempts of a job that srun could not start.
     srun
         Whether ``srun`` starts the application, which needs slurmctld.
     hidden
@@ -65,6 +69,7 @@ class VirtualRunner:
     seconds: Callable[[Path], float]
     srun: bool = False
     guilty: set[Path] = field(default_factory=set)
+    refused: set[Path] = field(default_factory=set)
     hidden: dict[Path, float] = field(default_factory=dict)
     executed: Counter[Path] = field(default_factory=Counter)
     succeeded: set[Path] = field(default_factory=set)
@@ -106,8 +111,11 @@ class VirtualRunner:
         if position == len(directories):
             world.at(world.now + LATE, lambda: world.end(job, "COMPLETED"))
             return
+        if position and self.srun and world.site.controller(world.now) is not None:
+            self._wait(world, job, fault, position)
+            return
         directory = directories[position]
-        left = 60.0 * job.request.minutes - (world.now - job.starts[-1].first) - worker.OVERRUN
+        left = _seconds_left(world, job)
         if position and left < worker.limit_of(str(directory)):  # as the real job decides
             world.at(world.now + LATE, lambda: world.end(job, "COMPLETED"))
             return
@@ -134,12 +142,31 @@ class VirtualRunner:
         limit = float(request["limit"])
         execution = _Execution(directory, limit, world.now, record, own, position, clock)
         execution.complaint = self._complaint(world, job)
+        if execution.complaint and position:
+            self.refused.add(directory)
         self.executed[directory] += not execution.complaint
         self._running[job.id] = execution
         if position == 0 and fault is not None:
             world.at(world.now + fault.value * len(directories), lambda: self._act(world, job, fault))
         self._beat(world, job, execution)
         self._plan(world, job, execution, fault)
+
+    def _wait(self, world: World, job: Job, fault: Fault | None, position: int) -> None:
+        """Wait for slurmctld as a job of several runs does; end the job if its time is too short."""
+        start, directory = job.starts[-1], self.directories(job)[position]
+        left = _seconds_left(world, job)
+        slack = left - worker.limit_of(str(directory))
+        back = world.site.back(world.now) + ASK_AGAIN
+
+        def go_on() -> None:
+            if not any(item is start for item in self._told_to_end):
+                self._begin(world, job, fault, position)
+
+        if back - world.now < min(slack, LONGEST_WAIT):
+            world.at(back, go_on)
+        else:
+            end = world.now + max(0.0, min(slack, LONGEST_WAIT))
+            world.at(end, lambda: world.end(job, "COMPLETED") if job.starts[-1] is start else None)
 
     def _beat(self, world: World, job: Job, execution: _Execution) -> None:
         frozen = execution.fault is not None and execution.fault.what == "frozen"
@@ -257,6 +284,10 @@ class VirtualRunner:
         files = world.site.late("files late", world.now)
         self._appear(world, "output late", printed, delay + files)
         self._appear(world, "files late", recorded, delay)
+
+
+def _seconds_left(world: World, job: Job) -> float:
+    return 60.0 * job.request.minutes - (world.now - job.starts[-1].first) - worker.OVERRUN
 
 
 def _affected(fault: Fault, attempts: int) -> int | None:
