@@ -42,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the models of the campaign in this directory say what runs yield",
     )
     parser.add_argument(
-        "--noise", type=float, metavar="PERCENT", help="noise of all times that are not replayed (default 5)"
+        "--noise",
+        type=float,
+        metavar="PERCENT",
+        help="noise of times that are not replayed (default 5, or as measured)",
     )
     parser.add_argument(
         "--failure-rate", type=float, metavar="SHARE", help="share of attempts that fail, 0..1"

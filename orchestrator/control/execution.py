@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, variance
 
 from orchestrator import registry
 from orchestrator.campaign import loader
@@ -101,6 +102,9 @@ class Earlier:
         Number of points measured.
     slowdown
         How many times longer its effort runs took.
+    noise
+        Of its repetitions, in percent: the half width of a uniform noise with the same standard deviation; None
+        where nothing was repeated.
     wait
         Median seconds between the submission and the begin of a job; None where no job is known.
     simulated
@@ -114,6 +118,7 @@ class Earlier:
     parameters: tuple[str, ...]
     points: int
     slowdown: float
+    noise: float | None
     wait: float | None
     simulated: bool
 
@@ -174,9 +179,24 @@ def _earlier(directory: Path, callpaths: int | None, changed: int, size: int) ->
         parameters=tuple(item.name for item in campaign.parameters),
         points=len(known.points),
         slowdown=effort_runs.slowdown(state),
+        noise=_noise(known),
         wait=state.job_costs.wait if waits else None,
         simulated=campaign.executor.name == "simulated",
     )
+
+
+def _noise(known: Measurements) -> float | None:
+    """Return the half width, in percent, of the uniform noise that scatters as repeated times do.
+
+    The relative variance is the mean over all repeated times, weighted by time.
+    """
+    squares, weights = 0.0, 0.0
+    for item in known.items:
+        for values in item.values.values() if item.metric == "time" else ():
+            if len(values) > 1 and (mean := fmean(values)) > 0:
+                squares += mean * variance(values, mean) / mean**2
+                weights += mean
+    return 100 * math.sqrt(3 * squares / weights) if weights else None
 
 
 def _longest(known: Measurements, callpaths: int) -> Measurements:

@@ -124,10 +124,10 @@ def prepare(path: Path, overrides: Sequence[str] = (), options: Options | None =
         known, notes = file.measured(draft)
         source, text, found = _best(draft, known)
         chosen = {**_NO_SOURCE, **chosen, **found}
-    if source != "dataset" and "noise" not in file.section:
+    if source not in ("dataset", "models") and "noise" not in file.section:
         chosen["noise"] = NOISE
-    if source == "models" and "queue_delay" not in file.section:
-        chosen["queue_delay"] = file.earlier(chosen).wait or 0.0
+    if source == "models":
+        chosen |= file.conditions(file.earlier(chosen))
     campaign, dropped = file.load(source, {**chosen, **options.others()})
     if dropped:
         notes.append(f"left out: metrics that this truth does not have: {', '.join(dropped)}")
@@ -175,6 +175,12 @@ class _File:
             return earlier(Path(resolve.file(str(named), self.path.absolute().parent)), self.callpaths)
         except ValueError as error:
             raise CampaignError(f"executor.models: {error}") from None
+
+    def conditions(self, known: Earlier) -> dict[str, Any]:
+        """Return the noise and the wait in the queue of an earlier campaign, where the file states none."""
+        noise = NOISE if known.noise is None else float(f"{known.noise:.3g}")
+        found = {"noise": noise, "queue_delay": known.wait or 0.0}
+        return {key: value for key, value in found.items() if key not in self.section}
 
     def load(self, source: str, chosen: Mapping[str, Any]) -> tuple[Campaign, list[str]]:
         """Return the campaign with keys of ``executor``, and the metrics of which nothing is known."""
@@ -282,7 +288,13 @@ def _words(campaign: Campaign) -> str:
 def _noise(campaign: Campaign) -> str:
     options = campaign.executor
     assert isinstance(options, SimulatedOptions)
-    return "" if options.dataset is not None else f"; noise of ±{options.noise:g} %"
+    if options.dataset is not None:
+        return ""
+    if options.models is None:
+        return f"; noise of ±{options.noise:g} %"
+    measured = earlier(Path(options.models), options.callpaths).noise
+    same = measured is not None and options.noise == float(f"{measured:.3g}")
+    return f"; noise of ±{options.noise:g} %{', as measured there' if same else ''}"
 
 
 def _caveats(campaign: Campaign, source: str) -> Iterator[str]:

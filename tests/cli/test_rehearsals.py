@@ -181,7 +181,7 @@ name: tree
 application: lulesh
 parameters: {p: [1, 8, 27, 64], s: [10, 20, 30]}
 evaluation_point: {p: 125, s: 40}
-measure: {effort: true}
+measure: {effort: true, repetitions: {initial: 2, maximum: 4}}
 strategy: cpf
 stop: {budget: 10 core-hours, patience: 1, rule: smape}
 executor:
@@ -203,6 +203,9 @@ def test_all_call_paths_of_an_earlier_campaign_are_rehearsed_with_their_effort()
     found = {row["callpath"]: row for row in document["rehearsal"]["found"]}
     assert set(found) == set(truth)
     assert all(found[path]["truth"] == pytest.approx(truth[path], rel=0.05) for path in truth)
+    # The first campaign had a noise of ±1 %, which its repetitions show.
+    noise = re.search(r"noise of ±([\d.]+) %, as measured there", document["rehearsal"]["truth"])
+    assert noise is not None and float(noise[1]) == pytest.approx(1, rel=0.5)
     assert document["effort_runs"]["measured"] > 0
     counted = {model["callpath"] for model in document["models"] if model["metric"] == "basic_blocks"}
     assert counted == set(truth) - {"(run)"}
