@@ -105,7 +105,7 @@ def simulate(
     models
         The directory of an earlier campaign, whose models say what runs yield.
     noise, failure_rate, queue_delay
-        Noise of all times that are not replayed, in percent (5 if neither this nor the file says); share of
+        Noise of all times that are not replayed, in percent (by default 5; of models, as measured); share of
         attempts that fail (0..1); mean time in the queue (``"2 min"``).
 
     Raises

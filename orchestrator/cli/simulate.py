@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--noise",
         type=float,
         metavar="PERCENT",
-        help="noise of times that are not replayed (default 5, or as measured)",
+        help="noise of times that are not replayed (default 5; of models: as measured)",
     )
     parser.add_argument(
         "--failure-rate", type=float, metavar="SHARE", help="share of attempts that fail, 0..1"

@@ -103,8 +103,8 @@ class Earlier:
     slowdown
         How many times longer its effort runs took.
     noise
-        Of its repetitions, in percent: the half width of a uniform noise with the same standard deviation; None
-        where nothing was repeated.
+        Of its repetitions, in percent: the half width of a uniform noise with the same standard deviation;
+        None where nothing was repeated.
     wait
         Median seconds between the submission and the begin of a job; None where no job is known.
     simulated
