@@ -13,7 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 # Who speaks, at the beginning of a line. srun may put the rank and a colon before it (--label).
-_SLURM = r"^(?:\d+: )?(?:srun|slurmstepd|slurmd|sbcast|slurm_load_\w+)(?:\[[^\]]*\])?: (?:(?:error|fatal): )?"
+_SLURM = (
+    r"^(?:\d+: )?(?:srun|slurmstepd|slurmd|sbcast|slurm_load_\w+)(?:-[\w.-]+)?(?:\[[^\]]*\])?: "
+    r"(?:(?:error|fatal): )?"
+)
 _SHELL = (
     r"^(?:attempt: cannot start |\S*run\.sh: |\S*(?:bash|sh|dash): |slurmstepd: error: execve|srun: error: )"
 )
@@ -63,7 +66,7 @@ SIGNS = (
     _sign(
         "a daemon of Slurm did not answer",
         _SLURM + r".*(?:Task launch for .* failed on node|timeout waiting for task launch"
-        r"|Application launch failed)",
+        r"|Application launch failed|aborted before step completely launched)",
         decisive=False,
     ),
     _sign(
