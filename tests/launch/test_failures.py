@@ -39,7 +39,7 @@ INFRASTRUCTURE = {
         "srun: error: task 0 launch failed: Unspecified error\n"
         "srun: error: n3: tasks 4-7: Killed"
     ),
-    "several daemons on a host": "slurmstepd-n3: error: *** STEP 146.0 ON n3 CANCELLED AT 2026-11-23T01:00:33 ***",
+    "two daemons on a host": "slurmstepd-n3: error: *** STEP 1.0 ON n3 CANCELLED AT 2026-11-23T01:00:33 ***",
     "node failure": (
         "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-22T02:14:00 DUE TO NODE FAILURE, SEE "
         "SLURMCTLD LOG FOR DETAILS ***\nsrun: error: n1: task 0: Exited with exit code 9"
