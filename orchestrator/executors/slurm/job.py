@@ -19,7 +19,6 @@ from typing import Any, NoReturn
 
 from orchestrator.executors.attempt import processes, worker
 
-_LONGEST_WAIT = 300.0  # seconds: waiting costs core-hours, and a run that was not begun costs nothing
 _ASK_AGAIN = 15.0  # seconds
 _ANSWER = 10.0  # seconds for the controller to answer
 _SRUN = re.compile(r"(^|[\s/])srun(\s|$)", re.MULTILINE)
@@ -59,14 +58,15 @@ def _has_time(directory: str) -> bool:
 
 
 def _can_launch(directories: Sequence[str]) -> bool:
-    """Return whether Slurm can start the first of the attempts that are left; waits a while for that.
+    """Return whether Slurm can start the first of the attempts that are left; waits for that.
 
-    ``srun`` would fail without Slurm's controller. Attempts that are not begun are submitted again later, at
-    no cost.
+    ``srun`` would fail without Slurm's controller. The job may as well wait: until its controller is back,
+    Slurm charges it, whether it ends or not. It waits no longer than all attempts can keep their limits.
+    Those that are not begun are submitted again later, at no cost.
     """
     if not _needs_controller(directories[0]) or controller_answers():
         return True
-    deadline = time.monotonic() + min(_LONGEST_WAIT, _slack(directories))
+    deadline = time.monotonic() + _slack(directories)
     while (left := deadline - time.monotonic()) > 0:
         if signal.sigtimedwait((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), min(left, _ASK_AGAIN)):
             return False
