@@ -24,7 +24,9 @@ _TIME = "time"
 # `_CERTAIN` to be reported, and than `_SUSPECTED` for a reference run. All chosen by hand.
 _LEAST_DRIFT = 0.03
 _CERTAIN, _SUSPECTED = 0.01, 0.02
-_OUTLIER = 5.0  # deviations from the median beyond which a repetition is moved to that distance
+# Distance from the median beyond which a repetition is moved to that distance: in deviations, and the least,
+# as a logarithm: a drift may double times, however small the noise is. Chosen by hand.
+_OUTLIER, _LEAST_OUTLIER = 5.0, 0.7
 _LEAST_FREEDOM = 3
 
 
@@ -144,8 +146,10 @@ def duration(item: RunState) -> float:
 
 def _clipped(deviations: Floats) -> Floats:
     """Move what lies far out to the edge: one disturbed run must not decide about a trend."""
-    scale = 1.4826 * float(np.median(np.abs(deviations[deviations != 0]))) if np.any(deviations) else 0.0
-    return np.clip(deviations, -_OUTLIER * scale, _OUTLIER * scale) if scale > 0 else deviations
+    some = deviations[deviations != 0]
+    scale = 1.4826 * float(np.median(np.abs(some))) if len(some) else 0.0
+    edge = max(_OUTLIER * scale, _LEAST_OUTLIER)
+    return np.clip(deviations, -edge, edge)
 
 
 def _centred(values: Floats, sizes: list[int]) -> Floats:

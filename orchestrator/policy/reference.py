@@ -17,9 +17,9 @@ from orchestrator.strategies.base import Choice
 from orchestrator.types import Point
 
 # Share of the budget that reference runs may cost; the least share of the usual duration that a reference run
-# takes, because shorter ones show little but their start. Chosen by hand.
+# takes, because shorter ones show little but their start, and fit between what others do. Chosen by hand.
 _SHARE = 0.05
-_LEAST = 0.1
+_LEAST = 0.5
 _BLIND = 900.0  # seconds of a campaign from which a drift matters
 
 

@@ -79,3 +79,22 @@ def test_a_busy_machine_is_reported_with_numbers() -> None:
     stolen = machine.findings(measured(rng, 2, lambda t: 1.0, load={"stolen": 0.25}))
     assert set(stolen) == {"busy host"} and "25 %" in stolen["busy host"]
     assert machine.findings(measured(rng, 2, lambda t: 1.0, load={"others": 0.03, "stolen": 0.01})) == {}
+
+
+def test_the_size_of_a_step_is_not_hidden_by_little_noise() -> None:
+    """Eight points, each measured twice at once; one of them again, after a load of 46 % began."""
+    rng, runs = np.random.default_rng(7), {}
+    for n in range(1, 9):
+        for k, hour in enumerate((n / 100, n / 100 + 0.01), start=1):
+            seconds = n * math.exp(0.001 * rng.standard_normal())
+            runs[Run(Point.of(n=n), "time", k)] = (seconds, hour)
+    for k, hour in enumerate((8.0, 9.0, 10.0), start=3):
+        runs[Run(Point.of(n=3), "time", k)] = (3 * 1.46, hour)
+    items = {
+        run: RunState(status=RunStatus.MEASURED, elapsed=seconds, began=HOUR * hour)
+        for run, (seconds, hour) in runs.items()
+    }
+    last = {run.point: run.repetition for run in sorted(runs, key=lambda run: run.repetition)}
+    known = immutables.Map({"time": immutables.Map(last)})
+    found = machine.drift(State(runs=immutables.Map(items), proposed=known))
+    assert found is not None and found.certain and 0.35 < found.change < 0.7

@@ -54,8 +54,8 @@ def test_nothing_is_measured_again_without_suspicion() -> None:
 def test_a_suspected_drift_brings_a_cheap_early_point() -> None:
     [choice] = reference.propose(state(SPREAD, lambda t: 1 + t / 100), NEW, BUDGET)
     assert choice.repetitions == 1
-    # n=1 takes a second, too little beside the usual ten.
-    assert choice.point == Point.of(n=2)
+    # n=1 and n=2 take a second and four, too little beside the usual thirteen.
+    assert choice.point == Point.of(n=3)
     assert choice.reason.startswith("reference: times of the same points changed by +")
 
 
