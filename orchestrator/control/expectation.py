@@ -67,7 +67,7 @@ def expect(
     if latest.rehearsal is None or not latest.state.rounds:
         stop = latest.state.stopped
         early = "" if stop is None else f"it stopped before: {stop.rule} ({stop.detail})"
-        return {"reason": early or f"no round of it was complete after {seconds:g} s"}
+        return {"reason": early or _too_short(seconds)}
     found = rehearsal.outcome(latest.rehearsal, latest.state)
     del found["found"]
     complete = latest.state.stopped is not None
@@ -79,6 +79,12 @@ def expect(
         "round": latest.state.round,
         "final_uncertainty_percent": None if complete or ahead.final is None else 100 * ahead.final,
     }
+
+
+def _too_short(seconds: float) -> str:
+    return (
+        f"no round of it was complete after {seconds:g} s; orchestrator simulate rehearses without this limit"
+    )
 
 
 def _rehearse(

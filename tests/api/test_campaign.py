@@ -92,6 +92,15 @@ def test_a_rehearsal_of_a_stated_truth(tmp_path: Path) -> None:
         mo.simulate(path, truth={"f": "2 * q"})
 
 
+def test_a_campaign_that_states_nothing_is_rehearsed(tmp_path: Path) -> None:
+    path = write_campaign(tmp_path, LOCAL.replace("./program.sh", "${NO_SUCH_PROGRAM}"), None)
+    first = mo.simulate(path, tmp_path / "kept")
+    assert {model.callpath for model in first.models} == {"(run)", "main"}
+    again = mo.simulate(path, models=tmp_path / "kept", noise=0)
+    before, after = (campaign.models["main"].predict(n=8)["value"].iloc[0] for campaign in (first, again))
+    assert after == pytest.approx(before, rel=0.05)
+
+
 def test_a_campaign_runs_quietly_and_is_continued(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = write_campaign(tmp_path, LOCAL)
     campaign = mo.run(path, tmp_path / "here")
