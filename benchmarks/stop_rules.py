@@ -164,7 +164,7 @@ def document(
             "repetitions": {"initial": 1, "maximum": chosen.repetitions},
         },
         "strategy": strategy,
-        "stop": {"budget": f"{budget:.6f} core-seconds", **dict(chosen.stop)},
+        "stop": {"budget": f"{budget:.12f} core-seconds", **dict(chosen.stop)},
         "executor": {"name": "simulated", "max_pending": 64, **executor},
         "seed": seed,
     }
@@ -211,7 +211,7 @@ def _replay(chosen: argparse.Namespace, folder: Path, name: str, cases: list[dic
     path = folder / f"{name}.jsonl"
     with path.open("w") as out:
         for case in cases:
-            for point, values in (*case["train"], *case["test"]):
+            for point, values in case["train"]:
                 for value in values:
                     line = {
                         "params": dict(zip(names, point, strict=True)),
@@ -228,18 +228,22 @@ def _replay(chosen: argparse.Namespace, folder: Path, name: str, cases: list[dic
         for time, point in zip(times, train, strict=True)
     )
     corner = dict(zip(names, cases[0]["test"][0][0], strict=True))
+    written = document(
+        {n: sorted({point[n] for point in (*train, corner)}) for n in names},
+        corner,
+        chosen.cores,
+        full * chosen.budget / 100,
+        {"dataset": str(path)},
+        f"{1.5 * max(times):.9f} s",
+        chosen,
+        0,
+    )
+    # Limits follow the models: one limit for all runs would reserve most of the budget for small ones.
+    written["measure"]["limit_margin"] = 2.0
+    written["constraints"] = [" or ".join(f"{n} != {value:g}" for n, value in corner.items())]
     return Case(
         name=name,
-        document=document(
-            {n: sorted({point[n] for point in (*train, corner)}) for n in names},
-            corner,
-            chosen.cores,
-            full * chosen.budget / 100,
-            {"dataset": str(path)},
-            str(1.5 * max(times) if chosen.limit is None else chosen.limit),
-            chosen,
-            0,
-        ),
+        document=written,
         truth={case["id"]: float(np.mean(case["test"][0][1])) for case in cases},
     )
 
@@ -304,13 +308,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--strategy", default="information")
     parser.add_argument("--cores", default="1", help="expression in the parameters")
-    parser.add_argument("--limit", type=float, help="seconds, of replayed runs")
     parser.add_argument("--alone", action="store_true", help="a campaign for each case, not for each group")
     parser.add_argument("--tolerance", type=float, default=5.0)
     parser.add_argument("--stop", action="append", default=[], type=lambda text: tuple(text.split("=")))
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="write every campaign's figures to this JSON file")
-    chosen = parser.parse_args(arguments)
+    chosen = parser.parse_intermixed_args(arguments)
     chosen.stop = [(key, json.loads(value) if value[0].isdigit() else value) for key, value in chosen.stop]
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(chosen.workers) as pool:
         make = synthetic(chosen) if chosen.what == "synthetic" else replayed(chosen, Path(folder))

@@ -82,14 +82,14 @@ def test_the_price_of_a_round_is_a_share_of_what_is_left_for_all_its_runs() -> N
     assert one.per_run == pytest.approx(100 * price.ROUND_SHARE) == pytest.approx(4 * four.per_run)
     assert Price.of(view_of({}, budget=100.0), overhead=50.0).per_run == 50.0
     guessed = replace(view_of({}), cost_is_relative=True)
-    assert Price.of(guessed, overhead=0.0) == Price(0.0, float("inf"))
+    assert Price.of(guessed, overhead=0.0) == Price(0.0, float("inf"), 0.0)
 
 
 @given(st.floats(0, 1), st.floats(1e-6, 1), st.floats(1e-6, 1e3), st.floats(1.0, 10.0))
 def test_what_is_worth_its_price_stays_so_if_it_teaches_more_or_costs_less(
     gain: float, total: float, seconds: float, factor: float
 ) -> None:
-    prices = Price(1.0, 100.0)
+    prices = Price(1.0, 100.0, 0.001)
 
     def worth(g: float, s: float) -> bool:
         return bool(prices.worth(np.array([g]), total, np.array([s]))[0])
@@ -174,7 +174,7 @@ def test_converged_where_no_run_at_any_price_would_narrow_the_intervals() -> Non
     model = two_hypotheses(slope_variance=0.0, noise=0.05, other=1.0)  # both hypotheses are the same
     found = chosen(view_of(dict.fromkeys((4, 8, 16, 32, 64), 9), model=model), model)
     assert isinstance(found, Nothing) and found.rule == "converged"
-    assert "no run in the search space would narrow the intervals" in found.reason
+    assert "what is left is scatter around every model" in found.reason
 
 
 def test_when_every_point_has_its_repetitions_nothing_is_left() -> None:
@@ -209,3 +209,14 @@ def test_a_larger_budget_allows_what_a_smaller_one_could_not_use() -> None:
     least = min(cost(point) for point in SPACE)
     assert isinstance(strategy.strategy()(replace(view, budget_left=least / 2), rng()), Nothing)
     assert strategy.strategy()(replace(view, budget_left=1e6), rng())
+
+
+def test_wide_intervals_that_no_run_in_the_space_narrows_are_not_called_converged() -> None:
+    """Hypotheses that differ at the evaluation point only: larger ranges of the parameters would help."""
+    model = two_hypotheses(slope_variance=0.0, noise=0.5, other=1.3)
+    model = replace(model, posterior=replace(model.posterior, misfit=np.full(2, 1e-3)))
+    tiny = Box((Parameter("p", (1,)), Parameter("s", (10,))))  # both say 2 at p=1
+    view = replace(view_of({}, model=model), space=tiny, done={Point.of(p=1, s=10): 1})
+    found = chosen(view, model)
+    assert isinstance(found, Nothing) and found.rule == "exhausted"
+    assert "larger ranges of the parameters" in found.reason

@@ -157,11 +157,10 @@ def _pick(
     shares = [entry.share for entry in stakes.models]
     counts = np.array([view.done.get(run.point, 0) for run in pool])
     prices = stakes.price.of_runs(pool)
-    fixed = sum(s * float(b.rough[size:].sum()) for s, b in zip(shares, beliefs, strict=True))
     picks: list[Pick] = []
     spent = 0.0
     for _ in range(view.batch_size):
-        before, noise = fixed, 0.0
+        before, noise = stakes.fixed, 0.0
         gains, unknown = np.zeros((2, size))
         for share, belief in zip(shares, beliefs, strict=True):
             scatter = run_noise(belief.noise, belief.misfit[:size], counts)

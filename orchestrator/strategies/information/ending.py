@@ -1,4 +1,4 @@
-"""Why no run is proposed: nothing affordable is worth its price, or nothing would help at any price."""
+"""Why no run is proposed: nothing affordable is worth its price, or nothing helps at any price."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ def nothing(view: View, stakes: Stakes) -> Nothing:
         return Nothing("exhausted", "every point has its most repetitions, or was given up")
     if useful is not None and useful.gain > (0.0 if best is None else best.gain):
         return Nothing("exhausted", f"{_vain(view, stakes, best)}; {_next(view, stakes, useful)}")
-    return Nothing(
-        "converged", f"no run in the search space would narrow the intervals; {_best(view, stakes, best)}"
-    )
+    if stakes.fixed < (1 - _NOTICEABLE) * stakes.total:
+        what = "no run in the search space is worth making, larger ranges of the parameters may be"
+        return Nothing("exhausted", f"{what}; {_best(view, stakes, best)}")
+    what = "what is left is scatter around every model, which no run lowers"
+    return Nothing("converged", f"{what}; {_best(view, stakes, best)}")
 
 
 def _usefulness(item: Rated, stakes: Stakes) -> tuple[bool, float]:

@@ -25,6 +25,9 @@ ROUND_SHARE = 0.01
 # share, which narrows the intervals by 1 %. With a tenth, which narrows them by the 5 % that count as a gain,
 # campaigns stop too early, because runs also decide between hypotheses (docs/evaluation.md).
 LEAST_GAIN = 0.02
+# Least share of the variance at P₊ that a round of equally good runs must lower, however cheap it is. Chosen
+# by hand.
+LEAST_OF_ROUND = 0.004
 # A further run at a point is needless if the variance of the mean there is less than this share of what the
 # model does not know about the point. Chosen by hand.
 _SETTLED = 0.1
@@ -41,17 +44,21 @@ class Price:
         What is added to the expected cost of a run.
     budget
         What is left; infinite where costs cannot be compared with it.
+    least
+        Share of the variance at P₊ that a run must lower.
     """
 
     per_run: float
     budget: float
+    least: float
 
     @classmethod
     def of(cls, view: View, overhead: float) -> Self:
         """Return the prices of a round; ``overhead`` is the least fixed cost of a run."""
         if view.cost_is_relative or not math.isfinite(view.budget_left):
-            return cls(overhead, math.inf)
-        return cls(max(overhead, ROUND_SHARE * view.budget_left / view.batch_size), view.budget_left)
+            return cls(overhead, math.inf, 0.0)
+        per_run = ROUND_SHARE * view.budget_left / view.batch_size
+        return cls(max(overhead, per_run), view.budget_left, LEAST_OF_ROUND / view.batch_size)
 
     def of_runs(self, runs: Sequence[Candidate]) -> Floats:
         """Return the price of each run."""
@@ -67,8 +74,10 @@ class Price:
         prices
             Of each run.
         """
-        enough = gains > 0 if math.isinf(self.budget) else gains * self.budget >= LEAST_GAIN * total * prices
-        return np.asarray((gains > 0) & enough, np.bool_)
+        if math.isinf(self.budget):
+            return np.asarray(gains > 0, np.bool_)
+        least = np.maximum(self.least, LEAST_GAIN * prices / self.budget)
+        return np.asarray((gains > 0) & (gains >= least * total), np.bool_)
 
 
 def needless(counts: NDArray[np.intp], unknown: Floats, noise: float) -> NDArray[np.bool_]:

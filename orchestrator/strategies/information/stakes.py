@@ -40,8 +40,8 @@ class Stakes:
         P₊; without one, the upper corners.
     price
         Of runs.
-    total
-        Relative variance at P₊, summed over aims and weighted by call path, with what no run lowers.
+    total, fixed
+        Relative variance at P₊, summed over aims and weighted by call path; what of it no run lowers.
     width
         The uncertainty at P₊ (`orchestrator.models.uncertainty`), the mean over aims; None if unknown.
     """
@@ -52,6 +52,7 @@ class Stakes:
     aims: tuple[Point, ...]
     price: Price
     total: float
+    fixed: float
     width: float | None
 
     @classmethod
@@ -59,7 +60,10 @@ class Stakes:
         """Return what is at stake before a round."""
         hidden = tuple(UnseenTerms.of(entry.model, view.done) for entry in models)
         believed = [known(entry.model, aims, terms) for entry, terms in zip(models, hidden, strict=True)]
-        variances = [float(np.sum(item.factor**2) + item.rough.sum()) for item in believed]
+        fixed = sum(entry.share * float(b.rough.sum()) for entry, b in zip(models, believed, strict=True))
+        lowered = (
+            entry.share * float(np.sum(b.factor**2)) for entry, b in zip(models, believed, strict=True)
+        )
         widths = [
             found.width for aim in aims if (found := uncertainty.at(view.models, aim)).width is not None
         ]
@@ -69,7 +73,8 @@ class Stakes:
             goals=tuple(item.factor for item in believed),
             aims=tuple(aims),
             price=Price.of(view, overhead),
-            total=sum(entry.share * variance for entry, variance in zip(models, variances, strict=True)),
+            total=sum(lowered, fixed),
+            fixed=fixed,
             width=sum(widths) / len(widths) if widths else None,
         )
 
