@@ -240,7 +240,7 @@ def _replay(chosen: argparse.Namespace, folder: Path, name: str, cases: list[dic
     )
     # Limits follow the models: one limit for all runs would reserve most of the budget for small ones.
     written["measure"]["limit_margin"] = 2.0
-    written["constraints"] = [" or ".join(f"{n} != {value:g}" for n, value in corner.items())]
+    written["constraints"] = [" or ".join(f"{n} != {value!r}" for n, value in corner.items())]
     return Case(
         name=name,
         document=written,

@@ -128,7 +128,7 @@ def best_rated(view: View, rating: Rating) -> list[Choice]:
         cost, variance = details[run.point]
         measured = view.done.get(run.point, 0)
         what = f"repetition {measured + 1}" if measured else "new point"
-        sure = f"uncertainty {100 * math.sqrt(variance):.3g} %, " if rating.surrogates else ""
+        sure = f"the process is unsure by {100 * math.sqrt(variance):.3g} %, " if rating.surrogates else ""
         return (
             f"{what} of the lowest weighted cost {cost:.3g} (eq. 7): {sure}noise {rating.noise:.2g} %, "
             f"{cost_text(view, run)}"

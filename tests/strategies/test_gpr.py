@@ -78,7 +78,7 @@ def test_without_the_process_only_cost_and_repetitions_rank() -> None:
     assert [choice.point for choice in choices] == sorted(
         SPACE, key=lambda p: cost(p) ** 2 * gpr.cost_factor(2.0, second_round().done.get(p, 0))
     )[:3]
-    assert "uncertainty" not in choices[0].reason
+    assert "the process is unsure" not in choices[0].reason
 
 
 def test_a_point_in_a_gap_is_more_uncertain_than_a_measured_one_and_than_its_neighbour() -> None:

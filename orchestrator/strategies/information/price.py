@@ -27,7 +27,7 @@ ROUND_SHARE = 0.01
 LEAST_GAIN = 0.02
 # Least share of the variance at P₊ that a round of equally good runs must lower, however cheap it is. Chosen
 # by hand.
-LEAST_OF_ROUND = 0.004
+LEAST_OF_ROUND = 0.0005
 # A further run at a point is needless if the variance of the mean there is less than this share of what the
 # model does not know about the point. Chosen by hand.
 _SETTLED = 0.1
