@@ -77,5 +77,5 @@ def _longest(durations: Iterable[Model], points: Sequence[Point]) -> list[float 
 def too_expensive(known: Estimates, state: State, points: Iterable[Point], left: float) -> frozenset[Point]:
     """Return the points at which not even one run more can be reserved within ``left`` core-seconds."""
     return frozenset(
-        point for point in points if known.reservation(state, Run(point, "time", _NEXT)).reserved > left
+        point for point in points if known.least(state, Run(point, "time", _NEXT)).reserved > left
     )

@@ -295,10 +295,13 @@ def _begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) -
             break
         more = plan.more(job, alone)
         if not resources.affordable(budget, state.spent, reserved, more):
-            if not may_wait and not plan.jobs:
+            if may_wait or plan.jobs:
+                break
+            smaller = estimates.fitting(state, run, budget - state.spent - reserved)
+            if smaller is None:
                 chosen[run] = _unaffordable(budget - state.spent, run, alone)
                 continue
-            break
+            alone, more = smaller, smaller.reserved
         plan.add(run, alone, job)
         reserved += more
     chosen |= {item.attempt.run: item for job in plan.jobs for item in _submissions(plan, job)}

@@ -15,6 +15,7 @@ from orchestrator.policy.limits import limit_for
 from orchestrator.resources import Reservation, fair_limit
 from orchestrator.types import FailureClass, Point, Resources, Run, RunKind
 
+_ROUNDING = 1e-9  # relative: what fits must fit after all sums
 CLOSE = 1.25  # times the expected duration: within such a limit, most runs end
 
 
@@ -83,18 +84,20 @@ class Estimates:
         return Reservation(cores, limit, self.reserved_seconds(limit) * cores * state.allocation, likely)
 
     def least(self, state: State, run: Run) -> Reservation:
-        """Return the smallest reservation with which an attempt at a time run makes sense.
+        """Return the smallest reservation with which an attempt at a run makes sense.
 
-        Its limit is the upper end of the expected duration, or `CLOSE` times that duration if this is less.
-        Without any expectation, and after a timeout, that is the usual reservation.
+        Its limit is what the run takes at most as far as is known, or `CLOSE` times what it is expected to
+        take if this is less. Where nothing is known, and after a timeout, that is the usual reservation.
         """
         usual, known = self.reservation(state, run), self.points[run.point]
         expected = known.stated if known.predicted is None else known.predicted
         timed_out = FailureClass.TIMEOUT in state.runs.get(run, RunState()).failures
-        if expected is None or timed_out:
+        slowdown, longest = self.slowdown.get(run.kind, 1.0), known.longest
+        if timed_out or (expected is None and longest is None):
             return usual
-        longest = math.inf if known.longest is None else known.longest
-        return self._with_limit(state, run, min(usual.limit, max(expected, min(longest, CLOSE * expected))))
+        longest = math.inf if longest is None else longest
+        enough = longest if expected is None else max(expected, min(longest, CLOSE * expected))
+        return self._with_limit(state, run, min(usual.limit, slowdown * enough))
 
     def fitting(self, state: State, run: Run, left: float) -> Reservation | None:
         """Return the largest reservation of a run within ``left`` core-seconds; None below the `least`."""
@@ -103,7 +106,7 @@ class Estimates:
             return usual
         if least.reserved > left:
             return None
-        weight = usual.cores * state.allocation
+        weight = usual.cores * state.allocation * (1 + _ROUNDING)
         limit = fair_limit(left / weight, [1], self.reserved_seconds, longest=usual.limit)
         return self._with_limit(state, run, max(limit, least.limit))
 

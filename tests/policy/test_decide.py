@@ -474,3 +474,16 @@ def test_whatever_is_known_the_budget_holds_with_what_is_kept_for_the_validation
         return
     assert state.stopped is not None
     assert validation in state.runs, "measured, given up or skipped with the figures"
+
+
+def test_a_run_gets_the_limit_that_fits_the_budget_if_that_is_what_it_likely_takes() -> None:
+    last = Run(Point.of(p=4))
+    state = after(events.RoundProposed(1, (last,), ("last",)))
+    policy = replace(POLICY, budget=50.0)  # its reservation is 4 * min(60, 2 * 10)
+    [submit] = next_actions(state, policy, 1.0, estimates(60.0, longest=10.0, margin=2.0))
+    assert isinstance(submit, decide.Submit)
+    assert 10.0 <= submit.reservation.limit <= 12.5 and submit.reservation.reserved <= 50.0
+    [skip] = next_actions(state, policy, 1.0, estimates(60.0, longest=13.0, margin=2.0))
+    assert isinstance(skip, decide.Skip)
+    [skip] = next_actions(state, policy, 1.0, estimates(60.0))
+    assert isinstance(skip, decide.Skip), "nothing is known of it"
