@@ -74,6 +74,9 @@ class Soak:
                 self.broken += [f"{one.directory.name} does not come to its end" for one in self.running]
                 break
             time.sleep(TICK)
+
+    def end_controllers(self) -> None:
+        """Kill the controllers that are left."""
         for campaign in self.running:
             campaign.send(signal.SIGKILL)
         for _, _, process in self._second:
@@ -218,7 +221,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     with SlurmCluster() as cluster:
         soak = Soak(cluster, folder, options.seed, options.campaigns)
-        soak.run(options.minutes)
+        try:
+            soak.run(options.minutes)
+        finally:
+            soak.end_controllers()
         found = soak.verdict()
     print(f"\nsoak of {options.minutes:g} minutes, seed {options.seed}:")
     for name, number in sorted(found.figures.items()):
