@@ -63,6 +63,12 @@ def test_accounting_is_read() -> None:
     ]
 
 
+def test_no_job_costs_less_than_nothing() -> None:
+    """The clock of slurmctld was set back while it ran."""
+    [job] = parse_queue("1|0|mo|NODE_FAIL|1795180449|1795173300|n1|2|None")
+    assert job.elapsed == 0
+
+
 @pytest.mark.parametrize("parse", [parse_queue, parse_accounting])
 @given(text=st.text())
 def test_any_text_is_read_or_refused(parse: Callable[[str], list[Job]], text: str) -> None:

@@ -253,7 +253,8 @@ def parse_queue(text: str) -> list[Job]:
             # A job that is cancelled before its start may have an instant of start, but never has nodes.
             started, ended = (_instant(start) if nodes else None), _instant(end)
             over = meaning(state) is AttemptState.LOST
-            elapsed = ended - started if started is not None and ended is not None else 0.0
+            # The clock of slurmctld may have been set back meanwhile.
+            elapsed = max(0.0, ended - started) if started is not None and ended is not None else 0.0
             jobs.append(
                 Job(
                     name=name,
