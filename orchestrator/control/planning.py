@@ -80,7 +80,7 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
             _reserved(assembly, executor, runs),
         )
         if derived < _SHORTEST_LIMIT and not _states_times(campaign):
-            raise CampaignError(_too_small(campaign.stop.budget, cores, derived))
+            raise CampaignError(_too_small(campaign.stop.budget, cores, derived, bool(validation)))
     begun = State(time_limit=derived)
     points = dict.fromkeys(run.point for run in (*proposed.runs, *validation))
     known = estimation.estimates(assembly, executor, estimation.at_points(assembly, points, ()))
@@ -222,9 +222,11 @@ def _no_validation(campaign: Campaign, plan: FirstRound, need: float, kept: floa
     )
 
 
-def _too_small(budget: float, cores: tuple[int, ...], limit: float) -> str:
+def _too_small(budget: float, cores: tuple[int, ...], limit: float, validated: bool) -> str:
     return (
         f"stop.budget of {core_hours(budget):.4g} core-hours leaves {max(limit, 0.0):.2g} s for each of "
-        f"the {len(cores)} runs of the first round (on {sum(cores)} cores in all): raise it, use fewer "
-        "repetitions or smaller points, or state measure.time_limit and measure.expected_time"
+        f"the {len(cores)} runs of the first round (on {sum(cores)} cores in all)"
+        f"{' and for the validation' if validated else ''}: raise it, use fewer repetitions or smaller "
+        f"points, {'write validate: false, ' if validated else ''}or state measure.time_limit and "
+        "measure.expected_time"
     )

@@ -35,9 +35,11 @@ from orchestrator.journal.file import (
     writing,
 )
 from orchestrator.journal.state import State, replay
+from orchestrator.policy import decide
 from orchestrator.report import advice
+from orchestrator.resources import core_hours
 from orchestrator.storage import write_atomically
-from orchestrator.types import Point
+from orchestrator.types import Point, Run
 
 CAMPAIGN_FILE = "campaign.yaml"
 
@@ -114,6 +116,8 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             hooks.remark(f"nothing is begun: the campaign has stopped: {ended}")
             hooks.remark(advice.to_continue(known, directory))
         runtime = Runtime(built, directory, built_executor, hooks.cancel_on_interrupt)
+        if changes and (text := _no_validation(runtime, known)) is not None:
+            hooks.remark(text)
         notifier.begin(known)
 
         def listen(entry: Entry, now: State) -> None:
@@ -230,6 +234,26 @@ def _create(directory: Path) -> None:
             f"everybody can write into {directory}, and so decide what is executed there: chmod o-w it, or "
             "give another --directory"
         )
+
+
+def _no_validation(runtime: Runtime, known: State) -> str | None:
+    """Return why a campaign cannot make the validation that it asks for under its new rules, or None.
+
+    That is no reason to refuse them: models may still change, and the figures at the end decide.
+    """
+    point = runtime.policy.validation_point
+    if point is None or known.validation is not None or not known.rounds_completed:
+        return None
+    estimates = runtime.estimates(known, runtime.fit(known))
+    if decide.kept_for_validation(known, runtime.policy, estimates):
+        return None
+    need, budget = estimates.least(known, Run(point)), runtime.policy.budget
+    return (
+        f"validate: true, but as models stand the run at {point} ({need.cores} cores for {need.limit:.4g} s) "
+        f"needs {core_hours(need.reserved):.4g} core-hours, and {core_hours(budget - known.spent):.4g} of "
+        f"{core_hours(budget):.4g} are left: it is not made unless stop.budget is at least "
+        f"{core_hours(known.spent + need.reserved):.4g} core-hours; nothing is kept back for it"
+    )
 
 
 def _begun(built: Assembly, directory: Path, plan: FirstRound) -> events.Event:

@@ -444,3 +444,19 @@ def test_shared_jobs_whose_runs_hang_never_exceed_the_budget(seed: int, tmp_path
     for now in ledger(tmp_path):
         assert now.spent + now.reserved <= 0.6 * 3600 + 1e-6
     assert not state.unconfirmed, "every estimate was corrected"
+
+
+def test_a_budget_that_no_longer_holds_the_validation_is_said_on_resume(tmp_path: Path) -> None:
+    heard: list[str] = []
+    rules = ("validate=true", "stop.patience=99", "strategy=cpf")
+    first = session.run(load("stop.budget=0.5", "stop.patience=99"), tmp_path, session.Hooks())
+    assert first.stopped is not None
+    budget = first.spent / 3600 + 0.02
+    hooks = session.Hooks(remark=heard.append)
+    state = session.run(load(*rules, f"stop.budget={budget}"), tmp_path, hooks)
+    [text] = [text for text in heard if text.startswith("validate: true, but")]
+    assert "needs 0." in text and "it is not made unless stop.budget is at least" in text
+    assert state.validation is not None and "may cost" in state.runs[state.validation].reason
+    assert state.spent <= 3600 * budget
+    state = session.run(load(*rules, "stop.budget=9"), tmp_path, session.Hooks())
+    assert state.validation is not None and state.runs[state.validation].samples
