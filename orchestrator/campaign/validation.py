@@ -50,6 +50,7 @@ from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.expressions import Kind
 from orchestrator.launch import generic, script
 from orchestrator.resources import resources
+from orchestrator.space import SearchSpace
 from orchestrator.types import Point, Resources, Value
 from orchestrator.units import did_you_mean
 
@@ -446,8 +447,14 @@ def _varied(campaign: Campaign) -> Problems:
 
 
 def _only_value(campaign: Campaign, name: str) -> Value | None:
-    """Return the value that a parameter has everywhere; None if it has several, or far too many points."""
-    points = itertools.islice(campaign.space, _MOST_POINTS + 1)
+    """Return the value that a parameter has everywhere; None if it has several, or there are too many points.
+
+    The machine does not count: a campaign may go on where only its small runs fit.
+    """
+    constraints = [campaign.expression(text) for text in campaign.constraints]
+    check = campaign.application_spec.check
+    space = SearchSpace(campaign.parameters, constraints, campaign.settings, check)
+    points = itertools.islice(space, _MOST_POINTS + 1)
     first = next(points)[name]
     for number, point in enumerate(points, start=1):
         if point[name] != first or number == _MOST_POINTS:

@@ -116,8 +116,8 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             hooks.remark(f"nothing is begun: the campaign has stopped: {ended}")
             hooks.remark(advice.to_continue(known, directory))
         runtime = Runtime(built, directory, built_executor, hooks.cancel_on_interrupt)
-        if changes and (text := _no_validation(runtime, known)) is not None:
-            hooks.remark(text)
+        if changes and (missing := _no_validation(runtime, known)) is not None:
+            hooks.remark(missing)
         notifier.begin(known)
 
         def listen(entry: Entry, now: State) -> None:
