@@ -1,43 +1,27 @@
-"""What a campaign is expected to cost and to find: a rehearsal in this process, for some seconds at most."""
+"""What a campaign is expected to cost and to find: a rehearsal in a process of its own, for some seconds."""
 
 from __future__ import annotations
 
-import signal
-import threading
+import multiprocessing
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
 from typing import Any
 
 from orchestrator.control import rehearsal, session
 from orchestrator.control.rehearsal import Options, Rehearsal
 from orchestrator.errors import OrchestratorError
+from orchestrator.journal.events import RoundCompleted
 from orchestrator.journal.file import Entry
 from orchestrator.journal.state import State
 from orchestrator.policy.pace import pace
 
 LONGEST = 10.0  # seconds that a rehearsal may take before a campaign
 _CALLPATHS = 6  # of an earlier campaign: enough for the uncertainty, which is weighted by time
-
-
-class _TimeUp(BaseException):
-    """The time of a rehearsal is over. No handler of errors catches it."""
-
-
-class _Latest:
-    """The rehearsal that was prepared, and the last state that it came to."""
-
-    def __init__(self) -> None:
-        self.rehearsal: Rehearsal | None = None
-        self.state = State()
-
-    def listen(self, entry: Entry, state: State) -> None:
-        self.state = state
 
 
 def expect(
@@ -56,27 +40,67 @@ def expect(
         As of `orchestrator.control.rehearsal.prepare`; of an earlier campaign only the call paths that take
         longest are rehearsed.
     seconds
-        Wall time after which the rehearsal ends. In the main thread it ends in the middle of a step.
+        Wall time after which the process of the rehearsal is ended, whatever it does.
     """
-    latest, chosen = _Latest(), replace(options or Options(), callpaths=_CALLPATHS)
+    chosen = replace(options or Options(), callpaths=_CALLPATHS)
+    # A step, such as the first fit after an installation, can take longer than the bound. Only a process can
+    # be ended within it without harm.
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    with TemporaryDirectory(prefix="rehearsal-") as directory:
+        wanted = (path, (*overrides, "notify=null"), chosen)
+        child = context.Process(target=rehearse, args=(sender, wanted, Path(directory)), daemon=True)
+        child.start()
+        sender.close()
+        try:
+            latest = _last(receiver, time.monotonic() + seconds)
+        finally:
+            child.kill()
+            child.join()
+    if latest is None:
+        return {"reason": _too_short(seconds)}
+    return latest if "reason" in latest else {**latest, "seconds": seconds}
+
+
+def _last(receiver: Connection, end: float) -> dict[str, Any] | None:
+    """Return the last message that arrives before an instant."""
+    latest: dict[str, Any] | None = None
+    while receiver.poll(max(end - time.monotonic(), 0.0)):
+        try:
+            latest = receiver.recv()
+        except EOFError:
+            break
+    return latest
+
+
+def rehearse(sender: Connection, wanted: tuple[Path, Sequence[str], Options], directory: Path) -> None:
+    """Rehearse a campaign in a directory; send what is expected after every round, and at the end."""
+    warnings.simplefilter("ignore")  # of models on the way: those of the campaign itself are shown
     try:
-        with TemporaryDirectory(prefix="rehearsal-") as directory:
-            _rehearse(latest, (path, [*overrides, "notify=null"], chosen), Path(directory), seconds)
+        prepared = rehearsal.prepare(*wanted)
+
+        def listen(entry: Entry, state: State) -> None:
+            if isinstance(entry.event, RoundCompleted):
+                sender.send(_expected(prepared, state))
+
+        state = session.run(prepared.campaign, directory, session.Hooks(listen=listen))
+        sender.send(_expected(prepared, state))
     except OrchestratorError as error:
-        return {"reason": str(error)}
-    if latest.rehearsal is None or not latest.state.rounds:
-        stop = latest.state.stopped
-        early = "" if stop is None else f"it stopped before: {stop.rule} ({stop.detail})"
-        return {"reason": early or _too_short(seconds)}
-    found = rehearsal.outcome(latest.rehearsal, latest.state)
+        sender.send({"reason": str(error)})
+
+
+def _expected(prepared: Rehearsal, state: State) -> dict[str, Any]:
+    """Return what a rehearsal has come to."""
+    if not state.rounds and state.stopped is not None:
+        return {"reason": f"it stopped before: {state.stopped.rule} ({state.stopped.detail})"}
+    found = rehearsal.outcome(prepared, state)
     del found["found"]
-    complete = latest.state.stopped is not None
-    ahead = pace(latest.state.rounds, latest.state.spent, latest.rehearsal.campaign.stop.budget)
+    complete = state.stopped is not None
+    ahead = pace(state.rounds, state.spent, prepared.campaign.stop.budget)
     return {
         **found,
         "complete": complete,
-        "seconds": seconds,
-        "round": latest.state.round,
+        "round": state.round,
         "final_uncertainty_percent": None if complete or ahead.final is None else 100 * ahead.final,
     }
 
@@ -85,47 +109,3 @@ def _too_short(seconds: float) -> str:
     return (
         f"no round of it was complete after {seconds:g} s; orchestrator simulate rehearses without this limit"
     )
-
-
-def _rehearse(
-    latest: _Latest,
-    wanted: tuple[Path, Sequence[str], Options],
-    directory: Path,
-    seconds: float,
-) -> None:
-    """Rehearse until the campaign stops or the time is over."""
-    try:
-        with _bounded(seconds) as over, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of models on the way: those of the campaign itself are shown
-            latest.rehearsal = rehearsal.prepare(*wanted)
-            hooks = session.Hooks(listen=latest.listen, interrupted=over)
-            session.run(latest.rehearsal.campaign, directory, hooks)
-    except _TimeUp:
-        pass
-
-
-@contextmanager
-def _bounded(seconds: float) -> Iterator[Callable[[], bool]]:
-    """Raise `_TimeUp` after some seconds, and give a function that says whether they are over.
-
-    Only the main thread can be interrupted within a step.
-    """
-    end = time.monotonic() + seconds
-
-    def over() -> bool:
-        return time.monotonic() >= end
-
-    if threading.current_thread() is not threading.main_thread():
-        yield over
-        return
-
-    def ring(number: int, frame: FrameType | None) -> None:
-        raise _TimeUp
-
-    before = signal.signal(signal.SIGALRM, ring)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))  # 0 would be never
-        yield over
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
