@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -205,3 +206,16 @@ def test_the_hook_is_called_for_the_begin_and_the_end_but_not_every_hour(tmp_pat
             notifier.listen(Entry(1, START, event), State())
     assert seen == [("outage", "slurmdbd")] * 2
     assert "charges remain upper bounds" in log.describe(began)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        events.OutageBegan(what="slurmctld", since=START, reason="no answer", jobs=3, lasted=61.5),
+        events.OutageEnded("slurmdbd", 3.5),
+        events.CampaignPaused("infrastructure", "10 tries in a row failed"),
+    ],
+)
+def test_the_journal_gives_back_what_was_written(event: events.Event) -> None:
+    written = json.loads(json.dumps(events.to_json(event)))
+    assert events.from_json(events.name_of(event), written) == event
