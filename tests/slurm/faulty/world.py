@@ -61,7 +61,8 @@ class Start:
     def excess(self) -> int:
         """Whole seconds charged because slurmctld noticed its end too late, or because its clock was set."""
         lived = 0.0 if self.last is None else self.last - self.first
-        return max(0, self.elapsed - math.floor(min(lived, self.longest)))
+        more = self.elapsed - math.floor(min(lived, self.longest))
+        return more if more > 1 else 0  # a second is rounding
 
 
 @dataclass
