@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
+from orchestrator.journal import events
 from tests.slurm.faulty.campaigns import Scenario, describe, play
 from tests.slurm.faulty.faults import MOMENTS, SITE, Fault
 from tests.slurm.faulty.generate import scenarios
@@ -70,6 +71,24 @@ def test_daemons_may_be_away_whatever_a_job_does(moment: str) -> None:
         for seconds, pack in ((120.0, 1), (7200.0, 3)):
             fault = Fault(what, SITE, ordinal=2, seconds=seconds, value=5.0, moment=moment)
             check(Scenario(faults=(fault,), queue_delay=0.0, pack=pack))
+
+
+def test_many_failures_of_srun_stop_no_campaign() -> None:
+    """More than three of four attempts fail, which would stop it if they were the application's failures."""
+    away = tuple(
+        Fault("controller hangs", SITE, ordinal=ordinal, seconds=100.0, moment="starting")
+        for ordinal in range(1, 60, 2)
+    )
+    scenario = Scenario(faults=away, queue_delay=0.0, max_pending=2, srun=True, times=4)
+    directory = Path(tempfile.mkdtemp(prefix="faulty-"))
+    try:
+        outcome = play(scenario, directory)
+        assert not violations(outcome)
+    finally:
+        shutil.rmtree(directory)
+    settled = [entry.event for entry in outcome.entries if isinstance(entry.event, events.AttemptFinished)]
+    failed = [event for event in settled if event.failure is not None]
+    assert len(failed) > 20 and len(failed) > 0.75 * len(settled)
 
 
 @pytest.mark.parametrize("what", ["controller's clock", "nodes' clocks", "our clock"])

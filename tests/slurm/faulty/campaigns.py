@@ -88,6 +88,7 @@ class Scenario:
     pack: int = 1
     repetitions: str = "any"
     srun: bool = False
+    times: int = 0  # repetitions of each point; 0: two, or four where runs share jobs
 
 
 @dataclass
@@ -154,7 +155,7 @@ class _Game:
             interval=POLL_INTERVAL,
             seed=scenario.seed,
             values=[1, 2, 4] if scenario.pack == 1 else [1, 2],
-            times=2 if scenario.pack == 1 else 4,
+            times=scenario.times or (2 if scenario.pack == 1 else 4),
             pack=f"{{most: {scenario.pack}, repetitions: {scenario.repetitions}}}",
         )
         self.campaign = loader.loads(text, "faulty.yaml", directory)
