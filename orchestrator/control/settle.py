@@ -244,7 +244,7 @@ def _failure(observation: Observation, request: AttemptRequest) -> tuple[Failure
     assert record is not None
     if record.timed_out:
         ended = f"ended at its time limit of {request.limit:.6g} s"
-        sign = sign_of_infrastructure(_tails(request).values())
+        sign = sign_of_infrastructure(_tails(request).values(), timed_out=True)
         # A launcher may wait for Slurm until the limit.
         return (FailureClass.INFRASTRUCTURE, f"{ended}; {sign}") if sign else (FailureClass.TIMEOUT, ended)
     # Whatever the exit code: a shell goes on after the program that used too much memory was ended.

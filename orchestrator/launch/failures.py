@@ -119,16 +119,19 @@ _OWN = re.compile(
 )
 
 
-def sign_of_infrastructure(texts: Iterable[str]) -> str:
+def sign_of_infrastructure(texts: Iterable[str], timed_out: bool = False) -> str:
     """Return what has failed beside the application, and the line that says so; empty without a sign.
 
     Parameters
     ----------
     texts
         The ends of the standard error and of the standard output of an attempt that ended with an error.
+    timed_out
+        Whether the attempt was ended at its time limit. Slurm then cancels the step, communication breaks, and
+        only decisive signs say that the launcher had waited for something other than the application.
     """
     known = tuple(texts)
-    own = any(_OWN.search(text) for text in known)
+    own = timed_out or any(_OWN.search(text) for text in known)
     for sign in SIGNS:
         for text in known:
             found = sign.pattern.search(text)

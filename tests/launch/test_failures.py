@@ -118,3 +118,16 @@ def test_every_sign_is_seen_in_some_message() -> None:
     texts.append("srun: Job 7 step creation still disabled, retrying (Requested nodes are busy)")
     texts.append("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-22T02:14:00 DUE TO JOB REQUEUE ***")
     assert [sign.name for sign in SIGNS if not any(sign.pattern.search(text) for text in texts)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "blamed"),
+    [
+        ("slurmstepd: error: *** STEP 8.0 ON n2 CANCELLED AT 2026-11-23T01:34:52 ***", False),
+        ("srun: Force Terminated StepId=8.0\nsrun: error: slurm_receive_msgs: Socket timed out", False),
+        ("srun: error: Unable to confirm allocation for job 7: Unable to contact slurm controller", True),
+        ("srun: error: Node failure on n2\nsrun: error: n1: task 0: Killed", True),
+    ],
+)
+def test_what_follows_from_the_end_at_a_time_limit_blames_nobody(text: str, blamed: bool) -> None:
+    assert bool(sign_of_infrastructure([text], timed_out=True)) == blamed
