@@ -127,8 +127,9 @@ def sign_of_infrastructure(texts: Iterable[str], timed_out: bool = False) -> str
     texts
         The ends of the standard error and of the standard output of an attempt that ended with an error.
     timed_out
-        Whether the attempt was ended at its time limit. Slurm then cancels the step, communication breaks, and
-        only decisive signs say that the launcher had waited for something other than the application.
+        Whether the attempt was ended at its time limit. Slurm then cancels the step, and communication
+        breaks, so only decisive signs say that the launcher had waited for something other than the
+        application.
     """
     known = tuple(texts)
     own = timed_out or any(_OWN.search(text) for text in known)
