@@ -51,6 +51,7 @@ executor:
   pack: {pack}
 """
 ANNOUNCED = 180.0  # seconds of an outage after which it must be reported, on a busy machine
+FORGOTTEN = 15.0  # seconds before it was killed that slurmctld may have forgotten
 _NOT_OURS = {FailureClass.INFRASTRUCTURE}
 
 
@@ -326,6 +327,11 @@ def _compare(
 ) -> None:
     """Compare what was charged with accounting, by jobs."""
     unconfirmed = {attempt.id for attempt in campaign.state().unconfirmed}
+    intents = {
+        entry.event.attempt.id: entry.time
+        for entry in campaign.entries()
+        if isinstance(entry.event, events.AttemptIntended)
+    }
     charged = {attempt.id: cost for attempt, cost in charges(campaign.entries()).items()}
     figures = verdict.figures
     for group in sharing([*(row.attempts for row in rows), *((attempt,) for attempt in charged)]):
@@ -344,6 +350,8 @@ def _compare(
         ends = [row.end for row in known if row.end is not None]
         if cost > truth and group & unconfirmed:
             verdict.limits.append(f"{text} (an upper bound that accounting never confirmed)")
+        elif not own and any(-1 <= kill - intents[one] <= FORGOTTEN for one in group for kill in kills):
+            verdict.limits.append(f"{text} (slurmctld was killed, and had forgotten the job: by its records)")
         elif len(own) > len(known):
             verdict.limits.append(f"{text} (a job that accounting never ends)")
         elif cost < truth and group & unconfirmed and any(a <= e <= b + 60 for e in ends for a, b in away):
