@@ -177,6 +177,19 @@ def test_converged_where_no_run_at_any_price_would_narrow_the_intervals() -> Non
     assert "what is left is scatter around every model" in found.reason
 
 
+def test_a_campaign_does_not_end_while_noise_is_a_guess() -> None:
+    """Every point was measured once: what the model does not fit may be noise."""
+    model = two_hypotheses(slope_variance=0.0, noise=0.05, other=1.0)
+    once = view_of(dict.fromkeys((4, 8, 16, 32, 64), 1), model=model)
+    found = chosen(once, model)
+    assert len(found) == 4 and all(choice.repetitions == 1 for choice in found)
+    assert all("repetition 2" in choice.reason for choice in found)
+    assert {at(4), at(64)} <= {choice.point for choice in found}
+    twice = view_of(dict.fromkeys((4, 8, 16, 32, 64), 2), model=model)
+    assert isinstance(chosen(twice, model), Nothing)
+    assert isinstance(chosen(replace(once, budget_left=0.5), model), Nothing)
+
+
 def test_when_every_point_has_its_repetitions_nothing_is_left() -> None:
     found = chosen(view_of(dict.fromkeys((4, 8, 16, 32, 64), 10)), two_hypotheses())
     assert isinstance(found, Nothing)
@@ -216,7 +229,7 @@ def test_wide_intervals_that_no_run_in_the_space_narrows_are_not_called_converge
     model = two_hypotheses(slope_variance=0.0, noise=0.5, other=1.3)
     model = replace(model, posterior=replace(model.posterior, misfit=np.full(2, 1e-3)))
     tiny = Box((Parameter("p", (1,)), Parameter("s", (10,))))  # both say 2 at p=1
-    view = replace(view_of({}, model=model), space=tiny, done={Point.of(p=1, s=10): 1})
+    view = replace(view_of({}, model=model), space=tiny, done={Point.of(p=1, s=10): 5})
     found = chosen(view, model)
     assert isinstance(found, Nothing) and found.rule == "exhausted"
     assert "larger ranges of the parameters" in found.reason

@@ -29,6 +29,8 @@ from orchestrator.types import Point
 # two parameters at 3 % of the cost (docs/evaluation.md); the share itself was chosen by hand.
 _LINES = 0.8
 _NO_BELIEF = "their models give no covariances between points"
+# Repetitions, of all points together, from which noise and lack of fit can be told apart. Chosen by hand.
+_REPEATED = 4
 MOST = "most information per cost"
 FURTHEST = "no run has as many cores yet, and the evaluation point has no fewer"
 
@@ -148,7 +150,7 @@ def most_informative(view: View, models: Sequence[Weighted], overhead: float) ->
     stakes = Stakes.of(view, models, targets(view), overhead)
     found = choosing.choose(view, stakes)
     if not found.picks:
-        return ending.nothing(view, stakes)
+        return repeated(view, stakes) or ending.nothing(view, stakes)
     choices = []
     for index in dict.fromkeys(pick.index for pick in found.picks):
         mine = [pick for pick in found.picks if pick.index == index]
@@ -156,6 +158,34 @@ def most_informative(view: View, models: Sequence[Weighted], overhead: float) ->
         run = replace(one, repetitions=len(mine), seconds=len(mine) * one.seconds)
         why = FURTHEST if index == found.furthest else MOST
         choices.append(Choice(run.point, run.repetitions, _reason(view, stakes, run, mine, why)))
+    return choices
+
+
+def repeated(view: View, stakes: Stakes) -> list[Choice]:
+    """Return second runs at points of all sizes, if hardly any point was repeated.
+
+    As long as the noise is a guess, what the models do not fit may be noise, which repetitions lower, or lack
+    of fit, which they do not. A campaign must not end on that guess.
+    """
+    if view.maximum_repetitions < 2 or sum(count - 1 for count in view.done.values()) >= _REPEATED:
+        return []
+    once = [
+        point
+        for point, count in view.done.items()
+        if count == 1 and point in view.space and point not in view.infeasible
+    ]
+    rated = [item for item in choosing.rate(view, stakes, once) if affordable(view, item.safe_cost)]
+    runs = sorted((item.run for item in rated), key=lambda run: run.seconds)
+    spread = np.linspace(0, len(runs) - 1, min(_REPEATED, len(runs))).round().astype(int)
+    why = (
+        "repetition 2: whether noise or lack of fit makes the intervals wide is not known without repetitions"
+    )
+    choices: list[Choice] = []
+    spent = 0.0
+    for run in (runs[k] for k in dict.fromkeys(map(int, spread))):
+        spent += run.seconds
+        if not choices or spent <= choosing.ROUND * view.budget_left:
+            choices.append(Choice(run.point, 1, f"{why} ({cost_text(view, run)})"))
     return choices
 
 
