@@ -157,6 +157,7 @@ class State(NamedTuple):
     holds: allocations.Holds = immutables.Map()  # by pack
     job_costs: allocations.JobCosts = allocations.JobCosts()
     spent: float = 0.0
+    beyond: float = 0.0  # of that: what jobs of single runs were charged beyond their reservations
     attempts_settled: int = 0
     consecutive_given_up: int = 0
     allocation: float = 1.0  # cores charged per core asked for, at most
@@ -357,6 +358,7 @@ def _attempt_finished(event: events.AttemptFinished, state: State) -> State:
         holds=allocations.charged(state.holds, flight.pack, event.cost, final=not event.estimated),
         job_costs=_job_costs_after(state.job_costs, event, flight),
         spent=state.spent + event.cost,
+        beyond=state.beyond + _beyond(flight, event),
         attempts_settled=state.attempts_settled + 1,
         allocation=max(state.allocation, _cores_charged(event, flight)),
         recent=_recent_after(state.recent, event),
@@ -394,6 +396,12 @@ def _attempt_finished(event: events.AttemptFinished, state: State) -> State:
     return state._replace(runs=state.runs.set(run, failed), failed=(*state.failed, run))
 
 
+def _beyond(flight: InFlight, event: events.AttemptFinished | events.AttemptCharged) -> float:
+    """Return what an attempt was charged for time after its reservation; of shared jobs that is not known."""
+    reserved = flight.reserved * max(1.0, _cores_charged(event, flight))
+    return 0.0 if flight.pack else max(event.cost - reserved, 0.0)
+
+
 @_apply.register
 def _attempt_charged(event: events.AttemptCharged, state: State) -> State:
     if event.attempt not in state.unconfirmed:
@@ -409,6 +417,7 @@ def _attempt_charged(event: events.AttemptCharged, state: State) -> State:
         unconfirmed=state.unconfirmed.delete(event.attempt),
         setbacks=_corrected(state.setbacks, flight, more),
         spent=state.spent + more,
+        beyond=state.beyond + _beyond(flight, event),
         runs=state.runs.set(run, current._replace(cost=current.cost + more)),
     )
 

@@ -23,6 +23,7 @@ VALIDATION_SHARE = 0.5  # of what is left is kept back for more than the expecte
 # Factor on λ: so many rounds without gain end a campaign although they cost next to nothing. Chosen by hand.
 LONGEST_PATIENCE = 10
 FAILURE_RULES = ("failures", "failure_rate")  # whoever resumes a campaign after them has fixed the cause
+_NOTICEABLE = 0.01  # share of the budget from which charges beyond reservations are named as a cause
 CONFIRMATION = 600.0  # seconds to wait for the real charges of attempts, when nothing else is left to do
 LONGEST_OUTAGE = 86400.0  # seconds to wait for them at most while accounting does not answer
 
@@ -382,7 +383,13 @@ def _patience(state: State, policy: Policy) -> BeginStop | None:
 
 def _budget_left(state: State, policy: Policy) -> str:
     spent, budget = resources.core_hours(state.spent), resources.core_hours(policy.budget)
-    return f"{spent:.4g} of {budget:.4g} core-hours are spent"
+    late = ""
+    if state.beyond > _NOTICEABLE * policy.budget:
+        late = (
+            f", {resources.core_hours(state.beyond):.4g} of them because jobs were charged longer than their "
+            "time limits: the scheduler noticed late that they had ended"
+        )
+    return f"{spent:.4g} of {budget:.4g} core-hours are spent{late}"
 
 
 def _finish(state: State, policy: Policy, estimates: Estimates) -> Action:

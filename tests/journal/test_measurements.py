@@ -83,9 +83,9 @@ def test_repetitions_that_were_skipped_do_not_count(tmp_path: Path) -> None:
         assert measurements.repetitions(state) == counted(state)
         statuses.update(item.status for item in state.runs.values())
 
-    session.run(
-        loader.loads(CAMPAIGN.format(strategy="gpr", budget=2)), tmp_path, session.Hooks(listen=listen)
-    )
+    # The campaign stops in the middle of a round.
+    campaign = loader.loads(CAMPAIGN.format(strategy="gpr", budget=20), overrides=["stop.wall_time=1 min"])
+    session.run(campaign, tmp_path, session.Hooks(listen=listen))
     assert RunStatus.SKIPPED in statuses
 
 

@@ -283,6 +283,23 @@ def stopping_with(budget: float) -> tuple[State, Policy]:
     return state, wanted
 
 
+def completed(number: int) -> events.RoundCompleted:
+    return events.RoundCompleted(round=number, smape=1.0, width=0.5, improved=True)
+
+
+def test_a_budget_that_late_ends_of_jobs_used_up_says_so() -> None:
+    late = after(PROPOSED, intended(RUNS[0]), finished(RUNS[0], cost=95.0))
+    skipped = [events.RunSkipped(run, "no budget") for run in RUNS[1:]]
+    done = after(*skipped, completed(1), state=late)
+    again = after(events.RoundProposed(2, RUNS[1:], ("",) * 2), state=done)
+    full = after(*skipped, completed(2), state=again)
+    (stop,) = actions(full)
+    assert isinstance(stop, decide.BeginStop) and stop.rule == "budget"
+    assert "0.02361 of them because jobs were charged longer than their time limits" in stop.detail
+    usual = after(PROPOSED, intended(RUNS[0]), finished(RUNS[0], cost=5.0))
+    assert usual.beyond == 0 and late.beyond == 85.0
+
+
 def test_the_validation_run_follows_the_stop_rule_if_the_budget_allows() -> None:
     state, wanted = stopping_with(100.0)
     run = Run(Point.of(p=9))

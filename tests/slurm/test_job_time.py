@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from orchestrator.executors.slurm import job
 
 
 def left(seconds: float) -> str:
-    return str(int(time.time() + seconds + worker.OVERRUN + 0.5))
+    return str(int(worker.uptime() + seconds + worker.OVERRUN + 0.5))
 
 
 @pytest.mark.parametrize(("seconds", "holds"), [(90.0, False), (110.0, True)])
