@@ -190,6 +190,19 @@ def test_a_campaign_does_not_end_while_noise_is_a_guess() -> None:
     assert isinstance(chosen(replace(once, budget_left=0.5), model), Nothing)
 
 
+def test_models_of_other_categories_say_nothing_of_the_evaluation_point() -> None:
+    model = replace(two_hypotheses(), category=(("layout", "ZGD"),))
+    points = [Point.of(p=p, s=10, layout="ZGD") for p in (4, 8, 16)]
+    view = make_view(
+        Box((Parameter("p", (4, 8, 16)), Parameter("s", (10,)), Parameter("layout", ("DGZ", "ZGD"), True))),
+        done=dict.fromkeys(points, 2),
+        evaluation_point=Point.of(p=64, s=10, layout="DGZ"),
+        round=2,
+    )
+    found = strategy.strategy()(replace(view, models=(model,)), rng())
+    assert found and not isinstance(found, Nothing)
+
+
 def test_when_every_point_has_its_repetitions_nothing_is_left() -> None:
     found = chosen(view_of(dict.fromkeys((4, 8, 16, 32, 64), 10)), two_hypotheses())
     assert isinstance(found, Nothing)

@@ -85,7 +85,8 @@ class Stakes:
         its variance is no width. Only the ratio of two variances is taken from it.
         """
         where = str(self.aims[0]) if len(self.aims) == 1 else "the upper corners"
-        ratios = [math.sqrt(max(part, 0.0) / self.total) for part in (before, after)]
+        total = self.total or 1.0  # 0 where the models are certain
+        ratios = [math.sqrt(max(part, 0.0) / total) for part in (before, after)]
         if self.width is None or not math.isfinite(self.width):
             fall = 100 * (1 - ratios[1] / ratios[0]) if ratios[0] else 0.0
             return f"lowers the uncertainty at {where} by {fall:.3g} %"

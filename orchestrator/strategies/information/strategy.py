@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from orchestrator.models.base import holds_at
 from orchestrator.models.belief import has_belief
 from orchestrator.strategies.base import Choice, Nothing, Strategy, View
 from orchestrator.strategies.candidates import Candidate, affordable, cost_text
@@ -66,9 +67,12 @@ def strategy(
         start = first_round(sparse, points_per_line, extra_points) if view.round == 1 else []
         if start:
             return start
-        entries = relevant(view)
+        entries, aims = relevant(view), targets(view)
         models = [
-            Weighted(model, entry.share) for entry in entries for model in entry.models if has_belief(model)
+            Weighted(model, entry.share)
+            for entry in entries
+            for model in entry.models
+            if has_belief(model) and any(holds_at(model, aim) for aim in aims)
         ]
         choices = lines_first(view, models, overhead) or most_informative(view, models, overhead)
         if isinstance(choices, Nothing):
@@ -76,7 +80,7 @@ def strategy(
         if choices:
             return _with_remark(choices, _left_out(entries), "")
         fallback = best_rated(view, Rating.of(view, True, 1.0, 1.0))
-        return _with_remark(fallback, "", _why_not(entries))
+        return _with_remark(fallback, "", _why_not(view, entries))
 
     return propose
 
@@ -89,11 +93,14 @@ def _left_out(entries: Sequence[Relevant]) -> str:
     return f"{len(without)} of {len(entries)} relevant call paths are left out: {_NO_BELIEF}"
 
 
-def _why_not(entries: Sequence[Relevant]) -> str:
+def _why_not(view: View, entries: Sequence[Relevant]) -> str:
     """Say why information per cost cannot choose."""
-    if any(entry.models for entry in entries):
-        return f"{_NO_BELIEF}, which information per cost needs, so chosen as gpr does"
-    return "no relevant call path has a model yet, so chosen as gpr does"
+    known = [model for entry in entries for model in entry.models]
+    if not known:
+        return "no relevant call path has a model yet, so chosen as gpr does"
+    if not any(holds_at(model, aim) for model in known for aim in targets(view)):
+        return "no model is for the categories of the evaluation point yet, so chosen as gpr does"
+    return f"{_NO_BELIEF}, which information per cost needs, so chosen as gpr does"
 
 
 def _with_remark(choices: Sequence[Choice], after: str, before: str) -> list[Choice]:
