@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrator.journal.state import State
-from orchestrator.types import Point
+from orchestrator.types import Point, Run
 
 REASON = "reference: "
 """How the reasons of reference runs begin."""
@@ -20,11 +20,14 @@ class References:
     cost: float = 0.0
 
 
+def is_reference(state: State, run: Run) -> bool:
+    """Return whether a run was proposed only to see a drift."""
+    return state.reasons.get(run, "").startswith(REASON)
+
+
 def references(state: State) -> References:
     """Return the reference runs so far, those in flight included in the cost with what they reserve."""
-    chosen = sorted(
-        (run for run, reason in state.reasons.items() if reason.startswith(REASON)), key=lambda run: run.id
-    )
+    chosen = sorted((run for run in state.reasons if is_reference(state, run)), key=lambda run: run.id)
     reserved = {attempt.run: item.reserved for attempt, item in state.in_flight.items()}
     return References(
         tuple(dict.fromkeys(run.point for run in chosen)),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from orchestrator import resources
 from orchestrator.journal import setbacks
+from orchestrator.journal.references import is_reference
 from orchestrator.journal.state import RECENT, InFlight, RunState, RunStatus, State
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.packing import Job, JobPlan, SharingRules
@@ -345,7 +346,8 @@ def _after_round(state: State, policy: Policy) -> Action:
     """All runs of the last round are settled and the models are refitted."""
     if state.round == 0:
         return Propose(1)
-    if state.queue and all(state.runs[run].status is RunStatus.SKIPPED for run in state.queue):
+    chosen = [run for run in state.queue if not is_reference(state, run)]
+    if chosen and all(state.runs[run].status is RunStatus.SKIPPED for run in chosen):
         return BeginStop("budget", _budget_left(state, policy) + "; no run of the last round fits it")
     if policy.width is not None and state.widest is not None and state.widest <= policy.width:
         return BeginStop(

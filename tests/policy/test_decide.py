@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.journal import events, setbacks
+from orchestrator.journal.references import REASON
 from orchestrator.journal.state import RunStatus, State, apply
 from orchestrator.policy import decide
 from orchestrator.policy.decide import Policy, next_actions
@@ -298,6 +299,19 @@ def test_a_budget_that_late_ends_of_jobs_used_up_says_so() -> None:
     assert "0.02361 of them because jobs were charged longer than their time limits" in stop.detail
     usual = after(PROPOSED, intended(RUNS[0]), finished(RUNS[0], cost=5.0))
     assert usual.beyond == 0 and late.beyond == 85.0
+
+
+def test_a_round_of_which_only_the_reference_run_fits_is_the_last() -> None:
+    """The strategy's runs were skipped; to measure the reference again and again would never end."""
+    proposed = events.RoundProposed(2, RUNS[1:], ("most information per cost", REASON + "busy machine"))
+    done = after(
+        PROPOSED, *measured(RUNS[:1]), *(events.RunSkipped(run, "") for run in RUNS[1:]), completed(1)
+    )
+    again = after(
+        proposed, events.RunSkipped(RUNS[1], "no budget"), *measured(RUNS[2:]), completed(2), state=done
+    )
+    (stop,) = actions(again)
+    assert isinstance(stop, decide.BeginStop) and stop.rule == "budget"
 
 
 def test_the_validation_run_follows_the_stop_rule_if_the_budget_allows() -> None:
