@@ -52,8 +52,10 @@ TABLES = MappingProxyType(
             "effort": "orchestrator.readers.effort:read",
         },
         "model": {
+            "auto": "orchestrator.models.selection:modeler",
             "pmnf": "orchestrator.models.pmnf.modeler:modeler",
             "swc": "orchestrator.models.swc.modeler:modeler",
+            "curves": "orchestrator.models.curves.modeler:modeler",
         },
         "strategy": {
             "full": "orchestrator.strategies.full:strategy",

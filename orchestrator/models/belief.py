@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from orchestrator.models.base import Floats, Model
 from orchestrator.types import Point
@@ -94,3 +95,27 @@ class ModelWithBelief(Model, Belief, Protocol):
 def has_belief(model: Model) -> TypeGuard[ModelWithBelief]:
     """Return whether a model can say how its predictions at different points vary together."""
     return isinstance(model, Belief)
+
+
+def mixture_quantile(weights: Floats, mean: Floats, spread: Floats, q: float) -> Floats:
+    """Return a quantile of mixtures of normal distributions, by bisection.
+
+    Parameters
+    ----------
+    weights
+        Probabilities of the members, shape (members,).
+    mean, spread
+        Of every member, shape (members, n).
+    q
+        Share below the quantile, greater than 0 and less than 1.
+    """
+    spread = np.maximum(spread, 1e-12)
+    if len(weights) == 1:
+        return np.asarray(mean[0] + spread[0] * ndtri(q), np.float64)
+    low: Floats = (mean - 6 * spread).min(axis=0)
+    high: Floats = (mean + 6 * spread).max(axis=0)
+    for _ in range(24):
+        middle = (low + high) / 2
+        below = np.asarray(weights @ ndtr((middle - mean) / spread)) < q
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return low

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, is_of, unit_of
-from orchestrator.models.belief import LogBelief
+from orchestrator.models.belief import LogBelief, mixture_quantile
 from orchestrator.models.pmnf.correction import factors_text
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.symbolic import sum_text
@@ -122,7 +122,7 @@ class PmnfModel:
         with np.errstate(all="ignore"):  # far out, and at zero, there may be no number
             mean, spread = self.posterior.log_moments(x)
             tail = (1 - level) / 2
-            low, high = (self.posterior.mixture_quantile(mean, spread, q) for q in (tail, 1 - tail))
+            low, high = (mixture_quantile(self.posterior.weights, mean, spread, q) for q in (tail, 1 - tail))
             if not np.any(self.posterior.coefficients):
                 return (zero := np.zeros(len(x))), zero, zero
             value = np.exp(mean[0])

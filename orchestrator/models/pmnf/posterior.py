@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from orchestrator.models.base import Floats
 from orchestrator.models.pmnf.correction import BEYOND, Correction
@@ -121,19 +120,6 @@ class Posterior:
         mean, spread = self.log_moments(x)
         result: Floats = self.weights @ np.exp(np.minimum(mean + np.minimum(spread, 1.0) ** 2 / 2, _LARGEST))
         return result
-
-    def mixture_quantile(self, mean: Floats, spread: Floats, q: float) -> Floats:
-        """Quantile of the mixture of the members' normal distributions, per column, by bisection."""
-        spread = np.maximum(spread, 1e-12)
-        if len(self.weights) == 1:
-            return np.asarray(mean[0] + spread[0] * ndtri(q), np.float64)
-        low: Floats = (mean - 6 * spread).min(axis=0)
-        high: Floats = (mean + 6 * spread).max(axis=0)
-        for _ in range(24):
-            middle = (low + high) / 2
-            below = np.asarray(self.weights @ ndtr((middle - mean) / spread)) < q
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return low
 
 
 def _root(covariance: Floats) -> Floats:
