@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Category, Floats, Integers
 from orchestrator.types import Measurement, Measurements, Point, format_value
+
+Fitted = TypeVar("Fitted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,3 +296,11 @@ def _joined_origins(parts: list[_Series], shape: tuple[int, ...]) -> Integers | 
         else:
             joined[k, :, : part.origins.shape[1]] = part.origins
     return joined
+
+
+def in_order(
+    measurements: Measurements, models: Mapping[tuple[str, str, Category], Fitted]
+) -> tuple[Fitted, ...]:
+    """Return models, by call path, metric and category, in the order of the measurements."""
+    order = {(item.callpath, item.metric): k for k, item in enumerate(measurements.items)}
+    return tuple(models[key] for key in sorted(models, key=lambda key: (order[key[:2]], key[2])))

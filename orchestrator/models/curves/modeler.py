@@ -50,8 +50,7 @@ def modeler(*, aggregate: str = "auto") -> Modeler:
                 noise=0.0,
                 notes=("every value is zero",),
             )
-        order = {(item.callpath, item.metric): k for k, item in enumerate(measurements.items)}
-        return tuple(models[key] for key in sorted(models, key=lambda key: (order[key[:2]], key[2])))
+        return data.in_order(measurements, models)
 
     return model
 

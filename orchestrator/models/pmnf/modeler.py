@@ -112,8 +112,7 @@ def modeler(
                 models[fitted.callpath, fitted.metric, fitted.category] = fitted
         for label in zeros:
             models[label] = _zero(*label)
-        order = {(item.callpath, item.metric): k for k, item in enumerate(measurements.items)}
-        return tuple(models[key] for key in sorted(models, key=lambda key: (order[key[:2]], key[2])))
+        return data.in_order(measurements, models)
 
     return model
 
