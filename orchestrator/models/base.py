@@ -150,3 +150,11 @@ def holds_at(model: Model, point: Point) -> bool:
 def is_of(point: Point, category: Iterable[tuple[str, str]]) -> bool:
     """Return whether a point is of a category: names of parameters with their values as text."""
     return all(format_value(point[name]) == text for name, text in category)
+
+
+def inside(points: Sequence[Point], category: Category, values: Floats) -> Floats:
+    """Return values with NaN at points of another category."""
+    if not category:
+        return values
+    here = [is_of(point, category) for point in points]
+    return np.where(np.array(here, dtype=bool), values, np.nan)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Model, Modeler, Prediction, document
+from orchestrator.models.base import Category, Floats, Model, Modeler, Prediction, document, unit_of
 from orchestrator.models.belief import LogBelief, ModelWithBelief, has_belief, mixture_quantile
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.curves.modeler import modeler as gaussian
@@ -172,11 +172,10 @@ class Blend:
 
     def predict(self, points: Sequence[Point]) -> Prediction:
         """Predict with the central 90 % of the mixture."""
-        own = self.form.predict(points)
         value, mixture = self.value(points), self.belief(points)
         spread = np.sqrt(np.einsum("kqn,kqn->kn", mixture.factor, mixture.factor) + mixture.rough**2)
         low, high = (np.exp(mixture_quantile(mixture.weights, mixture.mean, spread, q)) for q in (0.05, 0.95))
-        return Prediction(value, np.minimum(low, value), np.maximum(high, value), own.unit)
+        return Prediction(value, np.minimum(low, value), np.maximum(high, value), unit_of(self.metric))
 
     def value(self, points: Sequence[Point]) -> Floats:
         """Return the weighted geometric mean of both values."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, is_of, unit_of
+from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, inside, unit_of
 from orchestrator.models.belief import LogBelief, mixture_quantile
 from orchestrator.models.curves.regression import Curves
 from orchestrator.models.symbolic import sum_text
@@ -134,7 +134,4 @@ class CurveModel:
         return np.minimum(self.curves.log_value(x), _LARGEST)
 
     def _inside(self, points: Sequence[Point], values: Floats) -> Floats:
-        if not self.category:
-            return values
-        here = [is_of(point, self.category) for point in points]
-        return np.where(np.array(here, dtype=bool), values, np.nan)
+        return inside(points, self.category, values)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, is_of, unit_of
+from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, inside, unit_of
 from orchestrator.models.belief import LogBelief, mixture_quantile
 from orchestrator.models.pmnf.correction import factors_text
 from orchestrator.models.pmnf.posterior import Posterior
@@ -92,10 +92,7 @@ class PmnfModel:
         return self._inside(points, self.posterior.expected(self.coordinates(points)))
 
     def _inside(self, points: Sequence[Point], values: Floats) -> Floats:
-        if not self.category:
-            return values
-        here = [is_of(point, self.category) for point in points]
-        return np.where(np.array(here, dtype=bool), values, np.nan)
+        return inside(points, self.category, values)
 
     def belief(self, points: Sequence[Point]) -> LogBelief:
         """Return the mixture over hypotheses, each with a Gaussian over its coefficients."""
