@@ -83,6 +83,14 @@ class Located:
     aggregate: str
     shared: SharedNoise | None = None
 
+    @property
+    def shared_sigma(self) -> Floats:
+        """The part of ``sigma`` that repetitions of one origin have in common, shape (call paths,)."""
+        if self.shared is None:
+            return np.zeros_like(self.sigma)
+        part: Floats = self.sigma * np.sqrt(self.shared.ratio / (1 + self.shared.ratio))
+        return part
+
     def rows(self, index: NDArray[np.intp]) -> Self:
         """Select call paths."""
         return type(self)(

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Category, Floats, Model, Modeler, Prediction
+from orchestrator.models.base import Category, Floats, Model, Modeler, Prediction, unit_of
 from orchestrator.models.belief import LogBelief
+from orchestrator.models.intervals import Predictive, predictive
 from orchestrator.models.symbolic import Symbolic, terms_of
 from orchestrator.types import Measurement, Measurements, Point
 
@@ -27,7 +28,6 @@ _LEAST_REFITS = 10
 # A prediction of a time that is not positive has no logarithm; it counts as this share of the model's value.
 # Chosen by hand; not derived.
 _LEAST_SHARE = 1e-3
-_INTERVAL = (0.05, 0.95)  # the central 90 %
 
 
 def refitted(modeler: Modeler, *, refits: int = REFITS, seed: int = 0) -> Modeler:
@@ -156,9 +156,12 @@ class Refitted:
 
     def predict(self, points: Sequence[Point]) -> Prediction:
         """Return the model's values with the central 90 % of the refits' values around them."""
-        own = self.model.predict(points)
-        low, high = np.quantile(self._values(points, own.value), _INTERVAL, axis=0)
-        return Prediction(own.value, np.minimum(low, own.value), np.maximum(high, own.value), own.unit)
+        return self.predictive(points).prediction(unit_of(self.metric))
+
+    def predictive(self, points: Sequence[Point]) -> Predictive:
+        """Return the refits at each point, all equally probable."""
+        shared = predictive(self.model, points[:0]).shared
+        return Predictive.of_belief(self.value(points), self.belief(points), shared)
 
     def value(self, points: Sequence[Point]) -> Floats:
         """Return the model's values."""

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from orchestrator.models.base import Category, Floats, Model, Modeler, Prediction, document, unit_of
-from orchestrator.models.belief import LogBelief, ModelWithBelief, has_belief, mixture_quantile
+from orchestrator.models.belief import LogBelief, ModelWithBelief, has_belief
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.curves.modeler import modeler as gaussian
 from orchestrator.models.curves.regression import evidence_of_residuals
+from orchestrator.models.intervals import Predictive, predictive
 from orchestrator.models.pmnf.modeler import modeler as pmnf
 from orchestrator.models.symbolic import Symbolic, power_text, terms_of
 from orchestrator.types import Measurements, Point
@@ -172,10 +173,12 @@ class Blend:
 
     def predict(self, points: Sequence[Point]) -> Prediction:
         """Predict with the central 90 % of the mixture."""
-        value, mixture = self.value(points), self.belief(points)
-        spread = np.sqrt(np.einsum("kqn,kqn->kn", mixture.factor, mixture.factor) + mixture.rough**2)
-        low, high = (np.exp(mixture_quantile(mixture.weights, mixture.mean, spread, q)) for q in (0.05, 0.95))
-        return Prediction(value, np.minimum(low, value), np.maximum(high, value), unit_of(self.metric))
+        return self.predictive(points).prediction(unit_of(self.metric))
+
+    def predictive(self, points: Sequence[Point]) -> Predictive:
+        """Return the mixture of both at each point."""
+        shared = predictive(self.form, points[:0]).shared
+        return Predictive.of_belief(self.value(points), self.belief(points), shared)
 
     def value(self, points: Sequence[Point]) -> Floats:
         """Return the weighted geometric mean of both values."""

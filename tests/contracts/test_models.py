@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from orchestrator import registry
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Model, Modeler, holds_at
 from orchestrator.models.belief import has_belief
+from orchestrator.models.intervals import predictive
 from orchestrator.models.symbolic import Symbolic
 from orchestrator.types import Measurement, Measurements, Parameter, Point
 from tests.strategies.views import Box, after, make_view
@@ -166,6 +167,25 @@ def test_predictions_are_finite_positive_and_as_many_as_points(name: str) -> Non
             assert np.all(np.isfinite(array)) and np.all(array > 0)
         assert np.all(prediction.low <= prediction.value) and np.all(prediction.value <= prediction.high)
         assert model.predict([]).value.shape == (0,)
+
+
+@every_modeler
+def test_intervals_of_all_levels_agree(name: str) -> None:
+    for model in load(name)(campaign()):
+        known, predicted = predictive(model, FAR), model.predict(FAR)
+        mean = {level: known.of_mean(level) for level in (50, 80, 90, 95)}
+        measured = {level: known.of_measured(level) for level in (50, 80, 90, 95)}
+        assert known.value == pytest.approx(predicted.value)
+        assert mean[90][0] == pytest.approx(predicted.low)
+        assert mean[90][1] == pytest.approx(predicted.high)
+        for intervals in (mean, measured):
+            for inner, outer in pairwise(intervals.values()):
+                assert np.all((outer[0] <= inner[0]) & (inner[1] <= outer[1]))
+        for level, (low, high) in mean.items():
+            assert np.all((measured[level][0] <= low) & (high <= measured[level][1]))
+            assert np.all((low <= known.value) & (known.value <= high))
+        noise = np.exp(1.6 * model.noise)  # half the width of 90 % of single runs, a little less
+        assert np.all(measured[90][1] / measured[90][0] > noise)
 
 
 @every_modeler

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, inside, unit_of
-from orchestrator.models.belief import LogBelief, mixture_quantile
+from orchestrator.models.belief import LogBelief
 from orchestrator.models.curves.regression import Curves
+from orchestrator.models.intervals import Predictive
 from orchestrator.models.symbolic import sum_text
 from orchestrator.types import Point
 
@@ -42,6 +43,8 @@ class CurveModel:
         Largest measured value of every parameter.
     curves
         The posterior; None where every value is zero.
+    shared_noise
+        Part of ``noise`` that repetitions of one origin have in common.
     """
 
     callpath: str
@@ -53,6 +56,7 @@ class CurveModel:
     notes: tuple[str, ...]
     corner: tuple[float, ...] = ()
     curves: Curves | None = None
+    shared_noise: float = 0.0
 
     @property
     def terms(self) -> list[dict[str, Any]]:
@@ -85,20 +89,21 @@ class CurveModel:
 
     def predict(self, points: Sequence[Point]) -> Prediction:
         """Predict the true value with a 90 % interval; NaN at points of another category."""
-        x, unit = coordinates(points, self.parameters), unit_of(self.metric)
+        return self.predictive(points).prediction(unit_of(self.metric))
+
+    def predictive(self, points: Sequence[Point]) -> Predictive:
+        """Return the mixture over all curves at each point; NaN at points of another category."""
         if self.curves is None:
-            zero = self._inside(points, np.zeros(len(points)))
-            return Prediction(zero, zero, zero, unit)
-        mean, spread = self.curves.moments(x)
-        value = np.exp(np.minimum(self.curves.weights @ mean, _LARGEST))
-        low, high = (
-            np.exp(np.minimum(mixture_quantile(self.curves.weights, mean, spread, q), _LARGEST))
-            for q in (0.05, 0.95)
+            return Predictive.certain(self._inside(points, np.zeros(len(points))), self.noise)
+        mean, spread = self.curves.moments(coordinates(points, self.parameters))
+        return Predictive(
+            value=self._inside(points, np.exp(np.minimum(self.curves.weights @ mean, _LARGEST))),
+            weights=self.curves.weights,
+            mean=mean,
+            spread=spread,
+            noise=self.noise,
+            shared=self.shared_noise,
         )
-        inside = [
-            self._inside(points, part) for part in (value, np.minimum(low, value), np.maximum(high, value))
-        ]
-        return Prediction(inside[0], inside[1], inside[2], unit)
 
     def value(self, points: Sequence[Point]) -> Floats:
         """Return the geometric mean over all curves; NaN at points of another category."""

@@ -6,10 +6,10 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data
-from orchestrator.models.base import Category, Floats, Model, Modeler
+from orchestrator.models.base import Category, Model, Modeler
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.curves.regression import Curves, fit
-from orchestrator.models.noise import AGGREGATES, GUESS_WEIGHT, locate
+from orchestrator.models.noise import AGGREGATES, GUESS_WEIGHT, Located, locate
 from orchestrator.types import Measurements
 
 _NOTE = "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"
@@ -60,26 +60,22 @@ def _fit_group(group: data.Group, aggregate: str) -> list[CurveModel]:
     # One matrix for all call paths: robust weights differ between them by little.
     count = np.maximum(located.count.mean(axis=0), 1e-3)
     curves = fit(group.points, located.log_value, count)
-    return [
-        _model(group, k, found, located.log_value[k], located.sigma[k], located.freedom[k])
-        for k, found in enumerate(curves)
-    ]
+    return [_model(group, k, found, located) for k, found in enumerate(curves)]
 
 
-def _model(
-    group: data.Group, row: int, curves: Curves, log_value: Floats, sigma: float, freedom: float
-) -> CurveModel:
+def _model(group: data.Group, row: int, curves: Curves, located: Located) -> CurveModel:
     callpath, metric = group.labels[row]
-    residuals = log_value - curves.log_value(group.points)
-    guessed = ("no point was repeated: the noise is a guess",) if freedom <= GUESS_WEIGHT else ()
+    residuals = located.log_value[row] - curves.log_value(group.points)
+    guessed = ("no point was repeated: the noise is a guess",) if located.freedom[row] <= GUESS_WEIGHT else ()
     return CurveModel(
         callpath=callpath,
         metric=metric,
         parameters=group.parameters,
         category=group.category,
         smape=float(200 * np.tanh(np.abs(residuals) / 2).mean()),
-        noise=float(sigma),
+        noise=float(located.sigma[row]),
         notes=(*group.notes[row], *guessed, _NOTE),
         corner=tuple(map(float, group.points.max(axis=0))) if group.parameters else (),
         curves=curves,
+        shared_noise=float(located.shared_sigma[row]),
     )

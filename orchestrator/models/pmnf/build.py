@@ -101,6 +101,7 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
             noise=float(case.solution.located.sigma[k]),
             notes=notes,
             posterior=posterior,
+            shared_noise=float(case.solution.located.shared_sigma[k]),
         )
     return result
 

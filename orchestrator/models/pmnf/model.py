@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, inside, unit_of
-from orchestrator.models.belief import LogBelief, mixture_quantile
+from orchestrator.models.belief import LogBelief
+from orchestrator.models.intervals import Predictive
 from orchestrator.models.pmnf.correction import factors_text
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.symbolic import sum_text
@@ -36,6 +37,8 @@ class PmnfModel:
         What a reader must know.
     posterior
         Hypotheses with weights; the first is the expression.
+    shared_noise
+        Part of ``noise`` that repetitions of one origin have in common.
     """
 
     callpath: str
@@ -46,6 +49,7 @@ class PmnfModel:
     noise: float
     notes: tuple[str, ...]
     posterior: Posterior
+    shared_noise: float = 0.0
 
     @property
     def terms(self) -> list[dict[str, Any]]:
@@ -80,8 +84,23 @@ class PmnfModel:
 
     def predict(self, points: Sequence[Point]) -> Prediction:
         """Predict the true value with a 90 % interval; NaN at points of another category."""
-        value, low, high = (self._inside(points, part) for part in self.quantiles(self.coordinates(points)))
-        return Prediction(value, low, high, unit_of(self.metric))
+        return self.predictive(points).prediction(unit_of(self.metric))
+
+    def predictive(self, points: Sequence[Point]) -> Predictive:
+        """Return the mixture over hypotheses at each point; NaN at points of another category."""
+        if not np.any(self.posterior.coefficients):
+            return Predictive.certain(self._inside(points, np.zeros(len(points))), self.noise)
+        with np.errstate(all="ignore"):  # far out, and at zero, there may be no number
+            mean, spread = self.posterior.log_moments(self.coordinates(points))
+            value = self._inside(points, np.exp(mean[0]))
+        return Predictive(
+            value=value,
+            weights=self.posterior.weights,
+            mean=mean,
+            spread=spread,
+            noise=self.noise,
+            shared=self.shared_noise,
+        )
 
     def value(self, points: Sequence[Point]) -> Floats:
         """Return the value of the expression; NaN at points of another category."""
@@ -113,14 +132,3 @@ class PmnfModel:
     def coordinates(self, points: Sequence[Point]) -> Floats:
         """Return the values of the model's parameters, shape (points, parameters)."""
         return coordinates(points, self.parameters)
-
-    def quantiles(self, x: Floats, level: float = 0.9) -> tuple[Floats, Floats, Floats]:
-        """Value of the expression and ends of the central interval at coordinates (n, parameters)."""
-        with np.errstate(all="ignore"):  # far out, and at zero, there may be no number
-            mean, spread = self.posterior.log_moments(x)
-            tail = (1 - level) / 2
-            low, high = (mixture_quantile(self.posterior.weights, mean, spread, q) for q in (tail, 1 - tail))
-            if not np.any(self.posterior.coefficients):
-                return (zero := np.zeros(len(x))), zero, zero
-            value = np.exp(mean[0])
-            return value, np.minimum(np.exp(low), value), np.maximum(np.exp(high), value)

@@ -94,9 +94,8 @@ def test_intervals_grow_with_the_distance_and_shrink_with_repetitions() -> None:
 
 
 def test_wider_levels_give_wider_intervals() -> None:
-    x = np.array([BEYOND], dtype=float)
-    _, low, high = one().quantiles(x, 0.5)
-    _, lower, higher = one().quantiles(x, 0.99)
+    there = one().predictive([point(BEYOND)])
+    (low, high), (lower, higher) = there.of_mean(50), there.of_mean(99)
     assert lower < low < high < higher
 
 

@@ -1,0 +1,142 @@
+"""Intervals of any level: where the true mean lies, and where the mean of further runs would lie.
+
+A model gives one predictive distribution per point, a mixture of normal distributions of the logarithm. Every
+interval is a central one of it, so intervals of different levels agree with each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self, runtime_checkable
+
+import numpy as np
+from scipy.special import ndtri
+
+from orchestrator.errors import ModelError
+from orchestrator.models.base import Floats, Model, Prediction
+from orchestrator.models.belief import LogBelief, mixture_quantile
+from orchestrator.types import Point
+
+LEVEL = 90.0  # percent: of ``low`` and ``high`` in every prediction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predictive:
+    """What a model says at n points: a value, and how probable other values are.
+
+    Attributes
+    ----------
+    value
+        The prediction, shape (n,); NaN where the model says nothing.
+    weights
+        Probabilities of the members of the mixture, shape (members,).
+    mean, spread
+        Mean and standard deviation of the logarithm of the true mean, for every member, shape (members, n).
+    noise
+        Relative standard deviation of a single repetition, with all that disturbs it.
+    shared
+        The part of it that repetitions of one origin (a job; or a node in one round) have in common.
+    """
+
+    value: Floats
+    weights: Floats
+    mean: Floats
+    spread: Floats
+    noise: float
+    shared: float = 0.0
+
+    @classmethod
+    def certain(cls, value: Floats, noise: float) -> Self:
+        """Return the distribution of known values of shape (n,)."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(value)[None]
+        return cls(value=value, weights=np.ones(1), mean=logs, spread=np.zeros_like(logs), noise=noise)
+
+    @classmethod
+    def of_belief(cls, value: Floats, belief: LogBelief, shared: float = 0.0) -> Self:
+        """Return the distribution at every point alone of a belief, around values of shape (n,)."""
+        spread = np.sqrt(np.einsum("kqn,kqn->kn", belief.factor, belief.factor) + belief.rough**2)
+        return cls(
+            value=value,
+            weights=belief.weights,
+            mean=belief.mean,
+            spread=spread,
+            noise=belief.noise,
+            shared=shared,
+        )
+
+    def prediction(self, unit: str) -> Prediction:
+        """Return the values with the interval of the mean at `LEVEL`."""
+        return Prediction(self.value, *self.of_mean(LEVEL), unit)
+
+    def of_mean(self, level: float) -> tuple[Floats, Floats]:
+        """Return the ends of the central interval of the true mean at a level in percent, shape (n,) each.
+
+        The value is always inside.
+        """
+        low, high = self._central(level, self.spread)
+        return np.minimum(low, self.value), np.maximum(high, self.value)
+
+    def of_measured(self, level: float, runs: int = 1) -> tuple[Floats, Floats]:
+        """Return the ends of the central interval of the mean of further runs, shape (n,) each.
+
+        Its variance is that of the true mean plus ``shared² + (noise² - shared²) / runs``: the runs are made
+        together, so what they share does not average out. The interval of the mean is always inside.
+        """
+        shared = min(self.shared, self.noise) ** 2
+        added = shared + (self.noise**2 - shared) / runs
+        low, high = self._central(level, np.sqrt(self.spread**2 + added))
+        inner_low, inner_high = self.of_mean(level)
+        return np.minimum(low, inner_low), np.maximum(high, inner_high)
+
+    def _central(self, level: float, spread: Floats) -> tuple[Floats, Floats]:
+        tail = (1 - level / 100) / 2
+        with np.errstate(all="ignore"):  # far out, and at zero, there may be no number
+            low, high = (
+                np.exp(mixture_quantile(self.weights, self.mean, spread, q)) for q in (tail, 1 - tail)
+            )
+        return low, high
+
+
+@runtime_checkable
+class HasPredictive(Protocol):
+    """The ability to give the predictive distribution, and so intervals of any level."""
+
+    def predictive(self, points: Sequence[Point]) -> Predictive:
+        """Return the distribution at points, of which `Model.predict` gives the interval at `LEVEL`."""
+        ...
+
+
+def predictive(model: Model, points: Sequence[Point]) -> Predictive:
+    """Return the predictive distribution of a model at points.
+
+    Of a model that only predicts, it is the lognormal distribution with the interval that it gives.
+    """
+    if isinstance(model, HasPredictive):
+        return model.predictive(points)
+    found = model.predict(points)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = np.log(found.low), np.log(found.high)
+        middle, spread = (low + high) / 2, (high - low) / (2 * ndtri(0.5 + LEVEL / 200))
+    return Predictive(
+        value=found.value, weights=np.ones(1), mean=middle[None], spread=spread[None], noise=model.noise
+    )
+
+
+def checked_levels(levels: Iterable[float]) -> tuple[float, ...]:
+    """Return levels of intervals in percent, in the order given and each once.
+
+    Raises
+    ------
+    ModelError
+        For a level that is no percentage from 1 to less than 100, and without any level.
+    """
+    found = tuple(dict.fromkeys(float(level) for level in levels))
+    for level in found:
+        if not (math.isfinite(level) and 1 <= level < 100):
+            raise ModelError(f"level {level:g} of an interval: give percentages from 1 to below 100, like 90")
+    if not found:
+        raise ModelError("no level of an interval: give percentages from 1 to below 100, like 90")
+    return found
