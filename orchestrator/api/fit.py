@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import registry
@@ -11,6 +12,7 @@ from orchestrator.api.inputs import of_metrics
 from orchestrator.api.points import point_of
 from orchestrator.errors import CampaignError, MeasurementError
 from orchestrator.models.base import Model, Modeler, holds_at
+from orchestrator.models.intervals import checked_levels, predictive
 from orchestrator.report.models_document import describe, label, shown
 from orchestrator.types import Measurement, Measurements, Point
 from orchestrator.units import did_you_mean
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from orchestrator.api.frames import Names
 
 _COLUMNS = ("callpath", "metric", "value", "low", "high")
+_INTERVAL_COLUMNS = ("callpath", "metric", "level", "kind", "low", "high")
+_Rows = Callable[[Model, Sequence[Point]], Iterator[tuple[Any, ...]]]
+"""Yields, of a model at points, the position of a point and what to tell of it; any number of times."""
 
 
 def fit(
@@ -139,6 +144,17 @@ class FittedModel:
         """Predict at a point or a table of points; see `Models.predict`."""
         return Models(self.measurements, (self.model,)).predict(points, **values)
 
+    def intervals(
+        self,
+        levels: Iterable[float],
+        points: pd.DataFrame | None = None,
+        runs: int = 1,
+        /,
+        **values: object,
+    ) -> pd.DataFrame:
+        """Return intervals of several levels; see `Models.intervals`."""
+        return Models(self.measurements, (self.model,)).intervals(levels, points, runs, **values)
+
     def plot(
         self, along: str | None = None, at: Mapping[str, object] | None = None, ax: Axes | None = None
     ) -> Axes:
@@ -229,6 +245,54 @@ class Models:
         MeasurementError
             For unknown or missing parameters, and for values at which no model holds.
         """
+        return self._table(_COLUMNS, _predictions, points, values)
+
+    def intervals(
+        self,
+        levels: Iterable[float],
+        points: pd.DataFrame | None = None,
+        runs: int = 1,
+        /,
+        **values: object,
+    ) -> pd.DataFrame:
+        """Return intervals of several levels at a point, or at every row of a table of points.
+
+        Parameters
+        ----------
+        levels
+            In percent: ``models.intervals([50, 80, 95], p=1024, n=35)``.
+        points, values
+            As of `predict`.
+        runs
+            Intervals of kind ``measured`` hold the mean of so many further runs, made together.
+
+        Returns
+        -------
+        DataFrame
+            ``callpath``, ``metric``, ``level``, ``kind`` (``mean``: of the true mean; ``measured``: of
+            further runs, with their noise), ``low`` and ``high``. For a table of points the parameters come
+            first.
+
+        Raises
+        ------
+        CampaignError
+            For levels that are no percentages from 1 to below 100.
+        MeasurementError
+            As of `predict`, and for fewer than one run.
+        """
+        found = checked_levels(levels)
+        if runs < 1:
+            raise MeasurementError(f"runs is {runs}: the mean of further runs needs at least 1")
+        return self._table(_INTERVAL_COLUMNS, partial(_intervals, found, runs), points, values)
+
+    def _table(
+        self,
+        columns: Sequence[str],
+        rows_of: _Rows,
+        points: pd.DataFrame | None,
+        values: Mapping[str, object],
+    ) -> pd.DataFrame:
+        """Return a table of what ``rows_of`` gives per model, point by point."""
         import pandas as pd
 
         from orchestrator.api import frames
@@ -242,12 +306,12 @@ class Models:
         )
         names = () if points is None else self.measurements.parameters
         rows = [
-            (place, number, *(point[name] for name in names), *prediction)
+            (place, number, *(chosen[place][name] for name in names), *row)
             for number, model in enumerate(self.models)
-            for place, point, prediction in _predictions(model, chosen)
+            for place, row in _where_it_holds(model, chosen, rows_of)
         ]
         rows.sort(key=lambda row: row[:2])
-        return pd.DataFrame([row[2:] for row in rows], columns=[*names, *_COLUMNS])
+        return pd.DataFrame([row[2:] for row in rows], columns=[*names, *columns])
 
     def plot(
         self,
@@ -305,11 +369,28 @@ class NoSuchModel(MeasurementError, KeyError):
     __str__ = Exception.__str__  # KeyError would quote the message
 
 
-def _predictions(model: Model, points: Sequence[Point]) -> Iterator[tuple[int, Point, tuple[object, ...]]]:
-    """Yield position, point, and callpath, metric, value, low, high where the model holds."""
-    there = [(place, point) for place, point in enumerate(points) if holds_at(model, point)]
-    if not there:
-        return
-    found = model.predict([point for _, point in there])
-    for (place, point), value, low, high in zip(there, found.value, found.low, found.high, strict=True):
-        yield place, point, (model.callpath, model.metric, float(value), float(low), float(high))
+def _where_it_holds(
+    model: Model, points: Sequence[Point], rows_of: _Rows
+) -> Iterator[tuple[int, tuple[object, ...]]]:
+    """Yield the position of a point, and callpath, metric and a row, where the model holds."""
+    there = [place for place, point in enumerate(points) if holds_at(model, point)]
+    if there:
+        for k, *row in rows_of(model, [points[place] for place in there]):
+            yield there[k], (model.callpath, model.metric, *row)
+
+
+def _predictions(model: Model, points: Sequence[Point]) -> Iterator[tuple[Any, ...]]:
+    """Yield position, value, low, high."""
+    found = model.predict(points)
+    for k, ends in enumerate(zip(found.value, found.low, found.high, strict=True)):
+        yield (k, *map(float, ends))
+
+
+def _intervals(
+    levels: Sequence[float], runs: int, model: Model, points: Sequence[Point]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield position, level, kind, low, high."""
+    found = predictive(model, points).intervals(levels, runs)
+    for k in range(len(points)):
+        for item in found:
+            yield k, item.level, item.kind, float(item.low[k]), float(item.high[k])

@@ -11,8 +11,9 @@ from orchestrator.api.fit import fit_measurements
 from orchestrator.api.inputs import of_metrics
 from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError, ModelError
+from orchestrator.models.intervals import checked_levels
 from orchestrator.report.models_document import describe, label
-from orchestrator.report.status_text import console, interval, models_table
+from orchestrator.report.status_text import console, interval, intervals_table, models_table
 from orchestrator.types import Measurements, format_value
 
 _EXAMPLES = 5  # call paths that an error names
@@ -28,6 +29,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="predict there, with a 90 %% interval, e.g. --predict p=1024,s=35 (repeatable)",
     )
+    parser.add_argument(
+        "--interval",
+        metavar="LEVELS",
+        default=(),
+        type=_levels,
+        help="give intervals of these levels in percent, too, e.g. --interval 50,80,95: of the mean, and "
+        "of further runs",
+    )
+    parser.add_argument(
+        "--runs",
+        metavar="N",
+        default=1,
+        type=common.whole(1),
+        help="intervals of further runs are of the mean of so many runs, made together (default 1)",
+    )
     parser.add_argument("--metric", action="append", help="model only this metric (repeatable)")
     parser.add_argument(
         "--callpath", action="append", help="show only call paths with this text (repeatable)"
@@ -38,29 +54,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command. All call paths are fitted together, whichever of them are shown."""
+    if arguments.interval and not arguments.predict:
+        raise CampaignError("--interval needs a point: say with --predict where, such as --predict p=1024")
     known = inputs.read(arguments)
     points = [common.parse_point(text, known) for text in arguments.predict]
     chosen = known if arguments.metric is None else of_metrics(known, arguments.metric)
     wanted = _shown(chosen, arguments.callpath)
     models = fit_measurements(known, arguments.metric, arguments.modeler)
-    described = [describe(model, points) for model in models if (model.callpath, model.metric) in wanted]
+    described = [
+        describe(model, points, arguments.interval, arguments.runs)
+        for model in models
+        if (model.callpath, model.metric) in wanted
+    ]
     if not described:
         paths = ", ".join(sorted({callpath for callpath, _ in wanted}))
         raise ModelError(f"no usable measurement: every value of {paths} is missing, negative or not finite")
     if arguments.json:
         common.print_json({"models": described})
     else:
-        _print(described)
+        _print(described, arguments.interval, arguments.runs)
     return 0
 
 
-def _print(described: Sequence[dict[str, Any]]) -> None:
+def _levels(text: str) -> tuple[float, ...]:
+    """Read ``50,80,95``."""
+    try:
+        return checked_levels(map(float, text.split(",")))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} are no levels in percent, such as 50,80,95") from None
+    except CampaignError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _print(described: Sequence[dict[str, Any]], levels: Sequence[float], runs: int) -> None:
     screen = console()
     screen.print(models_table(described))
     for item in described:
         for prediction in item["predictions"][1:]:
             text = f"{label(item)} {item['metric']} at {_place(prediction)}: {interval(prediction)}"
             screen.print(text, markup=False)
+    if levels:
+        screen.print(intervals_table(described, runs))
     for item in described:
         for note in [*item["notes"], *_silences(item)]:
             screen.print(f"note: {label(item)} {item['metric']}: {note}", markup=False, style="dim")

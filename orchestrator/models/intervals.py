@@ -6,7 +6,6 @@ interval is a central one of it, so intervals of different levels agree with eac
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self, runtime_checkable
@@ -14,12 +13,22 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 from scipy.special import ndtri
 
-from orchestrator.errors import ModelError
+from orchestrator.errors import CampaignError
 from orchestrator.models.base import Floats, Model, Prediction
 from orchestrator.models.belief import LogBelief, mixture_quantile
 from orchestrator.types import Point
 
 LEVEL = 90.0  # percent: of ``low`` and ``high`` in every prediction
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Ends at n points of the interval at a ``level`` in percent, of a ``kind``: ``mean`` or ``measured``."""
+
+    level: float
+    kind: str
+    low: Floats
+    high: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +100,14 @@ class Predictive:
         inner_low, inner_high = self.of_mean(level)
         return np.minimum(low, inner_low), np.maximum(high, inner_high)
 
+    def intervals(self, levels: Iterable[float], runs: int = 1) -> tuple[Interval, ...]:
+        """Return those of the mean and of so many further runs at every level."""
+        return tuple(
+            Interval(level, kind, *ends)
+            for level in levels
+            for kind, ends in (("mean", self.of_mean(level)), ("measured", self.of_measured(level, runs)))
+        )
+
     def _central(self, level: float, spread: Floats) -> tuple[Floats, Floats]:
         tail = (1 - level / 100) / 2
         with np.errstate(all="ignore"):  # far out, and at zero, there may be no number
@@ -130,13 +147,14 @@ def checked_levels(levels: Iterable[float]) -> tuple[float, ...]:
 
     Raises
     ------
-    ModelError
+    CampaignError
         For a level that is no percentage from 1 to less than 100, and without any level.
     """
+    remedy = "give percentages from 1 to below 100, such as 90"
     found = tuple(dict.fromkeys(float(level) for level in levels))
-    for level in found:
-        if not (math.isfinite(level) and 1 <= level < 100):
-            raise ModelError(f"level {level:g} of an interval: give percentages from 1 to below 100, like 90")
     if not found:
-        raise ModelError("no level of an interval: give percentages from 1 to below 100, like 90")
+        raise CampaignError(f"no level of an interval: {remedy}")
+    for level in found:
+        if not 1 <= level < 100:  # NaN, too
+            raise CampaignError(f"{level:g} is no level of an interval: {remedy}")
     return found

@@ -25,9 +25,14 @@ _COMPARED = 200  # measured runs that show which call paths include others
 CORRECTED = "c: a smooth correction for what the terms do not fit; in full: 'expression' in JSON"
 
 
-def describe(model: Model, points: Sequence[Point]) -> dict[str, Any]:
-    """Return one model, JSON-ready, with predictions (and 90 % intervals) at ``points``."""
-    predictions = []
+def describe(
+    model: Model, points: Sequence[Point], levels: Sequence[float] = (), runs: int = 1
+) -> dict[str, Any]:
+    """Return one model, JSON-ready, with predictions (and 90 % intervals) at ``points``.
+
+    With ``levels`` in percent, each prediction has ``intervals`` of the mean and of ``runs`` further runs.
+    """
+    predictions: list[dict[str, Any]] = []
     if points:
         predicted = model.predict(points)
         predictions = [
@@ -36,6 +41,20 @@ def describe(model: Model, points: Sequence[Point]) -> dict[str, Any]:
                 points, predicted.value, predicted.low, predicted.high, strict=True
             )
         ]
+    if levels:
+        from orchestrator.models.intervals import predictive
+
+        found = predictive(model, points).intervals(levels, runs)
+        for k, prediction in enumerate(predictions):
+            prediction["intervals"] = [
+                {
+                    "level": int(item.level) if item.level.is_integer() else item.level,
+                    "kind": item.kind,
+                    "low": number(item.low[k]),
+                    "high": number(item.high[k]),
+                }
+                for item in found
+            ]
     return {**model.document(), "predictions": predictions}
 
 

@@ -267,6 +267,26 @@ def models_table(models: Sequence[dict[str, Any]]) -> Table:
     return table
 
 
+def intervals_table(models: Sequence[dict[str, Any]], runs: int) -> Table:
+    """Return a table of intervals at several levels; ``measured`` ones are of the mean of so many runs."""
+    table = Table(title="intervals", title_justify="left", show_edge=False, pad_edge=False)
+    for column in ("call path", "metric", "at", "of"):
+        table.add_column(column)
+    places = [prediction for model in models for prediction in model["predictions"]]
+    for level in dict.fromkeys(item["level"] for place in places for item in place["intervals"]):
+        table.add_column(f"{level:g} %", justify="right")
+    further = "one further run" if runs == 1 else f"the mean of {runs} further runs"
+    for model in models:
+        for prediction in model["predictions"]:
+            what = (label(model), model["metric"], str(Point.of(prediction["point"])))
+            for kind, shown_kind in (("mean", "the true mean"), ("measured", further)):
+                found = (item for item in prediction["intervals"] if item["kind"] == kind)
+                ends = (f"[{_figure(item['low'])}, {_figure(item['high'])}]" for item in found)
+                table.add_row(*map(Text, (*what, shown_kind, *ends)))
+                what = ("", "", "")
+    return table
+
+
 def validation_table(rows: Sequence[dict[str, Any]]) -> Table:
     """Return predicted against measured values at the evaluation point."""
     table = Table(

@@ -56,6 +56,29 @@ def test_predictions_at_a_point_and_at_a_table_of_points(models: mo.Models) -> N
     assert models["main"].predict(p=64, n=100)["value"][0] == one["value"][0]
 
 
+def test_intervals_of_several_levels(models: mo.Models) -> None:
+    one = models["main"].intervals([50, 90], p=64, n=100)
+    assert list(one.columns) == ["callpath", "metric", "level", "kind", "low", "high"]
+    assert list(zip(one["level"], one["kind"], strict=True)) == [
+        (level, kind) for level in (50, 90) for kind in ("mean", "measured")
+    ]
+    predicted = models["main"].predict(p=64, n=100)
+    mean = one[(one["level"] == 90) & (one["kind"] == "mean")]
+    assert list(mean[["low", "high"]].iloc[0]) == list(predicted[["low", "high"]].iloc[0])
+    many = models.intervals([50], pd.DataFrame({"n": [100, 50], "p": [64, 128]}))
+    assert list(many.columns)[:4] == ["p", "n", "callpath", "metric"]
+    assert list(many["p"]) == [64] * 4 + [128] * 4
+    five = models["main"].intervals([50], None, 5, p=64, n=100)
+    assert five["high"][1] < one["high"][1]
+
+
+def test_impossible_intervals(models: mo.Models) -> None:
+    with pytest.raises(mo.CampaignError, match=r"0\.9 is no level of an interval"):
+        models.intervals([0.9], p=64, n=100)
+    with pytest.raises(mo.MeasurementError, match="runs is 0"):
+        models.intervals([90], None, 0, p=64, n=100)
+
+
 def test_a_table_of_models(models: mo.Models) -> None:
     found = models.to_frame()
     assert list(found["callpath"]) == ["main", "main->f"]

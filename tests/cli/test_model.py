@@ -287,3 +287,47 @@ def test_a_campaign_that_has_measured_nothing() -> None:
     result = refused("tiny")
     assert (result.code, result.err) == (1, "error: tiny: the campaign has no measurements yet\n")
     assert exported.code == result.code
+
+
+def test_intervals_of_several_levels_of_both_kinds() -> None:
+    noisy = Path("noisy.csv")
+    rows = [f"{n},main,time,{k},{seconds(n) * (0.95 + 0.05 * k)}" for n in SIZES for k in (0, 1, 2)]
+    noisy.write_text("n,callpath,metric,repetition,value\n" + "\n".join(rows) + "\n")
+    options = ("model", noisy, "--predict", "n=128", "--interval", "50,90,97.5")
+    result = run(*options, "--json")
+    assert result.code == 0, result.err
+    (prediction,) = result.document["models"][0]["predictions"]
+    found = {(item["level"], item["kind"]): (item["low"], item["high"]) for item in prediction["intervals"]}
+    assert list(found) == [(level, kind) for level in (50, 90, 97.5) for kind in ("mean", "measured")]
+    assert found[90, "mean"] == (prediction["low"], prediction["high"])
+    for kind in ("mean", "measured"):
+        ends = [found[level, kind] for level in (97.5, 90, 50)]
+        assert ends == sorted(ends, key=lambda pair: pair[0] - pair[1])
+    many = run(*options, "--runs", "1000000", "--json").document["models"][0]["predictions"][0]["intervals"]
+    assert many[1]["high"] == pytest.approx(found[50, "mean"][1], rel=1e-3)
+    assert found[50, "measured"][1] > 1.005 * found[50, "mean"][1]
+    shown = run(*options).out
+    assert "97.5 %" in shown and "the true mean" in shown and "one further run" in shown
+    assert "intervals" not in run(*options[:-2], "--json").document["models"][0]["predictions"][0]
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        ("0.9", "0.9 is no level of an interval: give percentages from 1 to below 100, such as 90"),
+        ("50,100", "100 is no level of an interval"),
+        ("nan", "nan is no level of an interval"),
+        ("50,many", "'50,many' are no levels in percent, such as 50,80,95"),
+        ("", "'' are no levels in percent"),
+    ],
+)
+def test_impossible_levels_are_wrong_usage(levels: str, said: str) -> None:
+    result = run("model", *csv(Path.cwd()), "--predict", "n=128", "--interval", levels)
+    assert result.code == 2
+    assert said in " ".join(result.err.split())
+
+
+def test_intervals_need_a_point() -> None:
+    result = run("model", *csv(Path.cwd()), "--interval", "50")
+    assert result.code == 2
+    assert "--predict" in result.err

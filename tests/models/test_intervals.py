@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from orchestrator import registry
-from orchestrator.errors import ModelError
+from orchestrator.errors import CampaignError
 from orchestrator.models.intervals import Predictive, checked_levels, predictive
 from orchestrator.types import Measurement, Measurements, Point
 from tests.models.nearest import modeler as nearest
@@ -68,13 +68,13 @@ def test_a_value_outside_of_the_distribution_is_inside_of_every_interval() -> No
 
 @pytest.mark.parametrize("level", [0.9, 0, -50, 100, 101, float("nan"), float("inf")])
 def test_impossible_levels_are_refused_with_the_remedy(level: float) -> None:
-    with pytest.raises(ModelError, match="percentages from 1 to below 100, like 90"):
+    with pytest.raises(CampaignError, match="percentages from 1 to below 100, such as 90"):
         checked_levels([50, level])
 
 
 def test_levels_keep_their_order_each_once() -> None:
     assert checked_levels([95, 50, 95]) == (95, 50)
-    with pytest.raises(ModelError, match="no level"):
+    with pytest.raises(CampaignError, match="no level"):
         checked_levels([])
 
 
