@@ -1,89 +1,154 @@
-"""Extrapolation on measured data: leave out the largest values, fit on the rest, predict the far corner.
+"""Extrapolation on measured data: models against held-out far corners, beside simple and known methods.
 
-    python benchmarks/far_corner.py FILE [--tolerance 10 --tolerance 20]
+    python benchmarks/far_corner.py [--cases FOLDER] [--modeler pmnf --modeler auto] [--write PAGE]
+    python benchmarks/far_corner.py FILE ...
 
-FILE is any measured data that ``orchestrator model`` reads. All points with the largest value of any
-parameter are left out; the corner is the point with the largest values of all. Errors are against the mean
-measured there.
+FOLDER has a JSON list of cases per set: what models are fitted to, what was measured beyond, and predictions
+of other methods there (default: far-corner in $MEASUREMENT_DATA). Cases of one group are fitted together.
+
+Errors are against the mean measured at each held-out point. MLogQ is the mean absolute log error (5 where
+nothing usable is predicted). *Median of six* is the unweighted median of the logarithms of v1, Extra-P,
+ridge2, power law, end slope and GP. Intervals are of the true mean, and of as many runs as were held out.
+Widths are geometric means of high/low (at most e^5). A conformal interval around the median of six has the
+90 % quantile q of its absolute log errors in the other cases of the set: the width is exp(2q).
+
+FILE is any measured data that ``orchestrator model`` reads: all points with the largest value of any
+parameter are left out, and the point with the largest values of all is predicted.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import json
+import multiprocessing
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
+import far_corner_text as text
+from far_corner_cases import Answer, Case, answers, groups, of_file, stored
+from far_corner_scores import Row, Scores, rows, scores
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from orchestrator import registry
-from orchestrator.readers.load import load
-from orchestrator.types import Measurement, Measurements, Point
 
-RELEVANT = 1.0  # percent of the time at the corner
-
-
-@dataclass(frozen=True)
-class Line:
-    callpath: str
-    share: float
-    error: float
-    low: float
-    high: float
-    expression: str
+_WIDTH = 240  # of tables in files and pipes
+DEFAULT = "default"  # the modeler that the product takes where none is named
 
 
-def corner_and_rest(known: Measurements) -> tuple[Point, Measurements]:
-    largest = {name: max(p.number(name) for p in known.points) for name in known.parameters}
-    corner = next(p for p in known.points if all(p.number(n) == v for n, v in largest.items()))
+def ask(
+    pool: ProcessPoolExecutor, sets: Mapping[str, Sequence[Case]], modeler: str, screen: Console
+) -> dict[str, list[Row]]:
+    """Fit all groups of all sets in the processes of a pool; return the scored points per set."""
+    name = None if modeler == DEFAULT else modeler
+    asked: dict[str, list[tuple[list[int], Future[list[list[Answer | None]]]]]] = {
+        key: [(group, pool.submit(answers, [cases[k] for k in group], name)) for group in groups(cases)]
+        for key, cases in sets.items()
+    }
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    result = {}
+    with Progress(*columns, console=screen) as progress:
+        bar = progress.add_task(modeler, total=sum(map(len, asked.values())))
+        for key, waiting in asked.items():
+            progress.update(bar, description=f"{modeler}: {key}")
+            found: list[list[Answer | None]] = [[] for _ in sets[key]]
+            for group, future in waiting:
+                for position, said in zip(group, future.result(), strict=True):
+                    found[position] = said
+                progress.advance(bar)
+            result[key] = rows(sets[key], found)
+    return result
 
-    def inside(point: Point) -> bool:
-        return all(point.number(name) < value for name, value in largest.items())
 
-    def kept(item: Measurement) -> Measurement:
-        return replace(item, values={p: v for p, v in item.values.items() if inside(p)})
+def markdown(modeler: str, found: Mapping[str, Scores], worst: text.Cells) -> str:
+    """Return everything that is reported of a modeler, as a page shows it."""
+    parts = [
+        f"`--modeler {modeler}`:\n",
+        text.as_markdown(text.accuracy(found)),
+        text.as_list(text.summary(found)),
+        text.as_markdown(text.intervals(found)),
+        f"The {len(worst) - 1} worst cases; steps of what was measured along each parameter, and beyond:\n"
+        "↘ falls, → flat, ↗ rises, ↑ rises faster than the 1.5th power:\n",
+        text.as_markdown(worst),
+    ]
+    return "\n".join(part for part in parts if part.strip())
 
-    return corner, replace(known, items=tuple(kept(item) for item in known.items if corner in item.values))
+
+def show(
+    modeler: str, found: Mapping[str, Scores], worst: Sequence[tuple[str, Row]], screen: Console
+) -> None:
+    """Print everything that is reported of a modeler, and the measured values of the worst cases."""
+    screen.print(text.as_table(text.accuracy(found), f"{modeler}: accuracy"))
+    screen.print(text.as_table(text.intervals(found), f"{modeler}: intervals"))
+    screen.print(text.as_table(text.worst_table(worst), f"{modeler}: the {len(worst)} worst cases"))
+    for name, row in worst:
+        for line in text.values_text(name, row):
+            screen.print(line, markup=False, highlight=False)
+    for sentence in text.summary(found):
+        screen.print(sentence, markup=False, highlight=False)
 
 
-def lines(known: Measurements) -> list[Line]:
-    corner, rest = corner_and_rest(known)
-    there = [item for item in known.items if corner in item.values]
-    truth = {item.callpath: float(np.mean(item.values[corner])) for item in there}
-    total = sum(truth.values())
-    result = []
-    for model in registry.load("model", "pmnf")()(rest):
-        said, true = model.predict([corner]), truth[model.callpath]
-        error, low, high = (100 * (float(v[0]) / true - 1) for v in (said.value, said.low, said.high))
-        result.append(
-            Line(model.callpath, 100 * true / total, error, low, high, str(model.document()["normal_form"]))
-        )
-    return sorted(result, key=lambda line: -line.share)
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", metavar="FILE", nargs="*", type=Path)
+    parser.add_argument("--cases", metavar="FOLDER", type=Path, help="sets of cases")
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="only sets with one of these texts in their name"
+    )
+    parser.add_argument("--points", type=int, default=40, help="test points per case, at most (default 40)")
+    parser.add_argument("--metric", default="time", help="what is modelled of FILE (default time)")
+    parser.add_argument("--modeler", action="append", choices=(DEFAULT, *registry.names("model")))
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument(
+        "--worst", type=int, default=10, help="how many of the worst cases to list (default 10)"
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write all scores there, per modeler and set"
+    )
+    parser.add_argument("--markdown", action="store_true", help="print tables as pages show them")
+    parser.add_argument(
+        "--write", type=Path, metavar="PAGE", help="replace the block of each modeler in a page"
+    )
+    found = parser.parse_args(arguments)
+    if found.cases is None and not found.files:
+        if "MEASUREMENT_DATA" not in os.environ:
+            parser.error("name FILEs, or --cases FOLDER, or set MEASUREMENT_DATA to the folder of far-corner")
+        found.cases = Path(os.environ["MEASUREMENT_DATA"], "far-corner")
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--metric", default="time")
-    parser.add_argument("--tolerance", type=float, action="append")
-    chosen = parser.parse_args(arguments)
-    known = load([chosen.file])
-    items = tuple(
-        item for item in known.items if item.metric == chosen.metric and any(map(any, item.values.values()))
-    )
-    found = lines(replace(known, items=items))
-    print("| call path | share at the corner % | error % | interval % | model |\n|---|---|---|---|---|")
-    for line in found:
-        interval = f"{line.low:+.0f} .. {line.high:+.0f}"
-        cells = (line.callpath, f"{line.share:.2f}", f"{line.error:+.1f}", interval, f"`{line.expression}`")
-        print(f"| {' | '.join(cells)} |")
-    for tolerance in chosen.tolerance or (10.0, 20.0):
-        print(
-            f"\nwithin {tolerance:g} %: {sum(abs(line.error) <= tolerance for line in found)} of {len(found)}"
-        )
-    relevant = [abs(line.error) for line in found if line.share > RELEVANT]
-    print(f"\nmore than {RELEVANT:g} % of the time: {len(relevant)}, off by at most {max(relevant):.1f} %")
-    print(f"\nin the 90 % interval: {sum(line.low <= 0 <= line.high for line in found)} of {len(found)}")
+    chosen = parsed(arguments)
+    sets = {path.stem: of_file(path, chosen.metric) for path in chosen.files}
+    if chosen.cases is not None:
+        sets |= stored(chosen.cases, chosen.only, chosen.points)
+    if not sets:
+        raise SystemExit(f"no set in {chosen.cases} has any of {chosen.only} in its name")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the processes of the pool: they share the cores
+    screen, document = Console(width=None if sys.stdout.isatty() else _WIDTH), {}
+    with ProcessPoolExecutor(chosen.workers, multiprocessing.get_context("spawn")) as pool:
+        for modeler in chosen.modeler or [DEFAULT]:
+            found = ask(pool, sets, modeler, Console(stderr=True))
+            scored = {name: scores(known) for name, known in found.items()}
+            document[modeler] = {name: asdict(item) for name, item in scored.items()}
+            worst = text.worst(found, chosen.worst)
+            page = markdown(modeler, scored, text.worst_table(worst))
+            if chosen.write:
+                text.rewrite(chosen.write, modeler, page)
+            if chosen.markdown:
+                print(page)
+            else:
+                show(modeler, scored, worst, screen)
+            for path in chosen.files:
+                print(text.as_markdown(text.regions_table(found[path.stem])))
+    if chosen.json:
+        chosen.json.write_text(json.dumps(document, indent=1))
 
 
 if __name__ == "__main__":
