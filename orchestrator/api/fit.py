@@ -13,6 +13,7 @@ from orchestrator.api.points import point_of
 from orchestrator.errors import CampaignError, MeasurementError
 from orchestrator.models.base import Model, Modeler, holds_at
 from orchestrator.models.intervals import checked_levels, predictive
+from orchestrator.models.sums import with_sums
 from orchestrator.report.models_document import describe, label, shown
 from orchestrator.types import Measurement, Measurements, Point
 from orchestrator.units import did_you_mean
@@ -79,7 +80,7 @@ def fit_measurements(
         chosen: Modeler = registry.load("model", modeler)(**(options or {}))
     except (TypeError, ValueError) as error:
         raise CampaignError(f"modeler {modeler!r}: {error}") from error
-    return chosen(known if metrics is None else _with_effort(of_metrics(known, metrics), known))
+    return with_sums(chosen)(known if metrics is None else _with_effort(of_metrics(known, metrics), known))
 
 
 def _with_effort(chosen: Measurements, known: Measurements) -> Measurements:

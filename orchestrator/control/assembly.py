@@ -20,6 +20,7 @@ from orchestrator.journal.measurements import ELAPSED, repetitions
 from orchestrator.journal.state import State
 from orchestrator.models.base import Model, Modeler
 from orchestrator.models.costs import expected_costs
+from orchestrator.models.sums import with_sums
 from orchestrator.policy import effort_runs
 from orchestrator.policy.decide import Policy
 from orchestrator.policy.effort_runs import EffortChecks
@@ -185,9 +186,10 @@ def strategy(campaign: Campaign) -> Strategy:
 
 def modeler(campaign: Campaign) -> Modeler:
     """Return the campaign's modeler with its options; raises like `strategy`."""
-    chosen = campaign.model
+    chosen, measure = campaign.model, campaign.measure
     built: Modeler = _with_options("model", chosen.name, chosen.options)
-    return built
+    exclusive = measure.profiler == "scorep" and not measure.inclusive
+    return built if exclusive else with_sums(built)
 
 
 def _with_options(kind: str, name: str, options: dict[str, Any]) -> Any:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.models.base import Model, holds_at
-from orchestrator.models.callpaths import SEPARATOR, callers
-from orchestrator.types import Point
+from orchestrator.models.callpaths import SEPARATOR, callers, parts
+from orchestrator.types import ROOTS, Point
 
 # Smaller differences, relative to the sum of the children, are rounding of what a program prints.
 _SLACK = 0.02
@@ -51,17 +51,16 @@ def contradictions(
         The metric.
     """
     known = {model.callpath: model for model in models if model.metric == metric and holds_at(model, point)}
-    families = _including(_families(known), list(runs))
     found = []
-    for parent, children in families.items():
+    for parent, children in _including(families(known), list(runs)).items():
         own = known[parent].predict([point])
-        parts = [known[child].predict([point]) for child in children]
-        value, total = float(own.value[0]), sum(float(part.value[0]) for part in parts)
+        predicted = [known[child].predict([point]) for child in children]
+        value, total = float(own.value[0]), sum(float(part.value[0]) for part in predicted)
         if not total - value > _WORTH_A_WORD * total:  # nor where either is not known
             continue
         # The errors of call paths are taken as independent.
         possible = math.hypot(
-            float(own.high[0]) - value, *(float(part.value[0] - part.low[0]) for part in parts)
+            float(own.high[0]) - value, *(float(part.value[0] - part.low[0]) for part in predicted)
         )
         found.append(
             Contradiction(
@@ -76,14 +75,21 @@ def contradictions(
     return sorted(found, key=lambda item: item.value - item.total)
 
 
-def _families(known: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the direct children of every call path that has some."""
+def families(known: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the direct children of every call path that has some.
+
+    Those of the whole program are the outermost call paths, if no call path has its name before its own.
+    """
     children: dict[str, list[str]] = {}
     there = set(known)
     for callpath in sorted(there):
         above = callers(callpath)[1:]
         if above and above[0] in there:
             children.setdefault(above[0], []).append(callpath)
+    for root in ROOTS:
+        outermost = [name for name in sorted(there) if name != root and len(parts(name)) == 1]
+        if root in there and root not in children and outermost:
+            children[root] = outermost
     return {parent: tuple(names) for parent, names in children.items()}
 
 
@@ -110,8 +116,8 @@ def sentence(item: Contradiction, point: Point, unit: str = "s") -> str:
         else "which their intervals permit: measure nearer to that point before you trust either"
     )
     number = len(item.children)
-    parts = f"the {number} parts of {name} together" if number > 1 else f"its part {item.children[0]}"
+    together = f"the {number} parts of {name} together" if number > 1 else f"its part {item.children[0]}"
     return (
-        f"{item.callpath}: predicted {item.value:.4g} {unit} at {point}, but {parts} "
+        f"{item.callpath}: predicted {item.value:.4g} {unit} at {point}, but {together} "
         f"{item.total:.4g} {unit}, {rest}"
     )

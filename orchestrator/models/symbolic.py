@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.types import format_value
 
@@ -123,3 +124,14 @@ def number_text(value: float) -> str:
         return np.format_float_positional(rounded, trim="-")
     mantissa, exponent = f"{rounded:.3e}".split("e")
     return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+
+
+def term_values(term: Term, table: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the values of one term where parameters have the values of a table, shape (n,) each."""
+    result = np.full(len(next(iter(table.values()), ())), float(term["coefficient"]))
+    for factor in term["factors"]:
+        x = table[factor["parameter"]]
+        result = result * x ** factor["exponent"]
+        if factor["log_exponent"]:
+            result = result * np.log2(x) ** factor["log_exponent"]
+    return result

@@ -1,0 +1,227 @@
+"""A model that is the sum of other models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from orchestrator.models.base import Category, Floats, Model, Prediction, document, unit_of
+from orchestrator.models.belief import LogBelief, ModelWithBelief
+from orchestrator.models.intervals import Predictive, predictive
+from orchestrator.models.symbolic import Symbolic, number_text, sum_text, term_values, terms_of
+from orchestrator.types import Point
+
+# Draws that stand for the belief, and the seed of their generator: the same at every call.
+_DRAWS, _SEED = 128, 0
+# Terms that together are less than this share of the sum wherever it is of interest are not shown, and how
+# far beyond the measured values that is. Chosen by hand.
+_NEGLIGIBLE, _BEYOND = 0.005, 16.0
+_NAMED = 5  # parts that the note names
+_LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
+_TINY = 1e-300  # keeps quotients of zero finite
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Summed:
+    """The model of a call path as the sum of the models of its parts.
+
+    Attributes
+    ----------
+    own
+        The model of the call path alone, from which it has its noise.
+    parts
+        Models of what it includes, and of what it does itself; all have terms.
+    scale
+        By which their sum is multiplied, for what is negligible.
+    correlation
+        Of the errors of the parts, 0 to 1.
+    smape
+        On the measured locations, 0..200 %.
+    points
+        What was measured.
+    """
+
+    own: ModelWithBelief
+    parts: tuple[ModelWithBelief, ...]
+    scale: float
+    correlation: float
+    smape: float
+    points: tuple[Point, ...]
+
+    @property
+    def callpath(self) -> str:  # noqa: D102
+        return self.own.callpath
+
+    @property
+    def metric(self) -> str:  # noqa: D102
+        return self.own.metric
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Those of all parts."""
+        return tuple(dict.fromkeys(chain.from_iterable(part.parameters for part in self.parts)))
+
+    @property
+    def category(self) -> Category:
+        """That of all parts."""
+        return self.own.category
+
+    @property
+    def terms(self) -> list[dict[str, Any]]:
+        """Those of all parts: equal ones merged, negligible ones left out."""
+        merged = _merged(self.leaves())
+        table = _table(self._reach)
+        counts = _counting(np.array([term_values(term, table) for term in merged]))
+        return [term for term, large in zip(merged, counts, strict=True) if large]
+
+    @property
+    def normal_form(self) -> str:
+        """The terms as text, without corrections of the parts."""
+        return sum_text(self.terms)
+
+    @property
+    def expression(self) -> str:
+        """The terms, and the expressions of those parts that are more than a sum of terms."""
+        leaves = list(self.leaves())
+        others = [(scale, leaf) for scale, leaf in leaves if not _is_plain(leaf)]
+        if not others:
+            return self.normal_form
+        merged = _merged((scale, leaf) for scale, leaf in leaves if _is_plain(leaf))
+        table = _table(self._reach)
+        values = [term_values(term, table) for term in merged]
+        values += [scale * leaf.value(self._reach) for scale, leaf in others]
+        texts = [sum_text([term]) for term in merged] + [_scaled(*other) for other in others]
+        counts = _counting(np.array(values))
+        return " + ".join(text for text, large in zip(texts, counts, strict=True) if large)
+
+    def leaves(self) -> Iterator[tuple[float, Model]]:
+        """Yield the models that are no sums themselves, each with what it is multiplied by."""
+        for part in self.parts:
+            if isinstance(part, Summed):
+                yield from ((self.scale * scale, leaf) for scale, leaf in part.leaves())
+            else:
+                yield self.scale, part
+
+    @property
+    def _reach(self) -> list[Point]:
+        """Measured points, and some far beyond in one parameter or all."""
+        corner = {name: max(point.number(name) for point in self.points) for name in self.parameters}
+        beyond = {name: _BEYOND * value for name, value in corner.items()}
+        first = self.points[0].as_dict()
+        alone = ({**first, **corner, name: beyond[name]} for name in corner)
+        return [*self.points, Point.of({**first, **beyond}), *map(Point.of, alone)]
+
+    @property
+    def noise(self) -> float:
+        """That of the call path."""
+        return self.own.noise
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """That it is a sum, and what holds for the call path and a part of it alike."""
+        known = {note for part in self.parts for note in part.notes}
+        return (*(note for note in self.own.notes if note in known), self._note)
+
+    @property
+    def _note(self) -> str:
+        names = [part.callpath.removeprefix(self.callpath) for part in self.parts]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        return f"the sum of the models of its parts: {', '.join(names[:_NAMED])}{more}"
+
+    def predict(self, points: Sequence[Point]) -> Prediction:
+        """Predict the sum with the central 90 % of its draws."""
+        return self.predictive(points).prediction(unit_of(self.metric))
+
+    def predictive(self, points: Sequence[Point]) -> Predictive:
+        """Return the draws at each point, all equally probable."""
+        shared = predictive(self.own, points[:0]).shared
+        return Predictive.of_belief(self.value(points), self.belief(points), shared)
+
+    def value(self, points: Sequence[Point]) -> Floats:
+        """Return the sum of the values."""
+        return self._sum([part.value(points) for part in self.parts])
+
+    def expected(self, points: Sequence[Point]) -> Floats:
+        """Return the sum of the means."""
+        return self._sum([part.expected(points) for part in self.parts])
+
+    def _sum(self, values: Sequence[Floats]) -> Floats:
+        result: Floats = self.scale * np.sum(values, axis=0)
+        return result
+
+    def belief(self, points: Sequence[Point]) -> LogBelief:
+        """Return draws of all parts, added up: members that are equally probable and sure of themselves."""
+        rng = np.random.default_rng([_SEED, len(self.parts)])
+        beliefs = [part.belief(points) for part in self.parts]
+        mean = np.logaddexp.reduce([_drawn(belief, rng) for belief in beliefs], axis=0) + np.log(self.scale)
+        centre = mean.mean(axis=0)
+        share = np.exp(np.minimum([belief.centre for belief in beliefs] - centre, 0.0))
+        sizes = share * np.sqrt([belief.variance for belief in beliefs])
+        # The draws of different parts are independent, their errors are not.
+        wider = self._together(sizes) / np.maximum(np.sqrt((sizes**2).sum(axis=0)), _TINY)
+        rough = share * np.sqrt([belief.weights @ belief.rough**2 for belief in beliefs])
+        return LogBelief(
+            weights=np.full(_DRAWS, 1 / _DRAWS),
+            mean=centre + wider * (mean - centre),
+            factor=np.zeros((_DRAWS, 0, len(points))),
+            rough=np.broadcast_to(self._together(rough), mean.shape),
+            rough_is_measured=any(belief.rough_is_measured for belief in beliefs),
+            noise=self.noise,
+        )
+
+    def _together(self, sizes: Floats) -> Floats:
+        """Return the size of the sum of errors that have some correlation; sizes have shape (parts, n)."""
+        apart, same = (sizes**2).sum(axis=0), sizes.sum(axis=0) ** 2
+        result: Floats = np.sqrt((1 - self.correlation) * apart + self.correlation * same)
+        return result
+
+    def document(self) -> dict[str, Any]:
+        """Return the model as a JSON-ready object, with the names of its parts."""
+        return {**document(self), "parts": [part.callpath for part in self.parts]}
+
+
+def _drawn(belief: LogBelief, rng: np.random.Generator) -> Floats:
+    """Return draws of log predictions without their roughness, shape (draws, n)."""
+    places = (rng.permutation(_DRAWS) + 0.5) / _DRAWS  # as many of every member as its weight says
+    chosen = np.minimum(np.searchsorted(np.cumsum(belief.weights), places), len(belief.weights) - 1)
+    z = rng.standard_normal((_DRAWS, belief.factor.shape[1]))
+    result: Floats = belief.mean[chosen] + np.einsum("dqn,dq->dn", belief.factor[chosen], z)
+    return np.minimum(result, _LARGEST)
+
+
+def _is_plain(leaf: Model) -> bool:
+    return isinstance(leaf, Symbolic) and leaf.expression == leaf.normal_form
+
+
+def _scaled(scale: float, leaf: Model) -> str:
+    factor = number_text(scale)
+    return f"({leaf.expression})" if factor == "1" else f"{factor} * ({leaf.expression})"
+
+
+def _merged(leaves: Iterable[tuple[float, Model]]) -> list[dict[str, Any]]:
+    """Return the terms of models with their factors, the constant first; equal ones are merged."""
+    found: dict[tuple[tuple[str, float, float], ...], dict[str, Any]] = {}
+    for scale, term in ((scale, term) for scale, leaf in leaves for term in terms_of(leaf)):
+        key = tuple(sorted((f["parameter"], f["exponent"], f["log_exponent"]) for f in term["factors"]))
+        known = found.setdefault(key, {**term, "coefficient": 0.0})
+        known["coefficient"] += scale * term["coefficient"]
+    return sorted(found.values(), key=lambda term: bool(term["factors"]))
+
+
+def _counting(values: Floats) -> list[bool]:
+    """Return which summands are more than a negligible part somewhere; values have shape (summands, n)."""
+    sizes = np.abs(values)
+    largest = (sizes / np.maximum(sizes.sum(axis=0), _TINY)).max(axis=1)
+    order = np.argsort(largest, kind="stable")
+    negligible = set(order[np.cumsum(largest[order]) <= _NEGLIGIBLE].tolist())
+    return [k not in negligible for k in range(len(values))]
+
+
+def _table(points: Sequence[Point]) -> dict[str, Floats]:
+    """Return the values of every numeric parameter at points."""
+    numeric = [name for name, value in points[0].items if not isinstance(value, str)]
+    return {name: np.array([point.number(name) for point in points]) for name in numeric}
