@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -17,15 +18,15 @@ from orchestrator.types import Point
 
 # Draws that stand for the belief, and the seed of their generator: the same at every call.
 _DRAWS, _SEED = 128, 0
-# Terms that together are less than this share of the sum wherever it is of interest are not shown, and how
-# far beyond the measured values that is. Chosen by hand.
-_NEGLIGIBLE, _BEYOND = 0.005, 16.0
+# Terms that are shown, the share from which the correction of a part is, and how far beyond the measured
+# values the share counts. Chosen by hand.
+_SHOWN, _LARGE, _BEYOND = 12, 0.05, 16.0
 _NAMED = 5  # parts that the note names
 _LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
 _TINY = 1e-300  # keeps quotients of zero finite
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Summed:
     """The model of a call path as the sum of the models of its parts.
 
@@ -70,33 +71,27 @@ class Summed:
         """That of all parts."""
         return self.own.category
 
-    @property
+    @cached_property
     def terms(self) -> list[dict[str, Any]]:
-        """Those of all parts: equal ones merged, negligible ones left out."""
-        merged = _merged(self.leaves())
-        table = _table(self._reach)
-        counts = _counting(np.array([term_values(term, table) for term in merged]))
-        return [term for term, large in zip(merged, counts, strict=True) if large]
+        """Those of all parts: equal ones merged, and so many that they can be read."""
+        return _condensed(_merged(self.leaves()), self._reach)
 
     @property
     def normal_form(self) -> str:
         """The terms as text, without corrections of the parts."""
         return sum_text(self.terms)
 
-    @property
+    @cached_property
     def expression(self) -> str:
-        """The terms, and the expressions of those parts that are more than a sum of terms."""
-        leaves = list(self.leaves())
-        others = [(scale, leaf) for scale, leaf in leaves if not _is_plain(leaf)]
-        if not others:
-            return self.normal_form
-        merged = _merged((scale, leaf) for scale, leaf in leaves if _is_plain(leaf))
-        table = _table(self._reach)
-        values = [term_values(term, table) for term in merged]
-        values += [scale * leaf.value(self._reach) for scale, leaf in others]
-        texts = [sum_text([term]) for term in merged] + [_scaled(*other) for other in others]
-        counts = _counting(np.array(values))
-        return " + ".join(text for text, large in zip(texts, counts, strict=True) if large)
+        """The terms, and the expressions of large parts that are more than a sum of terms."""
+        leaves, reach = list(self.leaves()), self._reach
+        total = np.maximum(self.value(reach), _TINY)
+        own = [not _is_plain(leaf) and _is_large(scale * leaf.value(reach) / total) for scale, leaf in leaves]
+        plain = [item for item, apart in zip(leaves, own, strict=True) if not apart]
+        texts = [_scaled(*item) for item, apart in zip(leaves, own, strict=True) if apart]
+        if plain:
+            texts.insert(0, sum_text(_condensed(_merged(plain), reach)))
+        return " + ".join(texts)
 
     def leaves(self) -> Iterator[tuple[float, Model]]:
         """Yield the models that are no sums themselves, each with what it is multiplied by."""
@@ -212,13 +207,26 @@ def _merged(leaves: Iterable[tuple[float, Model]]) -> list[dict[str, Any]]:
     return sorted(found.values(), key=lambda term: bool(term["factors"]))
 
 
-def _counting(values: Floats) -> list[bool]:
-    """Return which summands are more than a negligible part somewhere; values have shape (summands, n)."""
+def _condensed(terms: Sequence[dict[str, Any]], points: Sequence[Point]) -> list[dict[str, Any]]:
+    """Return the largest terms, enlarged by those of the others that are most alike."""
+    table = _table(points)
+    values = np.array([term_values(term, table) for term in terms])
     sizes = np.abs(values)
-    largest = (sizes / np.maximum(sizes.sum(axis=0), _TINY)).max(axis=1)
-    order = np.argsort(largest, kind="stable")
-    negligible = set(order[np.cumsum(largest[order]) <= _NEGLIGIBLE].tolist())
-    return [k not in negligible for k in range(len(values))]
+    share = (sizes / np.maximum(sizes.sum(axis=0), _TINY)).max(axis=1)
+    order = np.argsort(-share, kind="stable")
+    kept = sorted(order[:_SHOWN].tolist())
+    logs = np.log(np.maximum(sizes, _TINY))
+    factor = np.ones(len(terms))
+    for k in order[_SHOWN:]:
+        ratio = logs[k] - logs[kept]
+        alike = int(np.argmin(ratio.std(axis=1)))
+        sign = np.sign(values[k].sum() * values[kept[alike]].sum())
+        factor[kept[alike]] += sign * np.exp(ratio[alike].mean())
+    return [{**terms[k], "coefficient": float(terms[k]["coefficient"] * factor[k])} for k in kept]
+
+
+def _is_large(share: Floats) -> bool:
+    return bool(share.max() > _LARGE)
 
 
 def _table(points: Sequence[Point]) -> dict[str, Floats]:

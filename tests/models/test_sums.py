@@ -97,6 +97,20 @@ def test_the_expression_is_the_prediction(models: dict[str, Model]) -> None:
     assert main.document()["parts"] == ["main->init", "main->solve"]
 
 
+def block(i: float, j: float, k: float) -> Truth:
+    return lambda p, n: (p / 16) ** i * (n / 30) ** j * np.log2(p) ** k
+
+
+def test_the_expression_of_many_parts_is_short_and_still_the_prediction() -> None:
+    blocks = [(i, j, k) for i in (0, 0.5, 1, 1.5) for j in (0, 0.5, 1, 2) for k in (0, 1)]
+    parts = {f"main->{number}": block(*exponents) for number, exponents in enumerate(blocks)}
+    main = with_sums(pmnf())(measured(parts, {"main": list(parts)}))[-1]
+    assert isinstance(main, Summed)
+    assert len(main.terms) <= 12
+    text = main.normal_form.replace("log2", "np.log2")
+    assert eval(text, {"np": np, "p": 256, "n": 80}) == pytest.approx(main.value([FAR])[0], rel=0.05)
+
+
 def test_what_a_call_path_does_itself_is_modelled(models: dict[str, Model]) -> None:
     own: dict[str, Truth] = {"main": lambda p, n: 0.1 * n}
     found = {model.callpath: model for model in with_sums(pmnf())(measured(PARTS, ABOVE, own))}

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.models.symbolic import compare, exponent_deviation, growth
+import numpy as np
+import pytest
+
+from orchestrator.models.symbolic import compare, exponent_deviation, growth, term_values
 
 
 def term(coefficient: float, **factors: tuple[float, float]) -> dict[str, Any]:
@@ -39,3 +42,9 @@ def test_exponent_deviation_ignores_logarithms() -> None:
     assert exponent_deviation([term(1.0, p=(0, 1))], [term(1.0)], "p") == 0
     assert exponent_deviation([term(1.0, p=(1.5, 0))], [term(1.0, p=(1, 2))], "p") == 0.5
     assert exponent_deviation([term(1.0, p=(-1, 0))], [term(1.0, p=(1, 0))], "p") == 2
+
+
+def test_values_of_a_term() -> None:
+    table = {"p": np.array([4.0, 16.0]), "n": np.array([1.0, 3.0])}
+    assert term_values(term(0.5, p=(0.5, 1), n=(2, 0)), table) == pytest.approx([2.0, 72.0])
+    assert term_values(term(3.0), table) == pytest.approx([3.0, 3.0])
