@@ -44,12 +44,15 @@ class Effort:
         How many of these try changes of two factors of a term together.
     joined
         Whether the best also tries to move a parameter into another term while that term adapts.
+    products
+        Whether the best also tries every product of two blocks in place of each term.
     """
 
     rounds: int = 12
     beam: int = 4
     paired: int = 2
     joined: bool = False
+    products: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +197,9 @@ def _moves(problem: Problem, states: Pool, effort: Effort) -> Iterator[Move]:
                 yield slot, (k, j), (True, True), states.take(has_k & has_j & (leading < effort.paired))
             if k < j and problem.wide:
                 yield slot, (k, j), (False, False), states.take((used == slot) & (leading < 1))
+            if k < j and effort.products and not problem.wide:
+                moved = states.take((used >= slot) & (leading < 1))
+                yield slot, (k, j), (False, False), _alone(_alone(moved, slot, k), slot, j)
             if effort.joined and not problem.wide:
                 moved = states.take(has_k & ~has_j & (leading < 1))
                 yield slot, (k, j), (True, False), _alone(moved, slot, j)

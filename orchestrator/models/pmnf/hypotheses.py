@@ -178,6 +178,24 @@ def blocks_used(terms: NDArray[np.int16]) -> Integers:
     return result
 
 
+@compiled
+def blocks_chosen(terms: NDArray[np.int16]) -> Integers:
+    """Count the different blocks of each parameter in each hypothesis, shape (hypotheses, parameters).
+
+    A block that terms share is chosen once.
+    """
+    result = np.zeros((len(terms), terms.shape[2]), dtype=np.intp)
+    for h in range(len(terms)):
+        for k in range(terms.shape[2]):
+            for t in range(terms.shape[1]):
+                new = terms[h, t, k] != 0
+                for u in range(t):
+                    new &= terms[h, u, k] != terms[h, t, k]
+                if new:
+                    result[h, k] += 1
+    return result
+
+
 def first_occurrences(row: Integers, code: Integers) -> Integers:
     """Return where each combination of a call path and of numbers of terms occurs first, ascending.
 

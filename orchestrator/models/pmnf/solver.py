@@ -15,7 +15,8 @@ from orchestrator.models.pmnf.beam import Effort, search
 from orchestrator.models.pmnf.candidates import REPEATED, Candidates
 from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, screen
 from orchestrator.models.pmnf.fit import Fits, columns, fit
-from orchestrator.models.pmnf.hypotheses import blocks_used, terms_used
+from orchestrator.models.pmnf.hypotheses import blocks_chosen, blocks_used, terms_used
+from orchestrator.models.pmnf.parents import shared
 from orchestrator.models.pmnf.start import start
 from orchestrator.models.pmnf.weighting import Weighting, weighting
 
@@ -36,7 +37,7 @@ _EXAMINED = 12
 # paths that none fits. As many as keep the number of combinations in the thousands; chosen by hand.
 _REPRESENTATIVES = {3: 6, 4: 5, 5: 4, 6: 3}
 _MORE_REPRESENTATIVES = {3: 14, 4: 8, 5: 5, 6: 4}
-_THOROUGH = Effort(rounds=6, beam=16, paired=8, joined=True)
+_THOROUGH = Effort(rounds=6, beam=16, paired=8, joined=True, products=True)
 # Smallest correction that is looked for, as a share of the variance of the noise. Chosen by hand; not
 # derived.
 _VISIBLE = 0.1
@@ -170,11 +171,11 @@ def log_prior(candidates: Candidates, tables: tuple[Floats, ...]) -> Floats:
     """Log prior of hypotheses.
 
     Every set of parameters and way to combine them is equally probable, and so is each choice of blocks
-    for it; a parameter that appears in a second term pays for its block once more.
+    for it; a parameter that appears in a second term pays for its block once more, unless both share it.
     """
-    blocks = blocks_used(candidates.terms)
+    again = np.maximum(blocks_used(candidates.terms) - 1, 0).sum(axis=1)
     sizes = np.log([max(len(table) - 1, 1) for table in tables])
-    prior: Floats = -blocks @ sizes - REPEATED * np.maximum(blocks - 1, 0).sum(axis=1)
+    prior: Floats = -blocks_chosen(candidates.terms) @ sizes - REPEATED * again
     return prior
 
 
@@ -301,34 +302,46 @@ def _with_misfit(task: Task, solution: Solution) -> Solution:
             task.tables, part.located.log_value, part.weighting.weights, larger, keep=_KEPT_RELAXED
         )
     if task.wide:
-        candidates = _wider(task, part)
+        part = _fitted(task, _wider(task, part), part.located, part.weighting)
+        solution = solution.put(rows, part)
+        still = np.flatnonzero(poorly_fitted(part, len(task.tables)))
+        rows, part = rows[still], part.rows(still)
+        candidates = Candidates.join([part.candidates])
+    if not len(rows):
+        return solution
     misfit, sigma = _levels(task, part)
-    prior = log_prior(candidates, task.tables)
     found = part.located
     new = weighting(found.count, sigma, np.where(misfit > 0, 4.0, found.freedom), misfit, task.features)
-    pairs = [
-        (candidates, fit(candidates, task.tables, found.log_value, new, prior, free=f)) for f in (False, True)
-    ]
-    both, fits = _concatenate(pairs[: 2 if task.wide else 1])
-    return solution.put(rows, Solution(*_ordered(both, fits), found, new))
+    return solution.put(rows, _fitted(task, candidates, found, new))
+
+
+def _fitted(task: Task, candidates: Candidates, located: Located, weights: Weighting) -> Solution:
+    """Fit hypotheses, with negative constants if the search is wide."""
+    args = (candidates, task.tables, located.log_value, weights, log_prior(candidates, task.tables))
+    pairs = [(candidates, fit(*args, free=free)) for free in ((False, True) if task.wide else (False,))]
+    return Solution(*_ordered(*_concatenate(pairs)), located, weights)
 
 
 def _wider(task: Task, part: Solution) -> Candidates:
     """Add hypotheses with several terms per parameter or negative coefficients."""
     place = _position(part.candidates.row)
     index = np.flatnonzero((place < _EXAMINED) & np.isfinite(part.fits.score))
-    first = (part.candidates.take(index), part.fits.rss[index])
-    found, _ = search(
-        task.tables,
-        part.located.log_value,
-        part.weighting.weights,
-        part.weighting.variance,
-        first,
-        keep=task.keep,
-        wide=True,
-        effort=Effort(rounds=3, beam=4),
-    )
+    args = (task.tables, part.located.log_value, part.weighting.weights, part.weighting.variance)
+    first = part.candidates.take(index), part.fits.rss[index]
+    if len(task.tables) > 1:
+        first = _merged(first, shared(*args))
+    found, _ = search(*args, first, keep=task.keep, wide=True, effort=Effort(rounds=3, beam=4))
     return Candidates.join([found, part.candidates])
+
+
+def _merged(*parts: tuple[Candidates, Floats]) -> tuple[Candidates, Floats]:
+    """Concatenate hypotheses with their residual sums of squares, ordered by call path."""
+    width = max(c.terms.shape[1] for c, _ in parts)
+    terms = [np.pad(c.terms, ((0, 0), (0, width - c.terms.shape[1]), (0, 0))) for c, _ in parts]
+    row = np.concatenate([c.row for c, _ in parts])
+    order = np.argsort(row, kind="stable")
+    rss = np.concatenate([sums for _, sums in parts])
+    return Candidates(row[order], np.concatenate(terms)[order]), rss[order]
 
 
 def _levels(task: Task, part: Solution) -> tuple[Floats, Floats]:

@@ -81,9 +81,9 @@ def test_element_kernels_count_cubes(lulesh: Measurements, name: str) -> None:
 
 @pytest.mark.parametrize("name", NODE_KERNELS)
 def test_node_kernels_count_a_little_less(lulesh: Measurements, name: str) -> None:
-    """``(s + 1)**3`` nodes: about s**2.7 at these sizes."""
+    """``(s + 1)**3`` nodes: cubes and lower powers, or about s**2.7 at these sizes."""
     fitted, truth = counted(lulesh, name)
-    assert growth(terms_of(fitted), "s")[0] == pytest.approx(2.7, abs=0.1)
+    assert 2.6 <= growth(terms_of(fitted), "s")[0] <= 3
     assert fitted.predict([P_PLUS]).value[0] == pytest.approx(truth, rel=0.02)
 
 
