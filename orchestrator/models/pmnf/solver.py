@@ -294,7 +294,7 @@ def _with_misfit(task: Task, solution: Solution) -> Solution:
     if not len(rows) or not task.features.shape[1]:
         return solution
     part = solution.rows(rows)
-    candidates = part.candidates
+    candidates, examined = part.candidates, [_examined(part)]
     if len(task.tables) <= EXHAUSTIVE:
         # A hypothesis that fits a little worse may fit better together with the correction.
         larger = _RELAXED * part.fits.variance[part.first()]
@@ -302,14 +302,10 @@ def _with_misfit(task: Task, solution: Solution) -> Solution:
             task.tables, part.located.log_value, part.weighting.weights, larger, keep=_KEPT_RELAXED
         )
     if task.wide:
-        part = _fitted(task, _wider(task, part), part.located, part.weighting)
-        solution = solution.put(rows, part)
-        still = np.flatnonzero(poorly_fitted(part, len(task.tables)))
-        rows, part = rows[still], part.rows(still)
-        candidates = Candidates.join([part.candidates])
-    if not len(rows):
-        return solution
-    misfit, sigma = _levels(task, part)
+        candidates = _wider(task, part)
+        part = _fitted(task, candidates, part.located, part.weighting)
+        examined.append(_examined(part))
+    misfit, sigma = _levels(task, part, Candidates.join(examined))
     found = part.located
     new = weighting(found.count, sigma, np.where(misfit > 0, 4.0, found.freedom), misfit, task.features)
     return solution.put(rows, _fitted(task, candidates, found, new))
@@ -344,16 +340,21 @@ def _merged(*parts: tuple[Candidates, Floats]) -> tuple[Candidates, Floats]:
     return Candidates(row[order], np.concatenate(terms)[order]), rss[order]
 
 
-def _levels(task: Task, part: Solution) -> tuple[Floats, Floats]:
-    """Most probable size of the smooth correction, and noise, given the best hypotheses of each call path."""
-    place = _position(part.candidates.row)
-    index = np.flatnonzero(place < _EXAMINED)
-    candidates = part.candidates.take(index)
+def _examined(part: Solution) -> Candidates:
+    """Return the best hypotheses of every call path, from which lack of fit is explored."""
+    index = np.flatnonzero((_position(part.candidates.row) < _EXAMINED) & np.isfinite(part.fits.score))
+    return part.candidates.take(index)
+
+
+def _levels(task: Task, part: Solution, candidates: Candidates) -> tuple[Floats, Floats]:
+    """Most probable size of the smooth correction, and noise, given some hypotheses of each call path."""
     prior = log_prior(candidates, task.tables)
     rows = len(part.located.sigma)
     guessed = part.located.freedom <= GUESS_WEIGHT
-    # Beyond the noise, lack of fit is mostly smooth; where noise is a guess, nothing is proven.
-    prior_misfit = np.where(guessed, 0.5, 0.95)
+    # Beyond the noise, lack of fit is mostly smooth; where noise is a guess, or a wider form fits, nothing is
+    # proven.
+    fits = ~poorly_fitted(part, len(task.tables))
+    prior_misfit = np.where(guessed | fits, 0.5, 0.95)
     best = np.full(rows, -np.inf)
     misfit, sigma = np.zeros(rows), part.located.sigma.copy()
     for factor in (1.0, 1 / 3, 1 / 10) if np.any(guessed) else (1.0,):
