@@ -2,9 +2,9 @@
 
     python benchmarks/joint_fits.py [--groups 200] [--seed 2026] [--cases FOLDER]
 
-Groups are drawn: their call paths have noise from 0.1 to 30 %, and shapes in and beyond the normal form. FOLDER
-holds measured cases instead: JSON lists of objects with ``group``, ``parameters``, ``train`` and ``test`` (points
-with their repetitions). Errors are absolute logarithms of prediction over truth.
+Groups are drawn: their call paths have noise from 0.1 to 30 %, and shapes in and beyond the normal form.
+FOLDER holds measured cases instead: JSON lists of objects with ``group``, ``parameters``, ``train`` and
+``test`` (points with their repetitions). Errors are absolute logarithms of prediction over truth.
 """
 
 from __future__ import annotations
@@ -48,12 +48,14 @@ def drawn(rng: np.random.Generator) -> Group:
     names = ("p", "n") if rng.random() < 0.5 else ("p", "n", "s")
     values = [VALUES[name][: 4 if len(names) == 3 else 5] for name in names]
     points = [Point.of(dict(zip(names, x, strict=True))) for x in product(*values)]
+    if rng.random() < 0.5:  # a campaign that has only begun
+        points = [points[k] for k in sorted(rng.choice(len(points), rng.integers(7, 13), replace=False))]
     far = Point.of({name: FAR[name] if len(names) == 2 or name != "p" else 128.0 for name in names})
-    repetitions = int(rng.integers(2, 6))
+    repetitions = int(rng.integers(2, 5))
     items, truth = [], {}
     for number in range(rng.choice(CALL_PATHS)):
         noise = float(np.clip(0.025 * np.exp(rng.normal(0, 1.2)), 0.001, 0.3))
-        exact = function(names, rng)
+        exact = Function(names, rng)
         measured = {
             point: tuple(exact(point) * float(f) for f in np.exp(rng.normal(0, noise, repetitions)))
             for point in points
@@ -63,7 +65,7 @@ def drawn(rng: np.random.Generator) -> Group:
     return Group(Measurements(names, tuple(items)), truth)
 
 
-class function:  # noqa: N801 - called like one
+class Function:
     """A random function of a shape: a constant plus terms of random exponents, or something smooth beyond."""
 
     def __init__(self, names: Sequence[str], rng: np.random.Generator) -> None:

@@ -24,6 +24,8 @@ from orchestrator.models.pmnf.weighting import Weighting
 # relative standard deviation. Chosen by hand; not derived.
 _MISFIT = 0.5
 _LARGEST_MISFIT = 0.5
+# Relative lack of fit beyond which more becomes less probable, in proportion. Chosen by hand; not derived.
+_USUAL_MISFIT = 0.1
 # Hypotheses fitted at a time: what they need stays in the cache. Chosen by hand; not derived.
 _TOGETHER = 4096
 # Share of the measured values below which a term is rounding. Chosen by hand; not derived.
@@ -245,7 +247,8 @@ def _evidence(part: _Part, weighting: Weighting, row: Integers, points: int) -> 
     """Log marginal likelihood, and the posterior mean of the variance.
 
     The variance is either about what was expected (scaled inverse chi², conjugate), or larger for lack
-    of fit: log-uniform up to the largest misfit considered. Both integrals are closed forms.
+    of fit: log-uniform up to the largest misfit considered. Both integrals are closed forms. Beyond the usual
+    misfit a larger one counts less, by its most probable size: codes are seldom off by half.
     """
     # What is the same for all hypotheses of a call path is evaluated once for each; `of` gives it to them.
     span, of = slice(row.min(), row.max() + 1), row - row.min()
@@ -269,6 +272,7 @@ def _evidence(part: _Part, weighting: Weighting, row: Integers, points: int) -> 
     misfit = _log_lower_gamma(half, part.rss / (2 * least)[of]) - half * np.log(part.rss / 2)
     noise += np.log(1 - _MISFIT)
     misfit += np.log(_MISFIT) - np.log(width)[of]
+    misfit -= np.maximum(np.log(part.rss / (left * _USUAL_MISFIT**2)) / 2, 0.0)
     share = 1 / (1 + np.exp(np.clip(noise - misfit, -700, 700)))
     mean_misfit = np.maximum(part.rss / max(left - 2, 1), least[of])
     score = common + np.logaddexp(noise, misfit)

@@ -12,7 +12,7 @@ from scipy.special import fdtri
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.noise import GUESS_WEIGHT, Located, relocate
 from orchestrator.models.pmnf.beam import Effort, search
-from orchestrator.models.pmnf.candidates import REPEATED, Candidates
+from orchestrator.models.pmnf.candidates import PENALTY, REACH, REPEATED, Candidates
 from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, screen
 from orchestrator.models.pmnf.fit import Fits, columns, fit
 from orchestrator.models.pmnf.hypotheses import blocks_chosen, blocks_used, terms_used
@@ -38,6 +38,10 @@ _EXAMINED = 12
 _REPRESENTATIVES = {3: 6, 4: 5, 5: 4, 6: 3}
 _MORE_REPRESENTATIVES = {3: 14, 4: 8, 5: 5, 6: 4}
 _THOROUGH = Effort(rounds=6, beam=16, paired=8, joined=True, products=True)
+# Log posterior up to which hypotheses are searched for, and largest factor by which the variance may be
+# larger than estimated. Chosen by hand; not derived.
+_EDGE = REACH + PENALTY
+_MOST_NOISE = 300.0
 # Smallest correction that is looked for, as a share of the variance of the noise. Chosen by hand; not
 # derived.
 _VISIBLE = 0.1
@@ -129,14 +133,25 @@ def _plain(task: Task, located: Located) -> Solution:
     weights = weighting(
         located.count, located.sigma, located.freedom, np.zeros(len(located.sigma)), task.features
     )
-    args = (task.tables, located.log_value, weights.weights, weights.variance)
+    noise = _possible_noise(weights, located.log_value.shape[1])
     if len(task.tables) <= EXHAUSTIVE:
-        candidates = screen(*args, keep=task.keep)
+        candidates = screen(task.tables, located.log_value, weights.weights, noise, keep=task.keep)
     else:
-        candidates = _search(task, located.log_value, weights)
+        candidates = _search(task, located.log_value, replace(weights, variance=noise))
     candidates = _with_constant(candidates, len(located.sigma))
     fits = fit(candidates, task.tables, located.log_value, weights, log_prior(candidates, task.tables))
     return Solution(*_ordered(candidates, fits), located, weights)
+
+
+def _possible_noise(weights: Weighting, points: int) -> Floats:
+    """Variance with which hypotheses are searched: larger where few repetitions and points determine it.
+
+    The search ranks by squares in units of a known variance. With few degrees of freedom the likelihood has
+    the tails of Student's t: at the edge of what is searched for, the residuals may be this much larger.
+    """
+    freedom = weights.freedom
+    edge = np.expm1(2 * _EDGE / (freedom + max(points - 2, 1)))
+    return weights.variance * np.clip(freedom * edge / (2 * _EDGE), 1.0, _MOST_NOISE)
 
 
 def _with_constant(candidates: Candidates, rows: int) -> Candidates:
