@@ -89,12 +89,12 @@ class Function:
         first, second, *_ = self.names
         blocks = {name: self._block(name, point.number(name)) for name in self.names}
         a, b, c = self.share
-        x, y = point.number(first) / VALUES[first][0], point.number(second) / VALUES[second][0]
+        x = point.number(first) / VALUES[first][0]
         value = {
             "constant": 1.0,
             "product": a + b * blocks[first] * blocks[second],
             "sum": a + b * blocks[first] + c * blocks[second],
-            "parent": blocks[first] * (a + b * np.log2(2 * y)),
+            "parent": blocks[first] * (a + b * np.log2(point.number(second))),
             "falling": a * blocks[second] / x + b,
             "saturating": blocks[second] * (a + 3 * b * x / (x + 4)),
             "bent": blocks[first] * blocks[second] ** (0.5 + 0.1 * a * np.log2(x)),

@@ -45,6 +45,10 @@ _MOST_NOISE = 300.0
 # Smallest correction that is looked for, as a share of the variance of the noise. Chosen by hand; not
 # derived.
 _VISIBLE = 0.1
+# Natural logarithm of how much more probable wider forms must be than others with a correction, to do
+# without one. Only those that choose one block per parameter may, unless the noise is below this: several
+# blocks of one parameter follow any curve within the noise, and mislead beyond. By hand; not derived.
+_WIDER, _EXACT = 8.0, 1e-4
 # With a correction, hypotheses are screened again with so many times the variance of the best one, and so
 # many are kept. Chosen by hand; not derived.
 _RELAXED = 4.0
@@ -309,18 +313,23 @@ def _with_misfit(task: Task, solution: Solution) -> Solution:
     if not len(rows) or not task.features.shape[1]:
         return solution
     part = solution.rows(rows)
-    candidates, examined = part.candidates, [_examined(part)]
+    candidates = part.candidates
     if len(task.tables) <= EXHAUSTIVE:
         # A hypothesis that fits a little worse may fit better together with the correction.
         larger = _RELAXED * part.fits.variance[part.first()]
         candidates = screen(
             task.tables, part.located.log_value, part.weighting.weights, larger, keep=_KEPT_RELAXED
         )
+    misfit, sigma, evidence = _levels(task, part)
     if task.wide:
         candidates = _wider(task, part)
-        part = _fitted(task, candidates, part.located, part.weighting)
-        examined.append(_examined(part))
-    misfit, sigma = _levels(task, part, Candidates.join(examined))
+        wide = _examined(_fitted(task, candidates, part.located, part.weighting))
+        simple = (blocks_chosen(wide.terms) <= 1).all(axis=1)
+        exact = part.located.sigma[wide.row] < _EXACT
+        alone = _total(task, wide.take(np.flatnonzero(simple | exact)), part.located, part.weighting)
+        explained = alone > evidence + _WIDER
+        misfit = np.where(explained, 0.0, misfit)
+        sigma = np.where(explained, part.located.sigma, sigma)
     found = part.located
     new = weighting(found.count, sigma, np.where(misfit > 0, 4.0, found.freedom), misfit, task.features)
     return solution.put(rows, _fitted(task, candidates, found, new))
@@ -361,15 +370,22 @@ def _examined(part: Solution) -> Candidates:
     return part.candidates.take(index)
 
 
-def _levels(task: Task, part: Solution, candidates: Candidates) -> tuple[Floats, Floats]:
-    """Most probable size of the smooth correction, and noise, given some hypotheses of each call path."""
+def _total(task: Task, candidates: Candidates, located: Located, weights: Weighting) -> Floats:
+    """Logarithm of the evidence of some hypotheses of each call path, shape (call paths,)."""
     prior = log_prior(candidates, task.tables)
+    score = fit(candidates, task.tables, located.log_value, weights, prior).score
+    total = np.full(len(located.sigma), -np.inf)
+    np.logaddexp.at(total, candidates.row, score)
+    return total
+
+
+def _levels(task: Task, part: Solution) -> tuple[Floats, Floats, Floats]:
+    """Most probable size of the smooth correction, noise, and evidence, given each call path's best forms."""
+    candidates = _examined(part)
     rows = len(part.located.sigma)
     guessed = part.located.freedom <= GUESS_WEIGHT
-    # Beyond the noise, lack of fit is mostly smooth; where noise is a guess, or a wider form fits, nothing is
-    # proven.
-    fits = ~poorly_fitted(part, len(task.tables))
-    prior_misfit = np.where(guessed | fits, 0.5, 0.95)
+    # Beyond the noise, lack of fit is mostly smooth; where noise is a guess, nothing is proven.
+    prior_misfit = np.where(guessed, 0.5, 0.95)
     best = np.full(rows, -np.inf)
     misfit, sigma = np.zeros(rows), part.located.sigma.copy()
     for factor in (1.0, 1 / 3, 1 / 10) if np.any(guessed) else (1.0,):
@@ -377,16 +393,14 @@ def _levels(task: Task, part: Solution, candidates: Candidates) -> tuple[Floats,
         for level in (0.0, *_MISFITS):
             freedom = np.where(guessed | (level > 0), 4.0, part.located.freedom)
             trial = weighting(part.located.count, noise, freedom, np.full(rows, level), task.features)
-            score = fit(candidates, task.tables, part.located.log_value, trial, prior).score
-            total = np.full(rows, -np.inf)
-            np.logaddexp.at(total, candidates.row, score)
+            total = _total(task, candidates, part.located, trial)
             total += np.log(1 - prior_misfit) if level == 0 else np.log(prior_misfit / len(_MISFITS))
             # A correction much smaller than the noise is none.
             total[(level > 0) & (level**2 < _VISIBLE * trial.noise)] = -np.inf
             better = total > best
             best = np.where(better, total, best)
             misfit, sigma = np.where(better, level, misfit), np.where(better, noise, sigma)
-    return misfit, sigma
+    return misfit, sigma, best
 
 
 def _position(row: Integers) -> Integers:
