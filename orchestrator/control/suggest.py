@@ -13,6 +13,7 @@ from orchestrator.errors import CampaignError, ExpressionError, ModelError
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
 from orchestrator.models.base import Model
 from orchestrator.models.costs import expected_costs
+from orchestrator.models.sums import with_sums
 from orchestrator.space import SearchSpace
 from orchestrator.strategies.base import Choice, Costs, Nothing, Strategy, View
 from orchestrator.types import ROOTS, Measurements, Parameter, Point, Value
@@ -155,10 +156,9 @@ def _check_values(possible: SearchSpace, values: Mapping[str, Sequence[Value]]) 
 
 def _fit(known: Measurements) -> tuple[Model, ...]:
     try:
-        models: tuple[Model, ...] = registry.load("model", "pmnf")()(known)
+        return with_sums(registry.load("model", "pmnf")())(known)
     except ModelError:
         return ()  # too few points: the strategy completes the starting set
-    return models
 
 
 def _costs(models: Sequence[Model], cores: Callable[[Point], float]) -> tuple[Costs, bool]:

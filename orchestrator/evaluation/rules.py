@@ -11,6 +11,7 @@ from orchestrator.evaluation.bench import FULL_REPETITIONS, Bench
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, contenders
 from orchestrator.evaluation.trial import Outcome, run_trial
 from orchestrator.models.base import Modeler
+from orchestrator.models.sums import with_sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,7 @@ def campaigns(
     ``oracle`` makes the modeler that knows the true exponents. Without one, the contenders that need it are
     fitted like all others.
     """
-    modeler = registry.load("model", rules.model)(**rules.model_options)
+    modeler = with_sums(registry.load("model", rules.model)(**rules.model_options))
     full_cost = bench.full_cost(FULL_REPETITIONS)
     outcomes = []
     for contender in contenders(rules.strategies):
