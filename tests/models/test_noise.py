@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from orchestrator.models.noise import GUESSED_NOISE, LEAST_NOISE, locate, relocate
+from orchestrator.models.noise import CLOCK_NOISE, GUESSED_NOISE, LEAST_NOISE, locate, relocate
 
 
 def lognormal(rng: np.random.Generator, shape: tuple[int, ...], sigma: float) -> np.ndarray:
@@ -140,3 +140,33 @@ def test_callpaths_that_are_disturbed_apart_are_evidence_each() -> None:
     rng = np.random.default_rng(13)
     apart, alike = lognormal(rng, (40, 4, 2), 0.05), np.tile(lognormal(rng, (1, 4, 2), 0.05), (40, 1, 1))
     assert locate(apart).freedom.min() > 3 * locate(alike).freedom.max()
+
+
+def test_counts_that_repeat_exactly_are_exact_and_times_are_as_good_as_the_clock() -> None:
+    counts = np.arange(1, 6)[None, :, None] * np.full((1, 5, 3), 1234.0)
+    assert locate(counts).sigma[0] == LEAST_NOISE
+    assert locate(counts * np.pi).sigma[0] == pytest.approx(CLOCK_NOISE * np.sqrt(3))
+
+
+def test_printed_times_are_as_good_as_their_digits() -> None:
+    times = np.round(np.linspace(0.1, 0.5, 9), 3)[None, :, None] * np.ones((1, 9, 4))
+    assert np.exp(locate(times).log_value)[0] == pytest.approx(times[0, :, 0])
+    assert locate(times[:, 1:]).sigma[0] == pytest.approx(2 * 0.01 / np.sqrt(12) / 0.325, rel=0.1)
+    digits = np.array([0.123, 0.257, 0.391, 0.444, 0.5])[None, :, None] * np.ones((1, 5, 4))
+    assert locate(digits).sigma[0] == pytest.approx(2 * 0.001 / np.sqrt(12) / 0.391)
+
+
+def test_exact_counts_do_not_make_the_noise_of_times_look_smaller() -> None:
+    rng = np.random.default_rng(7)
+    times = lognormal(rng, (4, 6, 2), 0.05)
+    counts = np.full((30, 6, 2), 5000.0)
+    alone, together = locate(times), locate(np.concatenate([times, counts]))
+    assert together.sigma[:4] == pytest.approx(alone.sigma)
+    assert together.sigma[4:] == pytest.approx(np.full(30, LEAST_NOISE))
+
+
+def test_few_call_paths_that_seem_alike_are_pooled_less_than_many() -> None:
+    rng = np.random.default_rng(8)
+    values = lognormal(rng, (60, 6, 2), 0.05)
+    few, many = locate(values[:4]), locate(values)
+    assert few.freedom.max() < 0.5 * many.freedom.max()

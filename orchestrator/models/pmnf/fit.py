@@ -30,6 +30,9 @@ _USUAL_MISFIT = 0.1
 _TOGETHER = 4096
 # Share of the measured values below which a term is rounding. Chosen by hand; not derived.
 _INVISIBLE = 1e-6
+# Standard deviations of the noise up to which a constant is rounding, and the share from which it never is.
+# Chosen by hand; not derived.
+_SEEN, _VISIBLE = 10.0, 1e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +192,8 @@ def _fit_same_size(data: _Data, row: Integers, terms: NDArray[np.int16], free: b
     if size > 1 and not free:
         c, inverse = _truncated(c, inverse, whole, dropped, deviation[0], noise)
     # A constant of which nothing can be seen is none, and so is a term.
-    c[0] = np.where((np.abs(c[0]) < _INVISIBLE) & (size > 1), 0.0, c[0])
+    unseen = np.clip(_SEEN * np.sqrt(data.variance[row]), _INVISIBLE, _VISIBLE)
+    c[0] = np.where((np.abs(c[0]) < unseen) & (size > 1), 0.0, c[0])
     rss, positive = residuals(row, terms, *values, c / scale)
     valid = np.all(np.isfinite(c), axis=0) & positive
     log_prior = np.full(len(row), float(gammaln(size)))
