@@ -16,6 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress
 
+from orchestrator import registry
 from orchestrator.cli import common, evaluate_noise, inputs
 from orchestrator.evaluation import contenders, figures
 from orchestrator.evaluation.replay import replay_outcomes
@@ -73,6 +74,7 @@ def _add_common(parser: argparse.ArgumentParser, labels: tuple[str, ...]) -> Non
     add("--strategy", action="append", metavar="NAME", help=f"repeatable; default: {', '.join(labels)}")
     add("--budget", action="append", type=budget, metavar="PERCENT", help="repeatable; default 10")
     add("--tolerance", type=tolerance, default=5.0, metavar="PERCENT", help="of accurate (5)")
+    add("--modeler", default="pmnf", choices=registry.names("model"), help="of all strategies")
     add("--batch-size", type=positive, default=1, metavar="N", help="points per round (default 1)")
     add("--seed", type=common.whole(0), default=0)
     add("--workers", type=positive, metavar="N", help="processes (default: all cores)")
@@ -130,6 +132,7 @@ def _rules(arguments: argparse.Namespace) -> Rules:
         budgets=tuple(arguments.budget or (10.0,)),
         batch_size=arguments.batch_size,
         seed=arguments.seed,
+        model=arguments.modeler,
     )
 
 
