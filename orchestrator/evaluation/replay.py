@@ -36,8 +36,8 @@ def replay_outcomes(
     measurements
         Every point with its repetitions.
     rules
-        What all contenders share. Budgets are in percent of the cost of all points but the holdout with
-        five repetitions each.
+        What all contenders share. Budgets are in percent of the cost of all points offered, with as many
+        repetitions as may be measured, at most five.
     processes
         Expression in the parameters: cores that a run occupies.
     holdout

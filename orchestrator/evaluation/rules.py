@@ -23,7 +23,8 @@ class Rules:
     strategies
         Labels of contenders. Those that measure the whole matrix run once, at 100 %.
     budgets
-        In percent of the cost of every point with five repetitions.
+        In percent of the cost of every point with five repetitions, or with as many as may be measured if
+        these are fewer.
     batch_size
         n_b after the starting set.
     seed
@@ -62,7 +63,7 @@ def campaigns(
     fitted like all others.
     """
     modeler = with_sums(registry.load("model", rules.model)(**rules.model_options))
-    full_cost = bench.full_cost(FULL_REPETITIONS)
+    full_cost = bench.full_cost(min(FULL_REPETITIONS, maximum_repetitions))
     outcomes = []
     for contender in contenders(rules.strategies):
         for budget in (100.0,) if contender.whole else rules.budgets:
