@@ -1,7 +1,8 @@
 """Compare strategies and models: on synthetic functions of known truth, or on replayed measured data.
 
 Every strategy works under the same rules on the same noisy runs. 100 % of the budget is the cost of all
-points with five repetitions; a starting set over budget counts as a wrong model and is reported apart.
+points with five repetitions, or with all that were measured if these are fewer; a starting set over budget
+counts as a wrong model and is reported apart.
 """
 
 from __future__ import annotations
