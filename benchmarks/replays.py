@@ -26,6 +26,7 @@ from orchestrator.evaluation.contenders import contenders
 from orchestrator.evaluation.replay import replay_bench
 from orchestrator.evaluation.trial import Outcome, run_trial
 from orchestrator.models.base import Model
+from orchestrator.models.sums import with_sums
 from orchestrator.types import Measurement, Measurements, Point
 
 
@@ -71,7 +72,8 @@ class Remembered:
     """A modeler that fits the same measurements once, whichever strategy made them."""
 
     def __init__(self, name: str):
-        self._modeler, self._known = registry.load("model", name)(), dict[str, tuple[Model, ...]]()
+        self._modeler = with_sums(registry.load("model", name)())
+        self._known: dict[str, tuple[Model, ...]] = {}
 
     def __call__(self, measurements: Measurements) -> tuple[Model, ...]:
         key = repr(
