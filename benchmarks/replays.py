@@ -16,9 +16,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from orchestrator import registry
 from orchestrator.evaluation.bench import Bench
@@ -92,8 +92,8 @@ def benches(chosen: argparse.Namespace) -> Iterator[Bench]:
 
 
 def line(strategy: str, share: float, outcomes: Sequence[Outcome]) -> str:
-    def percent(flags: Sequence[Any]) -> str:
-        return f"{100 * float(np.mean(flags)):.0f}"
+    def percent(flags: ArrayLike) -> str:
+        return f"{100 * float(np.mean(np.asarray(flags, float))):.0f}"
 
     errors = np.array([abs(o.error_percent) if o.feasible else math.inf for o in outcomes])
     modelled = np.array([math.log1p(o.error_percent / 100) for o in outcomes if o.feasible])
