@@ -1,34 +1,26 @@
-"""One model from two families: a short formula where it explains the measurements, else curves beside it.
+"""One model from formulas and curves: a short formula where it explains the measurements, else curves.
 
-Each explanation counts with its probability (Bayesian model averaging: Hoeting et al., Statistical Science,
-1999). A formula that was chosen among thousands must explain the measurements better than chance among
-thousands would.
+The performance model normal form is the language of the answer where it is as good as the rest. What it
+leaves unexplained is followed by curves around it, and where it explains too little, curves alone remain.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Model, Modeler, Prediction, document, unit_of
-from orchestrator.models.belief import LogBelief, ModelWithBelief, has_belief
-from orchestrator.models.curves.model import CurveModel
-from orchestrator.models.curves.modeler import modeler as gaussian
-from orchestrator.models.curves.regression import evidence_of_residuals
-from orchestrator.models.intervals import Predictive, predictive
+from orchestrator.models.base import Category, Floats, Model, Modeler
+from orchestrator.models.curves.modeler import Found, fit
+from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import modeler as pmnf
-from orchestrator.models.symbolic import Symbolic, power_text, terms_of
-from orchestrator.types import Measurements, Point
+from orchestrator.models.pmnf.posterior import Posterior
+from orchestrator.types import Measurements
 
-# Natural logarithm of how much better a formula must explain the measurements, because the best of thousands
-# is looked at. Chosen by hand: from 20 on, functions in the normal form are lost (docs/models.md).
-PRICE = 15.0
-# Explanations less probable than this do not count.
-_NEGLIGIBLE = 1e-3
-_ZERO = 1e-300  # keeps the logarithm of a value of zero finite
+# Most formulas that are weighed against curves: the most probable ones.
+_FORMULAS = 30
+_TINY = 1e-300  # keeps logarithms of zero finite
 
 
 def modeler(
@@ -39,7 +31,7 @@ def modeler(
     members: int = 200,
     wide: bool = True,
 ) -> Modeler:
-    """Return a modeler that combines ``pmnf`` and ``curves``, each with its probability.
+    """Return a modeler that weighs the formulas of ``pmnf`` against ``curves``.
 
     Parameters
     ----------
@@ -58,154 +50,69 @@ def modeler(
         members=members,
         wide=wide,
     )
-    curves = gaussian(aggregate=aggregate)
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
-        found = {(item.callpath, item.metric, item.category): item for item in curves(measurements)}
+        known = {
+            (item.callpath, item.metric, item.category): item
+            for item in forms(measurements)
+            if isinstance(item, PmnfModel)
+        }
+
+        def found(label: tuple[str, str], category: Category) -> Found:
+            form = known.get((*label, category))
+            return (None, None) if form is None else (NormalForms.of(form.posterior), form)
+
         return tuple(
-            _combined(form, found.get((form.callpath, form.metric, form.category)))
-            for form in forms(measurements)
+            replace(item, remarks=known[key].notes)
+            if (key := (item.callpath, item.metric, item.category)) in known
+            else item
+            for item in fit(measurements, aggregate, found)
         )
 
     return model
 
 
-def _combined(form: Model, curve: Model | None) -> Model:
-    if not isinstance(curve, CurveModel) or not has_belief(form) or curve.curves is None:
-        return form
-    share = probability(form, curve)
-    if share > 1 - _NEGLIGIBLE:
-        return form
-    return curve if share < _NEGLIGIBLE else Blend(form=form, curve=curve, share=share)
+@dataclass(frozen=True, slots=True)
+class NormalForms:
+    """Hypotheses of a posterior as formulas around which there may be curves."""
 
+    posterior: Posterior
 
-def probability(form: Model, curve: CurveModel) -> float:
-    """Return the probability of a formula, where curves through the same measurements are the alternative."""
-    return float(1 / (1 + np.exp(np.clip(PRICE - advantage(form, curve), -500, 500))))
-
-
-def advantage(form: Model, curve: CurveModel) -> float:
-    """Return by how much a formula explains the measurements better than curves do, as a log ratio.
-
-    Its coefficients cost something here (`evidence_of_residuals`), that it was chosen among many does not.
-    """
-    assert curve.curves is not None
-    design, category = curve.curves.design, dict(curve.category)
-    points = [
-        Point.of({**dict(zip(curve.parameters, map(float, x), strict=True)), **category})
-        for x in design.points
-    ]
-    residuals = curve.curves.measured - np.log(np.maximum(form.value(points), _ZERO))
-    evidence = evidence_of_residuals(residuals, design.count, len(terms_of(form)), design.noise)
-    return evidence - curve.curves.evidence
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Blend:
-    """A formula and curves, both possible.
-
-    Attributes
-    ----------
-    form, curve
-        The two explanations.
-    share
-        Probability of the formula.
-    """
-
-    form: ModelWithBelief
-    curve: CurveModel
-    share: float
-
-    @property
-    def callpath(self) -> str:  # noqa: D102
-        return self.form.callpath
-
-    @property
-    def metric(self) -> str:  # noqa: D102
-        return self.form.metric
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """Those of both."""
-        return self.form.parameters
-
-    @property
-    def category(self) -> Category:
-        """That of both."""
-        return self.form.category
-
-    @property
-    def _likelier(self) -> Model:
-        return self.form if self.share >= 0.5 else self.curve
-
-    @property
-    def expression(self) -> str:
-        """The weighted geometric mean of both expressions."""
-        parts = ((self.form, self.share), (self.curve, 1 - self.share))
-        return " * ".join(power_text(f"({model.expression})", round(share, 3)) for model, share in parts)
-
-    @property
-    def normal_form(self) -> str:
-        """That of the more probable explanation."""
-        likelier = self._likelier
-        return likelier.normal_form if isinstance(likelier, Symbolic) else likelier.expression
-
-    @property
-    def terms(self) -> list[dict[str, Any]]:
-        """Those of the more probable explanation."""
-        return terms_of(self._likelier)
-
-    @property
-    def noise(self) -> float:
-        """That of the formula."""
-        return self.form.noise
-
-    @property
-    def smape(self) -> float:
-        """That of the more probable explanation."""
-        return self._likelier.smape
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Those of both, and how probable each is."""
-        what = f"a formula with probability {self.share:.2g}, a Gaussian process with {1 - self.share:.2g}"
-        return tuple(dict.fromkeys((*self.form.notes, *self.curve.notes, what)))
-
-    def predict(self, points: Sequence[Point]) -> Prediction:
-        """Predict with the central 90 % of the mixture."""
-        return self.predictive(points).prediction(unit_of(self.metric))
-
-    def predictive(self, points: Sequence[Point]) -> Predictive:
-        """Return the mixture of both at each point."""
-        shared = predictive(self.form, points[:0]).shared
-        return Predictive.of_belief(self.value(points), self.belief(points), shared)
-
-    def value(self, points: Sequence[Point]) -> Floats:
-        """Return the weighted geometric mean of both values."""
-        form, curve = (np.maximum(model.value(points), _ZERO) for model in (self.form, self.curve))
-        return np.exp(self.share * np.log(form) + (1 - self.share) * np.log(curve))
-
-    def expected(self, points: Sequence[Point]) -> Floats:
-        """Return the weighted mean of both means."""
-        return self.share * self.form.expected(points) + (1 - self.share) * self.curve.expected(points)
-
-    def belief(self, points: Sequence[Point]) -> LogBelief:
-        """Return the members of both."""
-        form, curve = self.form.belief(points), self.curve.belief(points)
-        size = form.factor.shape[1], curve.factor.shape[1]
-        widened = [
-            np.pad(part.factor, ((0, 0), (0, max(size) - part.factor.shape[1]), (0, 0)))
-            for part in (form, curve)
-        ]
-        return LogBelief(
-            weights=np.concatenate([self.share * form.weights, (1 - self.share) * curve.weights]),
-            mean=np.concatenate([form.mean, curve.mean]),
-            factor=np.concatenate(widened),
-            rough=np.concatenate([form.rough, curve.rough]),
-            rough_is_measured=form.rough_is_measured,
-            noise=self.noise,
+    @classmethod
+    def of(cls, posterior: Posterior) -> NormalForms:
+        """Keep the most probable hypotheses, without their correction: the curves do its work."""
+        kept = np.argsort(-posterior.weights, kind="stable")[:_FORMULAS]
+        kept = np.concatenate([[0], kept[kept != 0]])
+        return cls(
+            Posterior(
+                weights=posterior.weights[kept],
+                exponents=posterior.exponents[kept],
+                coefficients=posterior.coefficients[kept],
+                covariance=posterior.covariance[kept],
+                misfit=posterior.misfit[kept],
+            )
         )
 
-    def document(self) -> dict[str, Any]:
-        """Return the model as a JSON-ready object, with the probability of the formula."""
-        return {**document(self), "probability_of_formula": self.share}
+    @property
+    def weights(self) -> Floats:
+        """Their probabilities among all hypotheses, shape (formulas,)."""
+        return self.posterior.weights
+
+    @property
+    def factors(self) -> int:
+        """How many powers and logarithms the first one has."""
+        return int(np.count_nonzero(self.posterior.exponents[0]))
+
+    @property
+    def coefficients(self) -> Floats:
+        """Constant first, shape (formulas, coefficients)."""
+        return self.posterior.coefficients
+
+    def at(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return logarithms (formulas, n), and their slopes by coefficients (formulas, coefficients, n)."""
+        design, coefficients = self.posterior.design(x), self.posterior.coefficients
+        value = self.posterior.log_mean(x)
+        used = (coefficients != 0)[:, :, None]
+        with np.errstate(over="ignore", invalid="ignore"):
+            slopes = np.where(used, design * np.exp(-np.maximum(value, np.log(_TINY)))[:, None, :], 0.0)
+        return value, slopes

@@ -1,4 +1,4 @@
-"""A Gaussian process in the logarithms as a model: many possible curves, each with its own uncertainty."""
+"""A model of all that may explain measurements: curves, formulas, and formulas times small curves."""
 
 from __future__ import annotations
 
@@ -9,21 +9,26 @@ from typing import Any
 import numpy as np
 
 from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, inside, unit_of
-from orchestrator.models.belief import LogBelief
-from orchestrator.models.curves.regression import Curves
+from orchestrator.models.belief import LogBelief, mixture_quantile
+from orchestrator.models.curves.explanations import Explanations
 from orchestrator.models.intervals import Predictive
-from orchestrator.models.symbolic import sum_text
+from orchestrator.models.symbolic import Symbolic, sum_text, terms_of
 from orchestrator.types import Point
 
 # Members of the belief that strategies ask for: each has a covariance of its own.
-_MEMBERS = 16
+_MEMBERS = 24
+# Share of the probability from which one kind of explanation is not worth a note.
+_ALONE = 0.99
+# Probability from which the formula is the expression.
+_LIKELY = 0.5
+_CURVES = "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"
 _STEP = 1e-3  # of a logarithm, to find the slope at a point
 _LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CurveModel:
-    """Curves through the measurements, with their uncertainty.
+    """All that may explain the measurements of a call path.
 
     Attributes
     ----------
@@ -37,12 +42,14 @@ class CurveModel:
         On the fitted locations, 0..200 %.
     noise
         Relative standard deviation of a single repetition.
-    notes
-        What a reader must know.
+    remarks
+        What a reader must know of the measurements.
     corner
         Largest measured value of every parameter.
-    curves
-        The posterior; None where every value is zero.
+    explained
+        The explanations; None where every value is zero.
+    form
+        The most probable formula as a model of its own; None where there are only curves.
     shared_noise
         Part of ``noise`` that repetitions of one origin have in common.
     """
@@ -53,21 +60,121 @@ class CurveModel:
     category: Category
     smape: float
     noise: float
-    notes: tuple[str, ...]
+    remarks: tuple[str, ...]
     corner: tuple[float, ...] = ()
-    curves: Curves | None = None
+    explained: Explanations | None = None
+    form: Symbolic | None = None
     shared_noise: float = 0.0
 
     @property
+    def share(self) -> float:
+        """Probability that a formula is part of the explanation."""
+        return 0.0 if self.explained is None else self.explained.share
+
+    @property
+    def _formula(self) -> Symbolic | None:
+        return self.form if self.share >= _LIKELY else None
+
+    @property
     def terms(self) -> list[dict[str, Any]]:
-        """One term: the power law that touches the curve at the largest measured values."""
-        if self.curves is None:
+        """Those of the formula if it is likely, else the power law at the largest measured values."""
+        return terms_of(self._formula) if self._formula is not None else self._power_law()
+
+    @property
+    def normal_form(self) -> str:
+        """The same as text."""
+        return sum_text(self.terms)
+
+    @property
+    def expression(self) -> str:
+        """The same: curves have no short formula, and they change one by little."""
+        return self.normal_form
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know: of the measurements, and how the prediction comes from the expression."""
+        if self.explained is None:
+            return self.remarks
+        if self._formula is None:
+            what = _CURVES
+        elif self.share < _ALONE:
+            what = f"the formula has a probability of {self.share:.2f}: the prediction is a median"
+        else:
+            return self.remarks
+        return (*self.remarks, what)
+
+    def predict(self, points: Sequence[Point]) -> Prediction:
+        """Predict the true value with a 90 % interval; NaN at points of another category."""
+        return self.predictive(points).prediction(unit_of(self.metric))
+
+    def predictive(self, points: Sequence[Point]) -> Predictive:
+        """Return the mixture over all explanations at each point; NaN at points of another category."""
+        if self.explained is None:
+            return Predictive.certain(self._inside(points, np.zeros(len(points))), self.noise)
+        weights, (mean, spread) = self.explained.weights, self._moments(points)
+        return Predictive(
+            value=self._inside(points, np.exp(mixture_quantile(weights, mean, spread, 0.5))),
+            weights=weights,
+            mean=mean,
+            spread=spread,
+            noise=self.noise,
+            shared=self.shared_noise,
+        )
+
+    def value(self, points: Sequence[Point]) -> Floats:
+        """Return the median over all explanations; NaN at points of another category."""
+        return self.predictive(points).value
+
+    def expected(self, points: Sequence[Point]) -> Floats:
+        """Return the mean over all explanations; NaN at points of another category."""
+        if self.explained is None:
+            return self._inside(points, np.zeros(len(points)))
+        mean, spread = self._moments(points)
+        logs = np.minimum(mean + np.minimum(spread, 1.0) ** 2 / 2, _LARGEST)
+        return self._inside(points, self.explained.weights @ np.exp(logs))
+
+    def belief(self, points: Sequence[Point]) -> LogBelief:
+        """Return explanations that stand for all as members, each a Gaussian process."""
+        x = coordinates(points, self.parameters)
+        if self.explained is None:
+            nothing = np.full((1, len(x)), -_LARGEST)
+            return LogBelief(
+                weights=np.ones(1),
+                mean=nothing,
+                factor=np.zeros((1, 0, len(x))),
+                rough=np.zeros_like(nothing),
+                noise=self.noise,
+            )
+        some = self.explained.fewer(_MEMBERS)
+        mean = some.mean(x)
+        return LogBelief(
+            weights=some.weights,
+            mean=mean,
+            factor=some.factors(x),
+            rough=np.broadcast_to(some.rough[:, None], mean.shape),
+            rough_is_measured=bool(some.weights @ some.rough > self.noise / 2),
+            noise=self.noise,
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the model as a JSON-ready object, with the probability of the formula if there is one."""
+        found = document(self)
+        return found if self.form is None else {**found, "probability_of_formula": self.share}
+
+    def _moments(self, points: Sequence[Point]) -> tuple[Floats, Floats]:
+        assert self.explained is not None
+        mean, spread = self.explained.moments(coordinates(points, self.parameters))
+        return np.clip(mean, -_LARGEST, _LARGEST), spread
+
+    def _power_law(self) -> list[dict[str, Any]]:
+        """One term: the power law that touches the mean curve at the largest measured values."""
+        if self.explained is None:
             return [{"coefficient": 0.0, "factors": []}]
         corner = np.array(self.corner)
         positive = np.flatnonzero(corner > 0)
         steps = np.tile(corner, (len(positive) + 1, 1))
         steps[np.arange(len(positive)) + 1, positive] *= np.exp(-_STEP)
-        values = self._log_value(steps)
+        values = self.explained.weights @ self.explained.mean(steps)
         slopes = np.round((values[0] - values[1:]) / _STEP, 3)
         coefficient = float(np.exp(values[0] - slopes @ np.log(corner[positive])))
         factors = [
@@ -76,67 +183,6 @@ class CurveModel:
             if slope
         ]
         return [{"coefficient": coefficient, "factors": factors}]
-
-    @property
-    def normal_form(self) -> str:
-        """The power law at the largest measured values."""
-        return sum_text(self.terms)
-
-    @property
-    def expression(self) -> str:
-        """The same: a curve has no short formula."""
-        return self.normal_form
-
-    def predict(self, points: Sequence[Point]) -> Prediction:
-        """Predict the true value with a 90 % interval; NaN at points of another category."""
-        return self.predictive(points).prediction(unit_of(self.metric))
-
-    def predictive(self, points: Sequence[Point]) -> Predictive:
-        """Return the mixture over all curves at each point; NaN at points of another category."""
-        if self.curves is None:
-            return Predictive.certain(self._inside(points, np.zeros(len(points))), self.noise)
-        mean, spread = self.curves.moments(coordinates(points, self.parameters))
-        return Predictive(
-            value=self._inside(points, np.exp(np.minimum(self.curves.weights @ mean, _LARGEST))),
-            weights=self.curves.weights,
-            mean=mean,
-            spread=spread,
-            noise=self.noise,
-            shared=self.shared_noise,
-        )
-
-    def value(self, points: Sequence[Point]) -> Floats:
-        """Return the geometric mean over all curves; NaN at points of another category."""
-        return self._inside(points, np.exp(self._log_value(coordinates(points, self.parameters))))
-
-    def expected(self, points: Sequence[Point]) -> Floats:
-        """Return the mean over all curves; NaN at points of another category."""
-        if self.curves is None:
-            return self._inside(points, np.zeros(len(points)))
-        mean, spread = self.curves.moments(coordinates(points, self.parameters))
-        logs = np.minimum(mean + np.minimum(spread, 1.0) ** 2 / 2, _LARGEST)
-        return self._inside(points, self.curves.weights @ np.exp(logs))
-
-    def belief(self, points: Sequence[Point]) -> LogBelief:
-        """Return the most probable sizes of the components as members, each a Gaussian over curves."""
-        x = coordinates(points, self.parameters)
-        if self.curves is None:
-            curves, mean, factor = np.ones(1), np.full((1, len(x)), -_LARGEST), np.zeros((1, 0, len(x)))
-        else:
-            first = self.curves.first(_MEMBERS)
-            curves, (mean, factor) = first.weights, first.factors(x)
-        return LogBelief(
-            weights=curves, mean=mean, factor=factor, rough=np.zeros_like(mean), noise=self.noise
-        )
-
-    def document(self) -> dict[str, Any]:
-        """Return the model as a JSON-ready object."""
-        return document(self)
-
-    def _log_value(self, x: Floats) -> Floats:
-        if self.curves is None:
-            return np.full(len(x), -np.inf)
-        return np.minimum(self.curves.log_value(x), _LARGEST)
 
     def _inside(self, points: Sequence[Point], values: Floats) -> Floats:
         return inside(points, self.category, values)

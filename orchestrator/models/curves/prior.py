@@ -1,7 +1,12 @@
-"""How curves of real programs vary: a prior over the sizes of the components of the Gaussian process."""
+"""How real programs vary: a prior over the sizes of the components of the Gaussian process.
+
+The process explains measurements alone, or what a formula leaves unexplained; a formula may also be exact.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -10,28 +15,80 @@ from scipy.stats import qmc
 
 from orchestrator.models.base import Floats
 
-# Decimal logarithm of the standard deviation of every component, and how far it varies between programs: by
-# kind as in `features.KINDS`, then products of two parameters, then the noise of one run. Slopes are powers
-# of the parameters; the others are per doubling or so. Broad, chosen by hand before any measurement was
-# looked at; fitted to measured data instead they predict no better (docs/evaluation.md).
-_CENTRE = {"slope": -0.2, "bend": -1.5, "smooth walk": -1.5, "walk": -1.0, "product": -1.5, "noise": -1.5}
+# Decimal logarithm of the standard deviation of every component, by kind as in `features.KINDS`, of products
+# of two parameters, and of the scatter of a mean of all repetitions of a point. Slopes are powers of the
+# parameters; the others are per doubling or so. Chosen by hand, in coarse steps, by what improved the
+# predictions of several families of measured data (docs/evaluation.md).
+_ALONE = {"slope": -0.3, "bend": -2.0, "smooth walk": -1.75, "walk": -0.6, "product": -2.25, "noise": -1.5}
+_BESIDE = {"slope": -1.5, "bend": -2.0, "smooth walk": -2.0, "walk": -1.5, "product": -2.0, "noise": -1.5}
+# How far the decimal logarithm of a size varies between programs.
 _SPREAD = {"slope": 0.4, "bend": 0.7, "smooth walk": 0.7, "walk": 0.7, "product": 0.7, "noise": 0.7}
 _CONSTANT = 10.0  # standard deviation of the mean logarithm: nothing is known of it
-DRAWS = 1024
+_SCALED = 0.05  # the same beside a formula, which has coefficients of its own
+# Decimal logarithm of the scatter around an exact formula: from rounding to nonsense.
+_SCATTER = (-7.5, 0.0)
+ALONE, BESIDE, EXACT = 1024, 64, 48
+
+# Natural logarithm of how much less probable a formula is before anything was measured: so much, more for
+# every factor in it, and for every point. A formula is chosen among thousands, and real programs are in the
+# normal form only nearly: it must explain every point a little better than curves do, not only some of them.
+_FORMULA, _FACTOR, _POINT, _MOST = 4.0, 1.0, 0.4, 14.0
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """Draws from the prior.
+
+    Attributes
+    ----------
+    sizes
+        Standard deviation of every component, in the order of `features.Features.component`, shape
+        (draws, components).
+    noise
+        Relative scatter of the mean of all repetitions of a typical point, shape (draws,).
+    log_prior
+        Logarithm of the probability of every draw, among those for its kind of explanation, shape (draws,).
+    alone
+        How many explain the measurements without a formula; these come first.
+    """
+
+    sizes: Floats
+    noise: Floats
+    log_prior: Floats
+    alone: int
 
 
 @cache
-def draws(parameters: int) -> tuple[Floats, Floats]:
-    """Return equally probable sizes of all components: the same ones every time, evenly spread.
+def draws(parameters: int, formulas: bool) -> Draws:
+    """Return sizes of all components: the same ones every time, evenly spread.
 
-    Returns
-    -------
-    Standard deviations of the components in the order of `features.Features.component`, shape
-    (draws, components), and the relative noise of one run, shape (draws,).
+    Those beside formulas follow if there are ``formulas``; half of the probability is that one is exact.
     """
+    alone, noise = _sobol(_ALONE, parameters, ALONE, _CONSTANT)
+    prior = np.full(ALONE, -np.log(ALONE))
+    if not formulas:
+        return Draws(alone, noise, prior, ALONE)
+    beside, scatter = _sobol(_BESIDE, parameters, BESIDE, _SCALED)
+    exact = np.zeros((EXACT, alone.shape[1]))
+    halves = [np.full(count, -np.log(2 * count)) for count in (BESIDE, EXACT)]
+    return Draws(
+        np.concatenate([alone, beside, exact]),
+        np.concatenate([noise, scatter, 10 ** np.linspace(*_SCATTER, EXACT)]),
+        np.concatenate([prior, *halves]),
+        ALONE,
+    )
+
+
+def log_price(factors: float, points: int) -> float:
+    """Return the logarithm of how probable a formula with so many factors is, relative to curves."""
+    return -min(_FORMULA + _POINT * points, _MOST) - _FACTOR * factors
+
+
+def _sobol(
+    centres: Mapping[str, float], parameters: int, count: int, constant: float
+) -> tuple[Floats, Floats]:
     kinds = ["slope", "bend", "smooth walk", "walk"] * parameters + ["product", "noise"]
-    uniform = qmc.Sobol(len(kinds), scramble=True, seed=1).random(DRAWS)
-    centre, spread = (np.array([table[kind] for kind in kinds]) for table in (_CENTRE, _SPREAD))
+    uniform = qmc.Sobol(len(kinds), scramble=True, seed=1).random(count)
+    centre, spread = (np.array([table[kind] for kind in kinds]) for table in (centres, _SPREAD))
     sizes = 10 ** (centre + spread * ndtri(np.clip(uniform, 1e-6, 1 - 1e-6)))
-    constant = np.full((DRAWS, 1), _CONSTANT)
-    return np.concatenate([constant, sizes[:, :-1]], axis=1), sizes[:, -1]
+    return np.concatenate([np.full((count, 1), constant), sizes[:, :-1]], axis=1), sizes[:, -1]

@@ -6,17 +6,15 @@ Ritter et al., Cost-Effective Empirical Performance Modeling, eq. 1. See `docs/m
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data
 from orchestrator.models.base import Category, Floats, Model, Modeler
+from orchestrator.models.blas import one_thread
 from orchestrator.models.noise import AGGREGATES, Located, locate
 from orchestrator.models.pmnf import build as assemble
 from orchestrator.models.pmnf.correction import Features
@@ -100,7 +98,7 @@ def modeler(
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
         # Hypotheses that the points cannot tell apart or determine are marked invalid, not warned about.
-        with _one_thread(), np.errstate(all="ignore"):
+        with one_thread(), np.errstate(all="ignore"):
             return fit(measurements)
 
     def fit(measurements: Measurements) -> tuple[Model, ...]:
@@ -127,17 +125,6 @@ def _check_parameters(group: data.Group) -> None:
             f"{point}: {name} is {format_value(float(value))}, but the normal form needs parameters >= 0; "
             "shift or rescale the parameter, or make it categorical"
         )
-
-
-def _one_thread() -> AbstractContextManager[object]:
-    """Keep BLAS from waking threads for matrices this small: on a busy node it costs forty times the work."""
-    limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
-    return limit
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def _zero(callpath: str, metric: str, category: Category) -> PmnfModel:

@@ -1,0 +1,127 @@
+"""What call paths that were measured at the same points share: the algebra of the Gaussian process.
+
+For given sizes of the components the process is a linear model with independent normal coefficients
+(Rasmussen and Williams, Gaussian processes for machine learning, section 2.1). Measured values are weighted
+and projected onto what the features span, so that the cost depends on the smaller of points and features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from orchestrator.models.base import Floats, Integers
+from orchestrator.models.curves.features import Features
+from orchestrator.models.curves.prior import Draws
+
+_TOGETHER = 4_000_000  # numbers in the matrices that are factorised at once
+_RANK = 1e-10  # singular values below this share of the largest one are rounding
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """What predictions need of one draw.
+
+    Attributes
+    ----------
+    gain
+        Mean coefficients of the features for projected residuals, shape (features, rank).
+    root
+        Factor of the covariance of the coefficients: its transpose times itself, shape (features, features);
+        of shape (0, features) where the process is zero.
+    """
+
+    gain: Floats
+    root: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """Measured points, their features, and draws of the sizes.
+
+    Attributes
+    ----------
+    features
+        Functions of the parameters.
+    points
+        Coordinates, shape (points, parameters).
+    precision
+        Relative weight of every point: its repetitions over a typical number, shape (points,).
+    typical
+        That number.
+    basis
+        Weighted features of the points, projected, shape (rank, features).
+    projection
+        From weighted values at the points to the projected ones, shape (rank, points).
+    draws
+        Of the prior.
+    """
+
+    features: Features
+    points: Floats
+    precision: Floats
+    typical: float
+    basis: Floats
+    projection: Floats
+    draws: Draws
+    _factors: dict[int, Factors] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, points: Floats, count: Floats, draws: Draws) -> Design:
+        """Choose features for measured points, shape (points, parameters), with repetitions (points,)."""
+        features = Features.of(points)
+        typical = float(1 / np.mean(1 / count))
+        precision = count / typical
+        weighted = features(points) * np.sqrt(precision)[:, None]
+        left, size, right = np.linalg.svd(weighted, full_matrices=False)
+        rank = max(1, int(np.count_nonzero(size > _RANK * size[0])))
+        return cls(
+            features=features,
+            points=points,
+            precision=precision,
+            typical=typical,
+            basis=size[:rank, None] * right[:rank],
+            projection=left[:, :rank].T,
+            draws=draws,
+        )
+
+    def whitened(self, which: Integers) -> Iterator[tuple[Integers, Floats, Floats]]:
+        """Yield (draws, inverse Cholesky factors of the projected covariance, log density at the mean)."""
+        rank, number = self.projection.shape
+        constant = 0.5 * float(np.log(self.precision).sum()) - number / 2 * np.log(2 * np.pi)
+        step = max(1, _TOGETHER // rank**2)
+        for begin in range(0, len(which), step):
+            part = which[begin : begin + step]
+            lower = np.linalg.cholesky(self._covariance(part))
+            halves = np.log(np.einsum("kii->ki", lower)).sum(axis=1)
+            inverse = np.asarray(np.linalg.inv(lower), np.float64)
+            yield part, inverse, constant - halves - (number - rank) * np.log(self.draws.noise[part])
+
+    def factors(self, draw: int) -> Factors:
+        """Return what predictions need of a draw; computed once."""
+        if draw not in self._factors:
+            self._factors[draw] = self._of_draw(draw)
+        return self._factors[draw]
+
+    def _of_draw(self, draw: int) -> Factors:
+        scale = self.draws.sizes[draw][self.features.component]
+        if not scale.any():
+            return Factors(np.zeros(self.basis.T.shape), np.zeros((0, len(scale))))
+        scaled = self.basis * scale
+        covariance = self._covariance(np.array([draw]))[0]
+        gain = scale[:, None] * np.linalg.solve(covariance, scaled).T
+        precision = scaled.T @ scaled / self.draws.noise[draw] ** 2
+        precision[np.diag_indices_from(precision)] += 1.0
+        root = np.linalg.solve(np.linalg.cholesky(precision), np.diag(scale))
+        return Factors(gain, np.asarray(root, np.float64))
+
+    def _covariance(self, which: Integers) -> Floats:
+        """Covariance of projected values, shape (draws, rank, rank)."""
+        variance = self.draws.sizes[which][:, self.features.component] ** 2
+        result: Floats = (self.basis * variance[:, None, :]) @ self.basis.T
+        result[:, np.arange(len(self.basis)), np.arange(len(self.basis))] += (
+            self.draws.noise[which, None] ** 2
+        )
+        return result

@@ -1,0 +1,211 @@
+"""Explanations: their algebra is that of Gaussian processes, what they follow, and what they doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pytest
+
+from orchestrator.models.base import Floats
+from orchestrator.models.curves.design import Design
+from orchestrator.models.curves.explanations import Explanations, Formulas, Scatter, explain
+from orchestrator.models.curves.features import Features
+from orchestrator.models.curves.prior import draws, log_price
+
+
+def grid(*values: tuple[float, ...]) -> Floats:
+    return np.array(list(product(*values)), dtype=float)
+
+
+POINTS = grid((4, 8, 16, 32, 64), (10, 20, 30, 40, 50))
+
+
+@dataclass(frozen=True)
+class Known:
+    """Given formulas, each with one coefficient per term."""
+
+    terms: tuple[tuple[Callable[[Floats], Floats], ...], ...]
+    factors: int = 2
+
+    @property
+    def weights(self) -> Floats:
+        return np.full(len(self.terms), 1 / len(self.terms))
+
+    @property
+    def coefficients(self) -> Floats:
+        return np.ones((len(self.terms), len(self.terms[0])))
+
+    def at(self, x: Floats) -> tuple[Floats, Floats]:
+        each = np.array([[term(x) for term in formula] for formula in self.terms])
+        value = each.sum(axis=1)
+        return np.log(value), each / value[:, None]
+
+
+RIGHT = (lambda x: np.full(len(x), 2.0), lambda x: 1e-2 * x[:, 0] ** 0.5 * x[:, 1])
+WRONG = (lambda x: np.full(len(x), 2.0), lambda x: 1e-3 * x[:, 0] * x[:, 1])
+
+
+def explained(
+    log_value: Floats,
+    formulas: Formulas | None = None,
+    count: Floats | None = None,
+    sigma: float = 0.02,
+    points: Floats = POINTS,
+) -> Explanations:
+    count = np.full(len(points), 2.0) if count is None else count
+    design = Design.of(points, count, draws(points.shape[1], formulas is not None))
+    (found,) = explain(design, log_value[None], [Scatter(sigma=sigma, freedom=25.0)], [formulas])
+    return found
+
+
+def covariance(found: Explanations, draw: int) -> Floats:
+    design = found.design
+    scale = design.draws.sizes[draw][design.features.component] ** 2
+    phi = design.features(design.points)
+    return np.asarray((phi * scale) @ phi.T + np.diag(design.draws.noise[draw] ** 2 / design.precision))
+
+
+def test_the_draws_are_the_same_every_time_and_have_a_size_per_component() -> None:
+    bank = draws(2, formulas=True)
+    assert bank.sizes.shape == (len(bank.noise), 1 + 4 * 2 + 1)
+    assert np.array_equal(draws(2, formulas=True).sizes, bank.sizes)
+    assert (bank.sizes[: bank.alone] > 0).all()
+    sums = [np.exp(bank.log_prior[part]).sum() for part in (slice(bank.alone), slice(bank.alone, None))]
+    assert sums == pytest.approx([1.0, 1.0])
+
+
+def test_a_formula_costs_more_with_more_factors_and_points() -> None:
+    assert log_price(1, 9) > log_price(2, 9) > log_price(2, 20)
+    assert log_price(1, 100) == log_price(1, 1000)
+
+
+def test_curves_are_those_of_a_gaussian_process() -> None:
+    """The projected regression against the formulas with the covariance of the values themselves."""
+    rng = np.random.default_rng(1)
+    log_value, count = rng.normal(size=len(POINTS)), rng.uniform(1, 3, len(POINTS))
+    found = explained(log_value, count=count)
+    new = grid((128.0,), (60.0, 70.0))
+    mean, factor = found.mean(new), found.factors(new)
+    target, centre = found.design.features(new), log_value.mean()
+    for k, draw in enumerate(found.draws[:5]):
+        scale = found.design.draws.sizes[draw][found.design.features.component] ** 2
+        inner = covariance(found, int(draw))
+        cross = (target * scale) @ found.design.features(POINTS).T
+        wanted = centre + cross @ np.linalg.solve(inner, log_value - centre)
+        assert mean[k] == pytest.approx(wanted, rel=1e-6)
+        left = (target * scale) @ target.T - cross @ np.linalg.solve(inner, cross.T)
+        assert factor[k].T @ factor[k] == pytest.approx(left, rel=1e-4, abs=1e-7)
+
+
+def test_formulas_times_curves_are_a_gaussian_process_with_coefficients() -> None:
+    rng = np.random.default_rng(2)
+    formulas = Known((RIGHT, WRONG))
+    log_value = formulas.at(POINTS)[0][0] + rng.normal(0, 0.05, len(POINTS))
+    found = explained(log_value, formulas)
+    new = grid((128.0,), (60.0, 70.0))
+    mean, factor = found.mean(new), found.factors(new)
+    target, phi = found.design.features(new), found.design.features(POINTS)
+    for k in np.flatnonzero(found.formula == 0)[:5]:
+        draw = int(found.draws[k])
+        scale = found.design.draws.sizes[draw][found.design.features.component] ** 2
+        (here, slopes), (there, far) = formulas.at(POINTS), formulas.at(new)
+        slopes, far = slopes[0].T * found.scale[0], far[0].T * found.scale[0]
+        inner = covariance(found, draw) + slopes @ slopes.T
+        cross = (target * scale) @ phi.T + far @ slopes.T
+        wanted = there[0] + cross @ np.linalg.solve(inner, log_value - here[0])
+        assert mean[k] == pytest.approx(wanted, rel=1e-6)
+        left = (target * scale) @ target.T + far @ far.T - cross @ np.linalg.solve(inner, cross.T)
+        assert factor[k].T @ factor[k] == pytest.approx(left, rel=1e-4, abs=1e-7)
+
+
+def test_the_right_formula_is_found_beside_a_wrong_one_and_curves() -> None:
+    rng = np.random.default_rng(3)
+    formulas = Known((RIGHT, WRONG))
+    found = explained(formulas.at(POINTS)[0][0] + rng.normal(0, 0.01, len(POINTS)), formulas)
+    assert found.share > 0.99
+    wrong = explained(formulas.at(POINTS)[0][0] + rng.normal(0, 0.01, len(POINTS)), Known((WRONG,)))
+    assert wrong.share < found.share
+
+
+def test_what_a_formula_leaves_over_is_followed_by_curves_around_it() -> None:
+    """A formula with a bump of 10 % in the middle of one parameter."""
+    formulas = Known((RIGHT,))
+    bump = np.where(POINTS[:, 0] == 16, 0.1, 0.0)
+    found = explained(formulas.at(POINTS)[0][0] + bump, formulas, sigma=0.002)
+    there = found.weights @ found.mean(POINTS) - formulas.at(POINTS)[0][0]
+    assert np.abs(there - bump).max() < 0.03
+
+
+def test_points_may_scatter_more_than_repetitions_say_and_the_truth_then_does() -> None:
+    rng = np.random.default_rng(4)
+    scattered = np.log(POINTS[:, 0]) + rng.normal(0, 0.2, len(POINTS))
+    new = grid((24.0,), (25.0,))
+    spread = [
+        float((found.weights @ found.moments(new)[1])[0])
+        for found in (explained(scattered, sigma=sigma) for sigma in (0.01, 0.28))
+    ]
+    assert spread[0] > 0.15
+    assert spread[1] < spread[0] / 1.5
+
+
+def test_a_walk_has_independent_increments_at_the_measured_values() -> None:
+    features = Features.of(POINTS)
+    walk = features(POINTS)[:, features.component == 4]  # of the first parameter
+    product_ = walk @ walk.T
+    u = np.log(POINTS[:, 0])
+    for i, j in ((0, 24), (3, 17)):
+        distance = product_[i, i] + product_[j, j] - 2 * product_[i, j]
+        assert distance == pytest.approx(abs(u[i] - u[j]))
+
+
+def test_a_power_law_is_continued_with_a_narrow_interval() -> None:
+    rng = np.random.default_rng(2)
+    truth = np.log(0.1 * POINTS[:, 0] ** 0.5 * POINTS[:, 1] ** 1.2)
+    found = explained(truth + rng.normal(0, 0.01, len(truth)), sigma=0.014)
+    mean, spread = found.moments(np.array([[128.0, 60.0]]))
+    wanted = np.log(0.1 * 128**0.5 * 60**1.2)
+    assert float(found.weights @ mean[:, 0]) == pytest.approx(wanted, abs=0.05)
+    assert float(found.weights @ spread[:, 0]) < 0.2
+
+
+def test_doubt_grows_with_the_distance_from_what_was_measured() -> None:
+    rng = np.random.default_rng(3)
+    steps = np.where(POINTS[:, 0] >= 32, 1.0, 0.0) + 0.05 * rng.normal(size=len(POINTS))
+    found = explained(steps, sigma=0.05)
+    spread = found.moments(grid((64.0, 128.0, 512.0, 4096.0), (50.0,)))[1]
+    assert (np.diff(found.weights @ spread) > 0).all()
+
+
+def test_zeros_and_single_points_are_no_obstacle() -> None:
+    zeros = grid((0.0, 1.0, 2.0, 4.0))
+    found = explained(np.log1p(zeros[:, 0]), points=zeros)
+    assert np.isfinite(found.mean(grid((0.0, 8.0)))).all()
+    mean, spread = explained(np.ones(1), points=POINTS[:1]).moments(POINTS[:2])
+    assert np.isfinite(mean).all()
+    assert (spread > 0).all()
+
+
+def test_callpaths_weighed_together_are_as_alone() -> None:
+    rng = np.random.default_rng(4)
+    log_value, count = rng.normal(size=(70, len(POINTS))), np.full(len(POINTS), 2.0)
+    design = Design.of(POINTS, count, draws(2, formulas=False))
+    scatter = [Scatter(sigma=0.02, freedom=25.0)] * len(log_value)
+    together = explain(design, log_value, scatter, [None] * len(log_value))
+    for row, found in list(zip(log_value, together, strict=True))[::23]:
+        alone = explained(row)
+        assert np.array_equal(found.draws, alone.draws)
+        assert found.weights == pytest.approx(alone.weights)
+
+
+def test_fewer_members_stand_for_all() -> None:
+    rng = np.random.default_rng(5)
+    found = explained(np.log(POINTS[:, 0]) + rng.normal(0, 0.05, len(POINTS)))
+    few = found.fewer(12)
+    assert len(few.weights) <= 12
+    assert few.weights.sum() == pytest.approx(1.0)
+    far = np.array([[128.0, 60.0]])
+    whole, part = (float(item.weights @ item.mean(far)[:, 0]) for item in (found, few))
+    assert part == pytest.approx(whole, abs=0.05)
