@@ -1,6 +1,6 @@
-"""Time and accuracy of the PMNF modeler beside Extra-P, in one run on one machine.
+"""Time and accuracy of a modeler beside Extra-P, in one run on one machine.
 
-    python benchmarks/modeler_speed.py /path/to/venv-with-extrap/bin/python [--seed 0]
+    python benchmarks/modeler_speed.py /path/to/venv-with-extrap/bin/python [--seed 0] [--modeler auto]
 
 Functions are drawn here: products and sums of blocks with balanced shares, constants, absent parameters;
 the noise is ±5 % uniform, five repetitions, one thread. Extra-P runs in its own interpreter with the same
@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from orchestrator import registry
 from orchestrator.models.pmnf.hypotheses import PAPER, partitions
-from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.types import Measurement, Measurements, Point
 
 GRIDS = ((32, 64, 128, 256, 512), (2, 4, 6, 8, 10), (1000, 2000, 3000, 4000, 5000), (10, 20, 30, 40, 50))
@@ -110,7 +110,7 @@ def extrap(python: Path, parameters: int, values: list[Any]) -> tuple[float, lis
     return result["seconds"] / len(values), result["values"]
 
 
-def ours(parameters: int, values: list[Any]) -> tuple[float, float, list[float]]:
+def ours(modeler: str, parameters: int, values: list[Any]) -> tuple[float, float, list[float]]:
     """Return seconds per model, seconds of one model alone, and predictions."""
     points = [Point.of(dict(zip("abcd", x, strict=False))) for x in product(*GRIDS[:parameters])]
     items = tuple(
@@ -118,7 +118,7 @@ def ours(parameters: int, values: list[Any]) -> tuple[float, float, list[float]]
         for k, rows in enumerate(values)
     )
     known = Measurements(tuple("abcd"[:parameters]), items)
-    fit = modeler()
+    fit = registry.load("model", modeler)()
     fit(Measurements(known.parameters, items[:2]))
     begin = time.process_time()
     models = fit(known)
@@ -139,6 +139,7 @@ def main() -> None:
     )
     parser.add_argument("python", type=Path, help="a Python interpreter that can import extrap")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--modeler", default="auto", choices=registry.names("model"))
     arguments = parser.parse_args()
     print(
         "parameters | Extra-P ms | ours ms (many) | ratio | ours ms (one) | ratio | within 5 %: Extra-P, ours"
@@ -155,7 +156,7 @@ def main() -> None:
         ]
         truth = np.array([f(BEYOND[:parameters]) for f in functions])
         their_seconds, theirs = extrap(arguments.python, parameters, values[:few])
-        seconds, alone, found = ours(parameters, values)
+        seconds, alone, found = ours(arguments.modeler, parameters, values)
         near = [100 * np.mean(np.abs(np.array(v) / truth[: len(v)] - 1) < 0.05) for v in (theirs, found)]
         print(
             f"{parameters} | {1e3 * their_seconds:.1f} | {1e3 * seconds:.2f} | "

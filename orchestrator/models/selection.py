@@ -20,7 +20,6 @@ from orchestrator.types import Measurements
 
 # Most formulas that are weighed against curves: the most probable ones.
 _FORMULAS = 30
-_TINY = 1e-300  # keeps logarithms of zero finite
 
 
 def modeler(
@@ -110,9 +109,5 @@ class NormalForms:
 
     def at(self, x: Floats) -> tuple[Floats, Floats]:
         """Return logarithms (formulas, n), and their slopes by coefficients (formulas, coefficients, n)."""
-        design, coefficients = self.posterior.design(x), self.posterior.coefficients
-        value = self.posterior.log_mean(x)
-        used = (coefficients != 0)[:, :, None]
         with np.errstate(over="ignore", invalid="ignore"):
-            slopes = np.where(used, design * np.exp(-np.maximum(value, np.log(_TINY)))[:, None, :], 0.0)
-        return value, slopes
+            return self.posterior.log_slopes(x)

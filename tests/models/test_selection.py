@@ -39,7 +39,7 @@ def fitted(known: Measurements) -> CurveModel:
 
 
 def short(p: float, n: float) -> float:
-    return 0.5 + 1e-3 * p**0.5 * n
+    return float(0.5 + 1e-3 * p**0.5 * n)
 
 
 def test_a_formula_that_explains_the_measurements_is_the_answer() -> None:
@@ -110,7 +110,7 @@ def test_a_model_survives_a_journey_to_another_process() -> None:
 
 
 def test_zeros_are_a_model_of_zero() -> None:
-    values = {point: (0.0, 0.0) for point in INSIDE}
+    values = dict.fromkeys(INSIDE, (0.0, 0.0))
     (model,) = modeler()(Measurements(("p", "n"), (Measurement("main", "time", values),)))
     assert model.predict([FAR]).value[0] == 0.0
     assert model.notes == ("every value is zero",)

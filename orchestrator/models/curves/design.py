@@ -7,12 +7,12 @@ and projected onto what the features span, so that the cost depends on the small
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from orchestrator.models.base import Floats, Integers
+from orchestrator.models.base import Floats
 from orchestrator.models.curves.features import Features
 from orchestrator.models.curves.prior import Draws
 
@@ -39,7 +39,7 @@ class Factors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """Measured points, their features, and draws of the sizes.
+    """Measured points and their features.
 
     Attributes
     ----------
@@ -55,8 +55,6 @@ class Design:
         Weighted features of the points, projected, shape (rank, features).
     projection
         From weighted values at the points to the projected ones, shape (rank, points).
-    draws
-        Of the prior.
     """
 
     features: Features
@@ -65,11 +63,9 @@ class Design:
     typical: float
     basis: Floats
     projection: Floats
-    draws: Draws
-    _factors: dict[int, Factors] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, points: Floats, count: Floats, draws: Draws) -> Design:
+    def of(cls, points: Floats, count: Floats) -> Design:
         """Choose features for measured points, shape (points, parameters), with repetitions (points,)."""
         features = Features.of(points)
         typical = float(1 / np.mean(1 / count))
@@ -84,44 +80,59 @@ class Design:
             typical=typical,
             basis=size[:rank, None] * right[:rank],
             projection=left[:, :rank].T,
-            draws=draws,
         )
 
-    def whitened(self, which: Integers) -> Iterator[tuple[Integers, Floats, Floats]]:
+    def whitened(self, draws: Draws) -> Iterator[tuple[slice, Floats, Floats]]:
         """Yield (draws, inverse Cholesky factors of the projected covariance, log density at the mean)."""
+        sizes, noise = draws.sizes, draws.noise
         rank, number = self.projection.shape
         constant = 0.5 * float(np.log(self.precision).sum()) - number / 2 * np.log(2 * np.pi)
         step = max(1, _TOGETHER // rank**2)
-        for begin in range(0, len(which), step):
-            part = which[begin : begin + step]
-            lower = np.linalg.cholesky(self._covariance(part))
+        for begin in range(0, len(noise), step):
+            part = slice(begin, begin + step)
+            lower = np.linalg.cholesky(self._covariance(sizes[part], noise[part]))
             halves = np.log(np.einsum("kii->ki", lower)).sum(axis=1)
             inverse = np.asarray(np.linalg.inv(lower), np.float64)
-            yield part, inverse, constant - halves - (number - rank) * np.log(self.draws.noise[part])
+            yield part, inverse, constant - halves - (number - rank) * np.log(noise[part])
 
-    def factors(self, draw: int) -> Factors:
-        """Return what predictions need of a draw; computed once."""
-        if draw not in self._factors:
-            self._factors[draw] = self._of_draw(draw)
-        return self._factors[draw]
-
-    def _of_draw(self, draw: int) -> Factors:
-        scale = self.draws.sizes[draw][self.features.component]
+    def factors(self, sizes: Floats, noise: float) -> Factors:
+        """Return what predictions need of one draw, with sizes of shape (components,)."""
+        scale = sizes[self.features.component]
         if not scale.any():
             return Factors(np.zeros(self.basis.T.shape), np.zeros((0, len(scale))))
         scaled = self.basis * scale
-        covariance = self._covariance(np.array([draw]))[0]
+        covariance = self._covariance(sizes[None], np.array([noise]))[0]
         gain = scale[:, None] * np.linalg.solve(covariance, scaled).T
-        precision = scaled.T @ scaled / self.draws.noise[draw] ** 2
+        precision = scaled.T @ scaled / noise**2
         precision[np.diag_indices_from(precision)] += 1.0
         root = np.linalg.solve(np.linalg.cholesky(precision), np.diag(scale))
         return Factors(gain, np.asarray(root, np.float64))
 
-    def _covariance(self, which: Integers) -> Floats:
+    def _covariance(self, sizes: Floats, noise: Floats) -> Floats:
         """Covariance of projected values, shape (draws, rank, rank)."""
-        variance = self.draws.sizes[which][:, self.features.component] ** 2
+        variance = sizes[:, self.features.component] ** 2
         result: Floats = (self.basis * variance[:, None, :]) @ self.basis.T
-        result[:, np.arange(len(self.basis)), np.arange(len(self.basis))] += (
-            self.draws.noise[which, None] ** 2
-        )
+        result[:, np.arange(len(self.basis)), np.arange(len(self.basis))] += noise[:, None] ** 2
         return result
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """The process at measured points, with many sizes of its components."""
+
+    design: Design
+    draws: Draws
+    _factors: dict[int, Factors] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, design: Design, draws: Sequence[Draws]) -> Process:
+        """Put draws of several kinds one after the other."""
+        sizes = np.concatenate([item.sizes for item in draws])
+        return cls(design, Draws(sizes, np.concatenate([item.noise for item in draws])))
+
+    def factors(self, draw: int) -> Factors:
+        """Return what predictions need of a draw; computed once."""
+        if draw not in self._factors:
+            sizes, noise = self.draws.sizes[draw], float(self.draws.noise[draw])
+            self._factors[draw] = self.design.factors(sizes, noise)
+        return self._factors[draw]

@@ -21,7 +21,9 @@ _MEMBERS = 24
 _ALONE = 0.99
 # Probability from which the formula is the expression.
 _LIKELY = 0.5
-_CURVES = "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"
+_CURVES = (
+    "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"
+)
 _STEP = 1e-3  # of a logarithm, to find the slope at a point
 _LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
 

@@ -11,9 +11,9 @@ from orchestrator.models import data
 from orchestrator.models.base import Category, Modeler
 from orchestrator.models.blas import one_thread
 from orchestrator.models.curves.design import Design
-from orchestrator.models.curves.explanations import Explanations, Formulas, Scatter, explain
+from orchestrator.models.curves.evidence import Formulas
+from orchestrator.models.curves.explanations import Explanations, Scatter, explain
 from orchestrator.models.curves.model import CurveModel
-from orchestrator.models.curves.prior import draws
 from orchestrator.models.noise import AGGREGATES, GUESS_WEIGHT, Located, locate
 from orchestrator.models.symbolic import Symbolic
 from orchestrator.types import Measurements
@@ -89,8 +89,7 @@ def _fit_group(group: data.Group, aggregate: str, found: Sequence[Found]) -> lis
     # One matrix for all call paths: robust weights differ between them by little.
     count = np.maximum(located.count.mean(axis=0), 1e-3)
     formulas = [item for item, _ in found]
-    bank = draws(group.points.shape[1], any(item is not None for item in formulas))
-    design = Design.of(group.points, count, bank)
+    design = Design.of(group.points, count)
     scatter = [
         Scatter(sigma=float(sigma), freedom=float(freedom))
         for sigma, freedom in zip(located.sigma, located.freedom, strict=True)

@@ -27,7 +27,7 @@ _CONSTANT = 10.0  # standard deviation of the mean logarithm: nothing is known o
 _SCALED = 0.05  # the same beside a formula, which has coefficients of its own
 # Decimal logarithm of the scatter around an exact formula: from rounding to nonsense.
 _SCATTER = (-7.5, 0.0)
-ALONE, BESIDE, EXACT = 1024, 64, 48
+_ALONE_DRAWS, _BESIDE_DRAWS, _EXACT_DRAWS = 1024, 64, 48
 
 # Natural logarithm of how much less probable a formula is before anything was measured: so much, more for
 # every factor in it, and for every point. A formula is chosen among thousands, and real programs are in the
@@ -37,7 +37,7 @@ _FORMULA, _FACTOR, _POINT, _MOST = 4.0, 1.0, 0.4, 14.0
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Draws from the prior.
+    """Draws of the sizes of all components, equally probable.
 
     Attributes
     ----------
@@ -46,37 +46,29 @@ class Draws:
         (draws, components).
     noise
         Relative scatter of the mean of all repetitions of a typical point, shape (draws,).
-    log_prior
-        Logarithm of the probability of every draw, among those for its kind of explanation, shape (draws,).
-    alone
-        How many explain the measurements without a formula; these come first.
     """
 
     sizes: Floats
     noise: Floats
-    log_prior: Floats
-    alone: int
 
 
 @cache
-def draws(parameters: int, formulas: bool) -> Draws:
-    """Return sizes of all components: the same ones every time, evenly spread.
+def alone(parameters: int) -> Draws:
+    """Return draws of a process that explains the measurements alone: the same every time, evenly spread."""
+    return _sobol(_ALONE, parameters, _ALONE_DRAWS, _CONSTANT)
 
-    Those beside formulas follow if there are ``formulas``; half of the probability is that one is exact.
-    """
-    alone, noise = _sobol(_ALONE, parameters, ALONE, _CONSTANT)
-    prior = np.full(ALONE, -np.log(ALONE))
-    if not formulas:
-        return Draws(alone, noise, prior, ALONE)
-    beside, scatter = _sobol(_BESIDE, parameters, BESIDE, _SCALED)
-    exact = np.zeros((EXACT, alone.shape[1]))
-    halves = [np.full(count, -np.log(2 * count)) for count in (BESIDE, EXACT)]
-    return Draws(
-        np.concatenate([alone, beside, exact]),
-        np.concatenate([noise, scatter, 10 ** np.linspace(*_SCATTER, EXACT)]),
-        np.concatenate([prior, *halves]),
-        ALONE,
-    )
+
+@cache
+def beside(parameters: int) -> Draws:
+    """Return draws of a process that a formula is multiplied by."""
+    return _sobol(_BESIDE, parameters, _BESIDE_DRAWS, _SCALED)
+
+
+@cache
+def exact(parameters: int) -> Draws:
+    """Return scatters around a formula that nothing multiplies: all sizes are 0."""
+    sizes = np.zeros((_EXACT_DRAWS, 2 + 4 * parameters))
+    return Draws(sizes, np.asarray(10 ** np.linspace(*_SCATTER, _EXACT_DRAWS), np.float64))
 
 
 def log_price(factors: float, points: int) -> float:
@@ -84,11 +76,9 @@ def log_price(factors: float, points: int) -> float:
     return -min(_FORMULA + _POINT * points, _MOST) - _FACTOR * factors
 
 
-def _sobol(
-    centres: Mapping[str, float], parameters: int, count: int, constant: float
-) -> tuple[Floats, Floats]:
+def _sobol(centres: Mapping[str, float], parameters: int, number: int, constant: float) -> Draws:
     kinds = ["slope", "bend", "smooth walk", "walk"] * parameters + ["product", "noise"]
-    uniform = qmc.Sobol(len(kinds), scramble=True, seed=1).random(count)
+    uniform = qmc.Sobol(len(kinds), scramble=True, seed=1).random(number)
     centre, spread = (np.array([table[kind] for kind in kinds]) for table in (centres, _SPREAD))
     sizes = 10 ** (centre + spread * ndtri(np.clip(uniform, 1e-6, 1 - 1e-6)))
-    return np.concatenate([np.full((count, 1), constant), sizes[:, :-1]], axis=1), sizes[:, -1]
+    return Draws(np.concatenate([np.full((number, 1), constant), sizes[:, :-1]], axis=1), sizes[:, -1])

@@ -13,6 +13,8 @@ from orchestrator.models.pmnf.hypotheses import block_values
 _TINY = 1e-300  # keeps logarithms and quotients of zero finite
 # A standard deviation of the logarithm that says: nothing is known. Chosen by hand; not derived.
 _UNKNOWN = 10.0
+# Blocks times points up to which each is evaluated by itself: to find the different ones takes longer.
+_DIRECT = 20_000
 # Largest logarithm that is not infinite as a number, 709.8, with a margin for sums.
 _LARGEST = 700.0
 
@@ -49,9 +51,23 @@ class Posterior:
         members, terms, parameters, _ = self.exponents.shape
         result = np.ones((members, terms + 1, len(x)))
         for k in range(parameters):
-            unique, inverse = np.unique(self.exponents[:, :, k].reshape(-1, 2), axis=0, return_inverse=True)
+            pairs = self.exponents[:, :, k].reshape(-1, 2)
+            if len(pairs) * len(x) <= _DIRECT:
+                result[:, 1:] *= block_values(x[:, k], pairs).reshape(members, terms, len(x))
+                continue
+            unique, inverse = np.unique(pairs, axis=0, return_inverse=True)
             result[:, 1:] *= block_values(x[:, k], unique)[inverse.reshape(members, terms)]
         return result
+
+    def log_slopes(self, x: Floats) -> tuple[Floats, Floats]:
+        """Logarithm without correction (members, n), and slopes by coefficients (members, terms + 1, n).
+
+        Slopes by coefficients that are 0 are 0.
+        """
+        design = self.design(x)
+        value = self._value(design)
+        used = (self.coefficients != 0)[:, :, None]
+        return np.log(value), np.where(used, design / value[:, None], 0.0)
 
     def log_mean(self, x: Floats) -> Floats:
         """Logarithm of the prediction of every member at coordinates (n, parameters): (members, n)."""

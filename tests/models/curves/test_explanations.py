@@ -11,9 +11,10 @@ import pytest
 
 from orchestrator.models.base import Floats
 from orchestrator.models.curves.design import Design
-from orchestrator.models.curves.explanations import Explanations, Formulas, Scatter, explain
+from orchestrator.models.curves.evidence import Formulas
+from orchestrator.models.curves.explanations import Explanations, Scatter, explain
 from orchestrator.models.curves.features import Features
-from orchestrator.models.curves.prior import draws, log_price
+from orchestrator.models.curves.prior import alone, beside, exact, log_price
 
 
 def grid(*values: tuple[float, ...]) -> Floats:
@@ -56,25 +57,26 @@ def explained(
     points: Floats = POINTS,
 ) -> Explanations:
     count = np.full(len(points), 2.0) if count is None else count
-    design = Design.of(points, count, draws(points.shape[1], formulas is not None))
+    design = Design.of(points, count)
     (found,) = explain(design, log_value[None], [Scatter(sigma=sigma, freedom=25.0)], [formulas])
     return found
 
 
 def covariance(found: Explanations, draw: int) -> Floats:
-    design = found.design
-    scale = design.draws.sizes[draw][design.features.component] ** 2
+    design, draws = found.process.design, found.process.draws
+    scale = draws.sizes[draw][design.features.component] ** 2
     phi = design.features(design.points)
-    return np.asarray((phi * scale) @ phi.T + np.diag(design.draws.noise[draw] ** 2 / design.precision))
+    return np.asarray((phi * scale) @ phi.T + np.diag(draws.noise[draw] ** 2 / design.precision))
 
 
 def test_the_draws_are_the_same_every_time_and_have_a_size_per_component() -> None:
-    bank = draws(2, formulas=True)
-    assert bank.sizes.shape == (len(bank.noise), 1 + 4 * 2 + 1)
-    assert np.array_equal(draws(2, formulas=True).sizes, bank.sizes)
-    assert (bank.sizes[: bank.alone] > 0).all()
-    sums = [np.exp(bank.log_prior[part]).sum() for part in (slice(bank.alone), slice(bank.alone, None))]
-    assert sums == pytest.approx([1.0, 1.0])
+    for bank in (alone(2), beside(2), exact(2)):
+        assert bank.sizes.shape == (len(bank.noise), 1 + 4 * 2 + 1)
+    assert (alone(2).sizes > 0).all()
+    assert not exact(2).sizes.any()
+    first = alone(2).sizes
+    alone.cache_clear()
+    assert np.array_equal(alone(2).sizes, first)
 
 
 def test_a_formula_costs_more_with_more_factors_and_points() -> None:
@@ -89,11 +91,11 @@ def test_curves_are_those_of_a_gaussian_process() -> None:
     found = explained(log_value, count=count)
     new = grid((128.0,), (60.0, 70.0))
     mean, factor = found.mean(new), found.factors(new)
-    target, centre = found.design.features(new), log_value.mean()
+    target, centre = found.process.design.features(new), log_value.mean()
     for k, draw in enumerate(found.draws[:5]):
-        scale = found.design.draws.sizes[draw][found.design.features.component] ** 2
+        scale = found.process.draws.sizes[draw][found.process.design.features.component] ** 2
         inner = covariance(found, int(draw))
-        cross = (target * scale) @ found.design.features(POINTS).T
+        cross = (target * scale) @ found.process.design.features(POINTS).T
         wanted = centre + cross @ np.linalg.solve(inner, log_value - centre)
         assert mean[k] == pytest.approx(wanted, rel=1e-6)
         left = (target * scale) @ target.T - cross @ np.linalg.solve(inner, cross.T)
@@ -107,10 +109,10 @@ def test_formulas_times_curves_are_a_gaussian_process_with_coefficients() -> Non
     found = explained(log_value, formulas)
     new = grid((128.0,), (60.0, 70.0))
     mean, factor = found.mean(new), found.factors(new)
-    target, phi = found.design.features(new), found.design.features(POINTS)
+    target, phi = found.process.design.features(new), found.process.design.features(POINTS)
     for k in np.flatnonzero(found.formula == 0)[:5]:
         draw = int(found.draws[k])
-        scale = found.design.draws.sizes[draw][found.design.features.component] ** 2
+        scale = found.process.draws.sizes[draw][found.process.design.features.component] ** 2
         (here, slopes), (there, far) = formulas.at(POINTS), formulas.at(new)
         slopes, far = slopes[0].T * found.scale[0], far[0].T * found.scale[0]
         inner = covariance(found, draw) + slopes @ slopes.T
@@ -191,7 +193,7 @@ def test_zeros_and_single_points_are_no_obstacle() -> None:
 def test_callpaths_weighed_together_are_as_alone() -> None:
     rng = np.random.default_rng(4)
     log_value, count = rng.normal(size=(70, len(POINTS))), np.full(len(POINTS), 2.0)
-    design = Design.of(POINTS, count, draws(2, formulas=False))
+    design = Design.of(POINTS, count)
     scatter = [Scatter(sigma=0.02, freedom=25.0)] * len(log_value)
     together = explain(design, log_value, scatter, [None] * len(log_value))
     for row, found in list(zip(log_value, together, strict=True))[::23]:
