@@ -317,7 +317,7 @@ class ModelChoice(Section):
 
     model_config = ConfigDict(extra="allow")
 
-    name: Annotated[str, AfterValidator(registered("model"))] = "pmnf"
+    name: Annotated[str, AfterValidator(registered("model"))] = "auto"
 
     @property
     def options(self) -> dict[str, Any]:

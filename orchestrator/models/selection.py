@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Model, Modeler
-from orchestrator.models.curves.modeler import Found, fit
+from orchestrator.models import data
+from orchestrator.models.base import Floats, Integers, Model, Modeler
+from orchestrator.models.curves.modeler import Known, fit
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import modeler as pmnf
 from orchestrator.models.pmnf.posterior import Posterior
@@ -51,24 +52,40 @@ def modeler(
     )
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
-        known = {
-            (item.callpath, item.metric, item.category): item
-            for item in forms(measurements)
-            if isinstance(item, PmnfModel)
-        }
+        models = {(item.callpath, item.metric, item.category): item for item in forms(measurements)}
 
-        def found(label: tuple[str, str], category: Category) -> Found:
-            form = known.get((*label, category))
-            return (None, None) if form is None else (NormalForms.of(form.posterior), form)
+        def known(group: data.Group) -> Known | None:
+            own = [models.get((*label, group.category)) for label in group.labels]
+            found = [item for item in own if isinstance(item, PmnfModel)]
+            if len(found) < len(own):
+                return None
+            return Known(_first(found), lambda row: NormalForms.of(found[row].posterior), found)
 
-        return tuple(
-            replace(item, remarks=known[key].notes)
-            if (key := (item.callpath, item.metric, item.category)) in known
-            else item
-            for item in fit(measurements, aggregate, found)
-        )
+        for key, item in fit(measurements, aggregate, known).items():
+            models[key] = replace(item, remarks=models[key].notes) if key in models else item
+        return data.in_order(measurements, models)
 
     return model
+
+
+def _first(models: Sequence[PmnfModel]) -> NormalForms:
+    """Return the most probable hypothesis of every model."""
+    terms = max(item.posterior.exponents.shape[1] for item in models)
+    members = [item.posterior for item in models]
+    exponents = np.zeros((len(models), terms, *members[0].exponents.shape[2:]))
+    coefficients = np.zeros((len(models), terms + 1))
+    for k, posterior in enumerate(members):
+        used = posterior.exponents.shape[1]
+        exponents[k, :used], coefficients[k, : used + 1] = posterior.exponents[0], posterior.coefficients[0]
+    return NormalForms(
+        Posterior(
+            weights=np.ones(len(models)),
+            exponents=exponents,
+            coefficients=coefficients,
+            covariance=np.empty((len(models), 0, 0)),
+            misfit=np.zeros(len(models)),
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +115,10 @@ class NormalForms:
         return self.posterior.weights
 
     @property
-    def factors(self) -> int:
-        """How many powers and logarithms the first one has."""
-        return int(np.count_nonzero(self.posterior.exponents[0]))
+    def factors(self) -> Integers:
+        """How many powers and logarithms each has, shape (formulas,)."""
+        used = (self.posterior.coefficients[:, 1:] != 0)[:, :, None, None]
+        return np.asarray(((self.posterior.exponents != 0) & used).sum(axis=(1, 2, 3)), np.intp)
 
     @property
     def coefficients(self) -> Floats:

@@ -5,7 +5,6 @@ Coefficients of formulas are known nearly, so formulas are linear in their chang
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -15,8 +14,6 @@ from orchestrator.models.base import Floats, Integers
 from orchestrator.models.curves.design import Design, Process
 from orchestrator.models.curves.prior import Draws, log_price
 
-# Formulas that are weighed with every draw; further ones have the sizes of the most probable formula.
-_WEIGHED = 8
 _TOGETHER = 64  # call paths that are weighed at once
 # Standard deviation of a term, relative to the whole: terms much larger than the sum cancel each other, which
 # many of them can do to follow any bump.
@@ -32,8 +29,8 @@ class Formulas(Protocol):
         ...
 
     @property
-    def factors(self) -> int:
-        """How many powers and logarithms the first one has."""
+    def factors(self) -> Integers:
+        """How many powers and logarithms each has, shape (formulas,)."""
         ...
 
     @property
@@ -62,49 +59,57 @@ class Columns:
     whole
         Weighted products of these columns over the points, shape
         (formulas, coefficients + 1, coefficients + 1).
-    log_odds
-        Logarithm of how probable formulas are relative to the first one, shape (formulas,).
     log_price
-        Logarithm of how probable the first one is relative to curves, before anything was measured.
+        Logarithm of how probable each is relative to curves, before anything was measured, shape (formulas,).
     """
 
     formulas: Formulas
     scale: Floats
     onto: Floats
     whole: Floats
-    log_odds: Floats
-    log_price: float
+    log_price: Floats
 
     @classmethod
     def of(cls, design: Design, formulas: Formulas, log_value: Floats) -> Self:
-        """Evaluate formulas at the points of a design, with measured logarithms of shape (points,)."""
+        """Evaluate formulas at the points of a design.
+
+        Parameters
+        ----------
+        design
+            Points and features.
+        formulas
+            Those of one call path; or the first ones of many, each of which then is the only one.
+        log_value
+            Logarithm of the location of the values, shape (points,), or (formulas, points).
+        """
         value, slopes = formulas.at(design.points)
         size = np.sqrt((slopes**2).mean(axis=2))
         scale = np.where(size > 0, 1 / np.where(size > 0, size, 1.0), 0.0)
         columns = np.concatenate([slopes * scale[:, :, None], (log_value - value)[:, None]], axis=1)
         weighted = columns * np.sqrt(design.precision)
         sizes = -((formulas.coefficients * size) ** 2).sum(axis=1) / (2 * _TERM**2)
-        odds = np.log(np.maximum(formulas.weights, 1e-300) / formulas.weights[0])
         return cls(
             formulas=formulas,
             scale=scale,
             onto=weighted @ design.projection.T,
             whole=np.einsum("kan,kbn->kab", weighted, weighted),
-            log_odds=odds + sizes - sizes[0],
-            log_price=float(sizes[0]) + log_price(formulas.factors, len(design.points)),
+            log_price=sizes + log_price(formulas.factors, len(design.points)),
         )
 
     def spread(self, evidence: Floats) -> Floats:
-        """Return log probabilities of all formulas from those of a few, shape (draws, formulas).
+        """Return log probabilities of all formulas from the evidence of a few, shape (draws, formulas).
 
         How probable formulas are among each other was found with thousands of them; here only how probable
-        the first one is beside curves, and which draws each of a few is probable with.
+        the first one is beside curves, and which draws each of a few is probable with. The sizes of terms
+        count for all.
         """
-        few = evidence[:, : len(self.onto)]
-        each = log_sum(few)
-        within = np.repeat((few - each)[:, :1], len(self.onto), axis=1)
-        within[:, : few.shape[1]] = few - each
-        result: Floats = within + each[0] + self.log_price + self.log_odds
+        each, number = log_sum(evidence), evidence.shape[1]
+        within = np.repeat((evidence - each)[:, :1], len(self.onto), axis=1)
+        within[:, :number] = evidence - each
+        odds = np.log(np.maximum(self.formulas.weights, 1e-300) / self.formulas.weights[0])
+        prices = self.log_price - log_price(self.formulas.factors, 0)
+        own = prices + log_price(self.formulas.factors[:1], 0)
+        result: Floats = within + each[0] + own + odds
         return result
 
 
@@ -131,29 +136,21 @@ def of_curves(design: Design, draws: Draws, log_value: Floats) -> Floats:
     return result
 
 
-def beside_formulas(design: Design, draws: Draws, columns: Sequence[Columns | None]) -> Floats:
-    """Return the log evidence of formulas times curves, of a few each: (draws, call paths, formulas)."""
-    noise = draws.noise
-    result = np.full((len(noise), len(columns), _few(columns)), -np.inf)
+def beside_formulas(design: Design, draws: Draws, onto: Floats, whole: Floats) -> Floats:
+    """Return the log evidence of formulas times curves, shape (draws, formulas); columns as in `Columns`."""
+    result = np.empty((len(draws.noise), len(onto)))
     for part, inverse, density in design.whitened(draws):
-        for k, item in enumerate(columns):
-            if item is not None:
-                onto, whole = item.onto[:_WEIGHED], item.whole[:_WEIGHED]
-                gram = _gram(onto, whole, inverse, noise[part])
-                result[part, k, : len(onto)] = density[:, None] + _log_factor(gram)
+        gram = _gram(onto, whole, inverse, draws.noise[part])
+        result[part] = density[:, None] + _log_factor(gram)
     return result
 
 
-def exact_formulas(design: Design, noise: Floats, columns: Sequence[Columns | None]) -> Floats:
-    """Return the log evidence of formulas that nothing multiplies, shape as from `beside_formulas`."""
+def exact_formulas(design: Design, noise: Floats, whole: Floats) -> Floats:
+    """Return the log evidence of formulas that nothing multiplies, shape (draws, formulas)."""
     number = len(design.points)
     constant = 0.5 * float(np.log(design.precision).sum()) - number / 2 * np.log(2 * np.pi)
-    result = np.full((len(noise), len(columns), _few(columns)), -np.inf)
-    for k, item in enumerate(columns):
-        if item is not None:
-            gram = item.whole[:_WEIGHED] / noise[:, None, None, None] ** 2
-            density = constant - number * np.log(noise)
-            result[:, k, : gram.shape[1]] = density[:, None] + _log_factor(gram)
+    density = constant - number * np.log(noise)
+    result: Floats = density[:, None] + _log_factor(whole / noise[:, None, None, None] ** 2)
     return result
 
 
@@ -191,10 +188,6 @@ def posterior_of_coefficients(
     shift[some] = np.linalg.solve(precision, gram[:, :size, size:])[..., 0]
     root[some] = np.linalg.inv(np.linalg.cholesky(precision))
     return shift, root
-
-
-def _few(columns: Sequence[Columns | None]) -> int:
-    return min(_WEIGHED, max((len(item.onto) for item in columns if item is not None), default=1))
 
 
 def _gram(onto: Floats, whole: Floats, inverse: Floats, noise: Floats) -> Floats:

@@ -27,6 +27,8 @@ from orchestrator.models.curves.prior import alone, beside, exact
 
 # Explanations that a model keeps: they stand for all.
 _KEPT = 64
+# Formulas that are weighed with every draw; further ones have the sizes of the most probable formula.
+_WEIGHED = 8
 # Freedom of a guess of the noise.
 _GUESSED = 1.0
 
@@ -148,13 +150,13 @@ class _Table:
     alone
         Shape (draws, call paths).
     formulas
-        Of the draws beside formulas and the exact ones, each with the most probable formulas, shape
-        (draws, call paths, formulas); without the price of formulas.
+        Of every call path: of the draws beside formulas and the exact ones, each with the most probable
+        formulas, shape (draws, formulas); without the price of formulas.
     """
 
     process: Process
     alone: Floats
-    formulas: Floats
+    formulas: list[Floats]
 
 
 def explain(
@@ -192,18 +194,23 @@ def _weigh(
     design: Design, log_value: Floats, scatter: Sequence[Scatter], columns: Sequence[Columns | None]
 ) -> _Table:
     parameters = design.points.shape[1]
-    location = np.array([item.sigma for item in scatter]) / np.sqrt(design.typical)
-    freedom = np.array([max(item.freedom, _GUESSED) for item in scatter])
     curves, around, sharp = alone(parameters), beside(parameters), exact(parameters)
-    plausible = [_log_plausible(bank.noise, location, freedom) for bank in (curves, around, sharp)]
-    # As probable beforehand: that a formula is exact, and that curves change it.
-    smooth = beside_formulas(design, around, columns) - np.log(2 * len(around.noise))
-    strict = exact_formulas(design, sharp.noise, columns) - np.log(2 * len(sharp.noise))
-    formulas = [smooth + plausible[1][:, :, None], strict + plausible[2][:, :, None]]
+    plausible = [log_plausible(bank.noise, design, scatter) for bank in (curves, around, sharp)]
+    formulas = []
+    for k, item in enumerate(columns):
+        if item is None:
+            formulas.append(np.empty((0, 0)))
+            continue
+        onto, whole = item.onto[:_WEIGHED], item.whole[:_WEIGHED]
+        # As probable beforehand: that a formula is exact, and that curves change it.
+        smooth = beside_formulas(design, around, onto, whole) - np.log(2 * len(around.noise))
+        strict = exact_formulas(design, sharp.noise, whole) - np.log(2 * len(sharp.noise))
+        allowed = np.concatenate([part[:, k] for part in plausible[1:]])
+        formulas.append(np.concatenate([smooth, strict]) + allowed[:, None])
     return _Table(
         process=Process.of(design, (curves, around, sharp)),
         alone=of_curves(design, curves, log_value) + plausible[0] - np.log(len(curves.noise)),
-        formulas=np.concatenate(formulas),
+        formulas=formulas,
     )
 
 
@@ -214,7 +221,7 @@ def _explained(
     logs, total = table.alone[:, row], -np.inf
     residuals, slopes, scale = projected[None], np.empty((0, 0, len(projected))), np.empty((0, 0))
     if columns is not None:
-        weighed = columns.spread(table.formulas[:, row])
+        weighed = columns.spread(table.formulas[row])
         total = float(log_sum(weighed.ravel()))
         logs = np.concatenate([logs, weighed.ravel()])
         residuals = np.concatenate([columns.onto[:, -1], projected[None]])
@@ -240,12 +247,26 @@ def _explained(
     )
 
 
-def _log_plausible(noise: Floats, location: Floats, freedom: Floats) -> Floats:
+def log_plausible(noise: Floats, design: Design, scatter: Sequence[Scatter]) -> Floats:
     """Log probability of what repetitions showed if their means scatter by ``noise``, relative to the best.
 
-    Points may scatter more than repetitions say (they also have their own lack of fit), but not less. Shape
-    (draws, call paths).
+    Points may scatter more than repetitions say (they also have their own lack of fit), but not less.
+
+    Parameters
+    ----------
+    noise
+        Scatter of the mean of all repetitions of a typical point, shape (draws,).
+    design
+        Says how many repetitions that are.
+    scatter
+        Of every call path.
+
+    Returns
+    -------
+    Shape (draws, call paths).
     """
+    location = np.array([item.sigma for item in scatter]) / np.sqrt(design.typical)
+    freedom = np.array([max(item.freedom, _GUESSED) for item in scatter])
     ratio = np.minimum((noise[:, None] / location) ** 2, 1.0)
     result: Floats = -freedom / 2 * (np.log(ratio) + 1 / ratio - 1)
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,12 +15,32 @@ from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Formulas
 from orchestrator.models.curves.explanations import Explanations, Scatter, explain
 from orchestrator.models.curves.model import CurveModel
+from orchestrator.models.curves.screening import formulas_suffice
 from orchestrator.models.noise import AGGREGATES, GUESS_WEIGHT, Located, locate
 from orchestrator.models.symbolic import Symbolic
 from orchestrator.types import Measurements
 
-Found = tuple[Formulas | None, Symbolic | None]
-"""Formulas of a call path, and the most probable one as a model."""
+
+_SMAPE = 8  # explanations that stand for all in this figure, which no one reads closely
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What another family knows of the call paths of a group.
+
+    Attributes
+    ----------
+    first
+        The most probable formula of every call path.
+    formulas
+        All that remain possible, by row.
+    forms
+        The most probable one of every call path as a model.
+    """
+
+    first: Formulas
+    formulas: Callable[[int], Formulas]
+    forms: Sequence[Symbolic]
 
 
 def modeler(*, aggregate: str = "auto") -> Modeler:
@@ -42,17 +63,15 @@ def modeler(*, aggregate: str = "auto") -> Modeler:
         raise ModelError(f"aggregate is {aggregate!r}: use one of {', '.join(AGGREGATES)}")
 
     def model(measurements: Measurements) -> tuple[CurveModel, ...]:
-        return fit(measurements, aggregate, lambda label, category: (None, None))
+        return data.in_order(measurements, fit(measurements, aggregate, lambda group: None))
 
     return model
 
 
 def fit(
-    measurements: Measurements,
-    aggregate: str,
-    formulas: Callable[[tuple[str, str], Category], Found],
-) -> tuple[CurveModel, ...]:
-    """Weigh curves, and formulas where there are some, for every call path.
+    measurements: Measurements, aggregate: str, known: Callable[[data.Group], Known | None]
+) -> dict[tuple[str, str, Category], CurveModel]:
+    """Weigh curves, and formulas where there are some; leave out call paths that a formula alone explains.
 
     Parameters
     ----------
@@ -60,16 +79,14 @@ def fit(
         What was measured.
     aggregate
         As in `modeler`.
-    formulas
-        Gives those of a call path with its metric, in a category.
+    known
+        Gives the formulas of a group; None if there are none.
     """
     found, zeros = data.groups(measurements, positive=True)
     models: dict[tuple[str, str, Category], CurveModel] = {}
     with one_thread():
         for group in found:
-            for fitted in _fit_group(
-                group, aggregate, [formulas(label, group.category) for label in group.labels]
-            ):
+            for fitted in _fit_group(group, aggregate, known(group)):
                 models[fitted.callpath, fitted.metric, fitted.category] = fitted
     for callpath, metric, category in zeros:
         models[callpath, metric, category] = CurveModel(
@@ -81,28 +98,39 @@ def fit(
             noise=0.0,
             remarks=("every value is zero",),
         )
-    return data.in_order(measurements, models)
+    return models
 
 
-def _fit_group(group: data.Group, aggregate: str, found: Sequence[Found]) -> list[CurveModel]:
+def _fit_group(group: data.Group, aggregate: str, known: Known | None) -> list[CurveModel]:
     located = locate(group.values, aggregate, group.origins)
     # One matrix for all call paths: robust weights differ between them by little.
-    count = np.maximum(located.count.mean(axis=0), 1e-3)
-    formulas = [item for item, _ in found]
-    design = Design.of(group.points, count)
+    design = Design.of(group.points, np.maximum(located.count.mean(axis=0), 1e-3))
     scatter = [
         Scatter(sigma=float(sigma), freedom=float(freedom))
         for sigma, freedom in zip(located.sigma, located.freedom, strict=True)
     ]
-    explained = explain(design, located.log_value, scatter, formulas)
-    return [_model(group, located, k, item, found[k][1]) for k, item in enumerate(explained)]
+    rows = list(range(len(group.labels)))
+    if known is not None:
+        enough = formulas_suffice(design, located.log_value, scatter, known.first)
+        rows = [k for k in rows if not enough[k]]
+    explained = explain(
+        design,
+        located.log_value[rows],
+        [scatter[k] for k in rows],
+        [None if known is None else known.formulas(k) for k in rows],
+    )
+    forms = [None if known is None else known.forms[k] for k in rows]
+    return [
+        _model(group, located, k, item, form) for k, item, form in zip(rows, explained, forms, strict=True)
+    ]
 
 
 def _model(
     group: data.Group, located: Located, row: int, explained: Explanations, form: Symbolic | None
 ) -> CurveModel:
     callpath, metric = group.labels[row]
-    residuals = located.log_value[row] - explained.weights @ explained.mean(group.points)
+    few = explained.fewer(_SMAPE)
+    residuals = located.log_value[row] - few.weights @ few.mean(group.points)
     guessed = ("no point was repeated: the noise is a guess",) if located.freedom[row] <= GUESS_WEIGHT else ()
     return CurveModel(
         callpath=callpath,

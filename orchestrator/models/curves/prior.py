@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from orchestrator.models.base import Floats
+from orchestrator.models.base import Floats, Integers
 
 # Decimal logarithm of the standard deviation of every component, by kind as in `features.KINDS`, of products
 # of two parameters, and of the scatter of a mean of all repetitions of a point. Slopes are powers of the
@@ -71,9 +71,9 @@ def exact(parameters: int) -> Draws:
     return Draws(sizes, np.asarray(10 ** np.linspace(*_SCATTER, _EXACT_DRAWS), np.float64))
 
 
-def log_price(factors: float, points: int) -> float:
-    """Return the logarithm of how probable a formula with so many factors is, relative to curves."""
-    return -min(_FORMULA + _POINT * points, _MOST) - _FACTOR * factors
+def log_price(factors: Integers, points: int) -> Floats:
+    """Return the logarithm of how probable formulas with so many factors are, relative to curves."""
+    return np.asarray(-min(_FORMULA + _POINT * points, _MOST) - _FACTOR * factors, np.float64)
 
 
 def _sobol(centres: Mapping[str, float], parameters: int, number: int, constant: float) -> Draws:

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from orchestrator.models.base import Floats
+from orchestrator.models.base import Floats, Integers
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Formulas
 from orchestrator.models.curves.explanations import Explanations, Scatter, explain
@@ -29,7 +29,10 @@ class Known:
     """Given formulas, each with one coefficient per term."""
 
     terms: tuple[tuple[Callable[[Floats], Floats], ...], ...]
-    factors: int = 2
+
+    @property
+    def factors(self) -> Integers:
+        return np.full(len(self.terms), 2)
 
     @property
     def weights(self) -> Floats:
@@ -80,8 +83,10 @@ def test_the_draws_are_the_same_every_time_and_have_a_size_per_component() -> No
 
 
 def test_a_formula_costs_more_with_more_factors_and_points() -> None:
-    assert log_price(1, 9) > log_price(2, 9) > log_price(2, 20)
-    assert log_price(1, 100) == log_price(1, 1000)
+    factors = np.array([1, 2])
+    one, two = log_price(factors, 9)
+    assert one > two > log_price(factors, 20)[1]
+    assert log_price(factors, 100)[0] == log_price(factors, 1000)[0]
 
 
 def test_curves_are_those_of_a_gaussian_process() -> None:

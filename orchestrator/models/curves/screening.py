@@ -1,0 +1,61 @@
+"""Which call paths a formula alone explains: found for many at once, so that only the others take time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.models.base import Floats
+from orchestrator.models.curves.design import Design
+from orchestrator.models.curves.evidence import (
+    Columns,
+    Formulas,
+    beside_formulas,
+    exact_formulas,
+    log_sum,
+    of_curves,
+)
+from orchestrator.models.curves.explanations import Scatter, log_plausible
+from orchestrator.models.curves.prior import Draws, alone, beside, exact
+
+# Every so manieth draw is looked at: of curves alone, beside formulas, and of the scatter around exact ones.
+_STEPS = 8, 2, 2
+# Natural logarithm of how much more probable a formula must be than curves: 1000 times.
+_CERTAIN = 7.0
+# The same for how much more probable curves beside it must be to be looked at.
+_BESIDE = 2.0
+
+
+def formulas_suffice(
+    design: Design, log_value: Floats, scatter: Sequence[Scatter], first: Formulas
+) -> NDArray[np.bool_]:
+    """Return which call paths their most probable formula explains better than curves do, alone or beside it.
+
+    Parameters
+    ----------
+    design
+        Points and features.
+    log_value
+        Logarithm of the location of the values, shape (call paths, points).
+    scatter
+        Of every call path.
+    first
+        The most probable formula of every call path.
+    """
+    parameters = design.points.shape[1]
+    banks = alone(parameters), beside(parameters), exact(parameters)
+    curves, around, sharp = (
+        Draws(bank.sizes[::step], bank.noise[::step]) for bank, step in zip(banks, _STEPS, strict=True)
+    )
+    columns = Columns.of(design, first, log_value)
+    without = of_curves(design, curves, log_value)
+    smooth = beside_formulas(design, around, columns.onto, columns.whole)
+    strict = exact_formulas(design, sharp.noise, columns.whole)
+    curves_alone, with_curves, by_itself = (
+        log_sum(evidence + log_plausible(bank.noise, design, scatter)) - np.log(len(evidence))
+        for evidence, bank in ((without, curves), (smooth, around), (strict, sharp))
+    )
+    certain = by_itself + columns.log_price > curves_alone + _CERTAIN
+    return np.asarray(certain & (by_itself > with_curves - _BESIDE))
