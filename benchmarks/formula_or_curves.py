@@ -1,10 +1,10 @@
-"""How much better a formula must explain the measurements than curves do, before it is believed.
+"""Formulas, curves, and both in one posterior, on functions that are in the normal form.
 
     python benchmarks/formula_or_curves.py [--functions 60] [--seed 2026]
 
-Drawn functions of two parameters in the normal form, with two runs per point: at all 25 points, and at the
-nine points of two lines. For several prices of the formula: the share of functions within 10 % of the truth
-one step beyond the grid, if whichever explanation is more probable predicts.
+Drawn functions of two parameters, with two runs per point: at all 25 points, and at the nine points of two
+lines. Per modeler: the share of functions within 10 % of the truth one step beyond the grid, and how often
+the 90 % interval holds it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ import numpy as np
 from orchestrator import registry
 from orchestrator.evaluation.functions import Function, draw
 from orchestrator.evaluation.synthetic import SERIES
-from orchestrator.models.curves.model import CurveModel
-from orchestrator.models.selection import PRICE, advantage
 from orchestrator.types import Measurement, Measurements, Point
 
-PRICES = (0.0, 10.0, PRICE, 20.0, 25.0)
+MODELERS = ("pmnf", "curves", "auto")
 NAMES = tuple(parameter.name for parameter, _ in SERIES[:2])
 PLUS = Point.of({parameter.name: beyond for parameter, beyond in SERIES[:2]})
 
@@ -33,18 +31,20 @@ def points(lines: bool) -> list[Point]:
     return [p for p in grid if not lines or p[NAMES[0]] == first[0] or p[NAMES[1]] == second[0]]
 
 
-def errors(function: Function, where: Sequence[Point], noise: float, rng: np.random.Generator) -> list[float]:
-    """Absolute log errors at P+ for every price."""
+def scores(
+    function: Function, where: Sequence[Point], noise: float, rng: np.random.Generator
+) -> list[tuple[bool, bool]]:
+    """For every modeler: whether its prediction at P+ is close, and whether its interval holds."""
     values = {
         point: tuple(function(point) * (1 + noise / 100 * rng.uniform(-1, 1, 2)).astype(float))
         for point in where
     }
-    known = Measurements(NAMES, (Measurement("main", "time", values),))
-    (form,), (curve,) = (registry.load("model", name)()(known) for name in ("pmnf", "curves"))
-    assert isinstance(curve, CurveModel)
-    better = advantage(form, curve)
-    logs = [abs(np.log(float(model.value([PLUS])[0]) / function(PLUS))) for model in (form, curve)]
-    return [logs[0] if better > price else logs[1] for price in PRICES]
+    known, truth = Measurements(NAMES, (Measurement("main", "time", values),)), function(PLUS)
+    said = [registry.load("model", name)()(known)[0].predict([PLUS]) for name in MODELERS]
+    return [
+        (abs(np.log(float(p.value[0]) / truth)) < np.log(1.1), float(p.low[0]) <= truth <= float(p.high[0]))
+        for p in said
+    ]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -52,16 +52,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--functions", type=int, default=60)
     parser.add_argument("--seed", type=int, default=2026)
     chosen = parser.parse_args(arguments)
-    print("| noise, points | " + " | ".join(f"{price:g}" for price in PRICES) + " |")
-    print("|---" * (len(PRICES) + 1) + "|")
+    print("| noise, points | " + " | ".join(f"{name}: within 10 %, holds" for name in MODELERS) + " |")
+    print("|---" * (len(MODELERS) + 1) + "|")
     for noise, lines in product((5.0, 1.0), (False, True)):
         rng = np.random.default_rng([chosen.seed, int(noise), lines])
         where = points(lines)
         series = [parameter for parameter, _ in SERIES[:2]]
-        found = np.array([errors(draw(series, rng), where, noise, rng) for _ in range(chosen.functions)])
-        within = 100 * (found < np.log(1.1)).mean(axis=0)
+        found = np.array([scores(draw(series, rng), where, noise, rng) for _ in range(chosen.functions)])
+        share = 100 * found.mean(axis=0)
         what = f"±{noise:g} %, {len(where)} points"
-        print(f"| {what} | " + " | ".join(f"{share:.0f}" for share in within) + " |", flush=True)
+        print(f"| {what} | " + " | ".join(f"{a:.0f}, {b:.0f}" for a, b in share) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def fit(
     parameters: Names | None = None,
     response: Names | None = None,
     callpath: str | None = None,
-    modeler: str = "pmnf",
+    modeler: str = "auto",
     **options: Any,
 ) -> Models:
     """Fit one model per call path and metric.
@@ -72,7 +72,7 @@ def fit(
 def fit_measurements(
     known: Measurements,
     metrics: Sequence[str] | None = None,
-    modeler: str = "pmnf",
+    modeler: str = "auto",
     options: Mapping[str, Any] | None = None,
 ) -> tuple[Model, ...]:
     """Fit models to measurements of some metrics (all by default); see `fit`."""

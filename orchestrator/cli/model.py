@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--callpath", action="append", help="show only call paths with this text (repeatable)"
     )
-    parser.add_argument("--modeler", default="pmnf", choices=registry.names("model"))
+    parser.add_argument("--modeler", default="auto", choices=registry.names("model"))
     common.add_json(parser)
 
 

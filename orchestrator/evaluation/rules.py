@@ -42,7 +42,7 @@ class Rules:
     budgets: tuple[float, ...] = (10.0,)
     batch_size: int = 1
     seed: int = 0
-    model: str = "pmnf"
+    model: str = "auto"
     model_options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

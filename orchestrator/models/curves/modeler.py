@@ -20,7 +20,6 @@ from orchestrator.models.noise import AGGREGATES, GUESS_WEIGHT, Located, locate
 from orchestrator.models.symbolic import Symbolic
 from orchestrator.types import Measurements
 
-
 _SMAPE = 8  # explanations that stand for all in this figure, which no one reads closely
 
 
