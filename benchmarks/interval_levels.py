@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--modeler", default="pmnf", choices=registry.names("model"))
+    parser.add_argument("--modeler", default="auto", choices=registry.names("model"))
     parser.add_argument("--functions", type=int, default=100)
     parser.add_argument("--seed", type=int, default=2026)
     chosen = parser.parse_args(arguments)

@@ -129,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--trees", type=int, default=20)
     parser.add_argument("--seed", type=int, default=2026)
-    parser.add_argument("--modeler", default="pmnf", choices=registry.names("model"))
+    parser.add_argument("--modeler", default="auto", choices=registry.names("model"))
     chosen = parser.parse_args(arguments)
     fit = with_sums(registry.load("model", chosen.modeler)())
     print("| parameters, points, noise shared + own, rest | models | error | within 10 % | 90 % | width |")

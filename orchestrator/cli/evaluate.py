@@ -75,7 +75,7 @@ def _add_common(parser: argparse.ArgumentParser, labels: tuple[str, ...]) -> Non
     add("--strategy", action="append", metavar="NAME", help=f"repeatable; default: {', '.join(labels)}")
     add("--budget", action="append", type=budget, metavar="PERCENT", help="repeatable; default 10")
     add("--tolerance", type=tolerance, default=5.0, metavar="PERCENT", help="of accurate (5)")
-    add("--modeler", default="pmnf", choices=registry.names("model"), help="of all strategies")
+    add("--modeler", default="auto", choices=registry.names("model"), help="of all strategies")
     add("--batch-size", type=positive, default=1, metavar="N", help="points per round (default 1)")
     add("--seed", type=common.whole(0), default=0)
     add("--workers", type=positive, metavar="N", help="processes (default: all cores)")

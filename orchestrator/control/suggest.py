@@ -156,7 +156,7 @@ def _check_values(possible: SearchSpace, values: Mapping[str, Sequence[Value]]) 
 
 def _fit(known: Measurements) -> tuple[Model, ...]:
     try:
-        return with_sums(registry.load("model", "pmnf")())(known)
+        return with_sums(registry.load("model", "auto")())(known)
     except ModelError:
         return ()  # too few points: the strategy completes the starting set
 

@@ -238,7 +238,7 @@ def test_names_without_a_model(models: mo.Models) -> None:
 def test_modelers_and_their_options() -> None:
     with pytest.raises(mo.CampaignError, match="unknown model 'pnmf'"):
         mo.fit(table(), ["p", "n"], "time", "region", modeler="pnmf")
-    with pytest.raises(mo.CampaignError, match="modeler 'pmnf'"):
+    with pytest.raises(mo.CampaignError, match="modeler 'auto'"):
         mo.fit(table(), ["p", "n"], "time", "region", colour="blue")
 
 

@@ -53,7 +53,7 @@ def test_false_means_none_and_stays_false_in_the_file(folder: Path) -> None:
     loaded = load(folder, "false")
     assert loaded.measure.effort is None
     assert loaded.raw["measure"]["effort"] is False  # as campaigns of earlier versions have it
-    assert loaded.model.name == "pmnf"
+    assert loaded.model.name == "auto"
     assert loaded.measure.repetitions.initial == 2
 
 

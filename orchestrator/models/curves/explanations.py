@@ -24,13 +24,12 @@ from orchestrator.models.curves.evidence import (
     posterior_of_coefficients,
 )
 from orchestrator.models.curves.prior import alone, beside, exact
+from orchestrator.models.noise import GUESS_WEIGHT
 
 # Explanations that a model keeps: they stand for all.
 _KEPT = 64
 # Formulas that are weighed with every draw; further ones have the sizes of the most probable formula.
 _WEIGHED = 8
-# Freedom of a guess of the noise.
-_GUESSED = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +95,12 @@ class Explanations:
             name: getattr(self, name)[picked] for name in ("formula", "draws", "rough", "shift", "root")
         }
         return replace(self, weights=weights, **chosen)
+
+    def formula_at(self, x: Floats) -> Floats:
+        """Logarithm of the most probable formula alone, shape (n,)."""
+        assert self.formulas is not None
+        result: Floats = self.formulas.at(x)[0][0]
+        return result
 
     def mean(self, x: Floats) -> Floats:
         """Mean logarithm of the truth of every member, shape (members, n)."""
@@ -266,7 +271,8 @@ def log_plausible(noise: Floats, design: Design, scatter: Sequence[Scatter]) -> 
     Shape (draws, call paths).
     """
     location = np.array([item.sigma for item in scatter]) / np.sqrt(design.typical)
-    freedom = np.array([max(item.freedom, _GUESSED) for item in scatter])
+    # A guess says nothing.
+    freedom = np.array([item.freedom if item.freedom > GUESS_WEIGHT else 0.0 for item in scatter])
     ratio = np.minimum((noise[:, None] / location) ** 2, 1.0)
     result: Floats = -freedom / 2 * (np.log(ratio) + 1 / ratio - 1)
     return result

@@ -19,8 +19,10 @@ from orchestrator.types import Point
 _MEMBERS = 24
 # Share of the probability from which one kind of explanation is not worth a note.
 _ALONE = 0.99
-# Probability from which the formula is the expression.
-_LIKELY = 0.5
+# Probability from which the formula is the expression; and how near the median of all that is possible, in
+# quantiles, the formula must be to be the prediction instead.
+_MIDDLE = 0.4, 0.6
+LIKELY = 0.5
 _CURVES = (
     "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"
 )
@@ -41,7 +43,7 @@ class CurveModel:
     category
         Value of each categorical parameter for which the model holds.
     smape
-        On the fitted locations, 0..200 %.
+        Of the formula if it is likely, else of the mean curve, on the fitted locations, 0..200 %.
     noise
         Relative standard deviation of a single repetition.
     remarks
@@ -75,7 +77,7 @@ class CurveModel:
 
     @property
     def _formula(self) -> Symbolic | None:
-        return self.form if self.share >= _LIKELY else None
+        return self.form if self.share >= LIKELY else None
 
     @property
     def terms(self) -> list[dict[str, Any]]:
@@ -100,7 +102,7 @@ class CurveModel:
         if self._formula is None:
             what = _CURVES
         elif self.share < _ALONE:
-            what = f"the formula has a probability of {self.share:.2f}: the prediction is a median"
+            what = f"the formula has a probability of {self.share:.2f}: curves are possible, too"
         else:
             return self.remarks
         return (*self.remarks, what)
@@ -114,8 +116,13 @@ class CurveModel:
         if self.explained is None:
             return Predictive.certain(self._inside(points, np.zeros(len(points))), self.noise)
         weights, (mean, spread) = self.explained.weights, self._moments(points)
+        value = mixture_quantile(weights, mean, spread, 0.5)
+        if self.share >= LIKELY:
+            formula = self.explained.formula_at(coordinates(points, self.parameters))
+            low, high = (mixture_quantile(weights, mean, spread, q) for q in _MIDDLE)
+            value = np.where((low <= formula) & (formula <= high), formula, value)
         return Predictive(
-            value=self._inside(points, np.exp(mixture_quantile(weights, mean, spread, 0.5))),
+            value=self._inside(points, np.exp(value)),
             weights=weights,
             mean=mean,
             spread=spread,
@@ -124,7 +131,7 @@ class CurveModel:
         )
 
     def value(self, points: Sequence[Point]) -> Floats:
-        """Return the median over all explanations; NaN at points of another category."""
+        """Return the median over all, or the formula near it; NaN at points of another category."""
         return self.predictive(points).value
 
     def expected(self, points: Sequence[Point]) -> Floats:

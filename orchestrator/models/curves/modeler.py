@@ -14,7 +14,7 @@ from orchestrator.models.blas import one_thread
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Formulas
 from orchestrator.models.curves.explanations import Explanations, Scatter, explain
-from orchestrator.models.curves.model import CurveModel
+from orchestrator.models.curves.model import LIKELY, CurveModel
 from orchestrator.models.curves.screening import formulas_suffice
 from orchestrator.models.noise import AGGREGATES, GUESS_WEIGHT, Located, locate
 from orchestrator.models.symbolic import Symbolic
@@ -128,8 +128,12 @@ def _model(
     group: data.Group, located: Located, row: int, explained: Explanations, form: Symbolic | None
 ) -> CurveModel:
     callpath, metric = group.labels[row]
-    few = explained.fewer(_SMAPE)
-    residuals = located.log_value[row] - few.weights @ few.mean(group.points)
+    if explained.share >= LIKELY:
+        followed = explained.formula_at(group.points)
+    else:
+        few = explained.fewer(_SMAPE)
+        followed = few.weights @ few.mean(group.points)
+    residuals = located.log_value[row] - followed
     guessed = ("no point was repeated: the noise is a guess",) if located.freedom[row] <= GUESS_WEIGHT else ()
     return CurveModel(
         callpath=callpath,
