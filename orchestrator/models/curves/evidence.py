@@ -5,7 +5,8 @@ Coefficients of formulas are known nearly, so formulas are linear in their chang
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
@@ -18,6 +19,8 @@ _TOGETHER = 64  # call paths that are weighed at once
 # Standard deviation of a term, relative to the whole: terms much larger than the sum cancel each other, which
 # many of them can do to follow any bump.
 _TERM = 2.0
+
+Whitened = Iterable[tuple[slice, Floats, Floats]]
 
 
 class Formulas(Protocol):
@@ -70,7 +73,7 @@ class Columns:
     log_price: Floats
 
     @classmethod
-    def of(cls, design: Design, formulas: Formulas, log_value: Floats) -> Self:
+    def of(cls, design: Design, formulas: Formulas, log_value: Floats, scale: Floats | None = None) -> Self:
         """Evaluate formulas at the points of a design.
 
         Parameters
@@ -81,10 +84,15 @@ class Columns:
             Those of one call path; or the first ones of many, each of which then is the only one.
         log_value
             Logarithm of the location of the values, shape (points,), or (formulas, points).
+        scale
+            Standard deviation of every coefficient, shape (formulas, coefficients); without it such that
+            each may change the value by as much.
         """
         value, slopes = formulas.at(design.points)
-        size = np.sqrt((slopes**2).mean(axis=2))
-        scale = np.where(size > 0, 1 / np.where(size > 0, size, 1.0), 0.0)
+        if scale is None:
+            size = np.sqrt((slopes**2).mean(axis=2))
+            scale = np.where(size > 0, 1 / np.where(size > 0, size, 1.0), 0.0)
+        size = np.where(scale > 0, 1 / np.where(scale > 0, scale, 1.0), 0.0)
         columns = np.concatenate([slopes * scale[:, :, None], (log_value - value)[:, None]], axis=1)
         weighted = columns * np.sqrt(design.precision)
         sizes = -((formulas.coefficients * size) ** 2).sum(axis=1) / (2 * _TERM**2)
@@ -95,6 +103,32 @@ class Columns:
             whole=np.einsum("kan,kbn->kab", weighted, weighted),
             log_price=sizes + log_price(formulas.factors, len(design.points)),
         )
+
+    def first(self, number: int) -> Columns:
+        """Return those of so many formulas for their evidence."""
+        parts = {name: getattr(self, name)[:number] for name in ("scale", "onto", "whole", "log_price")}
+        return replace(self, **parts)
+
+    def joined(self, other: Columns) -> Columns:
+        """Return the formulas of both, with coefficients that are not there added to those with fewer."""
+        most = max(self.scale.shape[1], other.scale.shape[1])
+        first, second = self._padded(most), other._padded(most)
+        return Columns(
+            formulas=self.formulas,
+            **{
+                name: np.concatenate([getattr(first, name), getattr(second, name)])
+                for name in ("scale", "onto", "whole", "log_price")
+            },
+        )
+
+    def _padded(self, coefficients: int) -> Columns:
+        more = coefficients - self.scale.shape[1]
+        here = np.append(np.arange(coefficients - more), coefficients)
+        size = len(self.scale)
+        onto = np.zeros((size, coefficients + 1, self.onto.shape[2]))
+        whole = np.zeros((size, coefficients + 1, coefficients + 1))
+        onto[:, here], whole[:, here[:, None], here] = self.onto, self.whole
+        return replace(self, scale=np.pad(self.scale, ((0, 0), (0, more))), onto=onto, whole=whole)
 
     def spread(self, evidence: Floats) -> Floats:
         """Return log probabilities of all formulas from the evidence of a few, shape (draws, formulas).
@@ -136,11 +170,21 @@ def of_curves(design: Design, draws: Draws, log_value: Floats) -> Floats:
     return result
 
 
-def beside_formulas(design: Design, draws: Draws, onto: Floats, whole: Floats) -> Floats:
-    """Return the log evidence of formulas times curves, shape (draws, formulas); columns as in `Columns`."""
-    result = np.empty((len(draws.noise), len(onto)))
-    for part, inverse, density in design.whitened(draws):
-        gram = _gram(onto, whole, inverse, draws.noise[part])
+def beside_formulas(whitened: Whitened, noise: Floats, onto: Floats, whole: Floats) -> Floats:
+    """Return the log evidence of formulas times curves, shape (draws, formulas).
+
+    Parameters
+    ----------
+    whitened
+        What `Design.whitened` yields for the draws.
+    noise
+        Of the draws, shape (draws,).
+    onto, whole
+        As in `Columns`.
+    """
+    result = np.empty((len(noise), len(onto)))
+    for part, inverse, density in whitened:
+        gram = _gram(onto, whole, inverse, noise[part])
         result[part] = density[:, None] + _log_factor(gram)
     return result
 

@@ -24,6 +24,8 @@ from orchestrator.models.curves.evidence import (
     posterior_of_coefficients,
 )
 from orchestrator.models.curves.prior import alone, beside, exact
+from orchestrator.models.curves.regimes import Regimes
+from orchestrator.models.curves.regimes import fit as fit_regimes
 from orchestrator.models.noise import GUESS_WEIGHT
 
 # Explanations that a model keeps: they stand for all.
@@ -50,6 +52,8 @@ class Explanations:
         Shared with other call paths.
     formulas
         The formulas; None where there are none.
+    regimes
+        Power laws with a change, which count as further formulas; None where there are none.
     formula
         Which one an explanation has; -1 for curves alone. Shape (members,).
     draws
@@ -71,11 +75,14 @@ class Explanations:
         Mean change of the scaled coefficients of a member, and factor of their covariance, shapes
         (members, coefficients) and (members, coefficients, coefficients).
     share
-        Probability that a formula is part of the explanation.
+        Probability that a formula is part of the explanation, not counting regimes.
+    odds
+        Probability of each of the regimes, shape (laws,).
     """
 
     process: Process
     formulas: Formulas | None
+    regimes: Regimes | None
     formula: Integers
     draws: Integers
     weights: Floats
@@ -87,6 +94,7 @@ class Explanations:
     shift: Floats
     root: Floats
     share: float
+    odds: Floats
 
     def fewer(self, members: int) -> Self:
         """Return so many members that stand for all."""
@@ -140,8 +148,25 @@ class Explanations:
         centre = np.full((1, len(x)), self.centre)
         if self.formulas is None:
             return centre, np.empty((0, 0, len(x)))
-        value, slopes = self.formulas.at(x)
-        return np.concatenate([value, centre]), slopes * self.scale[:, :, None]
+        known = [self.formulas.at(x)] + ([] if self.regimes is None else [self.regimes.at(x)])
+        slopes, begin = np.zeros((*self.scale.shape, len(x))), 0
+        for value, part in known:
+            slopes[begin : begin + len(value), : part.shape[1]] = part
+            begin += len(value)
+        return np.concatenate([*(value for value, _ in known), centre]), slopes * self.scale[:, :, None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """Formulas of a call path, those of the posterior first, then its regimes.
+
+    ``logs`` are log probabilities of the draws beside formulas and the exact ones, each with every formula,
+    shape (draws, formulas).
+    """
+
+    columns: Columns
+    regimes: Regimes | None
+    logs: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,15 +178,14 @@ class _Table:
     process
         Draws alone, then beside formulas, then those of exact formulas.
     alone
-        Shape (draws, call paths).
-    formulas
-        Of every call path: of the draws beside formulas and the exact ones, each with the most probable
-        formulas, shape (draws, formulas); without the price of formulas.
+        Of curves, shape (draws, call paths).
+    around
+        Of the formulas of every call path, if there are some.
     """
 
     process: Process
     alone: Floats
-    formulas: list[Floats]
+    around: list[_Around | None]
 
 
 def explain(
@@ -190,7 +214,7 @@ def explain(
     projected = centred @ design.projection.T
     locations = [item.sigma / np.sqrt(design.typical) for item in scatter]
     return [
-        _explained(table, k, float(log_value[k].mean()), projected[k], locations[k], columns[k])
+        _explained(table, k, float(log_value[k].mean()), projected[k], locations[k])
         for k in range(len(log_value))
     ]
 
@@ -201,43 +225,52 @@ def _weigh(
     parameters = design.points.shape[1]
     curves, around, sharp = alone(parameters), beside(parameters), exact(parameters)
     plausible = [log_plausible(bank.noise, design, scatter) for bank in (curves, around, sharp)]
-    formulas = []
-    for k, item in enumerate(columns):
-        if item is None:
-            formulas.append(np.empty((0, 0)))
-            continue
-        onto, whole = item.onto[:_WEIGHED], item.whole[:_WEIGHED]
+    regimes = fit_regimes(design, log_value) if any(item is not None for item in columns) else None
+
+    whitened = list(design.whitened(around))
+
+    def weighed(row: int, item: Columns) -> Floats:
         # As probable beforehand: that a formula is exact, and that curves change it.
-        smooth = beside_formulas(design, around, onto, whole) - np.log(2 * len(around.noise))
-        strict = exact_formulas(design, sharp.noise, whole) - np.log(2 * len(sharp.noise))
-        allowed = np.concatenate([part[:, k] for part in plausible[1:]])
-        formulas.append(np.concatenate([smooth, strict]) + allowed[:, None])
+        smooth = beside_formulas(whitened, around.noise, item.onto, item.whole)
+        smooth -= np.log(2 * len(around.noise))
+        strict = exact_formulas(design, sharp.noise, item.whole) - np.log(2 * len(sharp.noise))
+        return np.concatenate([smooth, strict]) + np.concatenate(plausible[1:])[:, [row]]
+
+    def all_around(row: int, item: Columns) -> _Around:
+        logs = item.spread(weighed(row, item.first(_WEIGHED)))
+        if regimes is None:
+            return _Around(item, None, logs)
+        own = regimes[row].columns(design, log_value[row])
+        logs = np.concatenate([logs, weighed(row, own) + own.log_price], axis=1)
+        return _Around(item.joined(own), regimes[row], logs)
+
     return _Table(
         process=Process.of(design, (curves, around, sharp)),
         alone=of_curves(design, curves, log_value) + plausible[0] - np.log(len(curves.noise)),
-        formulas=formulas,
+        around=[None if item is None else all_around(k, item) for k, item in enumerate(columns)],
     )
 
 
-def _explained(
-    table: _Table, row: int, centre: float, projected: Floats, location: float, columns: Columns | None
-) -> Explanations:
-    process, first = table.process, len(table.alone)
-    logs, total = table.alone[:, row], -np.inf
+def _explained(table: _Table, row: int, centre: float, projected: Floats, location: float) -> Explanations:
+    process, first, around = table.process, len(table.alone), table.around[row]
+    logs, odds = table.alone[:, row], np.empty(0)
     residuals, slopes, scale = projected[None], np.empty((0, 0, len(projected))), np.empty((0, 0))
-    if columns is not None:
-        weighed = columns.spread(table.formulas[row])
-        total = float(log_sum(weighed.ravel()))
-        logs = np.concatenate([logs, weighed.ravel()])
-        residuals = np.concatenate([columns.onto[:, -1], projected[None]])
-        slopes, scale = columns.onto[:, :-1], columns.scale
+    if around is not None:
+        logs = np.concatenate([logs, around.logs.ravel()])
+        odds = np.exp(log_sum(around.logs) - log_sum(logs))
+        residuals = np.concatenate([around.columns.onto[:, -1], projected[None]])
+        slopes, scale = around.columns.onto[:, :-1], around.columns.scale
     picked, weights = _standing_for_all(logs, _KEPT)
     draw, form = np.divmod(np.maximum(picked - first, 0), max(len(slopes), 1))
     form, draw = np.where(picked < first, -1, form), np.where(picked < first, picked, draw + first)
+    columns = None if around is None else around.columns
+    regimes = None if around is None else around.regimes
     shift, root = posterior_of_coefficients(process, columns, form, draw)
+    number = len(odds) - (0 if regimes is None else len(regimes.changes))
     return Explanations(
         process=process,
         formulas=None if columns is None else columns.formulas,
+        regimes=regimes,
         formula=form,
         draws=draw,
         weights=weights,
@@ -248,7 +281,8 @@ def _explained(
         scale=scale,
         shift=shift,
         root=root,
-        share=float(np.exp(total - log_sum(logs))),
+        share=float(odds[:number].sum()),
+        odds=odds[number:],
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, inside, unit_of
 from orchestrator.models.belief import LogBelief, mixture_quantile
 from orchestrator.models.curves.explanations import Explanations
+from orchestrator.models.curves.regimes import Regimes
 from orchestrator.models.intervals import Predictive
 from orchestrator.models.symbolic import Symbolic, sum_text, terms_of
 from orchestrator.types import Point
@@ -80,14 +81,33 @@ class CurveModel:
         return self.form if self.share >= LIKELY else None
 
     @property
+    def _change(self) -> tuple[Regimes, int, float] | None:
+        """Regimes, which of them, and the probability of its change, where one is likely."""
+        if self.explained is None or self.explained.regimes is None:
+            return None
+        found = self.explained.regimes.likely(self.explained.odds)
+        return None if found is None else (self.explained.regimes, *found)
+
+    @property
     def terms(self) -> list[dict[str, Any]]:
-        """Those of the formula if it is likely, else the power law at the largest measured values."""
-        return terms_of(self._formula) if self._formula is not None else self._power_law()
+        """Those of the formula if it is likely, else the power law at the largest measured values.
+
+        After a change, where one is likely.
+        """
+        if self._formula is not None:
+            return terms_of(self._formula)
+        if self._change is not None:
+            regimes, law, _ = self._change
+            return regimes.terms(law, self.parameters, above=True)
+        return self._power_law()
 
     @property
     def normal_form(self) -> str:
-        """The same as text."""
-        return sum_text(self.terms)
+        """The same as text; both sides of a change, where one is likely."""
+        if self._change is None:
+            return sum_text(self.terms)
+        regimes, law, _ = self._change
+        return regimes.text(law, self.parameters)
 
     @property
     def expression(self) -> str:
@@ -99,7 +119,10 @@ class CurveModel:
         """What a reader must know: of the measurements, and how the prediction comes from the expression."""
         if self.explained is None:
             return self.remarks
-        if self._formula is None:
+        if self._change is not None:
+            regimes, law, probability = self._change
+            what = regimes.note(law, self.parameters, probability)
+        elif self._formula is None:
             what = _CURVES
         elif self.share < _ALONE:
             what = f"the formula has a probability of {self.share:.2f}: curves are possible, too"

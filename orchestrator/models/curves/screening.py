@@ -51,7 +51,7 @@ def formulas_suffice(
     )
     columns = Columns.of(design, first, log_value)
     without = of_curves(design, curves, log_value)
-    smooth = beside_formulas(design, around, columns.onto, columns.whole)
+    smooth = beside_formulas(design.whitened(around), around.noise, columns.onto, columns.whole)
     strict = exact_formulas(design, sharp.noise, columns.whole)
     curves_alone, with_curves, by_itself = (
         log_sum(evidence + log_plausible(bank.noise, design, scatter)) - np.log(len(evidence))

@@ -119,7 +119,8 @@ def test_formulas_times_curves_are_a_gaussian_process_with_coefficients() -> Non
         draw = int(found.draws[k])
         scale = found.process.draws.sizes[draw][found.process.design.features.component] ** 2
         (here, slopes), (there, far) = formulas.at(POINTS), formulas.at(new)
-        slopes, far = slopes[0].T * found.scale[0], far[0].T * found.scale[0]
+        scale_of_terms = found.scale[0, :2]
+        slopes, far = slopes[0].T * scale_of_terms, far[0].T * scale_of_terms
         inner = covariance(found, draw) + slopes @ slopes.T
         cross = (target * scale) @ phi.T + far @ slopes.T
         wanted = there[0] + cross @ np.linalg.solve(inner, log_value - here[0])

@@ -1,0 +1,204 @@
+"""Power laws with a change: a step or another slope from some value of a parameter on.
+
+Caches, protocols and block sizes make two regimes, which no sum of smooth terms follows. In the logarithms a
+power law with a given change point is linear, so all change points are tried (segmented regression: Muggeo,
+Statistics in Medicine 22, 2003, section 2, with the change point at a measured value instead of estimated).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from orchestrator.models.base import Floats, Integers
+from orchestrator.models.curves.design import Design
+from orchestrator.models.curves.evidence import Columns
+from orchestrator.models.symbolic import power_text, sum_text
+from orchestrator.types import format_value
+
+# Measured values on each side of a change, at least; those at the change are above it.
+_SIDE = 2
+# Values of a parameter that are tried as change point, at most: of more the evenly spread ones.
+_TRIED = 8
+# Step and change of slope that are tried at each.
+_KINDS = (True, False), (False, True), (True, True)
+# Points beyond the coefficients, at least.
+_SPARE = 2
+# Standard deviation of slopes, steps and changes of slope, as of the constant in the logarithm.
+_SIZE = 0.7
+# Natural logarithm of how much less probable they are than curves beforehand: so much, and for every point.
+# Of real measurements few are two exact power laws, and what the one at the end says goes far.
+_PRICE, _POINT = 4.0, 0.2
+# Probability of a change at a value from which a reader is told of it.
+_LIKELY = 0.5
+# Digits after the decimal point of exponents in texts.
+_DIGITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """From a value of a parameter on (its column): a step, another slope, or both."""
+
+    parameter: int
+    value: float
+    step: bool
+    hinge: bool
+
+    @property
+    def place(self) -> tuple[int, float]:
+        """Where it is, whatever changes there."""
+        return self.parameter, self.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regimes:
+    """Power laws of one call path, the first without a change, as formulas around which there may be curves.
+
+    Attributes
+    ----------
+    changes
+        Of every law; None for none.
+    middle
+        Mean logarithm of every parameter over the points, shape (parameters,).
+    fitted
+        Logarithm at the middle, slopes, height of the step, and change of the slope, shape
+        (laws, parameters + 3).
+    """
+
+    changes: tuple[Change | None, ...]
+    middle: Floats
+    fitted: Floats
+
+    @property
+    def weights(self) -> Floats:
+        """Beforehand: half for no change, the rest equally for all changes, shape (laws,)."""
+        each = np.full(len(self.changes), 0.5 / max(len(self.changes) - 1, 1))
+        each[0] = 0.5
+        return each
+
+    @property
+    def factors(self) -> Integers:
+        """How many slopes, steps and changes of slope each has, shape (laws,)."""
+        return np.asarray(_used(self.changes, len(self.middle))[:, 1:].sum(axis=1), np.intp)
+
+    @property
+    def coefficients(self) -> Floats:
+        """What is improbable if it is large: all but the constant, shape (laws, parameters + 3)."""
+        return np.concatenate([np.zeros((len(self.fitted), 1)), self.fitted[:, 1:]], axis=1)
+
+    def at(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return logarithms (laws, n), and their slopes by coefficients (laws, parameters + 3, n)."""
+        slopes = _features(self.changes, self.middle, x)
+        return np.einsum("kc,kcn->kn", self.fitted, slopes), slopes
+
+    def columns(self, design: Design, log_value: Floats) -> Columns:
+        """Evaluate at the points of a design with values of shape (points,), as `Columns.of` does."""
+        scale = _SIZE * _used(self.changes, len(self.middle)).astype(np.float64)
+        found = Columns.of(design, self, log_value, scale)
+        sizes = (self.coefficients**2).sum(axis=1) / (2 * _SIZE**2)
+        price = _PRICE + _POINT * len(design.points)
+        return replace(found, log_price=np.log(self.weights) - price - sizes)
+
+    def likely(self, odds: Floats) -> tuple[int, float] | None:
+        """Return which law with a change is most probable, from odds of shape (laws,), if one is likely.
+
+        And the probability that something changes at the same value; None where it is below one half.
+        """
+        changed = np.where([change is not None for change in self.changes], odds, 0.0)
+        law = int(changed.argmax())
+        best = self.changes[law]
+        if best is None:
+            return None
+        there = [item is not None and item.place == best.place for item in self.changes]
+        together = float(odds[there].sum())
+        return (law, together) if together >= _LIKELY else None
+
+    def terms(self, law: int, names: Sequence[str], *, above: bool) -> list[dict[str, Any]]:
+        """Return the power law on one side of a change as one term, which is JSON-ready."""
+        size, change = len(self.middle), self.changes[law]
+        slopes = self.fitted[law, 1 : 1 + size].copy()
+        constant = self.fitted[law, 0] - slopes @ self.middle
+        if change is not None and above:
+            step, hinge = self.fitted[law, 1 + size :]
+            slopes[change.parameter] += hinge
+            constant += step - hinge * np.log(change.value)
+        factors = [
+            {"parameter": name, "exponent": float(slope), "log_exponent": 0.0}
+            for name, slope in zip(names, np.round(slopes, _DIGITS), strict=True)
+            if slope
+        ]
+        return [{"coefficient": float(np.exp(constant)), "factors": factors}]
+
+    def text(self, law: int, names: Sequence[str]) -> str:
+        """Return both sides of a law with a change: ``p < 128: 0.2 * n**1.1, else 0.9 * n``."""
+        change = self.changes[law]
+        below, beyond = (sum_text(self.terms(law, names, above=above)) for above in (False, True))
+        if change is None:
+            return below
+        return f"{names[change.parameter]} < {format_value(change.value)}: {below}, else {beyond}"
+
+    def note(self, law: int, names: Sequence[str], probability: float) -> str:
+        """Return where a law changes and how: ``changes at p = 128 (a step of x1.7), with ...``."""
+        change = self.changes[law]
+        assert change is not None
+        name, size = names[change.parameter], len(self.middle)
+        step, hinge = self.fitted[law, 1 + size :]
+        before = self.fitted[law, 1 + change.parameter]
+        parts = [f"a step of x{np.exp(step):.3g}"] if change.step else []
+        if change.hinge:
+            old, new = (
+                power_text(name, round(float(e), _DIGITS)) or "flat" for e in (before, before + hinge)
+            )
+            parts.append(f"from {old} to {new}")
+        where = f"{name} = {format_value(change.value)}"
+        return f"changes at {where} ({', '.join(parts)}), with a probability of {probability:.2f}"
+
+
+def fit(design: Design, log_value: Floats) -> list[Regimes] | None:
+    """Fit all power laws with and without a change to logarithms of shape (call paths, points).
+
+    None where a parameter has values that are not positive, or where there are too few for a change.
+    """
+    points = design.points
+    changes = _candidates(points)
+    if (points <= 0).any() or len(changes) == 1:
+        return None
+    middle = np.log(points).mean(axis=0)
+    weight = np.sqrt(design.precision)
+    inverse = np.linalg.pinv(_features(changes, middle, points).swapaxes(1, 2) * weight[:, None], 1e-9)
+    fitted = np.einsum("kcn,pn->pkc", inverse, log_value * weight)
+    return [Regimes(changes=changes, middle=middle, fitted=row) for row in fitted]
+
+
+def _candidates(points: Floats) -> tuple[Change | None, ...]:
+    found: list[Change | None] = [None]
+    for k in range(points.shape[1]):
+        values = np.unique(points[:, k])[_SIDE : 1 - _SIDE]
+        tried = np.unique(np.linspace(0, len(values) - 1, min(_TRIED, len(values))).round().astype(int))
+        for value, (step, hinge) in product(values[tried], _KINDS):
+            if points.shape[1] + 1 + step + hinge + _SPARE <= len(points):
+                found.append(Change(k, float(value), step, hinge))
+    return tuple(found)
+
+
+def _used(changes: Sequence[Change | None], parameters: int) -> Integers:
+    """1 for every coefficient that a law has, shape (laws, parameters + 3)."""
+    ends = [(0, 0) if change is None else (change.step, change.hinge) for change in changes]
+    return np.concatenate([np.ones((len(changes), parameters + 1)), ends], axis=1).astype(np.intp)
+
+
+def _features(changes: Sequence[Change | None], middle: Floats, x: Floats) -> Floats:
+    """What the coefficients of every law are multiplied by, shape (laws, parameters + 3, n)."""
+    logs = np.log(np.maximum(x, 1e-300))
+    result = np.zeros((len(changes), len(middle) + 3, len(x)))
+    result[:, 0], result[:, 1:-2] = 1.0, (logs - middle).T
+    for k, change in enumerate(changes):
+        if change is not None:
+            beyond = logs[:, change.parameter] - np.log(change.value)
+            result[k, -2] = change.step * (beyond >= -1e-9)
+            result[k, -1] = change.hinge * np.maximum(beyond, 0.0)
+    return result

@@ -1,0 +1,171 @@
+"""Regimes: changes are found where there are some, told so, continued, and harmless elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+
+from orchestrator.models.base import Floats
+from orchestrator.models.curves.design import Design
+from orchestrator.models.curves.model import CurveModel
+from orchestrator.models.curves.regimes import Regimes, fit
+from orchestrator.models.selection import modeler
+from orchestrator.types import Measurement, Measurements, Point
+
+RANKS, SIZES = (16, 32, 64, 128, 256), (10, 20, 30, 40, 50)
+FAR = Point.of(p=512, n=60)
+Truth = Callable[[float, float], float]
+
+
+def grid(*values: Sequence[float]) -> Floats:
+    return np.array(list(product(*values)), dtype=float)
+
+
+def regimes(points: Floats, log_value: Floats) -> Regimes:
+    found = fit(Design.of(points, np.full(len(points), 2.0)), log_value[None])
+    assert found is not None
+    return found[0]
+
+
+def models(truths: Sequence[Truth], noise: float, seed: int = 0) -> list[CurveModel]:
+    rng = np.random.default_rng(seed)
+    measured = [
+        Measurement(
+            f"f{k}",
+            "time",
+            {
+                Point.of(p=p, n=n): tuple((truth(p, n) * np.exp(rng.normal(0, noise, 3))).tolist())
+                for p, n in product(RANKS, SIZES)
+            },
+        )
+        for k, truth in enumerate(truths)
+    ]
+    found = modeler()(Measurements(("p", "n"), tuple(measured)))
+    return [item for item in found if isinstance(item, CurveModel)]
+
+
+def step(p: float, n: float) -> float:
+    return 0.01 * n * (1.0 if p < 128 else 1.7)
+
+
+def saturation(p: float, n: float) -> float:
+    return float(0.01 * n * min(p, 64) ** 0.8)
+
+
+def stairs(p: float, n: float) -> float:
+    return float(0.01 * n * 2 ** (np.log2(p) // 2))
+
+
+def drawn_step(rng: np.random.Generator) -> Truth:
+    a, b, place, height = rng.uniform(0, 0.8), rng.uniform(0.5, 2), rng.choice([64, 128]), rng.normal(0, 0.5)
+    return lambda p, n: float(0.01 * p**a * n**b * (np.exp(height) if p >= place else 1.0))
+
+
+def test_a_change_has_two_measured_values_on_each_side() -> None:
+    found = regimes(grid(RANKS, SIZES), np.zeros(25))
+    assert {item.place for item in found.changes if item} == {(0, 64), (0, 128), (1, 30), (1, 40)}
+    assert found.changes[0] is None
+    assert found.weights.sum() == pytest.approx(1.0)
+
+
+def test_of_many_values_few_are_tried() -> None:
+    many = np.geomspace(1, 1000, 60)[:, None]
+    found = regimes(many, np.zeros(60))
+    assert len({item.place for item in found.changes if item}) == 8
+
+
+@pytest.mark.parametrize(
+    "points", [grid((0, 1, 2, 4, 8, 16, 32)), grid((1, 2, 4)), grid((1, 2), (1, 2)), np.empty((1, 0))]
+)
+def test_without_logarithms_or_enough_values_there_are_none(points: Floats) -> None:
+    assert fit(Design.of(points, np.ones(len(points))), np.ones((1, len(points)))) is None
+
+
+def test_an_exact_change_is_fitted_exactly_and_continued() -> None:
+    points = grid(RANKS, SIZES)
+    log_value = np.log([step(p, n) * min(p, 128) ** 0.5 for p, n in points])
+    found = regimes(points, log_value)
+    new = np.array([[512.0, 60.0]])
+    errors = np.abs(found.at(points)[0] - log_value).max(axis=1)
+    law = int(errors.argmin())
+    best = found.changes[law]
+    assert best is not None
+    assert errors[law] < 1e-12
+    assert (best.place, best.step, best.hinge) == ((0, 128), True, True)
+    assert found.at(new)[0][law] == pytest.approx(np.log(step(512, 60) * 128**0.5))
+    above, below = (found.terms(law, ("p", "n"), above=side)[0] for side in (True, False))
+    assert [f["exponent"] for f in below["factors"]] == [0.5, 1.0]
+    assert [f["exponent"] for f in above["factors"] if f["parameter"] == "n"] == [1.0]
+    assert below["coefficient"] == pytest.approx(0.01)
+    assert above["coefficient"] == pytest.approx(0.017 * 128**0.5)
+
+
+def test_slopes_by_coefficients_are_those_of_the_logarithm() -> None:
+    points = grid(RANKS, SIZES)
+    found = regimes(points, np.sin(np.arange(25.0)))
+    value, slopes = found.at(points)
+    assert np.einsum("kc,kcn->kn", found.fitted, slopes) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(("truth", "place"), [(step, "p = 128"), (saturation, "p = 64")])
+def test_a_change_is_found_told_and_continued(truth: Truth, place: str) -> None:
+    (model,) = models([truth], noise=0.01)
+    said = model.predict([FAR])
+    assert said.value[0] == pytest.approx(truth(512, 60), rel=0.03)
+    assert said.low[0] < truth(512, 60) < said.high[0]
+    assert said.high[0] / said.low[0] < 1.2
+    assert re.fullmatch(rf"{place.replace('=', '<')}: .+, else .+", model.expression)
+    assert f"changes at {place}" in model.notes[-1]
+    (term,) = model.terms
+    leading = {item["parameter"]: item["exponent"] for item in term["factors"]}
+    assert leading.get("p", 0.0) == pytest.approx(0.0, abs=0.02)
+    assert leading["n"] == pytest.approx(1.0, abs=0.02)
+
+
+def test_the_note_says_how_large_a_step_and_how_a_slope_changes() -> None:
+    stepped, saturated = models([step, saturation], noise=0.005)
+    assert re.search(r"\(a step of x1\.7\d*\)", stepped.notes[-1])
+    assert re.search(r"\(from p\*\*0\.8\S* to ", saturated.notes[-1])
+
+
+@pytest.mark.parametrize("noise", [0.005, 0.03, 0.1])
+def test_smooth_functions_change_nowhere(noise: float) -> None:
+    truths: list[Truth] = [
+        lambda p, n: 0.5 + 1e-3 * p**0.5 * n,
+        lambda p, n: 0.5 + 1e-3 * n * np.log2(p) + 1e-4 * p * n,
+        lambda p, n: 2 + 1e-2 * n**2,
+        lambda p, n: 1e-2 * n**1.07 * p**0.13,
+        lambda p, n: 3.0,
+    ]
+    for model in models(truths, noise):
+        assert "else" not in model.expression
+        assert model.explained is not None
+        if model.share > 0.5:
+            assert model.explained.odds.sum() < 0.05
+
+
+def test_a_staircase_is_no_two_regimes() -> None:
+    """It goes on, so neither of two power laws is continued."""
+    (model,) = models([stairs], noise=0.02)
+    assert "else" not in model.expression
+    said = model.predict([FAR])
+    assert said.low[0] < stairs(512, 60) < said.high[0]
+
+
+def test_intervals_of_drawn_steps_hold_one_step_beyond() -> None:
+    rng = np.random.default_rng(7)
+    truths = [drawn_step(rng) for _ in range(40)]
+    found = models(truths, noise=0.02, seed=3)
+    held, errors = [], []
+    for model in found:
+        truth = truths[int(model.callpath[1:])](512, 60)
+        said = model.predict([FAR])
+        held.append(said.low[0] <= truth <= said.high[0])
+        errors.append(abs(np.log(said.value[0] / truth)))
+    assert len(found) > 30
+    assert np.mean(held) >= 0.85
+    assert np.mean(errors) < 0.04
