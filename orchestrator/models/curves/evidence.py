@@ -245,11 +245,17 @@ def _gram(onto: Floats, whole: Floats, inverse: Floats, noise: Floats) -> Floats
 
 
 def _log_factor(gram: Floats) -> Floats:
-    """Log of the density of residuals over that at the mean, with unknown coefficients integrated out."""
-    size = gram.shape[-1] - 1
-    precision = gram[..., :size, :size] + np.eye(size)
-    moment = gram[..., :size, size]
-    shift = np.linalg.solve(precision, moment[..., None])[..., 0]
-    left = gram[..., size, size] - (shift * moment).sum(axis=-1)
-    result: Floats = -left / 2 - np.linalg.slogdet(precision)[1] / 2
+    """Log of the density of residuals over that at the mean, with unknown coefficients integrated out.
+
+    By elimination for all matrices at once, which are too small and many for LAPACK.
+    """
+    left = np.ascontiguousarray(np.moveaxis(gram, (-2, -1), (0, 1)))
+    size = len(left) - 1
+    halves = np.zeros(left.shape[2:])
+    for k in range(size):
+        # The coefficients have a variance of 1 beforehand: no pivot is smaller, but for rounding.
+        pivot = np.maximum(left[k, k] + 1, 1.0)
+        halves += np.log(pivot)
+        left[k + 1 :, k + 1 :] -= left[k, k + 1 :, None] * (left[k, None, k + 1 :] / pivot)
+    result: Floats = -(left[size, size] + halves) / 2
     return result

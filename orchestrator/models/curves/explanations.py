@@ -226,7 +226,6 @@ def _weigh(
     curves, around, sharp = alone(parameters), beside(parameters), exact(parameters)
     plausible = [log_plausible(bank.noise, design, scatter) for bank in (curves, around, sharp)]
     regimes = fit_regimes(design, log_value) if any(item is not None for item in columns) else None
-
     whitened = list(design.whitened(around))
 
     def weighed(row: int, item: Columns) -> Floats:

@@ -177,11 +177,14 @@ def fit(design: Design, log_value: Floats) -> list[Regimes] | None:
 def _candidates(points: Floats) -> tuple[Change | None, ...]:
     found: list[Change | None] = [None]
     for k in range(points.shape[1]):
-        values = np.unique(points[:, k])[_SIDE : 1 - _SIDE]
-        tried = np.unique(np.linspace(0, len(values) - 1, min(_TRIED, len(values))).round().astype(int))
-        for value, (step, hinge) in product(values[tried], _KINDS):
-            if points.shape[1] + 1 + step + hinge + _SPARE <= len(points):
-                found.append(Change(k, float(value), step, hinge))
+        values = np.unique(points[:, k])
+        inside = np.arange(_SIDE, len(values) - _SIDE + 1)
+        tried = np.linspace(0, len(inside) - 1, min(_TRIED, len(inside))).round().astype(int)
+        for place, (step, hinge) in product(inside[tried], _KINDS):
+            # A step and another slope follow any two values.
+            above = len(values) - place >= _SIDE + (step and hinge)
+            if above and points.shape[1] + 1 + step + hinge + _SPARE <= len(points):
+                found.append(Change(k, float(values[place]), step, hinge))
     return tuple(found)
 
 
