@@ -29,7 +29,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import far_corner_text as text
-from far_corner_cases import Answer, Case, answers, groups, of_file, stored
+from far_corner_cases import Answer, Case, answers, groups, of_file, options_for, stored
 from far_corner_scores import Row, Scores, rows, scores
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -46,7 +46,10 @@ def ask(
     """Fit all groups of all sets in the processes of a pool; return the scored points per set."""
     name = None if modeler == DEFAULT else modeler
     asked: dict[str, list[tuple[list[int], Future[list[list[Answer | None]]]]]] = {
-        key: [(group, pool.submit(answers, [cases[k] for k in group], name)) for group in groups(cases)]
+        key: [
+            (group, pool.submit(answers, [cases[k] for k in group], name, options_for(key, name)))
+            for group in groups(cases)
+        ]
         for key, cases in sets.items()
     }
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()

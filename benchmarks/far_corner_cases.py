@@ -12,6 +12,7 @@ from typing import Any
 from orchestrator.api.fit import fit_measurements
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Model
+from orchestrator.models.curves.prior import TABLE
 from orchestrator.models.intervals import LEVEL, predictive
 from orchestrator.readers.load import load
 from orchestrator.report.models_document import shown
@@ -104,7 +105,25 @@ def groups(cases: Sequence[Case]) -> list[list[int]]:
     return list(found.values())
 
 
-def answers(group: Sequence[Case], modeler: str | None) -> list[list[Answer | None]]:
+def family(name: str) -> str:
+    """Return the family of a set: sets of one program, or of one kind, are not independent of each other."""
+    words = [
+        word for word in name.split("_") if word not in ("far2", "sc", "inner", "cornerout", "ext", "rand")
+    ]
+    kind = words[0].rstrip("0123456789")
+    return "collectives" if kind in ("bcast", "allreduce") else kind
+
+
+def options_for(name: str, modeler: str | None) -> dict[str, str]:
+    """Return options with which a modeler has learned nothing from the family of a set."""
+    without = f"without {family(name)}"
+    knows = modeler in (None, "auto", "curves") and without in json.loads(TABLE.read_text())["sizes"]
+    return {"sizes": without} if knows else {}
+
+
+def answers(
+    group: Sequence[Case], modeler: str | None, options: Mapping[str, Any]
+) -> list[list[Answer | None]]:
     """Fit the cases of a group together; return what the models say per case and test point.
 
     Parameters
@@ -113,11 +132,14 @@ def answers(group: Sequence[Case], modeler: str | None) -> list[list[Answer | No
         Cases with the same parameters.
     modeler
         Name of the kind of model; None for the default of the product.
+    options
+        Of the modeler.
     """
     items = tuple(Measurement(str(k), "time", dict(case.train)) for k, case in enumerate(group))
     known = Measurements(group[0].parameters, items)
     try:
-        models = fit_measurements(known) if modeler is None else fit_measurements(known, modeler=modeler)
+        chosen: dict[str, Any] = {} if modeler is None else {"modeler": modeler}
+        models = fit_measurements(known, **chosen, options=options)
     except ModelError:
         models = ()
     found = {model.callpath: model for model in models}

@@ -14,6 +14,7 @@ import numpy as np
 from orchestrator.models import data
 from orchestrator.models.base import Floats, Integers, Model, Modeler
 from orchestrator.models.curves.modeler import Known, fit
+from orchestrator.models.curves.prior import Sizes, learned
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import modeler as pmnf
 from orchestrator.models.pmnf.posterior import Posterior
@@ -30,6 +31,7 @@ def modeler(
     aggregate: str = "auto",
     members: int = 200,
     wide: bool = True,
+    sizes: str | Sizes = "all",
 ) -> Modeler:
     """Return a modeler that weighs the formulas of ``pmnf`` against ``curves``.
 
@@ -37,6 +39,8 @@ def modeler(
     ----------
     exponents, negative_exponents, aggregate, members, wide
         Options of ``pmnf``.
+    sizes
+        Option of ``curves``.
 
     Raises
     ------
@@ -51,6 +55,8 @@ def modeler(
         wide=wide,
     )
 
+    typical = learned(sizes) if isinstance(sizes, str) else sizes
+
     def model(measurements: Measurements) -> tuple[Model, ...]:
         models = {(item.callpath, item.metric, item.category): item for item in forms(measurements)}
 
@@ -61,7 +67,7 @@ def modeler(
                 return None
             return Known(_first(found), lambda row: NormalForms.of(found[row].posterior), found)
 
-        for key, item in fit(measurements, aggregate, known).items():
+        for key, item in fit(measurements, aggregate, typical, known).items():
             models[key] = replace(item, remarks=models[key].notes) if key in models else item
         return data.in_order(measurements, models)
 

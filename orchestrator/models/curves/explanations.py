@@ -23,7 +23,7 @@ from orchestrator.models.curves.evidence import (
     of_curves,
     posterior_of_coefficients,
 )
-from orchestrator.models.curves.prior import alone, beside, exact
+from orchestrator.models.curves.prior import Sizes, alone, beside, exact
 from orchestrator.models.curves.regimes import Regimes
 from orchestrator.models.curves.regimes import fit as fit_regimes
 from orchestrator.models.noise import GUESS_WEIGHT
@@ -193,6 +193,7 @@ def explain(
     log_value: Floats,
     scatter: Sequence[Scatter],
     formulas: Sequence[Formulas | None],
+    sizes: Sizes,
 ) -> list[Explanations]:
     """Weigh the explanations of call paths that were measured at the points of a design.
 
@@ -204,12 +205,14 @@ def explain(
         Logarithm of the location of the values, shape (call paths, points).
     scatter, formulas
         Of every call path.
+    sizes
+        Of curves alone.
     """
     columns = [
         None if item is None else Columns.of(design, item, values)
         for item, values in zip(formulas, log_value, strict=True)
     ]
-    table = _weigh(design, log_value, scatter, columns)
+    table = _weigh(design, log_value, scatter, columns, sizes)
     centred = (log_value - log_value.mean(axis=1, keepdims=True)) * np.sqrt(design.precision)
     projected = centred @ design.projection.T
     locations = [item.sigma / np.sqrt(design.typical) for item in scatter]
@@ -220,10 +223,14 @@ def explain(
 
 
 def _weigh(
-    design: Design, log_value: Floats, scatter: Sequence[Scatter], columns: Sequence[Columns | None]
+    design: Design,
+    log_value: Floats,
+    scatter: Sequence[Scatter],
+    columns: Sequence[Columns | None],
+    sizes: Sizes,
 ) -> _Table:
     parameters = design.points.shape[1]
-    curves, around, sharp = alone(parameters), beside(parameters), exact(parameters)
+    curves, around, sharp = alone(parameters, sizes), beside(parameters), exact(parameters)
     plausible = [log_plausible(bank.noise, design, scatter) for bank in (curves, around, sharp)]
     regimes = fit_regimes(design, log_value) if any(item is not None for item in columns) else None
     whitened = list(design.whitened(around))

@@ -15,6 +15,7 @@ from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Formulas
 from orchestrator.models.curves.explanations import Explanations, Scatter, explain
 from orchestrator.models.curves.model import LIKELY, CurveModel
+from orchestrator.models.curves.prior import Sizes, learned
 from orchestrator.models.curves.screening import formulas_suffice
 from orchestrator.models.noise import AGGREGATES, GUESS_WEIGHT, Located, locate
 from orchestrator.models.symbolic import Symbolic
@@ -42,7 +43,7 @@ class Known:
     forms: Sequence[Symbolic]
 
 
-def modeler(*, aggregate: str = "auto") -> Modeler:
+def modeler(*, aggregate: str = "auto", sizes: str | Sizes = "all") -> Modeler:
     """Return a modeler of smooth and rough curves in the logarithms of time and parameters.
 
     The curve is a slope per parameter, bends, products of two parameters, and random walks, each of unknown
@@ -52,6 +53,8 @@ def modeler(*, aggregate: str = "auto") -> Modeler:
     ----------
     aggregate
         How repetitions become one value, as for ``pmnf``.
+    sizes
+        Typical sizes of the components: a name for `orchestrator.models.curves.prior.learned`, or sizes.
 
     Raises
     ------
@@ -61,14 +64,19 @@ def modeler(*, aggregate: str = "auto") -> Modeler:
     if aggregate not in AGGREGATES:
         raise ModelError(f"aggregate is {aggregate!r}: use one of {', '.join(AGGREGATES)}")
 
+    typical = learned(sizes) if isinstance(sizes, str) else sizes
+
     def model(measurements: Measurements) -> tuple[CurveModel, ...]:
-        return data.in_order(measurements, fit(measurements, aggregate, lambda group: None))
+        return data.in_order(measurements, fit(measurements, aggregate, typical, lambda group: None))
 
     return model
 
 
 def fit(
-    measurements: Measurements, aggregate: str, known: Callable[[data.Group], Known | None]
+    measurements: Measurements,
+    aggregate: str,
+    sizes: Sizes,
+    known: Callable[[data.Group], Known | None],
 ) -> dict[tuple[str, str, Category], CurveModel]:
     """Weigh curves, and formulas where there are some; leave out call paths that a formula alone explains.
 
@@ -76,7 +84,7 @@ def fit(
     ----------
     measurements
         What was measured.
-    aggregate
+    aggregate, sizes
         As in `modeler`.
     known
         Gives the formulas of a group; None if there are none.
@@ -85,7 +93,7 @@ def fit(
     models: dict[tuple[str, str, Category], CurveModel] = {}
     with one_thread():
         for group in found:
-            for fitted in _fit_group(group, aggregate, known(group)):
+            for fitted in _fit_group(group, aggregate, sizes, known(group)):
                 models[fitted.callpath, fitted.metric, fitted.category] = fitted
     for callpath, metric, category in zeros:
         models[callpath, metric, category] = CurveModel(
@@ -100,7 +108,7 @@ def fit(
     return models
 
 
-def _fit_group(group: data.Group, aggregate: str, known: Known | None) -> list[CurveModel]:
+def _fit_group(group: data.Group, aggregate: str, sizes: Sizes, known: Known | None) -> list[CurveModel]:
     located = locate(group.values, aggregate, group.origins)
     # One matrix for all call paths: robust weights differ between them by little.
     design = Design.of(group.points, np.maximum(located.count.mean(axis=0), 1e-3))
@@ -110,13 +118,14 @@ def _fit_group(group: data.Group, aggregate: str, known: Known | None) -> list[C
     ]
     rows = list(range(len(group.labels)))
     if known is not None:
-        enough = formulas_suffice(design, located.log_value, scatter, known.first)
+        enough = formulas_suffice(design, located.log_value, scatter, known.first, sizes)
         rows = [k for k in rows if not enough[k]]
     explained = explain(
         design,
         located.log_value[rows],
         [scatter[k] for k in rows],
         [None if known is None else known.formulas(k) for k in rows],
+        sizes,
     )
     forms = [None if known is None else known.forms[k] for k in rows]
     return [

@@ -5,21 +5,26 @@ The process explains measurements alone, or what a formula leaves unexplained; a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Integers
 
-# Decimal logarithm of the standard deviation of every component, by kind as in `features.KINDS`, of products
-# of two parameters, and of the scatter of a mean of all repetitions of a point. Slopes are powers of the
-# parameters; the others are per doubling or so. Chosen by hand, in coarse steps, by what improved the
-# predictions of several families of measured data (docs/evaluation.md).
-_ALONE = {"slope": -0.3, "bend": -2.0, "smooth walk": -1.75, "walk": -0.6, "product": -2.25, "noise": -1.5}
+TABLE = Path(__file__).with_name("sizes.json")
+
+# Decimal logarithm of the standard deviation of every component beside a formula, by kind as in
+# `features.KINDS`, of products of two parameters, and of the scatter of a mean of all repetitions of a point.
+# Slopes are powers of the parameters; the others are per doubling or so. Chosen by hand in coarse steps; of
+# curves alone the sizes are learned from measured data (`learned`).
 _BESIDE = {"slope": -1.5, "bend": -2.0, "smooth walk": -2.0, "walk": -1.5, "product": -2.0, "noise": -1.5}
 # How far the decimal logarithm of a size varies between programs.
 _SPREAD = {"slope": 0.4, "bend": 0.7, "smooth walk": 0.7, "walk": 0.7, "product": 0.7, "noise": 0.7}
@@ -32,7 +37,7 @@ _ALONE_DRAWS, _BESIDE_DRAWS, _EXACT_DRAWS = 1024, 64, 48
 # Natural logarithm of how much less probable a formula is before anything was measured: so much, more for
 # every factor in it, and for every point. A formula is chosen among thousands, and real programs are in the
 # normal form only nearly: it must explain every point a little better than curves do, not only some of them.
-_FORMULA, _FACTOR, _POINT, _MOST = 4.0, 1.0, 0.4, 14.0
+_FORMULA, _FACTOR, _POINT, _MOST = 3.0, 0.6, 0.5, 16.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +57,44 @@ class Draws:
     noise: Floats
 
 
+class Sizes(NamedTuple):
+    """Decimal logarithm of the typical standard deviation of every component of curves alone."""
+
+    slope: float
+    bend: float
+    smooth_walk: float
+    walk: float
+    product: float
+    noise: float
+
+
 @cache
-def alone(parameters: int) -> Draws:
+def learned(name: str = "all") -> Sizes:
+    """Return the sizes that predict held-out far corners of measured data best.
+
+    ``benchmarks/learn_sizes.py`` makes the table.
+
+    Parameters
+    ----------
+    name
+        ``all``, or ``without F``: learned without the data sets of family F, to be judged by them.
+
+    Raises
+    ------
+    ModelError
+        For another name.
+    """
+    table = json.loads(TABLE.read_text(encoding="utf-8"))["sizes"]
+    if name not in table:
+        raise ModelError(f"sizes is {name!r}: use one of {', '.join(table)}")
+    return Sizes(**table[name])
+
+
+@cache
+def alone(parameters: int, sizes: Sizes) -> Draws:
     """Return draws of a process that explains the measurements alone: the same every time, evenly spread."""
-    return _sobol(_ALONE, parameters, _ALONE_DRAWS, _CONSTANT)
+    centres = {name.replace("_", " "): size for name, size in sizes._asdict().items()}
+    return _sobol(centres, parameters, _ALONE_DRAWS, _CONSTANT)
 
 
 @cache

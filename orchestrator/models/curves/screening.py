@@ -18,7 +18,7 @@ from orchestrator.models.curves.evidence import (
     of_curves,
 )
 from orchestrator.models.curves.explanations import Scatter, log_plausible
-from orchestrator.models.curves.prior import Draws, alone, beside, exact
+from orchestrator.models.curves.prior import Draws, Sizes, alone, beside, exact
 
 # Every so manieth draw is looked at: of curves alone, beside formulas, and of the scatter around exact ones.
 _STEPS = 8, 2, 2
@@ -29,7 +29,7 @@ _BESIDE = 2.0
 
 
 def formulas_suffice(
-    design: Design, log_value: Floats, scatter: Sequence[Scatter], first: Formulas
+    design: Design, log_value: Floats, scatter: Sequence[Scatter], first: Formulas, sizes: Sizes
 ) -> NDArray[np.bool_]:
     """Return which call paths their most probable formula explains better than curves do, alone or beside it.
 
@@ -43,9 +43,11 @@ def formulas_suffice(
         Of every call path.
     first
         The most probable formula of every call path.
+    sizes
+        Of curves alone.
     """
     parameters = design.points.shape[1]
-    banks = alone(parameters), beside(parameters), exact(parameters)
+    banks = alone(parameters, sizes), beside(parameters), exact(parameters)
     curves, around, sharp = (
         Draws(bank.sizes[::step], bank.noise[::step]) for bank, step in zip(banks, _STEPS, strict=True)
     )

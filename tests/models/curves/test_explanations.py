@@ -9,12 +9,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Formulas
 from orchestrator.models.curves.explanations import Explanations, Scatter, explain
 from orchestrator.models.curves.features import Features
-from orchestrator.models.curves.prior import alone, beside, exact, log_price
+from orchestrator.models.curves.prior import alone, beside, exact, learned, log_price
 
 
 def grid(*values: tuple[float, ...]) -> Floats:
@@ -61,7 +62,7 @@ def explained(
 ) -> Explanations:
     count = np.full(len(points), 2.0) if count is None else count
     design = Design.of(points, count)
-    (found,) = explain(design, log_value[None], [Scatter(sigma=sigma, freedom=25.0)], [formulas])
+    (found,) = explain(design, log_value[None], [Scatter(sigma=sigma, freedom=25.0)], [formulas], learned())
     return found
 
 
@@ -73,13 +74,19 @@ def covariance(found: Explanations, draw: int) -> Floats:
 
 
 def test_the_draws_are_the_same_every_time_and_have_a_size_per_component() -> None:
-    for bank in (alone(2), beside(2), exact(2)):
+    for bank in (alone(2, learned()), beside(2), exact(2)):
         assert bank.sizes.shape == (len(bank.noise), 1 + 4 * 2 + 1)
-    assert (alone(2).sizes > 0).all()
+    assert (alone(2, learned()).sizes > 0).all()
     assert not exact(2).sizes.any()
-    first = alone(2).sizes
+    first = alone(2, learned()).sizes
     alone.cache_clear()
-    assert np.array_equal(alone(2).sizes, first)
+    assert np.array_equal(alone(2, learned()).sizes, first)
+
+
+def test_sizes_are_learned_with_and_without_every_family() -> None:
+    assert learned().walk < 0
+    with pytest.raises(ModelError, match="sizes is 'without mine': use one of all"):
+        learned("without mine")
 
 
 def test_a_formula_costs_more_with_more_factors_and_points() -> None:
@@ -201,7 +208,7 @@ def test_callpaths_weighed_together_are_as_alone() -> None:
     log_value, count = rng.normal(size=(70, len(POINTS))), np.full(len(POINTS), 2.0)
     design = Design.of(POINTS, count)
     scatter = [Scatter(sigma=0.02, freedom=25.0)] * len(log_value)
-    together = explain(design, log_value, scatter, [None] * len(log_value))
+    together = explain(design, log_value, scatter, [None] * len(log_value), learned())
     for row, found in list(zip(log_value, together, strict=True))[::23]:
         alone = explained(row)
         assert np.array_equal(found.draws, alone.draws)

@@ -1,0 +1,106 @@
+"""Learn how much curves of real programs vary: the sizes that predict held-out far corners best.
+
+    python benchmarks/learn_sizes.py [--cases FOLDER] [--workers N] [--write]
+
+Every combination of a coarse grid of sizes is tried (`GRID`): the mean absolute log error of curves alone at
+the test points, as a mean over the sets of a family of data sets (families are programs, or kinds of them).
+The combination with the least mean over families is ``all``; for every family, the one with the least mean
+over the others is ``without F``, which `far_corner.py` uses to score that family. ``--write`` puts the table
+into the package. FOLDER is as for `far_corner.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from far_corner_cases import Case, family, groups, stored
+from rich.progress import track
+
+from orchestrator.errors import ModelError
+from orchestrator.models.curves.modeler import modeler
+from orchestrator.models.curves.prior import TABLE, Sizes
+from orchestrator.types import Measurement, Measurements
+
+GRID = {
+    "slope": (-0.4, -0.2),
+    "bend": (-2.5, -2.0),
+    "smooth_walk": (-2.0, -1.5),
+    "walk": (-0.7, -0.45),
+    "product": (-2.5, -2.0),
+    "noise": (-1.5,),
+}
+MOST = 10  # test points of a case, at most
+FAILED = 5.0  # log error where there is no prediction
+
+
+def errors(sizes: Sizes, sets: Mapping[str, Sequence[Case]]) -> dict[str, float]:
+    """Return the mean absolute log error of curves with some sizes, per set."""
+    fit = modeler(sizes=sizes)
+    result = {}
+    for name, cases in sets.items():
+        found: list[float] = []
+        for group in groups(cases):
+            items = tuple(Measurement(str(k), "time", dict(cases[k].train)) for k in group)
+            try:
+                models = {m.callpath: m for m in fit(Measurements(cases[group[0]].parameters, items))}
+            except ModelError:
+                models = {}
+            for k in group:
+                truth = np.array([np.mean(values) for values in cases[k].test.values()])
+                model = models.get(str(k))
+                if model is None:
+                    found += [FAILED] * len(truth)
+                else:
+                    found += list(np.abs(np.log(model.value(list(cases[k].test)) / truth)))
+        result[name] = float(np.mean(found))
+    return result
+
+
+def by_family(scores: Mapping[str, float]) -> dict[str, float]:
+    """Return the mean over the sets of every family."""
+    names = sorted({family(name) for name in scores})
+    return {
+        kind: float(np.mean([score for name, score in scores.items() if family(name) == kind]))
+        for kind in names
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    folder = os.environ.get("MEASUREMENT_DATA", "")
+    parser.add_argument("--cases", type=Path, default=Path(folder, "far-corner"))
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--write", action="store_true", help=f"write {TABLE.name} in the package")
+    chosen = parser.parse_args(arguments)
+    sets = stored(chosen.cases, (), MOST)
+    candidates = [Sizes(*values) for values in product(*GRID.values())]
+    with ProcessPoolExecutor(chosen.workers) as pool:
+        pending = pool.map(errors, candidates, [sets] * len(candidates))
+        found = [by_family(scores) for scores in track(pending, "sizes", total=len(candidates))]
+    kinds = list(found[0])
+    table = np.array([[scores[kind] for kind in kinds] for scores in found])
+    best = {"all": int(table.mean(axis=1).argmin())}
+    for k, kind in enumerate(kinds):
+        best[f"without {kind}"] = int(np.delete(table, k, axis=1).mean(axis=1).argmin())
+    print("| family | all | without it | best of all for it | median of all |\n|---|---|---|---|---|")
+    for k, kind in enumerate(kinds):
+        own = table[best["all"], k], table[best[f"without {kind}"], k], table[:, k].min()
+        print(f"| {kind} | " + " | ".join(f"{x:.3f}" for x in (*own, np.median(table[:, k]))) + " |")
+    blind = np.mean([table[best[f"without {kind}"], k] for k, kind in enumerate(kinds)])
+    print(f"mean: {table[best['all']].mean():.3f}, each without its own family {blind:.3f}")
+    if chosen.write:
+        sizes = {name: candidates[k]._asdict() for name, k in best.items()}
+        TABLE.write_text(json.dumps({"sizes": sizes}, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
