@@ -28,6 +28,9 @@ LEAST_NOISE = 1e-7
 # What is measured and not counted is no better known than this: clocks tick in microseconds. Chosen by hand;
 # not derived.
 CLOCK_NOISE = 1e-6
+# Most noise that is believed of rounding alone: whole values of few digits may be exact, and where they are
+# not, the residuals show it. Chosen by hand; not derived.
+_MOST_ROUNDING = 3e-3
 # Steps of rounding up to the largest value that can be told from the precision of numbers.
 _MOST_STEPS = 1e9
 # Variance by which the logarithm of the noise's variance differs between the call paths of a program (a
@@ -265,7 +268,8 @@ def _resolution(logs: Floats) -> Floats:
         place = 10.0 ** math.floor(math.log10(known.min()))
         while known.max() / place < _MOST_STEPS:
             if np.all(np.abs(known / place - np.rint(known / place)) < 1e-4):
-                result[row] = max(place / math.sqrt(12) / typical[row], CLOCK_NOISE)
+                rounding = min(place / math.sqrt(12) / typical[row], _MOST_ROUNDING)
+                result[row] = max(rounding, CLOCK_NOISE)
                 break
             place /= 10
     return result

@@ -151,7 +151,7 @@ def test_counts_that_repeat_exactly_are_exact_and_times_are_as_good_as_the_clock
 def test_printed_times_are_as_good_as_their_digits() -> None:
     times = np.round(np.linspace(0.1, 0.5, 9), 3)[None, :, None] * np.ones((1, 9, 4))
     assert np.exp(locate(times).log_value)[0] == pytest.approx(times[0, :, 0])
-    assert locate(times[:, 1:]).sigma[0] == pytest.approx(2 * 0.01 / np.sqrt(12) / 0.325, rel=0.1)
+    assert locate(times[:, 1:]).sigma[0] == pytest.approx(2 * 0.003)
     digits = np.array([0.123, 0.257, 0.391, 0.444, 0.5])[None, :, None] * np.ones((1, 5, 4))
     assert locate(digits).sigma[0] == pytest.approx(2 * 0.001 / np.sqrt(12) / 0.391)
 

@@ -94,7 +94,7 @@ def test_a_small_bump_does_not_become_a_steep_exponent() -> None:
     model = fitted(measured(lambda p, n: 4000.0 * (1.02 if p == 32 else 1.0), noise=0.001))
     far = Point.of(p=256, n=50)
     said = model.predict([far])
-    assert said.value[0] == pytest.approx(4000, rel=0.1)
+    assert said.value[0] == pytest.approx(4000, rel=0.15)
     assert said.low[0] < 4000 < said.high[0]
 
 
