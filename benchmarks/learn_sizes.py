@@ -12,7 +12,6 @@ into the package. FOLDER is as for `far_corner.py`.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -24,8 +23,9 @@ from far_corner_cases import Case, family, groups, stored
 from rich.progress import track
 
 from orchestrator.errors import ModelError
+from orchestrator.models.curves import sizes as table_of_package
 from orchestrator.models.curves.modeler import modeler
-from orchestrator.models.curves.prior import TABLE, Sizes
+from orchestrator.models.curves.prior import Sizes
 from orchestrator.types import Measurement, Measurements
 
 GRID = {
@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = os.environ.get("MEASUREMENT_DATA", "")
     parser.add_argument("--cases", type=Path, default=Path(folder, "far-corner"))
     parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--write", action="store_true", help=f"write {TABLE.name} in the package")
+    parser.add_argument("--write", action="store_true", help="write the table into the package")
     chosen = parser.parse_args(arguments)
     sets = stored(chosen.cases, (), MOST)
     candidates = [Sizes(*values) for values in product(*GRID.values())]
@@ -98,8 +98,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     blind = np.mean([table[best[f"without {kind}"], k] for k, kind in enumerate(kinds)])
     print(f"mean: {table[best['all']].mean():.3f}, each without its own family {blind:.3f}")
     if chosen.write:
-        sizes = {name: candidates[k]._asdict() for name, k in best.items()}
-        TABLE.write_text(json.dumps({"sizes": sizes}, indent=1) + "\n", encoding="utf-8")
+        path = Path(table_of_package.__file__)
+        head = path.read_text(encoding="utf-8").split("LEARNED", maxsplit=1)[0]
+        rows = [f"    {name!r}: {candidates[k]._asdict()!r},".replace("'", '"') for name, k in best.items()]
+        text = "\n".join(["LEARNED: dict[str, dict[str, float]] = {", *rows, "}", ""])
+        path.write_text(head + text, encoding="utf-8")
 
 
 if __name__ == "__main__":

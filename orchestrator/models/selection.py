@@ -22,6 +22,8 @@ from orchestrator.types import Measurements
 
 # Most formulas that are weighed against curves: the most probable ones.
 _FORMULAS = 30
+# Exponent above which a formula becomes improbable: the largest of the normal form as published.
+_STEEPEST = 3.0
 
 
 def modeler(
@@ -125,6 +127,13 @@ class NormalForms:
         """How many powers and logarithms each has, shape (formulas,)."""
         used = (self.posterior.coefficients[:, 1:] != 0)[:, :, None, None]
         return np.asarray(((self.posterior.exponents != 0) & used).sum(axis=(1, 2, 3)), np.intp)
+
+    @property
+    def steepness(self) -> Floats:
+        """By how much exponents exceed `_STEEPEST`, shape (formulas,)."""
+        used = self.posterior.coefficients[:, 1:] != 0
+        beyond = np.maximum(self.posterior.exponents[..., 0] - _STEEPEST, 0) * used[:, :, None]
+        return np.asarray(beyond.sum(axis=(1, 2)), np.float64)
 
     @property
     def coefficients(self) -> Floats:

@@ -19,6 +19,9 @@ _TOGETHER = 64  # call paths that are weighed at once
 # Standard deviation of a term, relative to the whole: terms much larger than the sum cancel each other, which
 # many of them can do to follow any bump.
 _TERM = 2.0
+# Natural logarithm of how much less probable an exponent is for every one that it is too large: only the last
+# values of a parameter support it, and anything else may begin there.
+_STEEP = 5.0
 
 Whitened = Iterable[tuple[slice, Floats, Floats]]
 
@@ -34,6 +37,11 @@ class Formulas(Protocol):
     @property
     def factors(self) -> Integers:
         """How many powers and logarithms each has, shape (formulas,)."""
+        ...
+
+    @property
+    def steepness(self) -> Floats:
+        """By how much exponents exceed what real programs have, summed over factors, shape (formulas,)."""
         ...
 
     @property
@@ -101,7 +109,7 @@ class Columns:
             scale=scale,
             onto=weighted @ design.projection.T,
             whole=np.einsum("kan,kbn->kab", weighted, weighted),
-            log_price=sizes + log_price(formulas.factors, len(design.points)),
+            log_price=sizes - _STEEP * formulas.steepness + log_price(formulas.factors, len(design.points)),
         )
 
     def first(self, number: int) -> Columns:

@@ -5,11 +5,9 @@ The process explains measurements alone, or what a formula leaves unexplained; a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +16,7 @@ from scipy.stats import qmc
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Integers
-
-TABLE = Path(__file__).with_name("sizes.json")
+from orchestrator.models.curves.sizes import LEARNED
 
 # Decimal logarithm of the standard deviation of every component beside a formula, by kind as in
 # `features.KINDS`, of products of two parameters, and of the scatter of a mean of all repetitions of a point.
@@ -84,10 +81,9 @@ def learned(name: str = "all") -> Sizes:
     ModelError
         For another name.
     """
-    table = json.loads(TABLE.read_text(encoding="utf-8"))["sizes"]
-    if name not in table:
-        raise ModelError(f"sizes is {name!r}: use one of {', '.join(table)}")
-    return Sizes(**table[name])
+    if name not in LEARNED:
+        raise ModelError(f"sizes is {name!r}: use one of {', '.join(LEARNED)}")
+    return Sizes(**LEARNED[name])
 
 
 @cache

@@ -81,6 +81,11 @@ class Regimes:
         return each
 
     @property
+    def steepness(self) -> Floats:
+        """None: exponents are free."""
+        return np.zeros(len(self.weights))
+
+    @property
     def factors(self) -> Integers:
         """How many slopes, steps and changes of slope each has, shape (laws,)."""
         return np.asarray(_used(self.changes, len(self.middle))[:, 1:].sum(axis=1), np.intp)

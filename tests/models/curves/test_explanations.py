@@ -40,6 +40,10 @@ class Known:
         return np.full(len(self.terms), 1 / len(self.terms))
 
     @property
+    def steepness(self) -> Floats:
+        return np.zeros(len(self.terms))
+
+    @property
     def coefficients(self) -> Floats:
         return np.ones((len(self.terms), len(self.terms[0])))
 
