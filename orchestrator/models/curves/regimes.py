@@ -32,7 +32,7 @@ _SPARE = 2
 _SIZE = 0.7
 # Natural logarithm of how much less probable they are than curves beforehand: so much, and for every point.
 # Of real measurements few are two exact power laws, and what the one at the end says goes far.
-_PRICE, _POINT = 4.0, 0.2
+_PRICE, _POINT = 4.0, 0.1
 # Probability of a change at a value from which a reader is told of it.
 _LIKELY = 0.5
 # Digits after the decimal point of exponents in texts.
@@ -186,8 +186,8 @@ def _candidates(points: Floats) -> tuple[Change | None, ...]:
         inside = np.arange(_SIDE, len(values) - _SIDE + 1)
         tried = np.linspace(0, len(inside) - 1, min(_TRIED, len(inside))).round().astype(int)
         for place, (step, hinge) in product(inside[tried], _KINDS):
-            # A step and another slope follow any two values.
-            above = len(values) - place >= _SIDE + (step and hinge)
+            # Another slope that only the last value shows may as well be a step, or an outlier.
+            above = len(values) - place >= _SIDE + hinge
             if above and points.shape[1] + 1 + step + hinge + _SPARE <= len(points):
                 found.append(Change(k, float(values[place]), step, hinge))
     return tuple(found)
