@@ -13,8 +13,10 @@ import numpy as np
 
 from orchestrator.models import data
 from orchestrator.models.base import Floats, Integers, Model, Modeler
+from orchestrator.models.curves.model import LIKELY, CurveModel
 from orchestrator.models.curves.modeler import Known, fit
 from orchestrator.models.curves.prior import Sizes, learned
+from orchestrator.models.pmnf.build import AT_EDGE, UNFIT
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import modeler as pmnf
 from orchestrator.models.pmnf.posterior import Posterior
@@ -70,10 +72,16 @@ def modeler(
             return Known(_first(found), lambda row: NormalForms.of(found[row].posterior), found)
 
         for key, item in fit(measurements, aggregate, typical, known).items():
-            models[key] = replace(item, remarks=models[key].notes) if key in models else item
+            models[key] = replace(item, remarks=_notes(models[key], item)) if key in models else item
         return data.in_order(measurements, models)
 
     return model
+
+
+def _notes(form: Model, model: CurveModel) -> tuple[str, ...]:
+    """Return the notes of a formula that hold where it is only one explanation of several."""
+    wrong = (UNFIT,) if model.share >= LIKELY else (UNFIT, AT_EDGE)
+    return tuple(note for note in form.notes if not note.startswith(wrong))
 
 
 def _first(models: Sequence[PmnfModel]) -> NormalForms:

@@ -103,6 +103,7 @@ def test_a_rise_that_only_the_last_value_shows_is_doubted() -> None:
     model = fitted(measured(lambda p, n: 1e-3 if p < 64 else 2e-3, noise=0.03))
     said = model.predict([Point.of(p=128, n=50)])
     assert said.low[0] < 2e-3 < said.high[0]
+    assert not any("largest tried" in note for note in model.notes)
 
 
 def test_counts_are_exact_and_stay_so() -> None:

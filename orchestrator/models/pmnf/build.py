@@ -29,6 +29,8 @@ _NEGLIGIBLE = 8.0
 # them is the true time is a matter of definition: no interval is narrower than that. Chosen by hand; not
 # derived.
 _AMBIGUITY = 0.05
+# How notes begin that are of the best hypothesis and not of the measurements.
+UNFIT, AT_EDGE = "no form fits within the noise", "the exponent"
 # A location with less than this share of its weight left counts as an outlier. Chosen by hand; not derived.
 _OUTLIER = 0.3
 
@@ -305,7 +307,7 @@ def _notes(case: Case, row: int, posterior: Posterior, signs: _Signs) -> list[st
     notes += _misfit_notes(case, row, posterior, signs)
     # The truth may be beyond what was tried.
     notes += [
-        f"the exponent of {name} is the largest tried; see the option exponents"
+        f"{AT_EDGE} of {name} is the largest tried; see the option exponents"
         for name, edge in zip(case.group.parameters, signs.edges[row], strict=False)
         if edge
     ]
@@ -323,7 +325,7 @@ def _misfit_notes(case: Case, row: int, posterior: Posterior, signs: _Signs) -> 
         change = posterior.correction.features(case.group.points) @ posterior.correction.coefficients[0]
         size = 100 * (float(np.exp(np.abs(change).max())) - 1)
         return [
-            f"no form fits within the noise ({_figure(100 * noise)} %): "
+            f"{UNFIT} ({_figure(100 * noise)} %): "
             f"a smooth correction of up to {_figure(size)} % is part of the expression"
         ]
     if signs.scattered[row]:
