@@ -85,8 +85,8 @@ def test_the_run_that_tells_two_regimes_apart_is_proposed_where_it_is_cheapest(b
     assert proposed(after_the_lines(budget), model) == Point.of(p=64, s=10)
 
 
-def test_curves_beside_a_formula_ask_for_the_run_that_shows_whether_it_goes_on() -> None:
-    """A formula fits. It alone asks for a further repetition of a small run."""
+def test_curves_ask_for_the_run_that_shows_whether_it_goes_on() -> None:
+    """A formula fits, and would ask for a further repetition of a small run."""
     view = after_the_lines(budget=1e5)
-    (model,) = registry.load("model", "auto")()(view.measurements)
+    (model,) = registry.load("model", "curves")()(view.measurements)
     assert proposed(view, model)["p"] == 64
