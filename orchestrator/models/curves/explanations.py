@@ -32,10 +32,6 @@ from orchestrator.models.noise import GUESS_WEIGHT
 _KEPT = 64
 # Formulas that are weighed with every draw; further ones have the sizes of the most probable formula.
 _WEIGHED = 8
-# Number of points that say as much as all the points in the world: no explanation is quite right, so their
-# evidence does not pile up (the coarsened posterior of Miller and Dunson, Robust Bayesian inference via
-# coarsening, 2019, section 3). Chosen by hand.
-_COARSE = 100.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,13 +234,12 @@ def _weigh(
     plausible = [log_plausible(bank.noise, design, scatter) for bank in (curves, around, sharp)]
     regimes = fit_regimes(design, log_value) if any(item is not None for item in columns) else None
     whitened = list(design.whitened(around))
-    trust = 1 / (1 + len(design.points) / _COARSE)
 
     def weighed(row: int, item: Columns) -> Floats:
         # As probable beforehand: that a formula is exact, and that curves change it.
-        smooth = trust * beside_formulas(whitened, around.noise, item.onto, item.whole)
+        smooth = beside_formulas(whitened, around.noise, item.onto, item.whole)
         smooth -= np.log(2 * len(around.noise))
-        strict = trust * exact_formulas(design, sharp.noise, item.whole) - np.log(2 * len(sharp.noise))
+        strict = exact_formulas(design, sharp.noise, item.whole) - np.log(2 * len(sharp.noise))
         return np.concatenate([smooth, strict]) + np.concatenate(plausible[1:])[:, [row]]
 
     def all_around(row: int, item: Columns) -> _Around:
@@ -257,7 +252,7 @@ def _weigh(
 
     return _Table(
         process=Process.of(design, (curves, around, sharp)),
-        alone=trust * of_curves(design, curves, log_value) + plausible[0] - np.log(len(curves.noise)),
+        alone=of_curves(design, curves, log_value) + plausible[0] - np.log(len(curves.noise)),
         around=[None if item is None else all_around(k, item) for k, item in enumerate(columns)],
     )
 
