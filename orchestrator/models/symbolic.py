@@ -7,7 +7,7 @@ terms, so any model that has terms can be compared, also one that a user wrote d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
@@ -81,6 +81,16 @@ def exponent_deviation(first: Sequence[Term], second: Sequence[Term], parameter:
     De Morais et al., Denoising Application Performance Models with Noise-Resilient Priors, eq. (4).
     """
     return abs(growth(first, parameter)[0] - growth(second, parameter)[0])
+
+
+def power_law(coefficient: float, names: Iterable[str], exponents: Iterable[float]) -> list[dict[str, Any]]:
+    """Return a product of powers as one JSON-ready term; exponents of 0 are left out."""
+    factors = [
+        {"parameter": name, "exponent": float(exponent), "log_exponent": 0.0}
+        for name, exponent in zip(names, exponents, strict=True)
+        if exponent
+    ]
+    return [{"coefficient": coefficient, "factors": factors}]
 
 
 def sum_text(terms: Sequence[Term]) -> str:

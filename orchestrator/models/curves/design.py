@@ -82,18 +82,28 @@ class Design:
             projection=left[:, :rank].T,
         )
 
+    def weighted(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return values at the points, shape (..., points), weighted, and projected as well (..., rank)."""
+        weighted = values * np.sqrt(self.precision)
+        return weighted, weighted @ self.projection.T
+
+    @property
+    def log_constant(self) -> float:
+        """Logarithm of the density of all values at their mean, where each has a scatter of 1."""
+        number = len(self.points)
+        return 0.5 * float(np.log(self.precision).sum()) - number / 2 * float(np.log(2 * np.pi))
+
     def whitened(self, draws: Draws) -> Iterator[tuple[slice, Floats, Floats]]:
         """Yield (draws, inverse Cholesky factors of the projected covariance, log density at the mean)."""
         sizes, noise = draws.sizes, draws.noise
         rank, number = self.projection.shape
-        constant = 0.5 * float(np.log(self.precision).sum()) - number / 2 * np.log(2 * np.pi)
         step = max(1, _TOGETHER // rank**2)
         for begin in range(0, len(noise), step):
             part = slice(begin, begin + step)
             lower = np.linalg.cholesky(self._covariance(sizes[part], noise[part]))
             halves = np.log(np.einsum("kii->ki", lower)).sum(axis=1)
             inverse = np.asarray(np.linalg.inv(lower), np.float64)
-            yield part, inverse, constant - halves - (number - rank) * np.log(noise[part])
+            yield part, inverse, self.log_constant - halves - (number - rank) * np.log(noise[part])
 
     def factors(self, sizes: Floats, noise: float) -> Factors:
         """Return what predictions need of one draw, with sizes of shape (components,)."""

@@ -102,12 +102,12 @@ class Columns:
             scale = np.where(size > 0, 1 / np.where(size > 0, size, 1.0), 0.0)
         size = np.where(scale > 0, 1 / np.where(scale > 0, scale, 1.0), 0.0)
         columns = np.concatenate([slopes * scale[:, :, None], (log_value - value)[:, None]], axis=1)
-        weighted = columns * np.sqrt(design.precision)
+        weighted, onto = design.weighted(columns)
         sizes = -((formulas.coefficients * size) ** 2).sum(axis=1) / (2 * _TERM**2)
         return cls(
             formulas=formulas,
             scale=scale,
-            onto=weighted @ design.projection.T,
+            onto=onto,
             whole=np.einsum("kan,kbn->kab", weighted, weighted),
             log_price=sizes - _STEEP * formulas.steepness + log_price(formulas.factors, len(design.points)),
         )
@@ -165,8 +165,7 @@ def log_sum(logs: Floats) -> Floats:
 def of_curves(design: Design, draws: Draws, log_value: Floats) -> Floats:
     """Return the log evidence of curves alone, shape (draws, call paths), around the mean of the values."""
     noise = draws.noise
-    weighted = (log_value - log_value.mean(axis=1, keepdims=True)) * np.sqrt(design.precision)
-    projected = weighted @ design.projection.T
+    weighted, projected = design.weighted(log_value - log_value.mean(axis=1, keepdims=True))
     beyond = np.maximum((weighted**2).sum(axis=1) - (projected**2).sum(axis=1), 0)
     result = np.empty((len(noise), len(log_value)))
     for part, inverse, density in design.whitened(draws):
@@ -199,9 +198,7 @@ def beside_formulas(whitened: Whitened, noise: Floats, onto: Floats, whole: Floa
 
 def exact_formulas(design: Design, noise: Floats, whole: Floats) -> Floats:
     """Return the log evidence of formulas that nothing multiplies, shape (draws, formulas)."""
-    number = len(design.points)
-    constant = 0.5 * float(np.log(design.precision).sum()) - number / 2 * np.log(2 * np.pi)
-    density = constant - number * np.log(noise)
+    density = design.log_constant - len(design.points) * np.log(noise)
     result: Floats = density[:, None] + _log_factor(whole / noise[:, None, None, None] ** 2)
     return result
 

@@ -213,8 +213,7 @@ def explain(
         for item, values in zip(formulas, log_value, strict=True)
     ]
     table = _weigh(design, log_value, scatter, columns, sizes)
-    centred = (log_value - log_value.mean(axis=1, keepdims=True)) * np.sqrt(design.precision)
-    projected = centred @ design.projection.T
+    _, projected = design.weighted(log_value - log_value.mean(axis=1, keepdims=True))
     locations = [item.sigma / np.sqrt(design.typical) for item in scatter]
     return [
         _explained(table, k, float(log_value[k].mean()), projected[k], locations[k])

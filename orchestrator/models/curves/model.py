@@ -13,7 +13,7 @@ from orchestrator.models.belief import LogBelief, mixture_quantile
 from orchestrator.models.curves.explanations import Explanations
 from orchestrator.models.curves.regimes import Regimes
 from orchestrator.models.intervals import Predictive
-from orchestrator.models.symbolic import Symbolic, sum_text, terms_of
+from orchestrator.models.symbolic import Symbolic, power_law, sum_text, terms_of
 from orchestrator.types import Point
 
 # Members of the belief that strategies ask for: each has a covariance of its own.
@@ -22,8 +22,8 @@ _MEMBERS = 24
 _ALONE = 0.99
 # Probability from which the formula is the expression; and how near the median of all that is possible, in
 # quantiles, the formula must be to be the prediction instead.
-_MIDDLE = 0.4, 0.6
 LIKELY = 0.5
+_MIDDLE = 0.4, 0.6
 _CURVES = (
     "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"
 )
@@ -209,12 +209,7 @@ class CurveModel:
         values = self.explained.weights @ self.explained.mean(steps)
         slopes = np.round((values[0] - values[1:]) / _STEP, 3)
         coefficient = float(np.exp(values[0] - slopes @ np.log(corner[positive])))
-        factors = [
-            {"parameter": self.parameters[k], "exponent": float(slope), "log_exponent": 0.0}
-            for k, slope in zip(positive, slopes, strict=True)
-            if slope
-        ]
-        return [{"coefficient": coefficient, "factors": factors}]
+        return power_law(coefficient, [self.parameters[k] for k in positive], slopes)
 
     def _inside(self, points: Sequence[Point], values: Floats) -> Floats:
         return inside(points, self.category, values)

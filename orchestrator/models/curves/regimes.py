@@ -17,7 +17,7 @@ import numpy as np
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Columns
-from orchestrator.models.symbolic import power_text, sum_text
+from orchestrator.models.symbolic import power_law, power_text, sum_text
 from orchestrator.types import format_value
 
 # Measured values on each side of a change, at least; those at the change are above it.
@@ -131,12 +131,7 @@ class Regimes:
             step, hinge = self.fitted[law, 1 + size :]
             slopes[change.parameter] += hinge
             constant += step - hinge * np.log(change.value)
-        factors = [
-            {"parameter": name, "exponent": float(slope), "log_exponent": 0.0}
-            for name, slope in zip(names, np.round(slopes, _DIGITS), strict=True)
-            if slope
-        ]
-        return [{"coefficient": float(np.exp(constant)), "factors": factors}]
+        return power_law(float(np.exp(constant)), names, np.round(slopes, _DIGITS))
 
     def text(self, law: int, names: Sequence[str]) -> str:
         """Return both sides of a law with a change: ``p < 128: 0.2 * n**1.1, else 0.9 * n``."""
