@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates
-from orchestrator.models.pmnf.hypotheses import blocks_used, canonical, first_occurrences, stacked, terms_used
-from orchestrator.models.pmnf.sweep import Problem, factors, lower, sweep
+from orchestrator.models.pmnf.hypotheses import blocks_used, canonical, first_occurrences, terms_used
+from orchestrator.models.pmnf.sweep import Problem, lower, problems, sweep
 
 # Hypotheses further behind the best one (natural logarithm) are kept, but not expanded. Chosen by
 # hand; not derived.
@@ -113,26 +113,12 @@ def search(
     -------
     The hypotheses, and their residual sums of squares.
     """
-    prepared = factors(tables)
-    begins, table = stacked(tables)
     slots = len(tables) + 1 if wide else len(tables)
     candidates, rss = first
     terms = np.pad(candidates.terms, ((0, 0), (0, max(slots - candidates.terms.shape[1], 0)), (0, 0)))
     size = max(1, _CHUNK // (log_value.shape[1] * effort.beam))
-    root = np.sqrt(precision)
-    scale = root * np.exp(-(log_value - log_value.mean(axis=1, keepdims=True)))
     parts, sums = [], []
-    for begin in range(0, len(log_value), size):
-        chunk = slice(begin, begin + size)
-        problem = Problem(
-            factors=prepared,
-            begin=begins,
-            table=table,
-            scale=scale[chunk],
-            root=root[chunk],
-            variance=variance[chunk],
-            wide=wide,
-        )
+    for begin, problem in problems(tables, log_value, precision, variance, wide=wide, together=size):
         inside = np.flatnonzero((candidates.row >= begin) & (candidates.row < begin + size))
         pool = Pool(
             candidates.row[inside] - begin, terms[inside], rss[inside], np.zeros(len(inside), dtype=bool)

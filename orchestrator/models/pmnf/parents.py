@@ -12,8 +12,7 @@ import numpy as np
 
 from orchestrator.models.base import Floats
 from orchestrator.models.pmnf.candidates import Candidates
-from orchestrator.models.pmnf.hypotheses import stacked
-from orchestrator.models.pmnf.sweep import Problem, factors, sweep
+from orchestrator.models.pmnf.sweep import Problem, problems, sweep
 
 # Best hypotheses of a call path that are kept for every pair of parameters, as starts of a search.
 _KEPT = 4
@@ -35,22 +34,8 @@ def shared(
     -------
     Hypotheses ordered by call path, and their weighted residual sums of squares.
     """
-    prepared = factors(tables)
-    begins, table = stacked(tables)
-    root = np.sqrt(precision)
-    scale = root * np.exp(-(log_value - log_value.mean(axis=1, keepdims=True)))
     parts = []
-    for begin in range(0, len(log_value), _TOGETHER):
-        chunk = slice(begin, begin + _TOGETHER)
-        problem = Problem(
-            factors=prepared,
-            begin=begins,
-            table=table,
-            scale=scale[chunk],
-            root=root[chunk],
-            variance=variance[chunk],
-            wide=False,
-        )
+    for begin, problem in problems(tables, log_value, precision, variance, wide=False, together=_TOGETHER):
         parts += [_pair(problem, k, j, begin) for k, j in itertools.permutations(range(len(tables)), 2)]
     row = np.concatenate([candidates.row for candidates, _ in parts])
     order = np.argsort(row, kind="stable")

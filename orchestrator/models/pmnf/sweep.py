@@ -8,6 +8,7 @@ processor. ``m`` columns stay: the other terms, and the constant, which comes la
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.pmnf.candidates import NEGATIVE
 from orchestrator.models.pmnf.exhaustive import least
+from orchestrator.models.pmnf.hypotheses import stacked
 from orchestrator.models.pmnf.kernels import compiled, invert
 
 # A predictor whose part independent of the others is below this fraction counts as collinear: rounding.
@@ -322,6 +324,39 @@ class Problem:
         """Scale of squared residuals, given the best sum: the noise, or the lack of fit if larger."""
         result: Floats = np.maximum(self.variance, best / max(self.root.shape[1] - terms - 1, 1))
         return result
+
+
+def problems(
+    tables: tuple[Floats, ...],
+    log_value: Floats,
+    precision: Floats,
+    variance: Floats,
+    *,
+    wide: bool,
+    together: int,
+) -> Iterator[tuple[int, Problem]]:
+    """Yield the problems of so many call paths at a time, each after the number of its first one.
+
+    ``tables``, ``log_value``, ``precision`` and ``variance`` are as in `exhaustive.screen`.
+    """
+    prepared = factors(tables)
+    begins, table = stacked(tables)
+    root = np.sqrt(precision)
+    scale = root * np.exp(-(log_value - log_value.mean(axis=1, keepdims=True)))
+    for begin in range(0, len(log_value), together):
+        chunk = slice(begin, begin + together)
+        yield (
+            begin,
+            Problem(
+                factors=prepared,
+                begin=begins,
+                table=table,
+                scale=scale[chunk],
+                root=root[chunk],
+                variance=variance[chunk],
+                wide=wide,
+            ),
+        )
 
 
 def sweep(
