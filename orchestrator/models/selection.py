@@ -6,19 +6,20 @@ leaves unexplained is followed by curves around it, and where it explains too li
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from orchestrator.models import data
-from orchestrator.models.base import Floats, Integers, Model, Modeler
+from orchestrator.models.base import Category, Floats, Integers, Model, Modeler
 from orchestrator.models.curves.model import LIKELY, CurveModel
-from orchestrator.models.curves.modeler import Known, fit
+from orchestrator.models.curves.modeler import Known, fit, zero
 from orchestrator.models.curves.prior import Sizes, learned
+from orchestrator.models.noise import Located, locate
 from orchestrator.models.pmnf.build import AT_EDGE, UNFIT
 from orchestrator.models.pmnf.model import PmnfModel
-from orchestrator.models.pmnf.modeler import modeler as pmnf
+from orchestrator.models.pmnf.modeler import fitter
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.types import Measurements
 
@@ -51,7 +52,7 @@ def modeler(
     ModelError
         For an option that makes no sense; and by the modeler when no call path can be fitted.
     """
-    forms = pmnf(
+    forms = fitter(
         exponents=exponents,
         negative_exponents=negative_exponents,
         aggregate=aggregate,
@@ -62,18 +63,20 @@ def modeler(
     typical = learned(sizes) if isinstance(sizes, str) else sizes
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
-        models = {(item.callpath, item.metric, item.category): item for item in forms(measurements)}
-
-        def known(group: data.Group) -> Known | None:
-            own = [models.get((*label, group.category)) for label in group.labels]
-            found = [item for item in own if isinstance(item, PmnfModel)]
-            if len(found) < len(own):
-                return None
-            return Known(_first(found), lambda row: NormalForms.of(found[row].posterior), found)
-
-        for key, item in fit(measurements, aggregate, typical, known).items():
-            models[key] = replace(item, remarks=_notes(models[key], item)) if key in models else item
+        found, zeros = data.groups(measurements, positive=True)
+        models: dict[tuple[str, str, Category], Model] = {label: zero(*label) for label in zeros}
+        for group in found:
+            for item in weighed(group, locate(group.values, aggregate, group.origins)):
+                models[item.callpath, item.metric, item.category] = item
         return data.in_order(measurements, models)
+
+    def weighed(group: data.Group, located: Located) -> Iterable[Model]:
+        models = {(item.callpath, item.metric): item for item in forms(group, located)}
+        own = [models[label] for label in group.labels]
+        known = Known(_first(own), lambda row: NormalForms.of(own[row].posterior), own)
+        more = {(item.callpath, item.metric): item for item in fit(group, located, typical, known)}
+        curves = {label: replace(item, remarks=_notes(models[label], item)) for label, item in more.items()}
+        return [*own, *curves.values()]
 
     return model
 

@@ -67,49 +67,48 @@ def modeler(*, aggregate: str = "auto", sizes: str | Sizes = "all") -> Modeler:
     typical = learned(sizes) if isinstance(sizes, str) else sizes
 
     def model(measurements: Measurements) -> tuple[CurveModel, ...]:
-        return data.in_order(measurements, fit(measurements, aggregate, typical, lambda group: None))
+        found, zeros = data.groups(measurements, positive=True)
+        models = {label: zero(*label) for label in zeros}
+        for group in found:
+            for fitted in fit(group, locate(group.values, aggregate, group.origins), typical, None):
+                models[fitted.callpath, fitted.metric, fitted.category] = fitted
+        return data.in_order(measurements, models)
 
     return model
 
 
-def fit(
-    measurements: Measurements,
-    aggregate: str,
-    sizes: Sizes,
-    known: Callable[[data.Group], Known | None],
-) -> dict[tuple[str, str, Category], CurveModel]:
+def zero(callpath: str, metric: str, category: Category) -> CurveModel:
+    """Return the model of a call path whose every value is zero."""
+    return CurveModel(
+        callpath=callpath,
+        metric=metric,
+        parameters=(),
+        category=category,
+        smape=0.0,
+        noise=0.0,
+        remarks=("every value is zero",),
+    )
+
+
+def fit(group: data.Group, located: Located, sizes: Sizes, known: Known | None) -> list[CurveModel]:
     """Weigh curves, and formulas where there are some; leave out call paths that a formula alone explains.
 
     Parameters
     ----------
-    measurements
-        What was measured.
-    aggregate, sizes
+    group
+        Call paths that were measured at the same points.
+    located
+        Their locations and noise.
+    sizes
         As in `modeler`.
     known
-        Gives the formulas of a group; None if there are none.
+        The formulas; None if there are none.
     """
-    found, zeros = data.groups(measurements, positive=True)
-    models: dict[tuple[str, str, Category], CurveModel] = {}
     with one_thread():
-        for group in found:
-            for fitted in _fit_group(group, aggregate, sizes, known(group)):
-                models[fitted.callpath, fitted.metric, fitted.category] = fitted
-    for callpath, metric, category in zeros:
-        models[callpath, metric, category] = CurveModel(
-            callpath=callpath,
-            metric=metric,
-            parameters=(),
-            category=category,
-            smape=0.0,
-            noise=0.0,
-            remarks=("every value is zero",),
-        )
-    return models
+        return _fit(group, located, sizes, known)
 
 
-def _fit_group(group: data.Group, aggregate: str, sizes: Sizes, known: Known | None) -> list[CurveModel]:
-    located = locate(group.values, aggregate, group.origins)
+def _fit(group: data.Group, located: Located, sizes: Sizes, known: Known | None) -> list[CurveModel]:
     # One matrix for all call paths: robust weights differ between them by little.
     design = Design.of(group.points, np.maximum(located.count.mean(axis=0), 1e-3))
     scatter = [

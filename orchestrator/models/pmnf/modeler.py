@@ -5,7 +5,7 @@ Ritter et al., Cost-Effective Empirical Performance Modeling, eq. 1. See `docs/m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,8 @@ _FITTED_TOGETHER = 256_000
 # Values of a parameter that cannot show two terms in it: a constant and two terms have three coefficients.
 _FEW_VALUES = 3
 
+Fitter = Callable[[data.Group, Located], list[PmnfModel]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -42,7 +44,6 @@ class Options:
 
     exponents: tuple[Exponents, ...]
     negative: str
-    aggregate: str
     members: int
     wide: bool
     extends: bool
@@ -81,10 +82,42 @@ def modeler(
     ModelError
         For an option that makes no sense; and by the modeler when no call path can be fitted.
     """
+    fit = fitter(
+        exponents=exponents,
+        negative_exponents=negative_exponents,
+        aggregate=aggregate,
+        members=members,
+        wide=wide,
+    )
+
+    def model(measurements: Measurements) -> tuple[Model, ...]:
+        found, zeros = data.groups(measurements, positive=True)
+        models: dict[tuple[str, str, Category], Model] = {}
+        for group in found:
+            for fitted in fit(group, locate(group.values, aggregate, group.origins)):
+                models[fitted.callpath, fitted.metric, fitted.category] = fitted
+        for label in zeros:
+            models[label] = _zero(*label)
+        return data.in_order(measurements, models)
+
+    return model
+
+
+def fitter(
+    *,
+    exponents: str | Iterable[Sequence[float]],
+    negative_exponents: str | bool,
+    aggregate: str,
+    members: int,
+    wide: bool,
+) -> Fitter:
+    """Return what fits one model to every call path of a group, whose values were located before.
+
+    Options and errors are those of `modeler`.
+    """
     options = Options(
         exponents=exponent_set(exponents),
         negative=str(negative_exponents).lower(),
-        aggregate=aggregate,
         members=members,
         wide=wide,
         extends=isinstance(exponents, str),
@@ -96,23 +129,13 @@ def modeler(
     if members < 1:
         raise ModelError(f"members is {members}: a model needs at least one hypothesis")
 
-    def model(measurements: Measurements) -> tuple[Model, ...]:
+    def fit(group: data.Group, located: Located) -> list[PmnfModel]:
+        _check_parameters(group)
         # Hypotheses that the points cannot tell apart or determine are marked invalid, not warned about.
         with one_thread(), np.errstate(all="ignore"):
-            return fit(measurements)
+            return _fit_group(group, located, options)
 
-    def fit(measurements: Measurements) -> tuple[Model, ...]:
-        found, zeros = data.groups(measurements, positive=True)
-        models: dict[tuple[str, str, Category], Model] = {}
-        for group in found:
-            _check_parameters(group)
-            for fitted in _fit_group(group, options):
-                models[fitted.callpath, fitted.metric, fitted.category] = fitted
-        for label in zeros:
-            models[label] = _zero(*label)
-        return data.in_order(measurements, models)
-
-    return model
+    return fit
 
 
 def _check_parameters(group: data.Group) -> None:
@@ -147,10 +170,9 @@ def _zero(callpath: str, metric: str, category: Category) -> PmnfModel:
     )
 
 
-def _fit_group(group: data.Group, options: Options) -> list[PmnfModel]:
+def _fit_group(group: data.Group, located: Located, options: Options) -> list[PmnfModel]:
     points = group.points if group.parameters else np.ones((len(group.points), 1))
     features = Features.of(points)
-    located = locate(group.values, options.aggregate, group.origins)
     if options.negative == "auto":
         falls = falling(points, located)
     else:
