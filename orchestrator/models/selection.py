@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from orchestrator.models import data
 from orchestrator.models.base import Category, Floats, Integers, Model, Modeler
-from orchestrator.models.curves.model import LIKELY, CurveModel
+from orchestrator.models.curves.explanations import LIKELY
+from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.curves.modeler import Known, fit, zero
 from orchestrator.models.curves.prior import Sizes, learned
 from orchestrator.models.noise import Located, locate
 from orchestrator.models.pmnf.build import AT_EDGE, UNFIT
-from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import fitter
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.types import Measurements
@@ -73,7 +74,9 @@ def modeler(
     def weighed(group: data.Group, located: Located) -> Iterable[Model]:
         models = {(item.callpath, item.metric): item for item in forms(group, located)}
         own = [models[label] for label in group.labels]
-        known = Known(_first(own), lambda row: NormalForms.of(own[row].posterior), own)
+        known = Known(
+            _first([item.posterior for item in own]), lambda row: NormalForms.of(own[row].posterior), own
+        )
         more = {(item.callpath, item.metric): item for item in fit(group, located, typical, known)}
         curves = {label: replace(item, remarks=_notes(models[label], item)) for label, item in more.items()}
         return [*own, *curves.values()]
@@ -87,23 +90,40 @@ def _notes(form: Model, model: CurveModel) -> tuple[str, ...]:
     return tuple(note for note in form.notes if not note.startswith(wrong))
 
 
-def _first(models: Sequence[PmnfModel]) -> NormalForms:
-    """Return the most probable hypothesis of every model."""
-    terms = max(item.posterior.exponents.shape[1] for item in models)
-    members = [item.posterior for item in models]
-    exponents = np.zeros((len(models), terms, *members[0].exponents.shape[2:]))
-    coefficients = np.zeros((len(models), terms + 1))
-    for k, posterior in enumerate(members):
-        used = posterior.exponents.shape[1]
-        exponents[k, :used], coefficients[k, : used + 1] = posterior.exponents[0], posterior.coefficients[0]
-    return NormalForms(
-        Posterior(
-            weights=np.ones(len(models)),
-            exponents=exponents,
-            coefficients=coefficients,
-            covariance=np.empty((len(models), 0, 0)),
-            misfit=np.zeros(len(models)),
-        )
+def _part(posterior: Posterior, index: Integers | slice) -> Posterior:
+    """Return some hypotheses: what they are, but not how well that is known."""
+    weights = posterior.weights[index]
+    return Posterior(
+        weights=weights,
+        exponents=posterior.exponents[index],
+        coefficients=posterior.coefficients[index],
+        covariance=np.empty((len(weights), 0, 0)),
+        misfit=np.empty(0),
+    )
+
+
+def _first(posteriors: Sequence[Posterior]) -> NormalForms:
+    """Return the most probable hypothesis of every posterior."""
+    return NormalForms(_joined([_part(item, slice(1)) for item in posteriors]))
+
+
+def _joined(parts: Sequence[Posterior]) -> Posterior:
+    """Return the hypotheses of several posteriors, those of one after those of another."""
+    terms = max(item.exponents.shape[1] for item in parts)
+    number = sum(len(item.weights) for item in parts)
+    exponents = np.zeros((number, terms, *parts[0].exponents.shape[2:]))
+    coefficients = np.zeros((number, terms + 1))
+    begin = 0
+    for item in parts:
+        here, used = slice(begin, begin + len(item.weights)), item.exponents.shape[1]
+        exponents[here, :used], coefficients[here, : used + 1] = item.exponents, item.coefficients
+        begin += len(item.weights)
+    return Posterior(
+        weights=np.concatenate([item.weights for item in parts]),
+        exponents=exponents,
+        coefficients=coefficients,
+        covariance=np.empty((number, 0, 0)),
+        misfit=np.empty(0),
     )
 
 
@@ -114,19 +134,10 @@ class NormalForms:
     posterior: Posterior
 
     @classmethod
-    def of(cls, posterior: Posterior) -> NormalForms:
+    def of(cls, posterior: Posterior) -> Self:
         """Keep the most probable hypotheses, without their correction: the curves do its work."""
         kept = np.argsort(-posterior.weights, kind="stable")[:_FORMULAS]
-        kept = np.concatenate([[0], kept[kept != 0]])
-        return cls(
-            Posterior(
-                weights=posterior.weights[kept],
-                exponents=posterior.exponents[kept],
-                coefficients=posterior.coefficients[kept],
-                covariance=posterior.covariance[kept],
-                misfit=posterior.misfit[kept],
-            )
-        )
+        return cls(_part(posterior, np.concatenate([[0], kept[kept != 0]])))
 
     @property
     def weights(self) -> Floats:
@@ -155,3 +166,7 @@ class NormalForms:
         """Return logarithms (formulas, n), and their slopes by coefficients (formulas, coefficients, n)."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self.posterior.log_slopes(x)
+
+    def followed_by(self, others: Sequence[Self]) -> Self:
+        """Return these formulas, then those of each of the others."""
+        return type(self)(_joined([self.posterior, *(other.posterior for other in others)]))

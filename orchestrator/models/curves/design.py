@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
@@ -93,37 +94,81 @@ class Design:
         number = len(self.points)
         return 0.5 * float(np.log(self.precision).sum()) - number / 2 * float(np.log(2 * np.pi))
 
-    def whitened(self, draws: Draws) -> Iterator[tuple[slice, Floats, Floats]]:
-        """Yield (draws, inverse Cholesky factors of the projected covariance, log density at the mean)."""
-        sizes, noise = draws.sizes, draws.noise
-        rank, number = self.projection.shape
-        step = max(1, _TOGETHER // rank**2)
-        for begin in range(0, len(noise), step):
-            part = slice(begin, begin + step)
-            lower = np.linalg.cholesky(self._covariance(sizes[part], noise[part]))
-            halves = np.log(np.einsum("kii->ki", lower)).sum(axis=1)
-            inverse = np.asarray(np.linalg.inv(lower), np.float64)
-            yield part, inverse, self.log_constant - halves - (number - rank) * np.log(noise[part])
-
     def factors(self, sizes: Floats, noise: float) -> Factors:
         """Return what predictions need of one draw, with sizes of shape (components,)."""
         scale = sizes[self.features.component]
         if not scale.any():
             return Factors(np.zeros(self.basis.T.shape), np.zeros((0, len(scale))))
         scaled = self.basis * scale
-        covariance = self._covariance(sizes[None], np.array([noise]))[0]
+        covariance = self.covariance(Draws(sizes[None], np.array([noise])))[0]
         gain = scale[:, None] * np.linalg.solve(covariance, scaled).T
         precision = scaled.T @ scaled / noise**2
         precision[np.diag_indices_from(precision)] += 1.0
         root = np.linalg.solve(np.linalg.cholesky(precision), np.diag(scale))
         return Factors(gain, np.asarray(root, np.float64))
 
-    def _covariance(self, sizes: Floats, noise: Floats) -> Floats:
-        """Covariance of projected values, shape (draws, rank, rank)."""
-        variance = sizes[:, self.features.component] ** 2
-        result: Floats = (self.basis * variance[:, None, :]) @ self.basis.T
-        result[:, np.arange(len(self.basis)), np.arange(len(self.basis))] += noise[:, None] ** 2
+    def covariance(self, draws: Draws) -> Floats:
+        """Return covariances of projected values, shape (draws, rank, rank)."""
+        rank = len(self.basis)
+        parts = [self.basis[:, self.features.component == k] for k in range(draws.sizes.shape[1])]
+        units = np.array([part @ part.T for part in parts]).reshape(-1, rank**2)
+        result: Floats = (draws.sizes**2 @ units).reshape(-1, rank, rank)
+        np.einsum("kii->ki", result)[:] += draws.noise[:, None] ** 2
         return result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precisions:
+    """What projected values are weighed with, for many draws.
+
+    Attributes
+    ----------
+    inverse
+        Inverse Cholesky factors of their covariances, shape (draws, rank, rank).
+    packed
+        The upper triangles of the inverse covariances row by row, with half of the diagonal; last the inverse
+        variance beyond what the features span. Shape (draws, rank * (rank + 1) / 2 + 1).
+    log_density
+        Logarithm of the density at the mean, shape (draws,).
+    """
+
+    inverse: Floats
+    packed: Floats
+    log_density: Floats
+
+    @classmethod
+    def of(cls, design: Design, draws: Draws) -> Self:
+        """Factorise the covariances of all draws."""
+        rank, number = design.projection.shape
+        inverse = inverse_root(design.covariance(draws))
+        halves = np.log(np.einsum("kii->ki", inverse)).sum(axis=1)
+        precision = inverse.swapaxes(1, 2) @ inverse
+        np.einsum("kii->ki", precision)[:] /= 2
+        packed = precision[:, *np.triu_indices(rank)]
+        return cls(
+            inverse=inverse,
+            packed=np.concatenate([packed, draws.noise[:, None] ** -2], axis=1),
+            log_density=design.log_constant + halves - (number - rank) * np.log(draws.noise),
+        )
+
+    @classmethod
+    def parts(cls, design: Design, draws: Draws) -> Iterator[Self]:
+        """Factorise so many at once as there is place for."""
+        step = max(1, _TOGETHER // len(design.projection) ** 2)
+        for begin in range(0, len(draws.noise), step):
+            part = slice(begin, begin + step)
+            yield cls.of(design, Draws(draws.sizes[part], draws.noise[part]))
+
+
+def inverse_root(matrices: Floats) -> Floats:
+    """Return the inverse Cholesky factors of many small matrices, shape (..., n, n)."""
+    lower = np.linalg.cholesky(matrices)
+    result = np.zeros_like(lower)
+    for k in range(lower.shape[-1]):
+        result[..., k, k] = 1.0
+        result[..., k, :k] = -np.einsum("...j,...ji->...i", lower[..., k, :k], result[..., :k, :k])
+        result[..., k, :] /= lower[..., k, k, None]
+    return np.asarray(result, np.float64)
 
 
 @dataclass(frozen=True, slots=True)

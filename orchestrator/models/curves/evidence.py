@@ -5,25 +5,24 @@ Coefficients of formulas are known nearly, so formulas are linear in their chang
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from typing import Protocol, Self
 
 import numpy as np
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.curves.design import Design, Process
+from orchestrator.models.curves.design import Design, Precisions, inverse_root
 from orchestrator.models.curves.prior import Draws, log_price
 
-_TOGETHER = 64  # call paths that are weighed at once
+_NUMBERS = 200_000  # numbers in the matrices of formulas that are weighed at once: as many as caches hold
 # Standard deviation of a term, relative to the whole: terms much larger than the sum cancel each other, which
 # many of them can do to follow any bump.
 _TERM = 2.0
 # Natural logarithm of how much less probable an exponent is for every one that it is too large: only the last
 # values of a parameter support it, and anything else may begin there.
 _STEEP = 5.0
-
-Whitened = Iterable[tuple[slice, Floats, Floats]]
 
 
 class Formulas(Protocol):
@@ -53,105 +52,100 @@ class Formulas(Protocol):
         """Return logarithms (formulas, n), and their slopes by coefficients (formulas, coefficients, n)."""
         ...
 
+    def followed_by(self, others: Sequence[Self]) -> Self:
+        """Return these formulas, then those of each of the others."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """The formulas of one call path at the measured points.
+    """Formulas of one call path or of many at the measured points.
 
     Attributes
     ----------
-    formulas
-        They.
     scale
         By which slopes are multiplied to be 1 on average, shape (formulas, coefficients).
+    weighted
+        Weighted slopes, and last weighted logarithms of measured over predicted values, shape
+        (formulas, coefficients + 1, points).
     onto
-        Projected slopes, and last projected logarithms of measured over predicted values, shape
-        (formulas, coefficients + 1, rank).
-    whole
-        Weighted products of these columns over the points, shape
-        (formulas, coefficients + 1, coefficients + 1).
+        The same projected, shape (formulas, coefficients + 1, rank).
     log_price
         Logarithm of how probable each is relative to curves, before anything was measured, shape (formulas,).
     """
 
-    formulas: Formulas
     scale: Floats
+    weighted: Floats
     onto: Floats
-    whole: Floats
     log_price: Floats
 
     @classmethod
-    def of(cls, design: Design, formulas: Formulas, log_value: Floats, scale: Floats | None = None) -> Self:
+    def of(cls, design: Design, formulas: Formulas, log_value: Floats) -> Self:
         """Evaluate formulas at the points of a design.
+
+        The scale of every coefficient is such that each may change the value by as much.
 
         Parameters
         ----------
         design
             Points and features.
         formulas
-            Those of one call path; or the first ones of many, each of which then is the only one.
+            Those of one call path, or of many.
         log_value
             Logarithm of the location of the values, shape (points,), or (formulas, points).
-        scale
-            Standard deviation of every coefficient, shape (formulas, coefficients); without it such that
-            each may change the value by as much.
         """
         value, slopes = formulas.at(design.points)
-        if scale is None:
-            size = np.sqrt((slopes**2).mean(axis=2))
-            scale = np.where(size > 0, 1 / np.where(size > 0, size, 1.0), 0.0)
-        size = np.where(scale > 0, 1 / np.where(scale > 0, scale, 1.0), 0.0)
-        columns = np.concatenate([slopes * scale[:, :, None], (log_value - value)[:, None]], axis=1)
-        weighted, onto = design.weighted(columns)
+        size = np.sqrt((slopes**2).mean(axis=2))
+        scale = np.where(size > 0, 1 / np.where(size > 0, size, 1.0), 0.0)
         sizes = -((formulas.coefficients * size) ** 2).sum(axis=1) / (2 * _TERM**2)
-        return cls(
-            formulas=formulas,
-            scale=scale,
-            onto=onto,
-            whole=np.einsum("kan,kbn->kab", weighted, weighted),
-            log_price=sizes - _STEEP * formulas.steepness + log_price(formulas.factors, len(design.points)),
-        )
+        price = sizes - _STEEP * formulas.steepness + log_price(formulas.factors, len(design.points))
+        return cls.around(design, log_value - value, slopes * scale[:, :, None], scale, price)
 
-    def first(self, number: int) -> Columns:
-        """Return those of so many formulas for their evidence."""
-        parts = {name: getattr(self, name)[:number] for name in ("scale", "onto", "whole", "log_price")}
-        return replace(self, **parts)
+    @classmethod
+    def around(
+        cls, design: Design, residuals: Floats, slopes: Floats, scale: Floats, log_price: Floats
+    ) -> Self:
+        """Project what is around formulas.
 
-    def joined(self, other: Columns) -> Columns:
-        """Return the formulas of both, with coefficients that are not there added to those with fewer."""
-        most = max(self.scale.shape[1], other.scale.shape[1])
-        first, second = self._padded(most), other._padded(most)
-        return Columns(
-            formulas=self.formulas,
-            **{
-                name: np.concatenate([getattr(first, name), getattr(second, name)])
-                for name in ("scale", "onto", "whole", "log_price")
-            },
-        )
-
-    def _padded(self, coefficients: int) -> Columns:
-        more = coefficients - self.scale.shape[1]
-        here = np.append(np.arange(coefficients - more), coefficients)
-        size = len(self.scale)
-        onto = np.zeros((size, coefficients + 1, self.onto.shape[2]))
-        whole = np.zeros((size, coefficients + 1, coefficients + 1))
-        onto[:, here], whole[:, here[:, None], here] = self.onto, self.whole
-        return replace(self, scale=np.pad(self.scale, ((0, 0), (0, more))), onto=onto, whole=whole)
-
-    def spread(self, evidence: Floats) -> Floats:
-        """Return log probabilities of all formulas from the evidence of a few, shape (draws, formulas).
-
-        How probable formulas are among each other was found with thousands of them; here only how probable
-        the first one is beside curves, and which draws each of a few is probable with. The sizes of terms
-        count for all.
+        Parameters
+        ----------
+        design
+            Points and features.
+        residuals
+            Logarithms of measured over predicted values, shape (formulas, points).
+        slopes
+            Scaled slopes of the logarithm by coefficients, shape (formulas, coefficients, points).
+        scale, log_price
+            As in `Columns`.
         """
-        each, number = log_sum(evidence), evidence.shape[1]
-        within = np.repeat((evidence - each)[:, :1], len(self.onto), axis=1)
-        within[:, :number] = evidence - each
-        odds = np.log(np.maximum(self.formulas.weights, 1e-300) / self.formulas.weights[0])
-        prices = self.log_price - log_price(self.formulas.factors, 0)
-        own = prices + log_price(self.formulas.factors[:1], 0)
-        result: Floats = within + each[0] + own + odds
+        weighted, onto = design.weighted(np.concatenate([slopes, residuals[:, None]], axis=1))
+        return cls(scale=scale, weighted=weighted, onto=onto, log_price=log_price)
+
+    def rows(self, index: Integers | slice) -> Columns:
+        """Select formulas."""
+        return Columns(
+            scale=self.scale[index],
+            weighted=self.weighted[index],
+            onto=self.onto[index],
+            log_price=self.log_price[index],
+        )
+
+    def joined(self, places: Integers, other: Columns, others: Integers) -> Columns:
+        """Return the formulas of both in given places, with coefficients that are not there where missing."""
+        total, most = len(places) + len(others), max(self.scale.shape[1], other.scale.shape[1])
+        result = Columns(
+            scale=np.zeros((total, most)),
+            weighted=np.zeros((total, most + 1, self.weighted.shape[2])),
+            onto=np.zeros((total, most + 1, self.onto.shape[2])),
+            log_price=np.zeros(total),
+        )
+        for part, place in ((self, places), (other, others)):
+            size = part.scale.shape[1]
+            ends = np.append(np.arange(size), most)
+            result.scale[place, :size] = part.scale
+            result.weighted[place[:, None], ends] = part.weighted
+            result.onto[place[:, None], ends] = part.onto
+            result.log_price[place] = part.log_price
         return result
 
 
@@ -164,103 +158,114 @@ def log_sum(logs: Floats) -> Floats:
 
 def of_curves(design: Design, draws: Draws, log_value: Floats) -> Floats:
     """Return the log evidence of curves alone, shape (draws, call paths), around the mean of the values."""
-    noise = draws.noise
-    weighted, projected = design.weighted(log_value - log_value.mean(axis=1, keepdims=True))
-    beyond = np.maximum((weighted**2).sum(axis=1) - (projected**2).sum(axis=1), 0)
-    result = np.empty((len(noise), len(log_value)))
-    for part, inverse, density in design.whitened(draws):
-        for begin in range(0, len(log_value), _TOGETHER):
-            some = slice(begin, begin + _TOGETHER)
-            squares = ((inverse @ projected[some].T) ** 2).sum(axis=1)
-            squares += beyond[some] / noise[part, None] ** 2
-            result[part, some] = density[:, None] - squares / 2
+    weighted, onto = design.weighted((log_value - log_value.mean(axis=1, keepdims=True))[:, None])
+    nothing = np.empty((len(log_value), 0))
+    columns = Columns(scale=nothing, weighted=weighted, onto=onto, log_price=nothing)
+    return np.concatenate([beside_formulas(part, columns) for part in Precisions.parts(design, draws)])
+
+
+def beside_formulas(precisions: Precisions, columns: Columns) -> Floats:
+    """Return the log evidence of formulas times curves, shape (draws, formulas)."""
+    draws, size = precisions.packed.shape
+    formulas, width = columns.onto.shape[:2]
+    result = np.empty((draws, formulas))
+    step = max(1, _NUMBERS // (width**2 * max(draws, size)))
+    for begin in range(0, formulas, step):
+        part = slice(begin, begin + step)
+        products = _products(columns.rows(part))
+        gram = precisions.packed @ products.reshape(size, -1)
+        result[:, part] = _log_factor(gram.reshape(draws, *products.shape[1:]), width)
+    result += precisions.log_density[:, None]
     return result
 
 
-def beside_formulas(whitened: Whitened, noise: Floats, onto: Floats, whole: Floats) -> Floats:
-    """Return the log evidence of formulas times curves, shape (draws, formulas).
-
-    Parameters
-    ----------
-    whitened
-        What `Design.whitened` yields for the draws.
-    noise
-        Of the draws, shape (draws,).
-    onto, whole
-        As in `Columns`.
-    """
-    result = np.empty((len(noise), len(onto)))
-    for part, inverse, density in whitened:
-        gram = _gram(onto, whole, inverse, noise[part])
-        result[part] = density[:, None] + _log_factor(gram)
-    return result
-
-
-def exact_formulas(design: Design, noise: Floats, whole: Floats) -> Floats:
+def exact_formulas(design: Design, noise: Floats, columns: Columns) -> Floats:
     """Return the log evidence of formulas that nothing multiplies, shape (draws, formulas)."""
-    density = design.log_constant - len(design.points) * np.log(noise)
-    result: Floats = density[:, None] + _log_factor(whole / noise[:, None, None, None] ** 2)
+    formulas, width = columns.onto.shape[:2]
+    packed = _whole(columns)
+    result = np.empty((len(noise), formulas))
+    step = max(1, _NUMBERS // (width**2 * len(noise)))
+    for begin in range(0, formulas, step):
+        part = slice(begin, begin + step)
+        result[:, part] = _log_factor(packed[:, part] / noise[:, None, None] ** 2, width)
+    result += (design.log_constant - len(design.points) * np.log(noise))[:, None]
     return result
 
 
 def posterior_of_coefficients(
-    process: Process, columns: Columns | None, form: Integers, draw: Integers
+    precisions: Precisions, columns: Columns, draw: Integers, noise: Floats
 ) -> tuple[Floats, Floats]:
     """Return changes of scaled coefficients and factors of their covariance, for formulas with draws.
 
     Parameters
     ----------
-    process
-        Has the draws.
+    precisions
+        Of the draws beside formulas.
     columns
-        The formulas; None where there are none.
-    form, draw
-        Which formula, -1 for none, with which draw, shape (members,) each.
+        A formula for every member.
+    draw
+        Which draw each has, -1 where the formula is exact, shape (members,).
+    noise
+        Scatter of that draw, shape (members,).
 
     Returns
     -------
     Shape (members, coefficients), and (members, coefficients, coefficients).
     """
-    size = 0 if columns is None else columns.onto.shape[1] - 1
-    shift, root = np.zeros((len(form), size)), np.zeros((len(form), size, size))
-    some = np.flatnonzero(form >= 0)
-    if columns is None or not len(some):
-        return shift, root
-    kinds, place = np.unique(draw[some], return_inverse=True)
-    draws = Draws(process.draws.sizes[kinds], process.draws.noise[kinds])
-    inverse = np.concatenate([found for _, found, _ in process.design.whitened(draws)])[place]
-    onto, whole = columns.onto[form[some]], columns.whole[form[some]]
-    half = inverse @ onto.swapaxes(1, 2)
-    beyond = whole - onto @ onto.swapaxes(1, 2)
-    gram = half.swapaxes(1, 2) @ half + beyond / draws.noise[place, None, None] ** 2
-    precision = gram[:, :size, :size] + np.eye(size)
-    shift[some] = np.linalg.solve(precision, gram[:, :size, size:])[..., 0]
-    root[some] = np.linalg.inv(np.linalg.cholesky(precision))
-    return shift, root
+    gram = columns.weighted @ columns.weighted.swapaxes(1, 2) / noise[:, None, None] ** 2
+    smooth = np.flatnonzero(draw >= 0)
+    onto = columns.onto[smooth]
+    half = precisions.inverse[draw[smooth]] @ onto.swapaxes(1, 2)
+    gram[smooth] += half.swapaxes(1, 2) @ half - onto @ onto.swapaxes(1, 2) / noise[smooth, None, None] ** 2
+    size = gram.shape[1] - 1
+    root = inverse_root(gram[:, :size, :size] + np.eye(size))
+    shift = root.swapaxes(1, 2) @ (root @ gram[:, :size, size:])
+    return shift[..., 0], root
 
 
-def _gram(onto: Floats, whole: Floats, inverse: Floats, noise: Floats) -> Floats:
-    """Products of whitened columns, shape (draws, formulas, coefficients + 1, coefficients + 1)."""
-    formulas, width, rank = onto.shape
-    half = (inverse @ onto.reshape(-1, rank).T).reshape(len(noise), rank, formulas, width)
-    half = half.transpose(0, 2, 1, 3)
-    beyond = whole - onto @ onto.swapaxes(1, 2)
-    result: Floats = half.swapaxes(2, 3) @ half + beyond / noise[:, None, None, None] ** 2
+def _whole(columns: Columns) -> Floats:
+    """Products over the points of every two columns, shape (pairs of columns, formulas)."""
+    by_column = np.ascontiguousarray(columns.weighted.swapaxes(0, 1))
+    pairs = combinations_with_replacement(by_column, 2)
+    return np.array([np.einsum("kn,kn->k", left, right) for left, right in pairs])
+
+
+def _products(columns: Columns) -> Floats:
+    """Products of every two columns and every two dimensions, as `Precisions.packed` needs them.
+
+    The shape is (packed, pairs of columns, formulas).
+    """
+    formulas, width, rank = columns.onto.shape
+    row, column = np.triu_indices(width)
+    by_dimension = np.ascontiguousarray(columns.onto.transpose(2, 1, 0))
+    left, right = by_dimension[:, row], by_dimension[:, column]
+    result = np.empty((rank * (rank + 1) // 2 + 1, len(row), formulas))
+    begin = 0
+    for i in range(rank):
+        end = begin + rank - i
+        np.multiply(left[i], right[i:], out=result[begin:end])
+        result[begin:end] += left[i:] * right[i]
+        begin = end
+    result[-1] = _whole(columns) - (left * right).sum(axis=0)
     return result
 
 
-def _log_factor(gram: Floats) -> Floats:
+def _log_factor(gram: Floats, width: int) -> Floats:
     """Log of the density of residuals over that at the mean, with unknown coefficients integrated out.
 
-    By elimination for all matrices at once, which are too small and many for LAPACK.
+    ``gram`` has the products of every two of ``width`` columns, shape (draws, pairs, formulas). By
+    elimination for all at once, since matrices are too small and many for LAPACK.
     """
-    left = np.ascontiguousarray(np.moveaxis(gram, (-2, -1), (0, 1)))
-    size = len(left) - 1
-    halves = np.zeros(left.shape[2:])
-    for k in range(size):
+    left = {pair: gram[:, k] for k, pair in enumerate(combinations_with_replacement(range(width), 2))}
+    last = width - 1
+    halves = np.zeros((gram.shape[0], gram.shape[2]))
+    for k in range(last):
         # The coefficients have a variance of 1 beforehand: no pivot is smaller, but for rounding.
         pivot = np.maximum(left[k, k] + 1, 1.0)
         halves += np.log(pivot)
-        left[k + 1 :, k + 1 :] -= left[k, k + 1 :, None] * (left[k, None, k + 1 :] / pivot)
-    result: Floats = -(left[size, size] + halves) / 2
+        for i in range(k + 1, width):
+            share = left[k, i] / pivot
+            for j in range(i, width):
+                left[i, j] = left[i, j] - share * left[k, j]
+    result: Floats = -(left[last, last] + halves) / 2
     return result

@@ -10,7 +10,7 @@ import numpy as np
 
 from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, inside, unit_of
 from orchestrator.models.belief import LogBelief, mixture_quantile
-from orchestrator.models.curves.explanations import Explanations
+from orchestrator.models.curves.explanations import LIKELY, Explanations
 from orchestrator.models.curves.regimes import Regimes
 from orchestrator.models.intervals import Predictive
 from orchestrator.models.symbolic import Symbolic, power_law, sum_text, terms_of
@@ -20,9 +20,7 @@ from orchestrator.types import Point
 _MEMBERS = 24
 # Share of the probability from which one kind of explanation is not worth a note.
 _ALONE = 0.99
-# Probability from which the formula is the expression; and how near the median of all that is possible, in
-# quantiles, the formula must be to be the prediction instead.
-LIKELY = 0.5
+# How near the median of all that is possible, in quantiles, the formula must be to be the prediction instead.
 _MIDDLE = 0.4, 0.6
 _CURVES = (
     "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"

@@ -13,15 +13,14 @@ from orchestrator.models.base import Category, Modeler
 from orchestrator.models.blas import one_thread
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Formulas
-from orchestrator.models.curves.explanations import Explanations, Scatter, explain
-from orchestrator.models.curves.model import LIKELY, CurveModel
+from orchestrator.models.curves.explanations import Explanations
+from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.curves.prior import Sizes, learned
 from orchestrator.models.curves.screening import formulas_suffice
+from orchestrator.models.curves.weighing import Scatter, explain
 from orchestrator.models.noise import AGGREGATES, GUESS_WEIGHT, Located, locate
 from orchestrator.models.symbolic import Symbolic
 from orchestrator.types import Measurements
-
-_SMAPE = 8  # explanations that stand for all in this figure, which no one reads closely
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ def _fit(group: data.Group, located: Located, sizes: Sizes, known: Known | None)
         design,
         located.log_value[rows],
         [scatter[k] for k in rows],
-        [None if known is None else known.formulas(k) for k in rows],
+        None if known is None else [known.formulas(k) for k in rows],
         sizes,
     )
     forms = [None if known is None else known.forms[k] for k in rows]
@@ -136,19 +135,13 @@ def _model(
     group: data.Group, located: Located, row: int, explained: Explanations, form: Symbolic | None
 ) -> CurveModel:
     callpath, metric = group.labels[row]
-    if explained.share >= LIKELY:
-        followed = explained.formula_at(group.points)
-    else:
-        few = explained.fewer(_SMAPE)
-        followed = few.weights @ few.mean(group.points)
-    residuals = located.log_value[row] - followed
     guessed = ("no point was repeated: the noise is a guess",) if located.freedom[row] <= GUESS_WEIGHT else ()
     return CurveModel(
         callpath=callpath,
         metric=metric,
         parameters=group.parameters,
         category=group.category,
-        smape=float(200 * np.tanh(np.abs(residuals) / 2).mean()),
+        smape=float(200 * np.tanh(np.abs(explained.left_over) / 2).mean()),
         noise=float(located.sigma[row]),
         remarks=(*group.notes[row], *guessed),
         corner=tuple(map(float, group.points.max(axis=0))) if group.parameters else (),

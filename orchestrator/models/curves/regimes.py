@@ -8,7 +8,7 @@ Statistics in Medicine 22, 2003, section 2, with the change point at a measured 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -56,7 +56,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regimes:
-    """Power laws of one call path, the first without a change, as formulas around which there may be curves.
+    """Power laws of one call path, the first without a change, around which there may be curves.
 
     Attributes
     ----------
@@ -80,33 +80,10 @@ class Regimes:
         each[0] = 0.5
         return each
 
-    @property
-    def steepness(self) -> Floats:
-        """None: exponents are free."""
-        return np.zeros(len(self.weights))
-
-    @property
-    def factors(self) -> Integers:
-        """How many slopes, steps and changes of slope each has, shape (laws,)."""
-        return np.asarray(_used(self.changes, len(self.middle))[:, 1:].sum(axis=1), np.intp)
-
-    @property
-    def coefficients(self) -> Floats:
-        """What is improbable if it is large: all but the constant, shape (laws, parameters + 3)."""
-        return np.concatenate([np.zeros((len(self.fitted), 1)), self.fitted[:, 1:]], axis=1)
-
     def at(self, x: Floats) -> tuple[Floats, Floats]:
         """Return logarithms (laws, n), and their slopes by coefficients (laws, parameters + 3, n)."""
         slopes = _features(self.changes, self.middle, x)
         return np.einsum("kc,kcn->kn", self.fitted, slopes), slopes
-
-    def columns(self, design: Design, log_value: Floats) -> Columns:
-        """Evaluate at the points of a design with values of shape (points,), as `Columns.of` does."""
-        scale = _SIZE * _used(self.changes, len(self.middle)).astype(np.float64)
-        found = Columns.of(design, self, log_value, scale)
-        sizes = (self.coefficients**2).sum(axis=1) / (2 * _SIZE**2)
-        price = _PRICE + _POINT * len(design.points)
-        return replace(found, log_price=np.log(self.weights) - price - sizes)
 
     def likely(self, odds: Floats) -> tuple[int, float] | None:
         """Return which law with a change is most probable, from odds of shape (laws,), if one is likely.
@@ -172,6 +149,29 @@ def fit(design: Design, log_value: Floats) -> list[Regimes] | None:
     inverse = np.linalg.pinv(_features(changes, middle, points).swapaxes(1, 2) * weight[:, None], 1e-9)
     fitted = np.einsum("kcn,pn->pkc", inverse, log_value * weight)
     return [Regimes(changes=changes, middle=middle, fitted=row) for row in fitted]
+
+
+def columns(design: Design, regimes: Sequence[Regimes], log_value: Floats) -> Columns:
+    """Evaluate at the points of a design, with values of shape (call paths, points).
+
+    Laws of a call path follow those of the one before; all have the same changes.
+    """
+    first = regimes[0]
+    number, points = len(regimes), len(design.points)
+    slopes = first.at(design.points)[1]
+    fitted = np.array([item.fitted for item in regimes])
+    residuals = log_value[:, None] - np.einsum("pkc,kcn->pkn", fitted, slopes)
+    scale = _SIZE * _used(first.changes, len(first.middle)).astype(np.float64)
+    sizes = (fitted[:, :, 1:] ** 2).sum(axis=2) / (2 * _SIZE**2)
+    price = np.log(first.weights) - (_PRICE + _POINT * points) - sizes
+    every = np.tile(np.arange(len(scale)), number)
+    return Columns.around(
+        design,
+        residuals.reshape(-1, points),
+        (slopes * scale[:, :, None])[every],
+        scale[every],
+        price.ravel(),
+    )
 
 
 def _candidates(points: Floats) -> tuple[Change | None, ...]:

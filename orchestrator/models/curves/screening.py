@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
-from orchestrator.models.curves.design import Design
+from orchestrator.models.curves.design import Design, Precisions
 from orchestrator.models.curves.evidence import (
     Columns,
     Formulas,
@@ -17,8 +17,8 @@ from orchestrator.models.curves.evidence import (
     log_sum,
     of_curves,
 )
-from orchestrator.models.curves.explanations import Scatter, log_plausible
 from orchestrator.models.curves.prior import Draws, Sizes, alone, beside, exact
+from orchestrator.models.curves.weighing import Scatter, log_plausible
 
 # Every so manieth draw is looked at: of curves alone, beside formulas, and of the scatter around exact ones.
 _STEPS = 8, 2, 2
@@ -53,8 +53,8 @@ def formulas_suffice(
     )
     columns = Columns.of(design, first, log_value)
     without = of_curves(design, curves, log_value)
-    smooth = beside_formulas(design.whitened(around), around.noise, columns.onto, columns.whole)
-    strict = exact_formulas(design, sharp.noise, columns.whole)
+    smooth = beside_formulas(Precisions.of(design, around), columns)
+    strict = exact_formulas(design, sharp.noise, columns)
     curves_alone, with_curves, by_itself = (
         log_sum(evidence + log_plausible(bank.noise, design, scatter)) - np.log(len(evidence))
         for evidence, bank in ((without, curves), (smooth, around), (strict, sharp))

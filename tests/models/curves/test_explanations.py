@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -13,9 +13,10 @@ from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Formulas
-from orchestrator.models.curves.explanations import Explanations, Scatter, explain
+from orchestrator.models.curves.explanations import LIKELY, Explanations
 from orchestrator.models.curves.features import Features
 from orchestrator.models.curves.prior import alone, beside, exact, learned, log_price
+from orchestrator.models.curves.weighing import Scatter, explain
 
 
 def grid(*values: tuple[float, ...]) -> Floats:
@@ -52,6 +53,9 @@ class Known:
         value = each.sum(axis=1)
         return np.log(value), each / value[:, None]
 
+    def followed_by(self, others: Sequence[Known]) -> Known:
+        return Known((*self.terms, *(formula for item in others for formula in item.terms)))
+
 
 RIGHT = (lambda x: np.full(len(x), 2.0), lambda x: 1e-2 * x[:, 0] ** 0.5 * x[:, 1])
 WRONG = (lambda x: np.full(len(x), 2.0), lambda x: 1e-3 * x[:, 0] * x[:, 1])
@@ -66,7 +70,9 @@ def explained(
 ) -> Explanations:
     count = np.full(len(points), 2.0) if count is None else count
     design = Design.of(points, count)
-    (found,) = explain(design, log_value[None], [Scatter(sigma=sigma, freedom=25.0)], [formulas], learned())
+    scatter = [Scatter(sigma=sigma, freedom=25.0)]
+    known = None if formulas is None else [formulas]
+    (found,) = explain(design, log_value[None], scatter, known, learned())
     return found
 
 
@@ -212,11 +218,39 @@ def test_callpaths_weighed_together_are_as_alone() -> None:
     log_value, count = rng.normal(size=(70, len(POINTS))), np.full(len(POINTS), 2.0)
     design = Design.of(POINTS, count)
     scatter = [Scatter(sigma=0.02, freedom=25.0)] * len(log_value)
-    together = explain(design, log_value, scatter, [None] * len(log_value), learned())
+    together = explain(design, log_value, scatter, None, learned())
     for row, found in list(zip(log_value, together, strict=True))[::23]:
         alone = explained(row)
         assert np.array_equal(found.draws, alone.draws)
         assert found.weights == pytest.approx(alone.weights)
+
+
+def test_callpaths_with_formulas_weighed_together_are_as_alone() -> None:
+    """Some have more formulas than others; all have regimes, which have more coefficients."""
+    rng = np.random.default_rng(6)
+    known = [Known((RIGHT,)), Known((WRONG, RIGHT)), Known((RIGHT, WRONG, RIGHT))]
+    log_value = np.array([known[0].at(POINTS)[0][0] + rng.normal(0, 0.02, len(POINTS)) for _ in known])
+    design, scatter = Design.of(POINTS, np.full(len(POINTS), 2.0)), [Scatter(sigma=0.02, freedom=25.0)] * 3
+    together = explain(design, log_value, scatter, known, learned())
+    far = grid((128.0,), (60.0, 70.0))
+    for row, formulas, found in zip(log_value, known, together, strict=True):
+        alone = explained(row, formulas)
+        assert np.array_equal(found.formula, alone.formula)
+        assert found.odds == pytest.approx(alone.odds)
+        assert np.concatenate(found.moments(far)) == pytest.approx(np.concatenate(alone.moments(far)))
+
+
+@pytest.mark.parametrize("formulas", [None, Known((WRONG,)), Known((RIGHT,))])
+def test_what_is_left_over_is_that_of_the_formula_or_of_the_mean_curve(formulas: Known | None) -> None:
+    rng = np.random.default_rng(7)
+    log_value = Known((RIGHT,)).at(POINTS)[0][0] + rng.normal(0, 0.02, len(POINTS))
+    found = explained(log_value, formulas, count=rng.uniform(1, 3, len(POINTS)))
+    if found.share >= LIKELY:
+        followed = found.formula_at(POINTS)
+    else:
+        few = found.fewer(8)
+        followed = few.weights @ few.mean(POINTS)
+    assert found.left_over == pytest.approx(log_value - followed)
 
 
 def test_fewer_members_stand_for_all() -> None:
