@@ -152,6 +152,15 @@ class Precisions:
         )
 
     @classmethod
+    def without_curves(cls, design: Design, noise: Floats) -> Self:
+        """Return those of values that only scatter: nothing is in the span of features, the rank is 0."""
+        return cls(
+            inverse=np.empty((len(noise), 0, 0)),
+            packed=noise[:, None] ** -2,
+            log_density=design.log_constant - len(design.points) * np.log(noise),
+        )
+
+    @classmethod
     def parts(cls, design: Design, draws: Draws) -> Iterator[Self]:
         """Factorise so many at once as there is place for."""
         step = max(1, _TOGETHER // len(design.projection) ** 2)

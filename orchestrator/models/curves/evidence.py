@@ -25,6 +25,9 @@ _TERM = 2.0
 _STEEP = 5.0
 
 
+Pair = tuple[int, int]
+
+
 class Formulas(Protocol):
     """Formulas that remain possible, the most probable one first."""
 
@@ -149,11 +152,12 @@ class Columns:
         return result
 
 
-def log_sum(logs: Floats) -> Floats:
-    """Return the logarithm of the sum of exponentials over the first axis."""
+def normalised(logs: Floats) -> tuple[Floats, Floats]:
+    """Return probabilities over the first axis from their logarithms, and the logarithm of their sum."""
     most = np.maximum(logs.max(axis=0), -1e300)
-    result: Floats = most + np.log(np.exp(logs - most).sum(axis=0))
-    return result
+    odds = np.exp(logs - most)
+    total = odds.sum(axis=0)
+    return odds / total, most + np.log(total)
 
 
 def of_curves(design: Design, draws: Draws, log_value: Floats) -> Floats:
@@ -161,34 +165,37 @@ def of_curves(design: Design, draws: Draws, log_value: Floats) -> Floats:
     weighted, onto = design.weighted((log_value - log_value.mean(axis=1, keepdims=True))[:, None])
     nothing = np.empty((len(log_value), 0))
     columns = Columns(scale=nothing, weighted=weighted, onto=onto, log_price=nothing)
-    return np.concatenate([beside_formulas(part, columns) for part in Precisions.parts(design, draws)])
+    return np.concatenate([of_formulas(part, columns) for part in Precisions.parts(design, draws)])
 
 
-def beside_formulas(precisions: Precisions, columns: Columns) -> Floats:
-    """Return the log evidence of formulas times curves, shape (draws, formulas)."""
+def of_formulas(precisions: Precisions, columns: Columns, alike: int | None = None) -> Floats:
+    """Return the log evidence of formulas times curves, shape (draws, formulas).
+
+    Parameters
+    ----------
+    precisions
+        Of draws of the curves.
+    columns
+        The formulas.
+    alike
+        After so many formulas the same slopes come again; None where they do not.
+    """
     draws, size = precisions.packed.shape
-    formulas, width = columns.onto.shape[:2]
-    result = np.empty((draws, formulas))
-    step = max(1, _NUMBERS // (width**2 * max(draws, size)))
-    for begin in range(0, formulas, step):
-        part = slice(begin, begin + step)
-        products = _products(columns.rows(part))
-        gram = precisions.packed @ products.reshape(size, -1)
-        result[:, part] = _log_factor(gram.reshape(draws, *products.shape[1:]), width)
+    number, width = columns.onto.shape[:2]
+    last = width - 1
+    of_slopes = list(combinations_with_replacement(range(last), 2))
+    of_residuals = [(k, last) for k in range(width)]
+    pairs = len(of_residuals) + (0 if alike else len(of_slopes))
+    step = max(1, _NUMBERS // (pairs * max(draws, size)))
+    step = max(step - step % alike, alike) if alike else step
+    result = np.empty((draws, number))
+    for begin in range(0, number, step):
+        some = columns.rows(slice(begin, begin + step))
+        first = some.rows(slice(alike))
+        gram = _gram(precisions, first, of_slopes) | _gram(precisions, some, of_residuals)
+        by_period = {pair: item.reshape(draws, -1, len(first.onto)) for pair, item in gram.items()}
+        result[:, begin : begin + step] = _log_factor(by_period, last).reshape(draws, -1)
     result += precisions.log_density[:, None]
-    return result
-
-
-def exact_formulas(design: Design, noise: Floats, columns: Columns) -> Floats:
-    """Return the log evidence of formulas that nothing multiplies, shape (draws, formulas)."""
-    formulas, width = columns.onto.shape[:2]
-    packed = _whole(columns)
-    result = np.empty((len(noise), formulas))
-    step = max(1, _NUMBERS // (width**2 * len(noise)))
-    for begin in range(0, formulas, step):
-        part = slice(begin, begin + step)
-        result[:, part] = _log_factor(packed[:, part] / noise[:, None, None] ** 2, width)
-    result += (design.log_constant - len(design.points) * np.log(noise))[:, None]
     return result
 
 
@@ -223,49 +230,43 @@ def posterior_of_coefficients(
     return shift[..., 0], root
 
 
-def _whole(columns: Columns) -> Floats:
-    """Products over the points of every two columns, shape (pairs of columns, formulas)."""
+def _gram(precisions: Precisions, columns: Columns, pairs: Sequence[Pair]) -> dict[Pair, Floats]:
+    """Products of pairs of columns, weighted with the inverse covariance of every draw: (draws, formulas)."""
+    if not pairs:
+        return {}
+    row, column = np.array(pairs).T
+    draws, rank = precisions.inverse.shape[:2]
     by_column = np.ascontiguousarray(columns.weighted.swapaxes(0, 1))
-    pairs = combinations_with_replacement(by_column, 2)
-    return np.array([np.einsum("kn,kn->k", left, right) for left, right in pairs])
-
-
-def _products(columns: Columns) -> Floats:
-    """Products of every two columns and every two dimensions, as `Precisions.packed` needs them.
-
-    The shape is (packed, pairs of columns, formulas).
-    """
-    formulas, width, rank = columns.onto.shape
-    row, column = np.triu_indices(width)
-    by_dimension = np.ascontiguousarray(columns.onto.transpose(2, 1, 0))
+    whole = [np.einsum("kn,kn->k", by_column[a], by_column[b]) for a, b in pairs]
+    by_dimension = np.ascontiguousarray(columns.onto[:, :, :rank].transpose(2, 1, 0))
     left, right = by_dimension[:, row], by_dimension[:, column]
-    result = np.empty((rank * (rank + 1) // 2 + 1, len(row), formulas))
+    products = np.empty((precisions.packed.shape[1], len(pairs), len(columns.onto)))
     begin = 0
     for i in range(rank):
         end = begin + rank - i
-        np.multiply(left[i], right[i:], out=result[begin:end])
-        result[begin:end] += left[i:] * right[i]
+        np.multiply(left[i], right[i:], out=products[begin:end])
+        products[begin:end] += left[i:] * right[i]
         begin = end
-    result[-1] = _whole(columns) - (left * right).sum(axis=0)
-    return result
+    products[-1] = np.array(whole) - (left * right).sum(axis=0)
+    gram = (precisions.packed @ products.reshape(len(products), -1)).reshape(draws, *products.shape[1:])
+    return {pair: gram[:, k] for k, pair in enumerate(pairs)}
 
 
-def _log_factor(gram: Floats, width: int) -> Floats:
+def _log_factor(gram: dict[Pair, Floats], last: int) -> Floats:
     """Log of the density of residuals over that at the mean, with unknown coefficients integrated out.
 
-    ``gram`` has the products of every two of ``width`` columns, shape (draws, pairs, formulas). By
-    elimination for all at once, since matrices are too small and many for LAPACK.
+    By elimination for all at once, since matrices are too small and many for LAPACK. ``gram`` has the upper
+    triangle of the products of the columns; number ``last`` are the residuals.
     """
-    left = {pair: gram[:, k] for k, pair in enumerate(combinations_with_replacement(range(width), 2))}
-    last = width - 1
-    halves = np.zeros((gram.shape[0], gram.shape[2]))
+    left = dict(gram)
+    halves = np.zeros(1)
     for k in range(last):
         # The coefficients have a variance of 1 beforehand: no pivot is smaller, but for rounding.
         pivot = np.maximum(left[k, k] + 1, 1.0)
-        halves += np.log(pivot)
-        for i in range(k + 1, width):
+        halves = halves + np.log(pivot)
+        for i in range(k + 1, last + 1):
             share = left[k, i] / pivot
-            for j in range(i, width):
+            for j in range(i, last + 1):
                 left[i, j] = left[i, j] - share * left[k, j]
     result: Floats = -(left[last, last] + halves) / 2
     return result

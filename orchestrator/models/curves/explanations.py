@@ -80,7 +80,7 @@ class Explanations:
 
     def fewer(self, members: int) -> Self:
         """Return so many members that stand for all."""
-        picked, weights = standing_for_all(np.log(self.weights), members)
+        picked, weights = standing_for_all(self.weights, members)
         chosen = {
             name: getattr(self, name)[picked] for name in ("formula", "draws", "rough", "shift", "root")
         }
@@ -138,14 +138,13 @@ class Explanations:
         return np.concatenate([*(value for value, _ in known), centre]), slopes * self.scale[:, :, None]
 
 
-def standing_for_all(log_weights: Floats, members: int) -> tuple[Integers, Floats]:
+def standing_for_all(weights: Floats, members: int) -> tuple[Integers, Floats]:
     """Return members that stand for equal shares of the probability, in their order, and their weights.
 
     Systematic sampling (Kitagawa, Monte Carlo filter and smoother, 1996, without the random start): the tails
     are kept, which the most probable members alone would cut off.
     """
-    odds = np.exp(log_weights - log_weights.max())
-    total = np.cumsum(odds)
+    total = np.cumsum(weights)
     steps = (np.arange(members) + 0.5) / members * total[-1]
     picked = np.searchsorted(total, steps)
     ends = np.flatnonzero(np.append(np.diff(picked), 1))

@@ -9,14 +9,7 @@ from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
 from orchestrator.models.curves.design import Design, Precisions
-from orchestrator.models.curves.evidence import (
-    Columns,
-    Formulas,
-    beside_formulas,
-    exact_formulas,
-    log_sum,
-    of_curves,
-)
+from orchestrator.models.curves.evidence import Columns, Formulas, normalised, of_curves, of_formulas
 from orchestrator.models.curves.prior import Draws, Sizes, alone, beside, exact
 from orchestrator.models.curves.weighing import Scatter, log_plausible
 
@@ -53,10 +46,10 @@ def formulas_suffice(
     )
     columns = Columns.of(design, first, log_value)
     without = of_curves(design, curves, log_value)
-    smooth = beside_formulas(Precisions.of(design, around), columns)
-    strict = exact_formulas(design, sharp.noise, columns)
+    smooth = of_formulas(Precisions.of(design, around), columns)
+    strict = of_formulas(Precisions.without_curves(design, sharp.noise), columns)
     curves_alone, with_curves, by_itself = (
-        log_sum(evidence + log_plausible(bank.noise, design, scatter)) - np.log(len(evidence))
+        normalised(evidence + log_plausible(bank.noise, design, scatter))[1] - np.log(len(evidence))
         for evidence, bank in ((without, curves), (smooth, around), (strict, sharp))
     )
     certain = by_itself + columns.log_price > curves_alone + _CERTAIN

@@ -16,10 +16,9 @@ from orchestrator.models.curves.design import Design, Precisions, Process
 from orchestrator.models.curves.evidence import (
     Columns,
     Formulas,
-    beside_formulas,
-    exact_formulas,
-    log_sum,
+    normalised,
     of_curves,
+    of_formulas,
     posterior_of_coefficients,
 )
 from orchestrator.models.curves.explanations import LIKELY, Explanations, standing_for_all
@@ -37,8 +36,8 @@ _FEW = 8
 _WEIGHED = 8
 # Call paths that are weighed at once: so many, fewer where their matrices have more numbers than that.
 _TOGETHER, _NUMBERS = 64, 4_000_000
-# Natural logarithm of how much less probable a formula is than all explanations from which it is left out.
-_NEGLIGIBLE = 35.0
+# Probability below which a formula is left out.
+_NEGLIGIBLE = 1e-15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,14 +58,15 @@ class _Banks:
         Draws alone, then beside formulas, then those of exact formulas.
     around, sharp
         The last two.
-    precisions
-        Of those beside formulas.
+    precisions, exact
+        Of those.
     """
 
     process: Process
     around: Draws
     sharp: Draws
     precisions: Precisions
+    exact: Precisions
 
     @classmethod
     def of(cls, design: Design, curves: Draws) -> _Banks:
@@ -77,6 +77,7 @@ class _Banks:
             around=around,
             sharp=sharp,
             precisions=Precisions.of(design, around),
+            exact=Precisions.without_curves(design, sharp.noise),
         )
 
     @property
@@ -84,14 +85,16 @@ class _Banks:
         """Number of draws of curves alone."""
         return len(self.process.draws.noise) - len(self.around.noise) - len(self.sharp.noise)
 
-    def weighed(self, columns: Columns, plausible: Floats) -> tuple[Floats, Floats]:
-        """Return log probabilities of all draws given a formula (draws, formulas), and of formulas."""
+    def weighed(self, columns: Columns, plausible: Floats, alike: int | None = None) -> tuple[Floats, Floats]:
+        """Return probabilities of all draws given a formula (draws, formulas), and its log probability.
+
+        ``plausible`` are log probabilities of draws beforehand, in the same shape; ``alike`` is as in
+        `of_formulas`.
+        """
         # As probable beforehand: that a formula is exact, and that curves change it.
-        smooth = beside_formulas(self.precisions, columns) - np.log(2 * len(self.around.noise))
-        strict = exact_formulas(self.process.design, self.sharp.noise, columns)
-        logs = np.concatenate([smooth, strict - np.log(2 * len(self.sharp.noise))]) + plausible
-        each = log_sum(logs)
-        return logs - each, each
+        banks = self.precisions, self.exact
+        logs = [of_formulas(bank, columns, alike) - np.log(2 * len(bank.packed)) for bank in banks]
+        return normalised(np.concatenate(logs) + plausible)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +109,8 @@ class _Around:
         Where those of each call path begin, and the end, shape (call paths + 1,).
     log_mass
         Log probability of each, up to a constant per call path, shape (formulas,).
-    log_draws
-        Log probabilities of draws, shape (draws, patterns).
+    given
+        Probabilities of draws given a formula, shape (draws, patterns).
     pattern
         Which of them each formula has, shape (formulas,).
     """
@@ -115,7 +118,7 @@ class _Around:
     columns: Columns
     begin: Integers
     log_mass: Floats
-    log_draws: Floats
+    given: Floats
     pattern: Integers
 
 
@@ -189,11 +192,11 @@ def _weigh(
     price = log_price(every.factors, 0)
     mass = each[pattern[first]] + odds + columns.log_price - price + price[first]
     if regimes is None:
-        return _Around(columns=columns, begin=begin, log_mass=mass, log_draws=draws, pattern=pattern)
+        return _Around(columns=columns, begin=begin, log_mass=mass, given=draws, pattern=pattern)
     own = columns_of_regimes(design, regimes, log_value)
     laws = len(regimes[0].changes)
     own_row = np.repeat(np.arange(len(regimes)), laws)
-    more, own_each = banks.weighed(own, plausible[:, own_row])
+    more, own_each = banks.weighed(own, plausible[:, own_row], laws)
     places = np.arange(len(row)) + row * laws
     own_places = np.arange(len(own_row)) + begin[own_row + 1]
     order = np.argsort(np.concatenate([places, own_places]))
@@ -201,7 +204,7 @@ def _weigh(
         columns=columns.joined(places, own, own_places),
         begin=begin + np.arange(len(begin)) * laws,
         log_mass=np.concatenate([mass, own_each + own.log_price])[order],
-        log_draws=np.concatenate([draws, more], axis=1),
+        given=np.concatenate([draws, more], axis=1),
         pattern=np.concatenate([pattern, draws.shape[1] + np.arange(len(own_row))])[order],
     )
 
@@ -218,7 +221,7 @@ def _nothing(callpaths: int, rank: int, points: int) -> _Around:
         columns=columns,
         begin=np.zeros(callpaths + 1, dtype=np.intp),
         log_mass=np.empty(0),
-        log_draws=np.empty((0, 0)),
+        given=np.empty((0, 0)),
         pattern=np.empty(0, dtype=np.intp),
     )
 
@@ -233,22 +236,18 @@ class _Picked:
     odds: Floats
 
     @classmethod
-    def of(cls, curves: Floats, together: float, around: _Around, own: slice) -> _Picked:
-        """Pick members that stand for curves, with log probabilities (draws,), and for own formulas.
-
-        ``together`` is the log probability of all curves.
-        """
-        log_mass, pattern = around.log_mass[own], around.pattern[own]
-        total = log_sum(np.append(log_mass, together))
-        kept = np.flatnonzero(log_mass > total - _NEGLIGIBLE)
-        logs = around.log_draws[:, pattern[kept]] + log_mass[kept]
-        picked, weights = standing_for_all(np.concatenate([curves, logs.ravel()]), _KEPT)
+    def of(cls, curves: Floats, log_curves: float, around: _Around, own: slice) -> _Picked:
+        """Pick members that stand for curves, with probabilities (draws,) given them, and own formulas."""
+        odds = normalised(np.append(around.log_mass[own], log_curves))[0]
+        kept = np.flatnonzero(odds[:-1] > _NEGLIGIBLE)
+        beside = around.given[:, around.pattern[own][kept]] * odds[kept]
+        picked, weights = standing_for_all(np.concatenate([curves * odds[-1], beside.ravel()]), _KEPT)
         draw, place = np.divmod(picked - len(curves), max(len(kept), 1))
-        beside = picked >= len(curves)
+        with_formula = picked >= len(curves)
         formula = np.full(len(picked), -1, dtype=np.intp)
-        formula[beside] = kept[place[beside]]
-        draws = np.where(beside, draw + len(curves), picked)
-        return cls(formula=formula, draws=draws, weights=weights, odds=np.exp(log_mass - total))
+        formula[with_formula] = kept[place[with_formula]]
+        draws = np.where(with_formula, draw + len(curves), picked)
+        return cls(formula=formula, draws=draws, weights=weights, odds=odds[:-1])
 
 
 def _explained(
@@ -267,9 +266,10 @@ def _explained(
         else _weigh(banks, log_value, scatter, formulas, regimes)
     )
     own = [slice(*ends) for ends in pairwise(around.begin.tolist())]
+    given, log_curves = normalised(curves)
     picked = [
         _Picked.of(row, float(mass), around, mine)
-        for row, mass, mine in zip(curves.T, log_sum(curves), own, strict=True)
+        for row, mass, mine in zip(given.T, log_curves, own, strict=True)
     ]
     posterior = _coefficients(banks, around, picked)
     centre = log_value.mean(axis=1)
@@ -320,7 +320,7 @@ def _left_over(banks: _Banks, picked: _Picked, weighted: Floats, centred: Floats
         As in `Explanations`.
     """
     design, draws = banks.process.design, banks.process.draws
-    few, weights = standing_for_all(np.log(picked.weights), _FEW)
+    few, weights = standing_for_all(picked.weights, _FEW)
     form, draw = picked.formula[few], picked.draws[few]
     left = np.tile(centred, (len(few), 1))
     beside = np.flatnonzero(form >= 0)
