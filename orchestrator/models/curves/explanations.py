@@ -145,7 +145,6 @@ def standing_for_all(weights: Floats, members: int) -> tuple[Integers, Floats]:
     are kept, which the most probable members alone would cut off.
     """
     total = np.cumsum(weights)
-    steps = (np.arange(members) + 0.5) / members * total[-1]
-    picked = np.searchsorted(total, steps)
-    ends = np.flatnonzero(np.append(np.diff(picked), 1))
-    return picked[ends], np.diff(ends, prepend=-1) / members
+    count = np.bincount(np.searchsorted(total, (np.arange(members) + 0.5) / members * total[-1]))
+    picked = np.flatnonzero(count)
+    return picked, count[picked] / members

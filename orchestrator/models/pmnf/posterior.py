@@ -52,11 +52,14 @@ class Posterior:
         result = np.ones((members, terms + 1, len(x)))
         for k in range(parameters):
             pairs = self.exponents[:, :, k].reshape(-1, 2)
-            if len(pairs) * len(x) <= _DIRECT:
-                result[:, 1:] *= block_values(x[:, k], pairs).reshape(members, terms, len(x))
-                continue
-            unique, inverse = np.unique(pairs, axis=0, return_inverse=True)
-            result[:, 1:] *= block_values(x[:, k], unique)[inverse.reshape(members, terms)]
+            # On a grid few values are repeated at many points.
+            values, place = np.unique(x[:, k], return_inverse=True)
+            if len(pairs) * len(values) <= _DIRECT:
+                blocks = block_values(values, pairs).reshape(members, terms, len(values))
+            else:
+                unique, inverse = np.unique(pairs, axis=0, return_inverse=True)
+                blocks = block_values(values, unique)[inverse.reshape(members, terms)]
+            result[:, 1:] *= blocks[..., place]
         return result
 
     def log_slopes(self, x: Floats) -> tuple[Floats, Floats]:
