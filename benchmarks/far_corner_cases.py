@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.api.fit import fit_measurements
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Model
-from orchestrator.models.curves.sizes import LEARNED
+from orchestrator.models.curves.sizes import WITHOUT
 from orchestrator.models.intervals import LEVEL, predictive
 from orchestrator.readers.load import load
 from orchestrator.report.models_document import shown
@@ -116,9 +116,8 @@ def family(name: str) -> str:
 
 def options_for(name: str, modeler: str | None) -> dict[str, str]:
     """Return options with which a modeler has learned nothing from the family of a set."""
-    without = f"without {family(name)}"
-    knows = modeler in (None, "auto", "curves") and without in LEARNED
-    return {"sizes": without} if knows else {}
+    knows = modeler in (None, "auto", "curves") and family(name) in WITHOUT
+    return {"sizes": f"without {family(name)}"} if knows else {}
 
 
 def answers(

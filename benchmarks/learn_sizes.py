@@ -88,21 +88,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = [by_family(scores) for scores in track(pending, "sizes", total=len(candidates))]
     kinds = list(found[0])
     table = np.array([[scores[kind] for kind in kinds] for scores in found])
-    best = {"all": int(table.mean(axis=1).argmin())}
-    for k, kind in enumerate(kinds):
-        best[f"without {kind}"] = int(np.delete(table, k, axis=1).mean(axis=1).argmin())
+    best = int(table.mean(axis=1).argmin())
+    without = [int(np.delete(table, k, axis=1).mean(axis=1).argmin()) for k in range(len(kinds))]
     print("| family | all | without it | best of all for it | median of all |\n|---|---|---|---|---|")
     for k, kind in enumerate(kinds):
-        own = table[best["all"], k], table[best[f"without {kind}"], k], table[:, k].min()
+        own = table[best, k], table[without[k], k], table[:, k].min()
         print(f"| {kind} | " + " | ".join(f"{x:.3f}" for x in (*own, np.median(table[:, k]))) + " |")
-    blind = np.mean([table[best[f"without {kind}"], k] for k, kind in enumerate(kinds)])
-    print(f"mean: {table[best['all']].mean():.3f}, each without its own family {blind:.3f}")
+    blind = np.mean([table[place, k] for k, place in enumerate(without)])
+    print(f"mean: {table[best].mean():.3f}, each without its own family {blind:.3f}")
     if chosen.write:
         path = Path(table_of_package.__file__)
-        head = path.read_text(encoding="utf-8").split("LEARNED", maxsplit=1)[0]
-        rows = [f"    {name!r}: {candidates[k]._asdict()!r},".replace("'", '"') for name, k in best.items()]
-        text = "\n".join(["LEARNED: dict[str, dict[str, float]] = {", *rows, "}", ""])
-        path.write_text(head + text, encoding="utf-8")
+        head = path.read_text(encoding="utf-8").split("ALL =", maxsplit=1)[0]
+        others = {kind: candidates[place] for kind, place in zip(kinds, without, strict=True)}
+        path.write_text(head + source(candidates[best], others), encoding="utf-8")
+
+
+def source(best: Sizes, without: Mapping[str, Sizes]) -> str:
+    """Return the table as Python: the best sizes, and where they are others without a family."""
+    every = best._asdict()
+    different = {
+        kind: {name: size for name, size in sizes._asdict().items() if size != every[name]}
+        for kind, sizes in without.items()
+    }
+    rows = [f"    {kind!r}: {sizes!r}," for kind, sizes in different.items()]
+    lines = [f"ALL = {every!r}", "", "WITHOUT: dict[str, dict[str, float]] = {", *rows, "}", ""]
+    return "\n".join(lines).replace("'", '"')
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Time and accuracy of a modeler beside Extra-P, in one run on one machine.
 
-    python benchmarks/modeler_speed.py /path/to/venv-with-extrap/bin/python [--seed 0] [--modeler auto]
+    python benchmarks/modeler_speed.py /path/to/venv-with-extrap/bin/python [--seed 0] [--repeats 5]
 
 Functions are drawn here: products and sums of blocks with balanced shares, constants, absent parameters;
 the noise is ±5 % uniform, five repetitions, one thread. Extra-P runs in its own interpreter with the same
-numbers. CPU seconds are compared, which other users of the machine disturb least.
+numbers. CPU seconds are compared, which other users of the machine disturb least; both take turns, and
+medians over the repeats are printed, ratios with their range.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -139,11 +141,10 @@ def main() -> None:
     )
     parser.add_argument("python", type=Path, help="a Python interpreter that can import extrap")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--modeler", default="auto", choices=registry.names("model"))
     arguments = parser.parse_args()
-    print(
-        "parameters | Extra-P ms | ours ms (many) | ratio | ours ms (one) | ratio | within 5 %: Extra-P, ours"
-    )
+    print("parameters | Extra-P ms | ours ms (many) | ratio | ours ms (one) | ratio | within 5 %: both")
     for parameters, (many, few) in CASES.items():
         rng = np.random.default_rng([arguments.seed, parameters])
         functions = [draw(parameters, rng) for _ in range(many)]
@@ -155,15 +156,25 @@ def main() -> None:
             for f in functions
         ]
         truth = np.array([f(BEYOND[:parameters]) for f in functions])
-        their_seconds, theirs = extrap(arguments.python, parameters, values[:few])
-        seconds, alone, found = ours(arguments.modeler, parameters, values)
+        times = []
+        for _ in range(arguments.repeats):
+            their_seconds, theirs = extrap(arguments.python, parameters, values[:few])
+            seconds, alone, found = ours(arguments.modeler, parameters, values)
+            times.append((their_seconds, seconds, alone))
         near = [100 * np.mean(np.abs(np.array(v) / truth[: len(v)] - 1) < 0.05) for v in (theirs, found)]
+        extrap_ms, many_ms, one_ms = 1e3 * np.median(times, axis=0)
+        many_ratio, one_ratio = (ratios(times, k) for k in (1, 2))
         print(
-            f"{parameters} | {1e3 * their_seconds:.1f} | {1e3 * seconds:.2f} | "
-            f"{their_seconds / seconds:.0f} | {1e3 * alone:.1f} | {their_seconds / alone:.1f} | "
+            f"{parameters} | {extrap_ms:.1f} | {many_ms:.2f} | {many_ratio} | {one_ms:.1f} | {one_ratio} | "
             f"{near[0]:.0f}, {near[1]:.0f}",
             flush=True,
         )
+
+
+def ratios(times: Sequence[tuple[float, ...]], column: int) -> str:
+    """Return the median of the ratios of the first to another column, and their range, as text."""
+    found = [item[0] / item[column] for item in times]
+    return f"{np.median(found):.3g} ({min(found):.3g}..{max(found):.3g})"
 
 
 if __name__ == "__main__":

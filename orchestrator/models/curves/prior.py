@@ -16,7 +16,7 @@ from scipy.stats import qmc
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.curves.sizes import LEARNED
+from orchestrator.models.curves.sizes import ALL, WITHOUT
 
 # Decimal logarithm of the standard deviation of every component beside a formula, by kind as in
 # `features.KINDS`, of products of two parameters, and of the scatter of a mean of all repetitions of a point.
@@ -81,9 +81,10 @@ def learned(name: str = "all") -> Sizes:
     ModelError
         For another name.
     """
-    if name not in LEARNED:
-        raise ModelError(f"sizes is {name!r}: use one of {', '.join(LEARNED)}")
-    return Sizes(**LEARNED[name])
+    differences = {"all": {}, **{f"without {family}": other for family, other in WITHOUT.items()}}
+    if name not in differences:
+        raise ModelError(f"sizes is {name!r}: use one of {', '.join(differences)}")
+    return Sizes(**{**ALL, **differences[name]})
 
 
 @cache

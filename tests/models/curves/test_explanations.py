@@ -15,7 +15,8 @@ from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Formulas
 from orchestrator.models.curves.explanations import LIKELY, Explanations
 from orchestrator.models.curves.features import Features
-from orchestrator.models.curves.prior import alone, beside, exact, learned, log_price
+from orchestrator.models.curves.prior import Sizes, alone, beside, exact, learned, log_price
+from orchestrator.models.curves.sizes import ALL, WITHOUT
 from orchestrator.models.curves.weighing import Scatter, explain
 
 
@@ -94,7 +95,10 @@ def test_the_draws_are_the_same_every_time_and_have_a_size_per_component() -> No
 
 
 def test_sizes_are_learned_with_and_without_every_family() -> None:
-    assert learned().walk < 0
+    assert learned() == Sizes(**ALL)
+    for family, others in WITHOUT.items():
+        assert learned(f"without {family}") == Sizes(**{**ALL, **others})
+        assert all(ALL[name] != size for name, size in others.items())
     with pytest.raises(ModelError, match="sizes is 'without mine': use one of all"):
         learned("without mine")
 
