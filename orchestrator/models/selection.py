@@ -13,15 +13,16 @@ from typing import Self
 import numpy as np
 
 from orchestrator.models import data
-from orchestrator.models.base import Category, Floats, Integers, Model, Modeler
+from orchestrator.models.base import Floats, Integers, Model, Modeler
 from orchestrator.models.curves.explanations import LIKELY
 from orchestrator.models.curves.model import CurveModel
-from orchestrator.models.curves.modeler import Known, fit, zero
+from orchestrator.models.curves.modeler import Known, fit
 from orchestrator.models.curves.prior import Sizes, learned
 from orchestrator.models.noise import Located, locate
 from orchestrator.models.pmnf.build import AT_EDGE, UNFIT
 from orchestrator.models.pmnf.modeler import fitter
 from orchestrator.models.pmnf.posterior import Posterior
+from orchestrator.models.zero import Label, ZeroModel
 from orchestrator.types import Measurements
 
 # Most formulas that are weighed against curves: the most probable ones.
@@ -65,7 +66,7 @@ def modeler(
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
         found, zeros = data.groups(measurements, positive=True)
-        models: dict[tuple[str, str, Category], Model] = {label: zero(*label) for label in zeros}
+        models: dict[Label, Model] = {label: ZeroModel.of(label) for label in zeros}
         for group in found:
             for item in weighed(group, locate(group.values, aggregate, group.origins)):
                 models[item.callpath, item.metric, item.category] = item

@@ -10,7 +10,7 @@ from orchestrator.models.base import Category
 from orchestrator.models.data import Group, groups
 from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.types import Measurement, Measurements, Point
-from tests.models.builders import fit, measurements, point, value
+from tests.models.builders import measurements, point
 
 NAN, INFINITE = float("nan"), float("inf")
 
@@ -63,13 +63,6 @@ def test_zeros_are_left_out_with_a_note() -> None:
     assert found[0].points.ravel().tolist() == [2, 4]
     assert "1 values are zero" in found[0].notes[0][0]
     assert zeros == []
-
-
-def test_all_zero_is_a_model_of_zero() -> None:
-    (model,) = fit(1, {point([2]): (0.0, 0.0), point([4]): (0.0,)})
-    assert model.expression == "0"
-    assert value(model, 64) == 0
-    assert model.notes == ("every value is zero",)
 
 
 @pytest.mark.parametrize("values", [(NAN,), (-1.0, INFINITE), ()])

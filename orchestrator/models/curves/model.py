@@ -50,7 +50,7 @@ class CurveModel:
     corner
         Largest measured value of every parameter.
     explained
-        The explanations; None where every value is zero.
+        The explanations.
     form
         The most probable formula as a model of its own; None where there are only curves.
     shared_noise
@@ -64,15 +64,15 @@ class CurveModel:
     smape: float
     noise: float
     remarks: tuple[str, ...]
-    corner: tuple[float, ...] = ()
-    explained: Explanations | None = None
+    corner: tuple[float, ...]
+    explained: Explanations
     form: Symbolic | None = None
     shared_noise: float = 0.0
 
     @property
     def share(self) -> float:
         """Probability that a formula is part of the explanation."""
-        return 0.0 if self.explained is None else self.explained.share
+        return self.explained.share
 
     @property
     def _formula(self) -> Symbolic | None:
@@ -81,7 +81,7 @@ class CurveModel:
     @property
     def _change(self) -> tuple[Regimes, int, float] | None:
         """Regimes, which of them, and the probability of its change, where one is likely."""
-        if self.explained is None or self.explained.regimes is None:
+        if self.explained.regimes is None:
             return None
         found = self.explained.regimes.likely(self.explained.odds)
         return None if found is None else (self.explained.regimes, *found)
@@ -115,8 +115,6 @@ class CurveModel:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know: of the measurements, and how the prediction comes from the expression."""
-        if self.explained is None:
-            return self.remarks
         if self._change is not None:
             regimes, law, probability = self._change
             what = regimes.note(law, self.parameters, probability)
@@ -134,8 +132,6 @@ class CurveModel:
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the mixture over all explanations at each point; NaN at points of another category."""
-        if self.explained is None:
-            return Predictive.certain(self._inside(points, np.zeros(len(points))), self.noise)
         weights, (mean, spread) = self.explained.weights, self._moments(points)
         value = mixture_quantile(weights, mean, spread, 0.5)
         if self.share >= LIKELY:
@@ -157,8 +153,6 @@ class CurveModel:
 
     def expected(self, points: Sequence[Point]) -> Floats:
         """Return the mean over all explanations; NaN at points of another category."""
-        if self.explained is None:
-            return self._inside(points, np.zeros(len(points)))
         mean, spread = self._moments(points)
         logs = np.minimum(mean + np.minimum(spread, 1.0) ** 2 / 2, _LARGEST)
         return self._inside(points, self.explained.weights @ np.exp(logs))
@@ -166,15 +160,6 @@ class CurveModel:
     def belief(self, points: Sequence[Point]) -> LogBelief:
         """Return explanations that stand for all as members, each a Gaussian process."""
         x = coordinates(points, self.parameters)
-        if self.explained is None:
-            nothing = np.full((1, len(x)), -_LARGEST)
-            return LogBelief(
-                weights=np.ones(1),
-                mean=nothing,
-                factor=np.zeros((1, 0, len(x))),
-                rough=np.zeros_like(nothing),
-                noise=self.noise,
-            )
         some = self.explained.fewer(_MEMBERS)
         mean = some.mean(x)
         return LogBelief(
@@ -192,14 +177,11 @@ class CurveModel:
         return found if self.form is None else {**found, "probability_of_formula": self.share}
 
     def _moments(self, points: Sequence[Point]) -> tuple[Floats, Floats]:
-        assert self.explained is not None
         mean, spread = self.explained.moments(coordinates(points, self.parameters))
         return np.clip(mean, -_LARGEST, _LARGEST), spread
 
     def _power_law(self) -> list[dict[str, Any]]:
         """One term: the power law that touches the mean curve at the largest measured values."""
-        if self.explained is None:
-            return [{"coefficient": 0.0, "factors": []}]
         corner = np.array(self.corner)
         positive = np.flatnonzero(corner > 0)
         steps = np.tile(corner, (len(positive) + 1, 1))

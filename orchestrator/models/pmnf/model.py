@@ -57,7 +57,7 @@ class PmnfModel:
         result: list[dict[str, Any]] = []
         coefficients, exponents = self.posterior.coefficients[0], self.posterior.exponents[0]
         for k, coefficient in enumerate(coefficients):
-            if coefficient == 0 and (k > 0 or np.any(coefficients)):
+            if coefficient == 0:
                 continue
             factors = [
                 {"parameter": name, "exponent": float(i), "log_exponent": float(j)}
@@ -88,8 +88,6 @@ class PmnfModel:
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the mixture over hypotheses at each point; NaN at points of another category."""
-        if not np.any(self.posterior.coefficients):
-            return Predictive.certain(self._inside(points, np.zeros(len(points))), self.noise)
         with np.errstate(all="ignore"):  # far out, and at zero, there may be no number
             mean, spread = self.posterior.log_moments(self.coordinates(points))
             value = self._inside(points, np.exp(mean[0]))

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data
-from orchestrator.models.base import Category, Floats, Model, Modeler
+from orchestrator.models.base import Floats, Model, Modeler
 from orchestrator.models.blas import one_thread
 from orchestrator.models.noise import AGGREGATES, Located, locate
 from orchestrator.models.pmnf import build as assemble
 from orchestrator.models.pmnf.correction import Features
 from orchestrator.models.pmnf.hypotheses import FALLING, HIGHER, Exponents, block_values, exponent_set
 from orchestrator.models.pmnf.model import PmnfModel
-from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.pmnf.solver import Task, solve
 from orchestrator.models.pmnf.trends import falling, remarks
+from orchestrator.models.zero import Label, ZeroModel
 from orchestrator.types import Measurements, Point, format_value
 
 # Hypotheses that are fitted closely: most and least per call path, and most for all together. Thousands may
@@ -92,12 +92,10 @@ def modeler(
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
         found, zeros = data.groups(measurements, positive=True)
-        models: dict[tuple[str, str, Category], Model] = {}
+        models: dict[Label, Model] = {label: ZeroModel.of(label) for label in zeros}
         for group in found:
             for fitted in fit(group, locate(group.values, aggregate, group.origins)):
                 models[fitted.callpath, fitted.metric, fitted.category] = fitted
-        for label in zeros:
-            models[label] = _zero(*label)
         return data.in_order(measurements, models)
 
     return model
@@ -148,26 +146,6 @@ def _check_parameters(group: data.Group) -> None:
             f"{point}: {name} is {format_value(float(value))}, but the normal form needs parameters >= 0; "
             "shift or rescale the parameter, or make it categorical"
         )
-
-
-def _zero(callpath: str, metric: str, category: Category) -> PmnfModel:
-    posterior = Posterior(
-        weights=np.ones(1),
-        exponents=np.zeros((1, 1, 0, 2)),
-        coefficients=np.zeros((1, 2)),
-        covariance=np.zeros((1, 2, 2)),
-        misfit=np.zeros(1),
-    )
-    return PmnfModel(
-        callpath=callpath,
-        metric=metric,
-        parameters=(),
-        category=category,
-        smape=0.0,
-        noise=0.0,
-        notes=("every value is zero",),
-        posterior=posterior,
-    )
 
 
 def _fit_group(group: data.Group, located: Located, options: Options) -> list[PmnfModel]:

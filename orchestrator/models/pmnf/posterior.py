@@ -119,8 +119,6 @@ class Posterior:
 
     def best(self, x: Floats) -> Floats:
         """Prediction of the most probable member at coordinates (n, parameters): shape (n,)."""
-        if not np.any(self.coefficients):
-            return np.zeros(len(x))
         first = Posterior(
             weights=self.weights[:1],
             exponents=self.exponents[:1],
@@ -134,8 +132,6 @@ class Posterior:
 
     def expected(self, x: Floats) -> Floats:
         """Mean prediction over members and coefficients at coordinates (n, parameters): shape (n,)."""
-        if not np.any(self.coefficients):
-            return np.zeros(len(x))
         mean, spread = self.log_moments(x)
         result: Floats = self.weights @ np.exp(np.minimum(mean + np.minimum(spread, 1.0) ** 2 / 2, _LARGEST))
         return result

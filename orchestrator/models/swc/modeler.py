@@ -18,6 +18,7 @@ from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.swc.combination import with_prior
 from orchestrator.models.swc.skeleton import skeletons
 from orchestrator.models.swc.times import locate_times
+from orchestrator.models.zero import ZeroModel
 from orchestrator.types import Measurements
 
 POSTERIORS = ("combined", "prior")
@@ -112,7 +113,9 @@ def _with_notes(
         f"{100 * share:.2g} % of all basic blocks"
     )
 
-    def noted(model: PmnfModel) -> PmnfModel:
+    def noted(model: Model) -> Model:
+        if model.metric not in EFFORT or not isinstance(model, PmnfModel | ZeroModel):
+            return model
         notes, change = list(model.notes), variations.get((model.callpath, model.metric))
         if change is not None:
             notes.append(
@@ -123,7 +126,9 @@ def _with_notes(
             notes.append(without_time)
         return replace(model, notes=tuple(notes))
 
-    return tuple(noted(m) if m.metric in EFFORT and isinstance(m, PmnfModel) else m for m in found)
+    return tuple(
+        noted(m) if m.metric in EFFORT and isinstance(m, PmnfModel | ZeroModel) else m for m in found
+    )
 
 
 def _both(plain: Modeler, *parts: Measurements) -> tuple[Model, ...]:

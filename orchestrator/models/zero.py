@@ -1,0 +1,106 @@
+"""The model of a call path whose every value is zero: no family of models works with logarithms of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from orchestrator.models.base import Category, Floats, Prediction, document, inside, unit_of
+from orchestrator.models.belief import LogBelief
+from orchestrator.models.intervals import Predictive
+from orchestrator.types import Point
+
+Label = tuple[str, str, Category]
+"""Call path, metric and category."""
+
+_NOTHING = -700.0  # a logarithm whose exponential is as good as zero, but a number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZeroModel:
+    """Zero wherever its category holds.
+
+    Attributes
+    ----------
+    callpath, metric
+        What is modelled.
+    category
+        Value of each categorical parameter for which the model holds.
+    notes
+        What a reader must know.
+    """
+
+    callpath: str
+    metric: str
+    category: Category
+    notes: tuple[str, ...] = ("every value is zero",)
+
+    @classmethod
+    def of(cls, label: Label) -> Self:
+        """Return the model of a call path, metric and category."""
+        callpath, metric, category = label
+        return cls(callpath=callpath, metric=metric, category=category)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """None: zero depends on nothing."""
+        return ()
+
+    @property
+    def noise(self) -> float:
+        """None."""
+        return 0.0
+
+    @property
+    def smape(self) -> float:
+        """None."""
+        return 0.0
+
+    @property
+    def terms(self) -> list[dict[str, Any]]:
+        """A constant of zero."""
+        return [{"coefficient": 0.0, "factors": []}]
+
+    @property
+    def normal_form(self) -> str:
+        """The same as text."""
+        return "0"
+
+    @property
+    def expression(self) -> str:
+        """The same."""
+        return self.normal_form
+
+    def predict(self, points: Sequence[Point]) -> Prediction:
+        """Predict zero with an interval of no width; NaN at points of another category."""
+        return self.predictive(points).prediction(unit_of(self.metric))
+
+    def predictive(self, points: Sequence[Point]) -> Predictive:
+        """Return that zero is certain; NaN at points of another category."""
+        return Predictive.certain(self.value(points), self.noise)
+
+    def value(self, points: Sequence[Point]) -> Floats:
+        """Return zeros; NaN at points of another category."""
+        return inside(points, self.category, np.zeros(len(points)))
+
+    def expected(self, points: Sequence[Point]) -> Floats:
+        """Return zeros; NaN at points of another category."""
+        return self.value(points)
+
+    def belief(self, points: Sequence[Point]) -> LogBelief:
+        """Return a belief that knows everything."""
+        logs = np.full((1, len(points)), _NOTHING)
+        return LogBelief(
+            weights=np.ones(1),
+            mean=logs,
+            factor=np.zeros((1, 0, len(points))),
+            rough=np.zeros_like(logs),
+            noise=self.noise,
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the model as a JSON-ready object."""
+        return document(self)
