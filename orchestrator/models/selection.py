@@ -79,7 +79,12 @@ def modeler(
             _first([item.posterior for item in own]), lambda row: NormalForms.of(own[row].posterior), own
         )
         more = {(item.callpath, item.metric): item for item in fit(group, located, typical, known)}
-        curves = {label: replace(item, remarks=_notes(models[label], item)) for label, item in more.items()}
+        # Of an exact sum, nothing is left for curves to explain.
+        curves = {
+            label: replace(item, remarks=_notes(models[label], item))
+            for label, item in more.items()
+            if not models[label].is_exact
+        }
         return [*own, *curves.values()]
 
     return model

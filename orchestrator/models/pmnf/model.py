@@ -39,6 +39,8 @@ class PmnfModel:
         Hypotheses with weights; the first is the expression.
     shared_noise
         Part of ``noise`` that repetitions of one origin have in common.
+    is_exact
+        Whether the values are exact, and the members are sums that explain all of them.
     """
 
     callpath: str
@@ -50,6 +52,7 @@ class PmnfModel:
     notes: tuple[str, ...]
     posterior: Posterior
     shared_noise: float = 0.0
+    is_exact: bool = False
 
     @property
     def terms(self) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from orchestrator.models.blas import one_thread
 from orchestrator.models.noise import AGGREGATES, Located, locate
 from orchestrator.models.pmnf import build as assemble
 from orchestrator.models.pmnf.correction import Features
+from orchestrator.models.pmnf.exact_sums import with_exact_sums
 from orchestrator.models.pmnf.hypotheses import FALLING, HIGHER, Exponents, block_values, exponent_set
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.solver import Task, solve
@@ -169,6 +170,8 @@ def _fit_group(group: data.Group, located: Located, options: Options) -> list[Pm
         case = _solve(group, features, located, again[rows], (flags | more)[again[rows[0]]], options)
         better = case.solution.fits.score[case.solution.first()] > score[case.rows]
         models.update(assemble.models(case, np.flatnonzero(better), notes))
+    if options.wide and options.extends:
+        models.update(with_exact_sums(group, models, options.negative != "false"))
     return list(models.values())
 
 

@@ -37,6 +37,9 @@ class Posterior:
         Relative standard deviation of the truth around each member within the fitted range, shape (members,).
     correction
         Smooth correction by which every member is multiplied, where there is lack of fit.
+    least_share
+        Share of the sizes of its terms above which a prediction is kept: terms that cancel each other more
+        closely do so by chance.
     """
 
     weights: Floats
@@ -45,6 +48,7 @@ class Posterior:
     covariance: Floats
     misfit: Floats
     correction: Correction | None = None
+    least_share: float = 1e-3
 
     def design(self, x: Floats) -> Floats:
         """Evaluate the terms (constant first) at coordinates (n, parameters): (members, terms + 1, n)."""
@@ -83,9 +87,8 @@ class Posterior:
         """Values without correction, kept positive where negative coefficients would win far out."""
         value = np.einsum("ktn,kt->kn", design, self.coefficients)
         if np.any(self.coefficients < 0):
-            value = np.maximum(
-                value, 1e-3 * np.einsum("ktn,kt->kn", np.abs(design), np.abs(self.coefficients))
-            )
+            sizes = np.einsum("ktn,kt->kn", np.abs(design), np.abs(self.coefficients))
+            value = np.maximum(value, self.least_share * sizes)
         result: Floats = np.maximum(value, _TINY)
         return result
 
@@ -126,6 +129,7 @@ class Posterior:
             covariance=self.covariance[:1],
             misfit=self.misfit[:1],
             correction=self.correction.first() if self.correction is not None else None,
+            least_share=self.least_share,
         )
         result: Floats = np.exp(first.log_mean(x)[0])
         return result

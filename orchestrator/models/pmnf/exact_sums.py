@@ -1,0 +1,290 @@
+"""Exact values as sums of products with coefficients of any sign: what counters count in loops and halos.
+
+A count of a stencil code is a polynomial such as ``p s^3 - 3 p s^2``, exactly. It may have more terms than
+any hypothesis of measured times, and negative ones: noise would hide them, but counts have none. Such a sum
+is believed if it explains all values with clearly fewer coefficients than there are points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.models.base import Floats
+from orchestrator.models.data import Group
+from orchestrator.models.pmnf.hypotheses import block_values
+from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.models.pmnf.peeling import SMOOTH, Support, Term, digits_of, structure_cost, supports, usable
+from orchestrator.models.pmnf.posterior import Posterior
+
+# Repetitions that differ by less than this agree exactly: the rest is the arithmetic of sums and means.
+_AGREE = 1e-12
+# Error of an exact value: of whole numbers, which counters count; of decimals, in units of the last place; and
+# relative, of the arithmetic with it. Chosen by hand; not derived.
+_WHOLE, _ROUNDING, _ARITHMETIC = 1e-6, 0.3, 1e-13
+# Decimal places that are looked for, and steps of rounding that can be told from the precision of numbers.
+_DECIMALS, _STEPS = 10, 1e9
+# Least relative standard deviation of the truth around a sum.
+_LEAST_MISFIT = 1e-9
+# Least points beyond the coefficients, and least evidence from them (natural logarithm of the probability).
+_LEAST_EXCESS, _LEAST_EVIDENCE = 2, 10.0
+# By how much the evidence must exceed that of the hypothesis found before.
+_BETTER = 3.0
+# Scatter, in errors of the values, up to which a sum explains them exactly.
+_EXACT = 3.0
+# Sums less probable than the best one by this factor (natural logarithm) are left out.
+_NEGLIGIBLE = 8.0
+# Numbers that coefficients are rounded to, and by how many standard deviations at most.
+_DENOMINATORS, _ROUND = (1, 2, 3, 4, 6, 8, 12), 4.0
+# Values are kept above this share of the sizes of their terms: exact ones cancel each other almost.
+_LEAST_SHARE = 1e-12
+_TINY = 1e-300
+
+
+def with_exact_sums(
+    group: Group, models: Mapping[int, PmnfModel], negative: bool = True
+) -> dict[int, PmnfModel]:
+    """Return models of the call paths whose values an exact sum explains better, by row of the group.
+
+    Parameters
+    ----------
+    group
+        All call paths with these points.
+    models
+        What the search for hypotheses found, by row.
+    negative
+        Whether falling blocks may be used.
+    """
+    if not group.parameters:
+        return {}
+    blocks = tuple(usable(column, negative) for column in group.points.T)
+    found = {}
+    for row in map(int, np.flatnonzero(repeats_exactly(group.values))):
+        values = np.nanmedian(group.values[row], axis=1)
+        sigma = _tolerance(values)
+        before = models[row].posterior
+        known = _Known.of(before, group.points, values, sigma)
+        if known.scatter <= _ROUND and before.correction is None:
+            continue
+        fits = [
+            fit
+            for support in supports(group.points, values, sigma, blocks)
+            if (fit := _fit(group.points, values, sigma, support)) is not None
+        ]
+        if fits and (best := max(fits, key=lambda fit: fit.score)).score > known.score + _BETTER:
+            fits.sort(key=lambda fit: -fit.score)
+            most = max(fit.weight for fit in fits)
+            kept = [fit for fit in fits if fit is best or fit.weight > most - _NEGLIGIBLE]
+            found[row] = _model(group, row, models[row], kept)
+    return found
+
+
+def repeats_exactly(values: Floats) -> NDArray[np.bool_]:
+    """Return of which call paths repetitions agree exactly, or without any, all values are whole numbers.
+
+    Parameters
+    ----------
+    values
+        Shape (call paths, points, repetitions), NaN where there is none.
+    """
+    low, high = np.fmin.reduce(values, axis=2), np.fmax.reduce(values, axis=2)
+    agree = (high - low <= _AGREE * high).all(axis=1)
+    several = (np.count_nonzero(np.isfinite(values), axis=2) > 1).any(axis=1)
+    return np.asarray(agree & (several | (high == np.rint(high)).all(axis=1)))
+
+
+def _tolerance(values: Floats) -> Floats:
+    """Return the error up to which every value is exact, shape (points,)."""
+    arithmetic = _ARITHMETIC * np.maximum(values, float(values.max()) / 10)
+    if np.all(values == np.rint(values)):
+        return np.maximum(arithmetic, _WHOLE)
+    for place in 10.0 ** -np.arange(1, _DECIMALS):
+        if np.all(np.abs(values / place - np.rint(values / place)) < 1e-3) and values.max() < _STEPS * place:
+            return np.full(len(values), _ROUNDING * place)
+    return arithmetic
+
+
+def _reach(values: Floats, sigma: Floats) -> float:
+    """Return how much more probable an exact sum makes the values than a smooth curve, without its price."""
+    return float(np.log(np.maximum(SMOOTH * values / sigma, 1.0)).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """How well the hypothesis found before explains the values: scatter in ``sigma``, and score as in `_Fit`."""
+
+    scatter: float
+    score: float
+
+    @classmethod
+    def of(cls, posterior: Posterior, points: Floats, values: Floats, sigma: Floats) -> _Known:
+        used = posterior.coefficients[0] != 0
+        with np.errstate(all="ignore"):
+            fitted = np.exp(replace(posterior, correction=None).log_mean(points)[0])
+        terms = tuple(
+            tuple((float(i), float(j)) for i, j in term)
+            for term, u in zip(posterior.exponents[0], used[1:], strict=True)
+            if u
+        )
+        excess = len(values) - int(used.sum())
+        if excess < 1 or not np.isfinite(fitted).all():
+            return cls(np.inf, -np.inf)
+        scatter = float(np.sqrt((((values - fitted) / sigma) ** 2).sum() / excess))
+        told = float(np.log(values / sigma).mean() - np.log(max(scatter, 1.0)))
+        digits = max(told, 0.5) * int(used.sum())
+        structure = structure_cost(terms) if terms else 0.0
+        return cls(scatter, -len(values) * float(np.log(max(scatter, 1.0))) - digits - structure)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fit:
+    """A sum with its coefficients.
+
+    Attributes
+    ----------
+    terms, coefficients, covariance
+        The products; a product without any block is the constant.
+    is_exact
+        Whether it explains the values to rounding.
+    misfit
+        Relative standard deviation of the values around the sum.
+    score
+        Natural logarithm of the probability of the sum among others.
+    weight
+        The same where terms that nothing checks are not told apart by how round their coefficients are.
+    """
+
+    terms: tuple[Term, ...]
+    coefficients: Floats
+    covariance: Floats
+    is_exact: bool
+    misfit: float
+    score: float
+    weight: float
+
+
+def _fit(points: Floats, values: Floats, sigma: Floats, support: Support) -> _Fit | None:
+    """Fit a sum to all values; return None where it proves nothing."""
+    terms = support.terms
+    excess = len(values) - len(terms)
+    if excess < _LEAST_EXCESS:
+        return None
+    design = _columns(points, terms).T
+    size = np.abs(design).max(axis=0)
+    inverse = np.linalg.pinv(design / size / sigma[:, None], rcond=1e-15)
+    covariance = inverse @ inverse.T / np.outer(size, size)
+    coefficients = _solved(design / size, values, sigma) / size
+    scatter = _scatter(design, coefficients, values, sigma, excess)
+    error = np.sqrt(np.diag(covariance)) * scatter
+    near = _rounded(coefficients, error)
+    if _scatter(design, near, values, sigma, excess) <= 2 * scatter:
+        coefficients = near
+    if scatter > _EXACT and not _economical(points, terms):
+        return None
+    structure = structure_cost(terms)
+    digits = float(digits_of(coefficients, error).sum())
+    score = -len(values) * float(np.log(scatter)) - digits - structure
+    fitted = design @ coefficients
+    if _reach(values, sigma) + score < _LEAST_EVIDENCE or not np.all(fitted > 0):
+        return None
+    residuals = np.maximum(np.abs(np.log(values / fitted)), _LEAST_MISFIT)
+    # The best of N sums that fit no better than others leaves N**(-1/excess) of their residuals.
+    chosen = float(np.exp(structure / excess))
+    return _Fit(
+        terms=terms,
+        coefficients=coefficients,
+        covariance=covariance * (chosen * scatter) ** 2,
+        is_exact=scatter <= _EXACT,
+        misfit=chosen * float(np.sqrt((residuals**2).sum() / excess)),
+        score=score,
+        weight=score + support.unchecked,
+    )
+
+
+def _economical(points: Floats, terms: tuple[Term, ...]) -> bool:
+    """Return whether a sum has half as many terms as points, and for every parameter fewer blocks than values."""
+    levels = [len(np.unique(column)) for column in points.T]
+    blocks = [len(set(column)) for column in zip(*terms, strict=True)]
+    checked = all(few <= many for few, many in zip(blocks, levels, strict=True))
+    return checked and 2 * len(terms) <= len(points)
+
+
+def _columns(points: Floats, terms: tuple[Term, ...]) -> Floats:
+    """Return the products at points, shape (terms, points)."""
+    exponents = np.array(terms)
+    return np.asarray(
+        np.prod([block_values(points[:, k], exponents[:, k]) for k in range(points.shape[1])], axis=0)
+    )
+
+
+def _solved(design: Floats, values: Floats, sigma: Floats) -> Floats:
+    """Return the coefficients of least squares, with one step of refinement: terms cancel each other."""
+    weighted, target = design / sigma[:, None], values / sigma
+    first = np.linalg.lstsq(weighted, target, rcond=1e-15)[0]
+    return np.asarray(first + np.linalg.lstsq(weighted, target - weighted @ first, rcond=1e-15)[0])
+
+
+def _scatter(design: Floats, coefficients: Floats, values: Floats, sigma: Floats, excess: int) -> float:
+    squares = (((values - design @ coefficients) / sigma) ** 2).sum()
+    return max(float(np.sqrt(squares / excess)), 1.0)
+
+
+def _rounded(coefficients: Floats, error: Floats) -> Floats:
+    """Return coefficients as fractions where these are within their error."""
+    result = coefficients.copy()
+    for denominator in reversed(_DENOMINATORS):
+        near = np.rint(coefficients * denominator) / denominator
+        clear = (error * denominator < 0.01) & (np.abs(near - coefficients) <= _ROUND * error)
+        result = np.where(clear & (near != 0), near, result)
+    return result
+
+
+def _model(group: Group, row: int, before: PmnfModel, fits: list[_Fit]) -> PmnfModel:
+    """Return a model whose members are the possible sums, the most probable one first."""
+    weights = np.exp(np.array([fit.weight for fit in fits]) - max(fit.weight for fit in fits))
+    width = max(sum(_is_product(term) for term in fit.terms) for fit in fits)
+    shape = len(fits), max(width, 1)
+    exponents = np.zeros((*shape, len(group.parameters), 2))
+    coefficients = np.zeros((shape[0], shape[1] + 1))
+    covariance = np.zeros((shape[0], shape[1] + 1, shape[1] + 1))
+    for k, fit in enumerate(fits):
+        products = [t for t, term in enumerate(fit.terms) if _is_product(term)]
+        constants = [t for t, term in enumerate(fit.terms) if not _is_product(term)]
+        exponents[k, : len(products)] = np.array([fit.terms[t] for t in products]).reshape(
+            len(products), len(group.parameters), 2
+        )
+        place = [0] * len(constants) + list(range(1, len(products) + 1))
+        order = constants + products
+        coefficients[k, place] = fit.coefficients[order]
+        covariance[k][np.ix_(place, place)] = fit.covariance[np.ix_(order, order)]
+    posterior = Posterior(
+        weights=weights / weights.sum(),
+        exponents=exponents,
+        coefficients=coefficients,
+        covariance=covariance,
+        misfit=np.array([fit.misfit for fit in fits]),
+        least_share=_LEAST_SHARE,
+    )
+    values = np.nanmedian(group.values[row], axis=1)
+    residuals = np.log(values / posterior.best(group.points))
+    return replace(
+        before,
+        smape=float(200 * np.tanh(np.abs(residuals) / 2).mean()),
+        notes=_notes(group, row, before, fits[0]),
+        posterior=posterior,
+        is_exact=fits[0].is_exact,
+    )
+
+
+def _is_product(term: Term) -> bool:
+    return any(any(block) for block in term)
+
+
+def _notes(group: Group, row: int, before: PmnfModel, best: _Fit) -> tuple[str, ...]:
+    """Return the notes on the data, and what makes the sum believable."""
+    kept = [note for note in before.notes if note in group.notes[row] or "exponents are uncertain" in note]
+    points = len(group.points)
+    return (*kept, f"a sum of {len(best.terms)} terms explains all {points} values to {best.misfit:.0e}")
