@@ -17,13 +17,21 @@ from orchestrator.models.base import Floats
 from orchestrator.models.data import Group
 from orchestrator.models.pmnf.hypotheses import block_values
 from orchestrator.models.pmnf.model import PmnfModel
-from orchestrator.models.pmnf.peeling import SMOOTH, Support, Term, digits_of, structure_cost, supports, usable
+from orchestrator.models.pmnf.peeling import (
+    SMOOTH,
+    Support,
+    Term,
+    digits_of,
+    structure_cost,
+    supports,
+    usable,
+)
 from orchestrator.models.pmnf.posterior import Posterior
 
 # Repetitions that differ by less than this agree exactly: the rest is the arithmetic of sums and means.
 _AGREE = 1e-12
-# Error of an exact value: of whole numbers, which counters count; of decimals, in units of the last place; and
-# relative, of the arithmetic with it. Chosen by hand; not derived.
+# Error of an exact value: of whole numbers, which counters count; of decimals, in units of the last place;
+# and relative, of the arithmetic with it. Chosen by hand; not derived.
 _WHOLE, _ROUNDING, _ARITHMETIC = 1e-6, 0.3, 1e-13
 # Decimal places that are looked for, and steps of rounding that can be told from the precision of numbers.
 _DECIMALS, _STEPS = 10, 1e9
@@ -114,7 +122,7 @@ def _reach(values: Floats, sigma: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """How well the hypothesis found before explains the values: scatter in ``sigma``, and score as in `_Fit`."""
+    """How well the hypothesis found before explains the values: scatter in errors, and score as in `_Fit`."""
 
     scatter: float
     score: float
@@ -205,7 +213,7 @@ def _fit(points: Floats, values: Floats, sigma: Floats, support: Support) -> _Fi
 
 
 def _economical(points: Floats, terms: tuple[Term, ...]) -> bool:
-    """Return whether a sum has half as many terms as points, and for every parameter fewer blocks than values."""
+    """Return whether a sum has half as many terms as points, and no parameter has more blocks than values."""
     levels = [len(np.unique(column)) for column in points.T]
     blocks = [len(set(column)) for column in zip(*terms, strict=True)]
     checked = all(few <= many for few, many in zip(blocks, levels, strict=True))

@@ -296,7 +296,7 @@ def _on_line(x: Floats, values: Floats, sigma: Floats, blocks: tuple[Exponents, 
 
 
 def _interpolated(x: Floats, values: Floats, sigma: Floats) -> list[Support]:
-    """Return polynomials through all levels, in the logarithm and in the edge of a cube, with round numbers."""
+    """Return polynomials with round numbers through all levels: in the logarithm, and in a cube's edge."""
     if not (_FEW_LEVELS < len(x) <= _INTERPOLATED and x.min() >= 1):
         return []
     powers = range(len(x))
