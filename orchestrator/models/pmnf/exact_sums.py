@@ -7,7 +7,7 @@ is believed if it explains all values with clearly fewer coefficients than there
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,6 +45,8 @@ _BETTER = 3.0
 _EXACT = 3.0
 # Sums less probable than the best one by this factor (natural logarithm) are left out.
 _NEGLIGIBLE = 8.0
+# Share of the squared deviations that varies along a parameter without importance. Chosen by hand.
+_ALIKE = 0.01
 # Numbers that coefficients are rounded to, and by how many standard deviations at most.
 _DENOMINATORS, _ROUND = (1, 2, 3, 4, 6, 8, 12), 4.0
 # Values are kept above this share of the sizes of their terms: exact ones cancel each other almost.
@@ -80,9 +82,9 @@ def with_exact_sums(
         fits = [
             fit
             for support in supports(group.points, values, sigma, blocks)
-            if (fit := _fit(group.points, values, sigma, support)) is not None
+            if (fit := _fit(group.points, values, sigma, support, known.pieces)) is not None
         ]
-        if fits and (best := max(fits, key=lambda fit: fit.score)).score > known.score + _BETTER:
+        if fits and (best := max(fits, key=lambda fit: fit.score)).score > known.score(best) + _BETTER:
             fits.sort(key=lambda fit: -fit.score)
             most = max(fit.weight for fit in fits)
             kept = [fit for fit in fits if fit is best or fit.weight > most - _NEGLIGIBLE]
@@ -116,16 +118,31 @@ def _tolerance(values: Floats) -> Floats:
 
 
 def _reach(values: Floats, sigma: Floats) -> float:
-    """Return how much more probable an exact sum makes the values than a smooth curve, without its price."""
-    return float(np.log(np.maximum(SMOOTH * values / sigma, 1.0)).sum())
+    """Return how much more probable an exact sum makes a value than a smooth curve, without its price."""
+    return float(np.log(np.maximum(SMOOTH * values / sigma, 1.0)).mean())
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """How well the hypothesis found before explains the values: scatter in errors, and score as in `_Fit`."""
+    """How well the hypothesis found before explains the values.
+
+    Attributes
+    ----------
+    scatter
+        Standard deviation of the values around it, in errors of the values.
+    cost
+        What its blocks and coefficients cost.
+    pieces
+        How many independent pieces of evidence the values are against it, at most as many as points. Where
+        deviations are the same whatever a parameter is, points that differ in it count once.
+    points
+        Number of points.
+    """
 
     scatter: float
-    score: float
+    cost: float
+    pieces: float
+    points: int
 
     @classmethod
     def of(cls, posterior: Posterior, points: Floats, values: Floats, sigma: Floats) -> _Known:
@@ -139,12 +156,28 @@ class _Known:
         )
         excess = len(values) - int(used.sum())
         if excess < 1 or not np.isfinite(fitted).all():
-            return cls(np.inf, -np.inf)
-        scatter = float(np.sqrt((((values - fitted) / sigma) ** 2).sum() / excess))
-        told = float(np.log(values / sigma).mean() - np.log(max(scatter, 1.0)))
-        digits = max(told, 0.5) * int(used.sum())
-        structure = structure_cost(terms) if terms else 0.0
-        return cls(scatter, -len(values) * float(np.log(max(scatter, 1.0))) - digits - structure)
+            return cls(np.inf, 0.0, len(values), len(values))
+        scatter = max(float(np.sqrt((((values - fitted) / sigma) ** 2).sum() / excess)), 1.0)
+        told = float(np.log(values / sigma).mean() - np.log(scatter))
+        cost = max(told, 0.5) * int(used.sum()) + (structure_cost(terms) if terms else 0.0)
+        return cls(scatter, cost, _pieces(points, np.log(values / np.maximum(fitted, _TINY))), len(values))
+
+    def score(self, other: _Fit) -> float:
+        """Return its natural logarithm of the probability, comparable with that of another sum."""
+        pieces = self.points if other.is_exact else self.pieces
+        return -pieces * float(np.log(self.scatter)) - self.cost
+
+
+def _pieces(points: Floats, deviations: Floats) -> float:
+    """Return the number of points, those counted once that differ in a parameter without importance."""
+    pieces = float(len(points))
+    for k, column in enumerate(points.T):
+        places, which = np.unique(np.delete(points, k, axis=1), axis=0, return_inverse=True)
+        lines = [deviations[which.ravel() == j] for j in range(len(places))]
+        within = sum(float(((line - line.mean()) ** 2).sum()) for line in lines)
+        if within < _ALIKE * float((deviations**2).sum()):
+            pieces /= len(np.unique(column))
+    return max(pieces, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +207,7 @@ class _Fit:
     weight: float
 
 
-def _fit(points: Floats, values: Floats, sigma: Floats, support: Support) -> _Fit | None:
+def _fit(points: Floats, values: Floats, sigma: Floats, support: Support, pieces: float) -> _Fit | None:
     """Fit a sum to all values; return None where it proves nothing."""
     terms = support.terms
     excess = len(values) - len(terms)
@@ -194,9 +227,10 @@ def _fit(points: Floats, values: Floats, sigma: Floats, support: Support) -> _Fi
         return None
     structure = structure_cost(terms)
     digits = float(digits_of(coefficients, error).sum())
-    score = -len(values) * float(np.log(scatter)) - digits - structure
+    evidence = len(values) if scatter <= _EXACT else pieces
+    score = -evidence * float(np.log(scatter)) - digits - structure
     fitted = design @ coefficients
-    if _reach(values, sigma) + score < _LEAST_EVIDENCE or not np.all(fitted > 0):
+    if evidence * _reach(values, sigma) + score < _LEAST_EVIDENCE or not np.all(fitted > 0):
         return None
     residuals = np.maximum(np.abs(np.log(values / fitted)), _LEAST_MISFIT)
     # The best of N sums that fit no better than others leaves N**(-1/excess) of their residuals.
@@ -259,7 +293,7 @@ def _model(group: Group, row: int, before: PmnfModel, fits: list[_Fit]) -> PmnfM
     coefficients = np.zeros((shape[0], shape[1] + 1))
     covariance = np.zeros((shape[0], shape[1] + 1, shape[1] + 1))
     for k, fit in enumerate(fits):
-        products = [t for t, term in enumerate(fit.terms) if _is_product(term)]
+        products = sorted((t for t, term in enumerate(fit.terms) if _is_product(term)), key=_place(fit.terms))
         constants = [t for t, term in enumerate(fit.terms) if not _is_product(term)]
         exponents[k, : len(products)] = np.array([fit.terms[t] for t in products]).reshape(
             len(products), len(group.parameters), 2
@@ -285,6 +319,11 @@ def _model(group: Group, row: int, before: PmnfModel, fits: list[_Fit]) -> PmnfM
         posterior=posterior,
         is_exact=fits[0].is_exact,
     )
+
+
+def _place(terms: tuple[Term, ...]) -> Callable[[int], list[tuple[bool, float, float]]]:
+    """Return a key that sorts terms by number as those of hypotheses: falling blocks, then high exponents."""
+    return lambda t: [(power >= 0, -power, -log_power) for power, log_power in terms[t]]
 
 
 def _is_product(term: Term) -> bool:
