@@ -50,6 +50,7 @@ TABLES = MappingProxyType(
             "scorep": "orchestrator.readers.scorep:read",
             "time": "orchestrator.readers.time:read",
             "effort": "orchestrator.readers.effort:read",
+            "caliper": "orchestrator.readers.caliper:read",
         },
         "model": {
             "auto": "orchestrator.models.selection:modeler",

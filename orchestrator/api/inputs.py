@@ -27,13 +27,15 @@ def read(
     Parameters
     ----------
     paths
-        A campaign directory; or files and folders: Extra-P text, JSON, JSON Lines, CUBE sets, CSV, Parquet.
+        A campaign directory; or files and folders: Extra-P text, JSON, JSON Lines, CSV, Parquet, sets of
+        CUBE or Caliper profiles.
     parameters
-        Columns of CSV and Parquet files that are parameters, where the header does not say which.
+        Columns of CSV and Parquet files, or globals of Caliper profiles, that are parameters, where the files
+        do not say which.
     metrics
         The wanted metrics; None for all.
     aggregate, inclusive
-        For CUBE profiles: how the ranks become one value (``mean``, ``max``, ``sum``, ``min``), and whether
+        For profiles: how the ranks become one value (``mean``, ``max``, ``sum``, ``min``), and whether
         the value of a region includes those it calls.
 
     Returns

@@ -10,28 +10,29 @@ from orchestrator.types import Measurements
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add the inputs, and what to take from Score-P profiles."""
+    """Add the inputs, and what to take from profiles."""
     parser.add_argument(
         "inputs",
         metavar="INPUT",
         nargs="+",
         type=Path,
-        help="a campaign directory; or files and folders: Extra-P text, JSON, JSON Lines, CUBE sets, CSV, "
-        "Parquet",
+        help="a campaign directory; or files and folders: Extra-P text, JSON, JSON Lines, CSV, "
+        "Parquet, sets of CUBE or Caliper profiles",
     )
     parser.add_argument(
         "--aggregate",
         choices=("mean", "max", "sum", "min"),
         default="mean",
-        help="how the ranks of a CUBE profile become one value (default mean)",
+        help="how the ranks of a profile become one value (default mean)",
     )
     parser.add_argument(
         "--parameters",
         metavar="NAMES",
         type=lambda text: [name.strip() for name in text.split(",")],
-        help="columns of tables that are parameters, where the header does not name them: p,s",
+        help="columns of tables, or globals of Caliper profiles, that are parameters, where the files do not "
+        "say it: p,s",
     )
-    parser.add_argument("--inclusive", action="store_true", help="inclusive values of CUBE profiles")
+    parser.add_argument("--inclusive", action="store_true", help="inclusive values of profiles")
 
 
 def read(arguments: argparse.Namespace) -> Measurements:

@@ -1,4 +1,4 @@
-"""Fit models to existing measurements: campaign directories, Extra-P files, CUBE sets, CSV tables."""
+"""Fit models to existing measurements: campaign directories, Extra-P files, sets of profiles, CSV tables."""
 
 from __future__ import annotations
 

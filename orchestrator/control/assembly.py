@@ -25,6 +25,7 @@ from orchestrator.policy import effort_runs
 from orchestrator.policy.decide import Policy
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.packing import SharingRules
+from orchestrator.readers.base import EXCLUSIVE
 from orchestrator.resources import Machine
 from orchestrator.space import SearchSpace
 from orchestrator.strategies.base import Choice, Costs, Strategy, View
@@ -188,7 +189,7 @@ def modeler(campaign: Campaign) -> Modeler:
     """Return the campaign's modeler with its options; raises like `strategy`."""
     chosen, measure = campaign.model, campaign.measure
     built: Modeler = _with_options("model", chosen.name, chosen.options)
-    exclusive = measure.profiler == "scorep" and not measure.inclusive
+    exclusive = measure.profiler in EXCLUSIVE and not measure.inclusive
     return built if exclusive else with_sums(built)
 
 

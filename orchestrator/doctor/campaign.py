@@ -8,8 +8,9 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from filelock import FileLock, Timeout
 
@@ -72,6 +73,34 @@ def _runs(built: Assembly) -> Iterator[tuple[Point, Resources]]:
     return ((point, built.resources(point)) for point in points)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instrumentation:
+    """How to see that a program is built with a profiler: texts in its file, or a library."""
+
+    name: str
+    traces: tuple[bytes, ...]
+    library: str
+    remedy: str
+
+
+_INSTRUMENTED = MappingProxyType(
+    {
+        "scorep": Instrumentation(
+            name="Score-P",
+            traces=(b"SCOREP_",),
+            library="libscorep",
+            remedy="rebuild it with the compiler call prefixed: scorep mpicc ...",
+        ),
+        "caliper": Instrumentation(
+            name="Caliper",
+            traces=(b"libcaliper", b"cali_init"),
+            library="libcaliper",
+            remedy="rebuild it with its Caliper annotations (often -DENABLE_CALIPER=On or -DWITH_CALIPER=On)",
+        ),
+    }
+)
+
+
 # --- programs -----------------------------------------------------------------------------------------
 
 
@@ -99,8 +128,8 @@ def _program(path: Path, profiler: str, probe: Probe) -> Iterator[Check]:
         detail = f"{path} is neither a compiled program nor a script that names its interpreter"
         yield failed("executable", detail, remedy)
         return
-    if profiler == "scorep":
-        yield _instrumented(path, probe)
+    if profiler in _INSTRUMENTED:
+        yield _instrumented(path, _INSTRUMENTED[profiler], probe)
 
 
 def _script(path: Path, head: bytes) -> Check:
@@ -127,12 +156,12 @@ def _binary(path: Path, head: bytes, probe: Probe) -> Check:
     return ok("executable", f"{path}, all libraries found")
 
 
-def _instrumented(path: Path, probe: Probe) -> Check:
-    if b"SCOREP_" in path.read_bytes() or "libscorep" in probe.ask(["ldd", str(path)]).output:
-        return ok("instrumentation", "Score-P is linked in")
-    remedy = "rebuild it with the compiler call prefixed: scorep mpicc ...; or set measure.profiler: stdout"
-    detail = f"no trace of Score-P in {path}: runs would leave no profile (unless it is a wrapper)"
-    return warning("instrumentation", detail, remedy)
+def _instrumented(path: Path, by: Instrumentation, probe: Probe) -> Check:
+    content = path.read_bytes()
+    if any(trace in content for trace in by.traces) or by.library in probe.ask(["ldd", str(path)]).output:
+        return ok("instrumentation", f"{by.name} is linked in")
+    detail = f"no trace of {by.name} in {path}: runs would leave no profile (unless it is a wrapper)"
+    return warning("instrumentation", detail, f"{by.remedy}; or set measure.profiler: stdout")
 
 
 def launcher(chosen: Campaign, largest: tuple[Point, Resources], probe: Probe) -> Iterator[Check]:

@@ -11,6 +11,7 @@ from typing import Literal
 
 import orchestrator
 from orchestrator.errors import CampaignError
+from orchestrator.launch.profilers import profiler_variables
 from orchestrator.storage import SECRET_WORDS
 from orchestrator.types import Application, Resources, Value, format_value
 
@@ -163,7 +164,7 @@ def launch_script(
     environment
         Variables on top of those of the application; values are literal.
     profiler
-        With ``scorep`` the variables of Score-P are set, unless ``environment`` does.
+        Whose variables are set (`profiler_variables`), unless ``environment`` does.
     modules
         Names for ``module load``, before the prologue; one that cannot be loaded ends the script.
     epilogue
@@ -176,7 +177,7 @@ def launch_script(
     """
     words = _launcher(launcher, resources)
     arguments = [executable, *application.arguments(settings)]
-    variables = {**_measurement(profiler), **_literal({**application.environment, **environment})}
+    variables = {**profiler_variables(profiler), **_literal({**application.environment, **environment})}
     exports = [f"export {name}={text}" for name, text in _threads(variables, resources)]
     values = {
         "prologue": "\n".join([*load_lines(modules), *prologue]),
@@ -233,23 +234,6 @@ def _launcher(pattern: str | None, resources: Resources) -> list[str]:
         return [_LAUNCHER_FIELD.sub(replace, word) for word in shlex.split(pattern)]
     except ValueError as error:
         raise CampaignError(f"executor.launcher: {pattern!r}: {error}") from None
-
-
-def _measurement(profiler: str) -> dict[str, str]:
-    """Variables of the profiler, as shell text. Score-P writes one profile, into the attempt's directory.
-
-    It would otherwise choose a name with the time of day and, for an existing directory, move that aside.
-    """
-    if profiler == "effort":
-        return {"ORCHESTRATOR_EFFORT_DIRECTORY": '"$PWD"/effort'}
-    if profiler != "scorep":
-        return {}
-    return {
-        "SCOREP_ENABLE_PROFILING": "true",
-        "SCOREP_ENABLE_TRACING": "false",
-        "SCOREP_EXPERIMENT_DIRECTORY": '"$PWD"/scorep',
-        "SCOREP_OVERWRITE_EXPERIMENT_DIRECTORY": "true",
-    }
 
 
 def _literal(environment: Mapping[str, str]) -> dict[str, str]:

@@ -8,6 +8,9 @@ from typing import Protocol
 
 from orchestrator.types import Application, Sample
 
+EXCLUSIVE = frozenset({"scorep", "caliper"})
+"""Readers whose times are without those of called regions, unless ``inclusive`` is asked for."""
+
 
 class Reader(Protocol):
     """Read what one finished attempt left in its directory."""

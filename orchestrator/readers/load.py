@@ -25,20 +25,20 @@ def load(
 ) -> Measurements:
     """Load measurements from files and CUBE sets; several paths are put together.
 
-    The format is recognised by the content: CUBE set (a folder), Extra-P text, JSON (both), JSON
-    Lines, CSV, Parquet.
+    The format is recognised by the content: sets of CUBE or Caliper profiles (folders), Extra-P text,
+    JSON (both), JSON Lines, CSV, Parquet.
 
     Parameters
     ----------
     paths
-        Files and folders; their parameters must be the same, in any order. Values of one point in
+        Files and folders of profiles; their parameters must be the same, in any order. Values of one point in
         several files are repetitions.
     parameters
-        The columns of tables that are parameters, where the header alone does not say which these are.
+        The columns of tables, or globals of Caliper profiles, that are parameters, where files do not say.
     metrics
         The wanted metrics; None for all.
     aggregate, inclusive
-        For CUBE profiles: how ranks become one value, and whether it includes called regions.
+        For profiles: how ranks become one value, and whether it includes called regions.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def load(
         Naming file and line. Where no format fits, the message lists the formats that were tried.
     """
     folders = [path for path in paths if path.is_dir()]
-    parts = _cube_sets(folders, metrics, aggregate, inclusive)
+    parts = _profile_sets(folders, parameters, metrics, aggregate, inclusive)
     parts += [_file(path, parameters) for path in paths if not path.is_dir()]
     if not parts:
         raise ReadError("no files to load measurements from")
@@ -54,14 +54,23 @@ def load(
     return _wanted(_merged(parts, source), metrics, source)
 
 
-def _cube_sets(
-    folders: Sequence[Path], metrics: Collection[str] | None, aggregate: str, inclusive: bool
+def _profile_sets(
+    folders: Sequence[Path],
+    parameters: Sequence[str] | None,
+    metrics: Collection[str] | None,
+    aggregate: str,
+    inclusive: bool,
 ) -> list[Measurements]:
     if not folders:
         return []
-    from orchestrator.readers import cubeset  # only profiles need numpy and pycubexr
+    from orchestrator.readers import caliper_set, cubeset  # only profiles need numpy and pycubexr
 
-    return [cubeset.read(folders, metrics, aggregate, inclusive)]
+    caliper = [
+        folder for folder in folders if not cubeset.profiles_in(folder) and caliper_set.profiles_in(folder)
+    ]
+    cubes = [folder for folder in folders if folder not in caliper]
+    parts = [cubeset.read(cubes, metrics, aggregate, inclusive)] if cubes else []
+    return parts + ([caliper_set.read(caliper, metrics, aggregate, inclusive, parameters)] if caliper else [])
 
 
 def _file(path: Path, parameters: Sequence[str] | None) -> Measurements:
@@ -71,7 +80,7 @@ def _file(path: Path, parameters: Sequence[str] | None) -> Measurements:
         raise ReadError(f"{source}: the file is empty")
     if content.startswith(b"PAR1"):
         return read_parquet(content, source, parameters)
-    if path.suffix == ".cubex":
+    if path.suffix in (".cubex", ".cali"):
         raise ReadError(
             f"{source}: one profile does not say at which point it was measured: give its folder, "
             "or the folder of all points, named like lulesh.p64.s20.r1"
@@ -94,7 +103,7 @@ def _file(path: Path, parameters: Sequence[str] | None) -> Measurements:
     raise ReadError(
         f"{source}: format not recognised from {start.strip()[:40]!r}; tried Extra-P text (starts with "
         f"{', '.join(KEYWORDS)}), JSON and JSON Lines (start with '{{'), CSV (a header with commas, "
-        "semicolons or tabulators), Parquet, CUBE set (a folder)"
+        "semicolons or tabulators), Parquet, profiles of CUBE or Caliper (a folder)"
     )
 
 

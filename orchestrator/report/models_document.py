@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator import __version__
 from orchestrator.journal.state import RunStatus, State
+from orchestrator.readers.base import EXCLUSIVE
 from orchestrator.storage import write_atomically
 from orchestrator.types import Point
 
@@ -121,7 +122,7 @@ def document(state: State, models: Sequence[Model], point: Point | None, basis: 
 def contradictions(state: State, models: Sequence[Model], point: Point | None) -> list[dict[str, Any]]:
     """Return the call paths that are predicted to take less time at P₊ than the parts that they include."""
     measure = state.campaign.get("measure") or {}
-    exclusive = measure.get("profiler") == "scorep" and not measure.get("inclusive")
+    exclusive = measure.get("profiler") in EXCLUSIVE and not measure.get("inclusive")
     if point is None or exclusive or not models:
         return []
     from orchestrator.models.consistency import contradictions, sentence

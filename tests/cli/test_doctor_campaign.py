@@ -92,6 +92,15 @@ def test_a_program_that_is_not_instrumented() -> None:
     assert examined(text, machine=shared)["instrumentation"].status is Status.OK
 
 
+def test_a_program_without_caliper() -> None:
+    text = LOCAL.replace("{time_limit: 20 s}", "{time_limit: 20 s, profiler: caliper}")
+    shutil.copy("/bin/true", "program.sh")
+    check = examined(text)["instrumentation"]
+    assert (check.status, "ENABLE_CALIPER" in check.remedy) == (Status.WARNING, True)
+    shared = probe(answers={"ldd": Answer(True, "\tlibcaliper.so.2 => /opt/lib/libcaliper.so.2\n")})
+    assert examined(text, machine=shared)["instrumentation"].status is Status.OK
+
+
 def test_the_program_that_counts_is_looked_at_too() -> None:
     text = LOCAL.replace("{time_limit: 20 s}", "{time_limit: 20 s, effort: true}")
     counting = Path("program.sh-effort")

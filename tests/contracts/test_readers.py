@@ -61,8 +61,15 @@ def _effort(directory: Path) -> Path:
     return path
 
 
+def _caliper(directory: Path) -> Path:
+    path = directory / "caliper.cali"
+    path.write_bytes((DATA / "caliper" / "halo-spot.cali").read_bytes())
+    return path
+
+
 # Reader -> writes what a good attempt leaves, returns the file that matters.
 GOOD: dict[str, Callable[[Path], Path]] = {
+    "caliper": _caliper,
     "effort": _effort,
     "scorep": _scorep,
     "stdout": _stdout,

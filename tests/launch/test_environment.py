@@ -63,6 +63,16 @@ def test_scorep_writes_into_the_attempt(tmp_path: Path, show: str) -> None:
     assert "SCOREP" not in script(profiler="stdout")
 
 
+def test_caliper_writes_into_the_attempt_unless_it_is_configured(tmp_path: Path, show: str) -> None:
+    folder = tmp_path / "p=8,s=10 (x)"  # what the syntax of the configuration must not see
+    folder.mkdir()
+    seen = shown(script(executable=show, profiler="caliper"), folder)["environment"]["CALI_CONFIG"]
+    assert seen == f'spot(output="{folder}/caliper.cali",time.exclusive,region.count,profile.mpi)'
+    own = {"CALI_CONFIG": "runtime-profile(output=own.cali,output.format=cali)"}
+    seen = shown(script(executable=show, profiler="caliper", environment=own), folder)["environment"]
+    assert seen["CALI_CONFIG"] == own["CALI_CONFIG"]
+
+
 @pytest.mark.parametrize("name", ["mpi.sh", "slurm.sh"])
 def test_traces_of_an_enclosing_mpi_program_or_job_step_are_removed(
     tmp_path: Path, show: str, name: str

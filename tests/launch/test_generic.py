@@ -147,7 +147,7 @@ def test_mistakes_in_the_program_section_name_their_place(old: str, new: str, me
 def test_a_program_without_output_needs_a_profiler_that_reads_none() -> None:
     text = "name: x\napplication: generic\nexecutable: 'true'\nprogram: {}\nparameters: {n: [1, 2]}\n"
     text += "stop: {budget: 1}\n"
-    with pytest.raises(CampaignError, match=r"add program.output, or set measure.profiler to scorep or time"):
+    with pytest.raises(CampaignError, match=r"add program.output, or set measure.profiler to .*time"):
         loader.loads(text)
     assert loader.loads(text, overrides=["measure.profiler=time"]).measure.profiler == "time"
     with pytest.raises(CampaignError, match="program: is required for application: generic"):

@@ -1,0 +1,130 @@
+"""Folders of Caliper profiles, one per run, such as a Benchpark or Thicket study collects.
+
+The point is in the names of folders, or in what the runs recorded as globals: the number of ranks, and what
+the program or Adiak adds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from orchestrator.errors import ReadError
+from orchestrator.readers import profile_set
+from orchestrator.readers.cali import read_cali
+from orchestrator.readers.caliper import RANKS, SUFFIX, profile
+from orchestrator.readers.collect import is_number, number
+from orchestrator.readers.profile_set import Profile
+from orchestrator.types import Measurements, Value
+
+PROCESSES = "p"
+"""What the number of ranks is called."""
+
+# What Caliper and Adiak record of every run, and what differs between runs of one point.
+_OF_THE_RUN = re.compile(
+    r"spot\.|cali\.|opts:|starttime|launch|elapsed|wall|cpu_?time|sys_?time|job_?(id|name)|user|uid|"
+    r"cluster|host|executable|cmdline|libraries|working|(compiler|mpi)_?version",
+    re.IGNORECASE,
+)
+
+Globals = Mapping[str, str]
+
+
+def profiles_in(folder: Path) -> list[Path]:
+    """Return the ``.cali`` files below a folder, hidden ones excepted."""
+    return [path for path in sorted(folder.rglob(f"*{SUFFIX}")) if not path.name.startswith(".")]
+
+
+def read(
+    folders: Sequence[Path],
+    metrics: Collection[str] | None = None,
+    aggregate: str = "mean",
+    inclusive: bool = False,
+    parameters: Sequence[str] | None = None,
+) -> Measurements:
+    """Read all profiles below folders as one set; see `orchestrator.readers.profile_set.measurements`.
+
+    Parameters
+    ----------
+    folders
+        Each with profiles at any depth.
+    metrics
+        The wanted metrics; None for all.
+    aggregate, inclusive
+        How ranks become one value, see `orchestrator.readers.caliper.samples` and `select`.
+    parameters
+        Globals that are the parameters. Without them the names of the profiles' folders say it, where all
+        do; else the integer globals that differ between profiles, except those that describe the run. Of
+        globals that always change together, such as the ranks and the cells of all of them, the first
+        counts; the number of ranks comes first and is called `PROCESSES`.
+
+    Raises
+    ------
+    ReadError
+        Without profiles; without parameters; as `profile_set.measurements`.
+    """
+    paths = [path for folder in folders for path in profiles_in(folder)]
+    source = ", ".join(map(str, folders))
+    if not paths:
+        raise ReadError(f"{source}: no {SUFFIX} files")
+    found = (_by_folder(paths) if parameters is None else None) or _by_globals(paths, parameters, source)
+    return profile_set.measurements(found, partial(profile, inclusive=inclusive), metrics, aggregate, source)
+
+
+def _by_folder(paths: Sequence[Path]) -> list[Profile] | None:
+    """Return the points that names of folders say; None where not all names certainly do.
+
+    Names of experiments end with numbers, too (``run_2``, ``kripke_2_8``): a point needs a dot.
+    """
+    folders = [path.resolve().parent.name for path in paths]
+    if not all("." in folder and not re.search(r"_[0-9]", folder) for folder in folders):
+        return None
+    try:
+        return [profile_set.named(path) for path in paths]
+    except ReadError:
+        return None
+
+
+def _by_globals(paths: Sequence[Path], parameters: Sequence[str] | None, source: str) -> list[Profile]:
+    known = {path: _globals(path) for path in paths}
+    names = _differing(list(known.values())) if parameters is None else tuple(parameters)
+    if not names:
+        there = dict.fromkeys(name for item in known.values() for name in item if not _OF_THE_RUN.match(name))
+        raise ReadError(
+            f"{source}: which parameters? The {len(paths)} profiles differ in no integer global, and their "
+            f"folders are not named like lulesh.p64.s20.r1; name globals (--parameters): {', '.join(there)}"
+        )
+    return [
+        Profile(path, names, tuple(_value(item, name, path) for name in names))
+        for path, item in known.items()
+    ]
+
+
+def _globals(path: Path) -> Globals:
+    """Return the globals by names that expressions can hold: ``kripke.nx`` becomes ``kripke_nx``."""
+    found = read_cali(path).globals
+    names = {name: re.sub(r"\W", "_", name) for name in found if not _OF_THE_RUN.match(name)}
+    if RANKS in names and PROCESSES not in found:
+        names[RANKS] = PROCESSES
+    return {names[name]: found[name] for name in names}
+
+
+def _differing(runs: Sequence[Globals]) -> tuple[str, ...]:
+    """Return the integer globals that differ between runs; of those that always change together the first."""
+    shared = [name for name in runs[0] if all(name in item for item in runs)]
+    shared.sort(key=lambda name: name != PROCESSES)
+    patterns: dict[tuple[int, ...], str] = {}
+    for name in shared:
+        column = [item[name] for item in runs]
+        if len(set(column)) > 1 and all(text.lstrip("-").isdecimal() for text in column):
+            patterns.setdefault(tuple(column.index(text) for text in column), name)
+    return tuple(patterns.values())
+
+
+def _value(found: Globals, name: str, path: Path) -> Value:
+    if name not in found:
+        raise ReadError(f"{path}: no global {name!r}; there are {', '.join(found)}")
+    text = found[name]
+    return number(text, f"{path}: global {name}") if is_number(text) else text
