@@ -51,6 +51,7 @@ TABLES = MappingProxyType(
             "time": "orchestrator.readers.time:read",
             "effort": "orchestrator.readers.effort:read",
             "caliper": "orchestrator.readers.caliper:read",
+            "mpi": "orchestrator.readers.mpi_time:read",
         },
         "model": {
             "auto": "orchestrator.models.selection:modeler",

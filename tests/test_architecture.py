@@ -38,7 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "policy": {"types", "errors", "units", "models", "journal", "resources", "strategies"},
     "report": {*RUN, "policy", "strategies"},
     "campaign": {*RUN, *CHOOSE, "policy"},
-    "control": {*RUN, *CHOOSE, "policy", "report", "campaign"},
+    "control": {*RUN, *CHOOSE, "policy", "report", "campaign", "instrumentation"},
     "evaluation": {*RUN, *CHOOSE, "policy", "report", "campaign", "control", "generate"},
     "doctor": {*RUN, *CHOOSE, "policy", "report", "campaign", "control", "instrumentation"},
     "api": {*RUN, *CHOOSE, "policy", "report", "campaign", "control"},

@@ -2,6 +2,7 @@
 
 CXX="$(orchestrator effort compiler mpicxx)" make      # a compiler that adds the counters
 LD_PRELOAD="$(orchestrator effort preload mpicc)"      # MPI operations of a program as it is
+LD_PRELOAD="$(orchestrator effort timer mpicc)"        # the same, timed: measure.profiler: mpi
 orchestrator effort show DIRECTORY                     # what a run has counted
 """
 
@@ -29,11 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scorep", action="store_true", help="run it under Score-P, for counts in .cubex files"
     )
     preload = actions.add_parser("preload", help="print what to preload to count MPI operations only")
+    timer = actions.add_parser("timer", help="print what to preload to time MPI operations")
     plugin = actions.add_parser("plugin", help="build the Score-P metric plugin; print its path")
     plugin.add_argument(
         "--include", type=Path, help="folder of Score-P's headers, if scorep-config is not there"
     )
-    for part in (compiler, preload, plugin):
+    for part in (compiler, preload, timer, plugin):
         part.add_argument("compiler", help="such as mpicxx, gcc or a path; gcc and clang and what wraps them")
         part.add_argument("--cache", type=Path, help="where to keep builds (default: ~/.cache)")
     show = actions.add_parser("show", help="print the counts of a run per call path")
@@ -53,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(build.wrapper(built, arguments.scorep))
     elif arguments.action == "preload":
         print(":".join(str(path) for path in build.preload(built)))
+    elif arguments.action == "timer":
+        print(build.timer(built))
     else:
         print(build.plugin(built, arguments.include))
     return 0

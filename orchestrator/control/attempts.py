@@ -7,6 +7,7 @@ from pathlib import Path
 
 from orchestrator import registry
 from orchestrator.campaign.resolve import EFFORT_METRICS
+from orchestrator.control import preloading
 from orchestrator.control.assembly import Assembly
 from orchestrator.errors import ReadError
 from orchestrator.journal import nodes
@@ -72,6 +73,7 @@ def script(assembly: Assembly, point: Point, resources: Resources, kind: RunKind
         epilogue=options.epilogue,
         environment=environment,
         profiler=profiler,
+        preload=preloading.libraries(profiler, executable),
         source=str(template),
     )
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SlurmOptions
+from orchestrator.control import preloading
+from orchestrator.errors import OrchestratorError
 from orchestrator.executors.slurm.partitions import Partition, meant
 from orchestrator.launch import mpi, script
 from orchestrator.types import Point, Resources
@@ -44,6 +46,9 @@ def fault(campaign: Campaign, ranks: int, which: Callable[[str], str | None] = s
     """
     if campaign.executor.name == "simulated":
         return None
+    unmeasurable = _unmeasurable(campaign)
+    if unmeasurable is not None:
+        return unmeasurable
     program = _program(campaign.executor.launcher)
     if program is not None and which(program) is None:
         return _absent(program) if _nothing_loads_it(campaign, program) else None
@@ -87,6 +92,16 @@ def node_fault(
 def most_ranks(resources: Iterable[Resources]) -> int:
     """Return 1 where no run has several ranks, else a number above 1."""
     return next((item.ranks for item in itertools.islice(resources, _MOST_POINTS) if item.ranks > 1), 1)
+
+
+def _unmeasurable(campaign: Campaign) -> Fault | None:
+    """Return a fault where what the profiler needs in the program cannot be built."""
+    try:
+        preloading.libraries(campaign.measure.profiler, campaign.executable)
+    except OrchestratorError as error:
+        detail, _, remedy = str(error).partition(": ")
+        return Fault(f"measure.profiler {campaign.measure.profiler}: {detail}", remedy or "use another")
+    return None
 
 
 def _program(pattern: str | None) -> str | None:

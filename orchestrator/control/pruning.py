@@ -23,9 +23,9 @@ from orchestrator.executors.attempt.worker import REQUEST
 from orchestrator.executors.slurm.arrays import FOLDER, read
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
-from orchestrator.readers.effort import SUFFIX as COUNTS
+from orchestrator.readers import effort, mpi_time
 
-KEPT = (*sorted(OURS), "*.cubex", f"*{COUNTS}")
+KEPT = (*sorted(OURS), "*.cubex", "*.cali", f"*{effort.FORMAT.suffix}", f"*{mpi_time.FORMAT.suffix}")
 _BATCH_SCRIPT = "submission.sh"
 _KINDS = 8  # kinds of files that are named one by one
 

@@ -22,10 +22,12 @@ from orchestrator.storage import write_atomically
 RUNTIME = Path(__file__).parent / "runtime"
 CORE = "orchestrator-effort"
 MPI = "orchestrator-effort-mpi"
+TIMER = "orchestrator-mpi-time"
 PLUGIN = "effort_plugin"
 
 CORE_SOURCES = ("memory.c", "tree.c", "symbols.c", "output.c", "threads.c")
 MPI_SOURCES = ("mpi_collective.c", "mpi_point.c", "mpi_requests.c")
+TIMER_SOURCES = ("memory.c", "tree.c", "symbols.c", "output.c", "mpi_time.c", *MPI_SOURCES)
 
 # For the runtime itself. The frame pointers are what call paths are found by.
 _OWN = (
@@ -138,6 +140,13 @@ def preload(built: Build) -> tuple[Path, ...]:
     return tuple(built.folder / f"lib{name}.so" for name in (MPI, CORE))
 
 
+def timer(built: Build) -> Path:
+    """Return the library to preload for timing the MPI operations of a program that is built already."""
+    if not built.mpi:
+        raise EffortError(f"{built.compiler} knows no mpi.h: give the MPI's own compiler, such as mpicc")
+    return built.folder / f"lib{TIMER}.so"
+
+
 def plugin(built: Build, include: Path | None = None) -> Path:
     """Compile the Score-P metric plugin; return its path.
 
@@ -211,6 +220,12 @@ def _make(path: str, folder: Path, mpi: bool) -> None:
         if mpi:
             _link(
                 path, MPI_SOURCES, fresh / f"lib{MPI}.so", [f"-L{fresh}", f"-l{CORE}", "-Wl,-rpath,$ORIGIN"]
+            )
+            _link(
+                path,
+                TIMER_SOURCES,
+                fresh / f"lib{TIMER}.so",
+                ["-DORCHESTRATOR_MPI_TIME", "-ldl", "-lpthread"],
             )
         try:
             fresh.rename(folder)

@@ -20,6 +20,8 @@ Flavour = Literal["openmpi", "mpich", "unknown"]
 
 KNOWN = ("srun", "mpiexec", "mpirun")
 _NAMES = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.hydra")
+_COMPILERS = ("mpicc", "mpicc.openmpi", "mpicc.mpich")
+_TITLES: Mapping[Flavour, str] = {"openmpi": "Open MPI", "mpich": "MPICH or derived", "unknown": "unknown"}
 _WANTED: Mapping[Flavour, str] = {"openmpi": "pmix", "mpich": "pmi2", "unknown": ""}
 _PATIENCE = 10.0  # seconds for a program to print its version
 
@@ -164,6 +166,46 @@ def linked_mpi(executable: str) -> Flavour:
     if re.search(r"libmpi\.so\.(?:20|40)\b|libopen-rte", text):
         return "openmpi"
     return "mpich" if re.search(r"libmpi(?:fort|cxx)?\.so\.12\b|libmpich", text) else "unknown"
+
+
+def compiler_for(executable: str) -> str:
+    """Return the path of the C compiler that belongs to the MPI which an executable is linked with.
+
+    Where that MPI cannot be told, it is the one of the launcher. Looked for are the compilers beside the
+    executable, beside the launcher and on ``PATH``.
+
+    Raises
+    ------
+    CampaignError
+        If there is none.
+    """
+    launcher = detect(executable)
+    wanted = linked_mpi(executable)
+    if wanted == "unknown" and launcher.kind in _WANTED:
+        wanted = launcher.kind  # type: ignore[assignment]  # one of the flavours, as was just checked
+    beside_launcher = [Path(launcher.path).parent] if launcher.path else []
+    folders = [*_beside(executable), *beside_launcher, *map(Path, os.get_exec_path())]
+    found = list(dict.fromkeys(str(folder / name) for folder in folders for name in _COMPILERS))
+    for path in filter(shutil.which, found):
+        if wanted in ("unknown", flavour_of_compiler(path)):
+            return path
+    raise CampaignError(
+        f"no mpicc of the MPI that {executable} is linked with ({_TITLES[wanted]}) beside it, beside its "
+        "mpiexec or on PATH: install its development files or load its module before this command"
+    )
+
+
+@cache
+def flavour_of_compiler(mpicc: str) -> Flavour:
+    """Tell whose compiler this is from what its ``mpi.h`` defines."""
+    text = _output(mpicc, "-dM", "-E", "-include", "mpi.h", "-x", "c", "/dev/null")
+    if "#define OPEN_MPI " in text:
+        return "openmpi"
+    return (
+        "mpich"
+        if re.search(r"#define (?:MPICH_VERSION|MPICH_NUMVERSION|I_MPI_VERSION) ", text)
+        else "unknown"
+    )
 
 
 @cache

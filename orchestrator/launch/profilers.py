@@ -6,7 +6,8 @@ has its own default name for profiles leaves it where the reader looks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 # A quote within a value keeps what a path may hold, such as the comma of `p=8,s=10`, apart from its syntax.
@@ -22,6 +23,7 @@ _VARIABLES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "SCOREP_OVERWRITE_EXPERIMENT_DIRECTORY": "true",
         },
         "effort": {"ORCHESTRATOR_EFFORT_DIRECTORY": '"$PWD"/effort'},
+        "mpi": {"ORCHESTRATOR_MPI_TIME_DIRECTORY": '"$PWD"/mpi-time'},
         "caliper": {"CALI_CONFIG": "'" + _CALIPER.replace("%s", "'\"$PWD\"'") + "'"},
     }
 )
@@ -30,3 +32,14 @@ _VARIABLES: Mapping[str, Mapping[str, str]] = MappingProxyType(
 def profiler_variables(profiler: str) -> dict[str, str]:
     """Return the variables that a profiler is told by what to measure and where to write, as shell text."""
     return dict(_VARIABLES.get(profiler, {}))
+
+
+def preloading(libraries: Sequence[str]) -> list[str]:
+    """Return the words, as shell text, before a command that libraries are to be preloaded into.
+
+    They are not exported: the launcher, which may belong to another MPI, must not load them. What is
+    preloaded already stays so.
+    """
+    if not libraries:
+        return []
+    return ["env", f'LD_PRELOAD={shlex.quote(":".join(libraries))}"${{LD_PRELOAD:+:$LD_PRELOAD}}"']

@@ -11,7 +11,7 @@ from typing import Literal
 
 import orchestrator
 from orchestrator.errors import CampaignError
-from orchestrator.launch.profilers import profiler_variables
+from orchestrator.launch.profilers import preloading, profiler_variables
 from orchestrator.storage import SECRET_WORDS
 from orchestrator.types import Application, Resources, Value, format_value
 
@@ -145,6 +145,7 @@ def launch_script(
     source: str = "launch script",
     modules: Sequence[str] = (),
     epilogue: Sequence[str] = (),
+    preload: Sequence[str] = (),
 ) -> str:
     """Build the script that starts one run.
 
@@ -169,6 +170,8 @@ def launch_script(
         Names for ``module load``, before the prologue; one that cannot be loaded ends the script.
     epilogue
         Lines of shell text after the program; the script's exit code is still that of the program.
+    preload
+        Libraries to preload into the program, but not into its launcher.
 
     Raises
     ------
@@ -187,7 +190,7 @@ def launch_script(
         if epilogue
         else "",
         "launcher": " ".join(_quoted(word) for word in words),
-        "command": " ".join(_quoted(argument) for argument in arguments),
+        "command": " ".join([*preloading(preload), *map(_quoted, arguments)]),
         "ranks": str(resources.ranks),
         "threads": str(resources.threads),
         "nodes": str(resources.nodes),

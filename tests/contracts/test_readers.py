@@ -67,10 +67,21 @@ def _caliper(directory: Path) -> Path:
     return path
 
 
+def _mpi(directory: Path) -> Path:
+    path = directory / "mpi-time" / "rank-0.17.mpitime"
+    path.parent.mkdir()
+    path.write_text(
+        "orchestrator-mpi-time 1\nhost n1\nrank 0 1 \nmpi counted\nelapsed 9000 4000 \n"
+        "node 0 1 0 3 4000 96 64 12 MPI_Allreduce\nend exit\n"
+    )
+    return path
+
+
 # Reader -> writes what a good attempt leaves, returns the file that matters.
 GOOD: dict[str, Callable[[Path], Path]] = {
     "caliper": _caliper,
     "effort": _effort,
+    "mpi": _mpi,
     "scorep": _scorep,
     "stdout": _stdout,
     "time": _time,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from orchestrator.cli.main import main
 from tests.instrumentation import tools
 from tests.readers.test_effort import SEND, SOLVE, write
+from tests.requirements import need
 
 
 def test_show_prints_the_call_paths_with_most_effort_first(
@@ -56,3 +58,10 @@ def test_compiler_prints_one_path_that_can_be_run(
 def test_an_unknown_compiler_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["effort", "compiler", "gcc-of-nobody", "--cache", str(tmp_path)]) == 1
     assert capsys.readouterr().err.startswith("error: no compiler 'gcc-of-nobody'")
+
+
+@pytest.mark.mpi
+def test_timer_prints_the_path_of_a_library(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    need(shutil.which("mpicc.openmpi"), "mpicc.openmpi")
+    assert main(["effort", "timer", "mpicc.openmpi", "--cache", str(cache)]) == 0
+    assert Path(capsys.readouterr().out.strip()).read_bytes().startswith(b"\x7fELF")

@@ -73,6 +73,23 @@ def test_caliper_writes_into_the_attempt_unless_it_is_configured(tmp_path: Path,
     assert seen["CALI_CONFIG"] == own["CALI_CONFIG"]
 
 
+def test_libraries_are_preloaded_into_the_program_only(tmp_path: Path, show: str) -> None:
+    library = tmp_path / "lib 1.so"  # not there: the loader says so and goes on
+    text = script(executable=show, profiler="mpi", preload=[str(library)], environment={"LD_PRELOAD": ""})
+    assert (
+        text.index("mpiexec") < text.index("env LD_PRELOAD")
+        if "mpiexec" in text
+        else "env LD_PRELOAD" in text
+    )
+    seen = shown(text, tmp_path)["environment"]
+    assert seen["LD_PRELOAD"] == str(library)
+    assert Path(seen["ORCHESTRATOR_MPI_TIME_DIRECTORY"]) == tmp_path / "mpi-time"
+    before = shown(
+        script(executable=show, preload=["/a.so", "/b.so"], environment={"LD_PRELOAD": "/c.so"}), tmp_path
+    )["environment"]
+    assert before["LD_PRELOAD"] == "/a.so:/b.so:/c.so"
+
+
 @pytest.mark.parametrize("name", ["mpi.sh", "slurm.sh"])
 def test_traces_of_an_enclosing_mpi_program_or_job_step_are_removed(
     tmp_path: Path, show: str, name: str

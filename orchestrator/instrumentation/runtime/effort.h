@@ -36,6 +36,7 @@ struct node {
     struct node *older; /* the thread's nodes, newest first */
     uint64_t id, visits, blocks, sent, received;
     uint64_t sizes; /* communicator sizes, summed over calls */
+    uint64_t nanoseconds; /* only where MPI operations are timed */
 };
 
 /* A function that runs. What its frame held at the start, the caller's frame and the return address, tells
@@ -63,6 +64,7 @@ struct lock {
 /* tree.c */
 EXPORT struct node *orchestrator_effort_enter(struct region *region, void *frame);
 EXPORT uint64_t orchestrator_effort_blocks(void);
+struct node *effort_called(struct region *caller, struct region *region);
 struct node *effort_here(void *frame);
 struct node *effort_root(struct node *elsewhere);
 void effort_restore_root(struct node *root);

@@ -6,10 +6,25 @@
 
 #include <mpi.h>
 
+#ifdef ORCHESTRATOR_MPI_TIME
+
+#include "mpi_time.h"
+
+/* The call site of the operation that is running, which is timed until its function returns. */
+#define ENTER(operation)                                                                                     \
+    static struct region region = {.name = #operation};                                                      \
+    struct timer timer __attribute__((cleanup(mpi_time_stop))) =                                             \
+        mpi_time_start(&region, (uintptr_t)__builtin_return_address(0));                                     \
+    struct node *node = timer.node
+
+#else
+
 /* The call path of the operation that is running. */
 #define ENTER(operation)                                                                                     \
     static struct region region = {.name = #operation};                                                      \
     struct node *node = orchestrator_effort_enter(&region, __builtin_frame_address(0))
+
+#endif
 
 /* Bytes of `count` elements. */
 static inline uint64_t bytes(MPI_Count count, MPI_Datatype type)

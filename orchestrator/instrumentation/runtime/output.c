@@ -18,6 +18,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* The same files hold counts, and times in MPI operations in the place of blocks. */
+#ifdef ORCHESTRATOR_MPI_TIME
+#include "mpi_time.h"
+#define KIND "mpi-time"
+#define CONTENT "times"
+#define SUFFIX ".mpitime"
+#define DIRECTORY "ORCHESTRATOR_MPI_TIME_DIRECTORY"
+#define VALUE(node) (node)->nanoseconds
+#else
+#define KIND "effort"
+#define CONTENT "counts"
+#define SUFFIX ".effort"
+#define DIRECTORY "ORCHESTRATOR_EFFORT_DIRECTORY"
+#define VALUE(node) (node)->blocks
+#endif
+
 static char folder[PATH_MAX - 128];
 static char host[256];
 static int rank = -1, ranks = 1;
@@ -81,12 +97,12 @@ static void item(const char *name, const char *value)
 static void nodes(const struct thread *thread, uint64_t place)
 {
     for (const struct node *node = thread->newest; node; node = node->older) {
-        if (!node->parent && !node->blocks)
+        if (!node->parent && !VALUE(node))
             continue;
         /* Number 0, the root, calls the first functions. What counts at itself gets a number of its own. */
         uint64_t id = node->parent ? node->id : thread->nodes, parent = node->parent ? node->parent->id : 0;
-        const uint64_t values[] = {place,        id,         parent,         node->visits,
-                                   node->blocks, node->sent, node->received, node->sizes};
+        const uint64_t values[] = {place,       id,         parent,         node->visits,
+                                   VALUE(node), node->sent, node->received, node->sizes};
         text("node ");
         for (size_t i = 0; i < sizeof values / sizeof *values; i++)
             number(values[i]);
@@ -97,7 +113,7 @@ static void nodes(const struct thread *thread, uint64_t place)
 
 static void content(const char *how)
 {
-    text("orchestrator-effort 1");
+    text("orchestrator-" KIND " 1");
     line();
     item("host", host);
     text("rank ");
@@ -105,8 +121,15 @@ static void content(const char *how)
     number(ranks);
     line();
     item("mpi", counted ? "counted" : rank >= 0 ? "uncounted" : "none");
+#ifdef ORCHESTRATOR_MPI_TIME
+    text("elapsed ");
+    number(mpi_time_elapsed());
+    number(mpi_time_inside());
+    line();
+#else
     if (effort_unnamed)
         item("unnamed", effort_unnamed);
+#endif
     uint64_t place = 0;
     for (const struct thread *thread = atomic_load(&effort_threads); thread; thread = thread->next)
         nodes(thread, place++);
@@ -139,7 +162,7 @@ static void complain(const char *path)
 {
     char code[24];
     append_number(code, errno);
-    const char *parts[] = {"orchestrator effort: counts cannot be written: ", path, " (errno ", code, ")\n"};
+    const char *parts[] = {"orchestrator " KIND ": " CONTENT " cannot be written: ", path, " (errno ", code, ")\n"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (write(2, parts[i], strlen(parts[i])) < 0)
             return;
@@ -150,7 +173,7 @@ static void write_file(const char *how)
     char path[PATH_MAX], hidden[PATH_MAX];
     char *place = append(append(path, folder), "/rank-");
     place = append(append_number(place, rank < 0 ? 0 : rank), ".");
-    append(append_number(place, owner), ".effort");
+    append(append_number(place, owner), SUFFIX);
     append(append(hidden, path), ".part");
     mkdir(folder, 0777);
     file = open(hidden, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -170,6 +193,10 @@ static void write_file(const char *how)
 EXPORT void orchestrator_effort_end(const char *how)
 {
     sigset_t all, before;
+#ifdef ORCHESTRATOR_MPI_TIME
+    if (rank < 0)
+        return; /* what is preloaded is so in shells, too: only programs that use MPI are measured */
+#endif
     if (silent || getpid() != owner || atomic_flag_test_and_set(&written))
         return;
     sigfillset(&all);
@@ -234,14 +261,14 @@ static void on_quick_exit(void)
 __attribute__((constructor)) static void begin(void)
 {
     static const int signals[] = {SIGHUP, SIGINT, SIGTERM, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGXCPU};
-    const char *wanted = getenv("ORCHESTRATOR_EFFORT_DIRECTORY");
+    const char *wanted = getenv(DIRECTORY);
     if (!wanted || !*wanted)
-        wanted = "effort";
+        wanted = KIND;
     char here[PATH_MAX] = "";
     if (*wanted != '/' && !getcwd(here, sizeof here))
         here[0] = 0;
     if (snprintf(folder, sizeof folder, "%s%s%s", here, *here ? "/" : "", wanted) >= (int)sizeof folder) {
-        static const char message[] = "orchestrator effort: ORCHESTRATOR_EFFORT_DIRECTORY is too long\n";
+        static const char message[] = "orchestrator " KIND ": " DIRECTORY " is too long\n";
         if (write(2, message, sizeof message - 1) > 0)
             silent = 1;
     }

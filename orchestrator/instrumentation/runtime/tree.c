@@ -275,6 +275,14 @@ EXPORT struct node *orchestrator_effort_enter(struct region *region, void *frame
     return node;
 }
 
+/* Return the node of an operation that a region calls, whatever the region was called from; NULL: unknown. */
+struct node *effort_called(struct region *caller, struct region *region)
+{
+    struct thread *thread = this_thread();
+    struct node *from = caller ? called(thread, thread->root, caller) : thread->root;
+    return called(thread, from, region);
+}
+
 /* Blocks that the calling thread has executed so far. */
 EXPORT uint64_t orchestrator_effort_blocks(void)
 {
