@@ -181,7 +181,7 @@ def left_out(rules: Rules) -> Iterator[str]:
     """Yield a line for everything that a rehearsal leaves out because its data set does not have it."""
     if rules.replayed is None:
         return
-    reason, found = measured.lacking(rules.measure.metrics), rules.space.describe()
+    reason, found = measured.lacking(rules.measure.measured), rules.space.describe()
     missing = found.infeasible.get(reason, 0)
     if missing:
         of = missing + found.feasible

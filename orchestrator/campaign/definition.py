@@ -127,7 +127,7 @@ class Campaign:
     def unmeasured(self) -> dataset.Check:
         """Return what says why a rehearsal has nothing to replay at a point, or None where it has."""
         names = [item.name for item in self.parameters]
-        return dataset.check(self.replayed, names, self.measure.metrics)
+        return dataset.check(self.replayed, names, self.measure.measured)
 
     def machine(self) -> Machine:
         """Return what decides where a run fits and how many cores it is charged for."""

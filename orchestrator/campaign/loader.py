@@ -150,7 +150,7 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
         measure, model = resolve.effort_defaults(measure, model, tree.data)
     point = _evaluation_point(document, parameters, tree)
     replayed = executor.dataset if isinstance(executor, SimulatedOptions) else None
-    nothing = dataset.check(replayed, [item.name for item in parameters], measure.metrics)
+    nothing = dataset.check(replayed, [item.name for item in parameters], measure.measured)
     validated = document.validate_ and (point is None or nothing(point.as_dict()) is None)
     update = {"executable": executable, "measure": measure, "model": model, "executor": executor}
     update |= {"settings": settings, "notify": notify, "validate_": validated}

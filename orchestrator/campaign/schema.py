@@ -283,19 +283,61 @@ def _effort_or_false(effort: Effort | None) -> object:
     return False if effort is None else effort.model_dump(mode="json")
 
 
+class Metric(Section):
+    """A metric to keep: its unit, whether less or more of it is better, and what is modelled.
+
+    ``model: inverse`` is for figures of merit: work per second becomes seconds per unit of work.
+    """
+
+    name: str
+    unit: Line = ""
+    better: Literal["lower", "higher"] = "lower"
+    model: Literal["value", "inverse"] = "value"
+
+
+def _metric(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+def _short_metric(metric: Metric) -> object:
+    """Return the name alone where that says all."""
+    return metric.name if metric == Metric(name=metric.name) else metric.model_dump(mode="json")
+
+
+def _unique_metrics(metrics: tuple[Metric, ...]) -> tuple[Metric, ...]:
+    unique(tuple(metric.name for metric in metrics))
+    return metrics
+
+
+Metrics = Annotated[
+    tuple[Annotated[Metric, BeforeValidator(_metric), PlainSerializer(_short_metric)], ...],
+    AfterValidator(_unique_metrics),
+]
+
+
 class Measure(Section):
     """What is measured, and how often."""
 
     profiler: Annotated[str, AfterValidator(registered("reader"))] = "stdout"
     effort: Annotated[Effort | None, BeforeValidator(_effort), PlainSerializer(_effort_or_false)] = None
     repetitions: Repetitions = Repetitions()
-    metrics: Annotated[tuple[str, ...], AfterValidator(unique)] = ("time",)
+    metrics: Metrics = (Metric(name="time"),)
     aggregate: Aggregate = "mean"
     inclusive: bool = False
     time_limit: Seconds | None = None
     expected_time: Seconds | None = None
     limit_margin: Annotated[float, Field(ge=1)] | None = 2.0
     reference: bool = True
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """Return the metrics that runs must yield."""
+        return tuple(metric.name for metric in self.metrics)
+
+    @property
+    def inverted(self) -> tuple[str, ...]:
+        """Return those of them whose inverse is modelled."""
+        return tuple(metric.name for metric in self.metrics if metric.model == "inverse")
 
 
 class Strategy(Section):
@@ -575,6 +617,8 @@ def json_schema() -> dict[str, Any]:
         section["properties"]["pack"] = {"anyOf": [*most, {"$ref": "#/$defs/Pack"}]}
         section["required"] = ["name"]  # without it an executor is local
     definitions["PluginOptions"]["properties"]["name"]["not"] = {"enum": [*EXECUTORS]}
+    metrics = definitions["Measure"]["properties"]["metrics"]
+    metrics.update(items={"anyOf": [{"type": "string"}, metrics["items"]]}, default=["time"])
     counted = schema["$defs"]["Measure"]["properties"]["effort"]
     counted["anyOf"] = [{"type": "boolean"}, *(item for item in counted["anyOf"] if "$ref" in item)]
     counted["default"] = False

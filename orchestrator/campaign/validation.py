@@ -178,7 +178,7 @@ def _effort(campaign: Campaign) -> Iterator[Problem]:
     effort = campaign.measure.effort
     if effort is None:
         return
-    both = [metric for metric in campaign.measure.metrics if metric in EFFORT_METRICS]
+    both = [metric for metric in campaign.measure.measured if metric in EFFORT_METRICS]
     if both:
         yield Problem(
             ("measure", "metrics"),
@@ -228,7 +228,7 @@ def _metrics(campaign: Campaign) -> Problems:
     known, remedy = _readable_metrics(campaign)
     if known is None:
         return
-    missing = [metric for metric in campaign.measure.metrics if metric not in known]
+    missing = [metric for metric in campaign.measure.measured if metric not in known]
     if missing:
         there = f"runs produce only {', '.join(known)}"
         yield Problem(
@@ -242,7 +242,9 @@ def _readable_metrics(campaign: Campaign) -> tuple[tuple[str, ...] | None, str]:
     if isinstance(executor, SimulatedOptions):  # a data set is read when the rehearsal begins
         return (("time",) if executor.truth else None), "write metrics: [time], or give a dataset"
     if profiler == "time":
-        return ("time",), "write metrics: [time], or choose another measure.profiler"
+        printed = () if program is None else _of_outputs(program)
+        there = tuple(dict.fromkeys(("time", *printed)))
+        return there, "write metrics: [time], or choose another measure.profiler"
     if profiler == "stdout" and program is not None and program.output:
         return _of_outputs(program), "correct it, or add an item with this metric to program.output"
     return None, ""

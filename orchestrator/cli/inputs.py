@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from orchestrator.api import inputs
+from orchestrator.readers.inverse import inverted
 from orchestrator.types import Measurements
 
 
@@ -32,14 +33,22 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         help="columns of tables, or globals of Caliper profiles, that are parameters, where the files do not "
         "say it: p,s",
     )
+    parser.add_argument(
+        "--inverse",
+        metavar="METRIC",
+        action="append",
+        default=[],
+        help="model 1/METRIC, for figures of merit such as work per second (repeatable)",
+    )
     parser.add_argument("--inclusive", action="store_true", help="inclusive values of profiles")
 
 
 def read(arguments: argparse.Namespace) -> Measurements:
     """Return the measurements that the arguments name; raises as `inputs.measurements_in`."""
-    return inputs.measurements_in(
+    known = inputs.measurements_in(
         arguments.inputs,
         parameters=arguments.parameters,
         aggregate=arguments.aggregate,
         inclusive=arguments.inclusive,
     )
+    return inverted(known, arguments.inverse) if arguments.inverse else known

@@ -17,6 +17,7 @@ from orchestrator.launch.mpi import launcher_for
 from orchestrator.launch.script import find_template, launch_script
 from orchestrator.policy.limits import memory_for
 from orchestrator.readers.base import Reader
+from orchestrator.readers.inverse import with_inverses
 from orchestrator.readers.select import select
 from orchestrator.types import Attempt, AttemptRequest, Observation, Point, Resources, RunKind, Sample
 
@@ -81,7 +82,7 @@ def script(assembly: Assembly, point: Point, resources: Resources, kind: RunKind
 def collect(assembly: Assembly, item: AttemptRequest, observation: Observation) -> Samples:
     """Read what a finished attempt measured; raise ``ReadError``."""
     measure = assembly.campaign.measure
-    profiler, metrics, aggregate = measure.profiler, measure.metrics, measure.aggregate
+    profiler, metrics, aggregate = measure.profiler, measure.measured, measure.aggregate
     effort = measure.effort if item.attempt.run.kind == "effort" else None
     if effort is not None:
         profiler, aggregate = effort.profiler, effort.aggregate or aggregate
@@ -89,12 +90,33 @@ def collect(assembly: Assembly, item: AttemptRequest, observation: Observation) 
     if samples is None:
         read: Reader = registry.load("reader", profiler)
         samples = tuple(read(item.directory, assembly.application, measure.inclusive))
+        if effort is None:
+            samples += _printed(assembly, item.directory, profiler, metrics, samples)
     if effort is not None:
         metrics = _counted(samples)
+    values = select(samples, metrics, aggregate)
+    if effort is None:
+        values = with_inverses(values, measure.inverted, str(item.directory))
     chosen: dict[str, dict[str, float]] = {}
-    for (callpath, metric), value in select(samples, metrics, aggregate).items():
+    for (callpath, metric), value in values.items():
         chosen.setdefault(metric, {})[callpath] = value
     return chosen
+
+
+def _printed(
+    assembly: Assembly, directory: Path, profiler: str, metrics: Sequence[str], samples: Sequence[Sample]
+) -> tuple[Sample, ...]:
+    """Return what the application prints of metrics that its profile lacks, such as a figure of merit."""
+    missing = set(metrics) - {sample.metric for sample in samples}
+    program = assembly.campaign.program
+    if not missing or profiler == "stdout" or (program is not None and not program.output):
+        return ()
+    read: Reader = registry.load("reader", "stdout")
+    try:
+        printed = read(directory, assembly.application)
+    except ReadError:
+        return ()  # the missing metrics will be named, with those that there are
+    return tuple(sample for sample in printed if sample.metric in missing)
 
 
 def _counted(samples: Sequence[Sample]) -> tuple[str, ...]:

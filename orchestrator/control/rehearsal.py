@@ -189,8 +189,9 @@ class _File:
         dropped: list[str] = []
         if isinstance(wanted, tuple) and source != "dataset":
             there = self.earlier(chosen).metrics if source == "models" else ("time",)
-            kept = [metric for metric in wanted if metric in there]
-            dropped = [str(metric) for metric in wanted if metric not in there]
+            names = [str(item["name"] if isinstance(item, Mapping) else item) for item in wanted]
+            kept = [item for name, item in zip(names, wanted, strict=True) if name in there]
+            dropped = [name for name in names if name not in there]
             if dropped:
                 changes["measure.metrics"] = kept or ["time"]
         return loader.load(self.path, [*self.base, *_texts(changes)]), dropped

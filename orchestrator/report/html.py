@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.models.base import Model, holds_at
+from orchestrator.report.metrics import meanings
 from orchestrator.report.models_document import CORRECTED, label, shown
 from orchestrator.report.status_text import interval, reference_line, standing
 from orchestrator.report.wording import count, smape, uncertainty
@@ -58,6 +59,7 @@ def page(
         _summary(status),
         _image(spending, "core-hours over time") if spending is not None else "",
         "<h2>Models</h2>",
+        *(f"<p>{escape(text)}</p>" for text in meanings(status["metrics"])),
         models_section(status["models"]),
         *(f"<p>contradiction: {escape(item['note'])}</p>" for item in status["contradictions"]),
         _validation(status["validation"]),

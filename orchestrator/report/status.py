@@ -13,6 +13,7 @@ from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.effort import EFFORT, unmatched, variation
 from orchestrator.policy import pace
 from orchestrator.report import controller, extrapolation, models_document
+from orchestrator.report.metrics import described
 from orchestrator.report.wording import count, uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
@@ -125,6 +126,7 @@ def combined(
             for run, item in sorted(state.runs.items(), key=lambda pair: pair[0].id)
             if item.status is RunStatus.GIVEN_UP
         ],
+        "metrics": described(state.campaign),
         "models": models["models"],
         "validation": models["validation"],
         "contradictions": models.get("contradictions", []),

@@ -18,6 +18,7 @@ from rich.text import Text
 from orchestrator.journal.state import StopReason
 from orchestrator.models.effort import EFFORT
 from orchestrator.report import advice
+from orchestrator.report.metrics import meanings
 from orchestrator.report.models_document import CORRECTED, label, shown
 from orchestrator.report.wording import about, count, moment, outage, plain, smape, uncertainty
 from orchestrator.types import Point
@@ -39,6 +40,7 @@ def render(status: Mapping[str, Any], directory: Path | None = None) -> Renderab
     large_rows = _large(rows, [_predicted(row) for row in rows])
     large_checks = _large(checks, [check["measured"] for check in checks])
     if large_rows:
+        parts += [Text(line) for line in meanings(status["metrics"])]
         parts.append(models_table(large_rows))
     if status["contradictions"]:
         parts.append(Text("\n".join(_contradiction_lines(status["contradictions"]))))

@@ -251,7 +251,7 @@ def written(field: FieldInfo) -> str:
         case bool():
             return str(default).lower()
         case tuple():
-            return f"[{', '.join(default)}]"
+            return f"[{', '.join(str(getattr(item, 'name', item)) for item in default)}]"
         case _:
             return str(default) or '""'
 

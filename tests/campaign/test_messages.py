@@ -99,6 +99,9 @@ SCHEMA = jsonschema.Draft202012Validator(loader.json_schema())
 PLACES = [path for path, _ in places(Document)]
 
 
+_LISTS = (["output", "*"], ["by_size", "*"], ["metrics", "*"])
+
+
 def _misspelt(key: str, kind: str, position: int, letter: str) -> str:
     position %= len(key)
     match kind:
@@ -133,7 +136,7 @@ def test_a_misspelt_key_is_named_with_a_known_one(
         return  # another key; options of strategies and modelers are tested with their factories
     data: Any = {wrong: None}
     for part in reversed(parents):
-        data = [data] if part == "*" and parents[-2:] in (["output", "*"], ["by_size", "*"]) else {part: data}
+        data = [data] if part == "*" and parents[-2:] in _LISTS else {part: data}
     if len(parents) > 1 and parents[0] == "executor":
         data["executor"]["name"] = "slurm"  # which has every section within
     whole = yaml.safe_load(VALID)
