@@ -28,7 +28,7 @@ def read(
     ----------
     paths
         A campaign directory; or files and folders: Extra-P text, JSON, JSON Lines, CSV, Parquet, sets of
-        CUBE or Caliper profiles.
+        CUBE or Caliper profiles, results of Ramble or ReFrame.
     parameters
         Columns of CSV and Parquet files, or globals of Caliper profiles, that are parameters, where the files
         do not say which.

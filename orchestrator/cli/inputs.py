@@ -18,7 +18,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         help="a campaign directory; or files and folders: Extra-P text, JSON, JSON Lines, CSV, "
-        "Parquet, sets of CUBE or Caliper profiles",
+        "Parquet, sets of CUBE or Caliper profiles, results of Ramble or ReFrame",
     )
     parser.add_argument(
         "--aggregate",
@@ -30,8 +30,8 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         "--parameters",
         metavar="NAMES",
         type=lambda text: [name.strip() for name in text.split(",")],
-        help="columns of tables, or globals of Caliper profiles, that are parameters, where the files do not "
-        "say it: p,s",
+        help="what the parameters are, where files do not say it (columns of tables), or other than they say "
+        "(globals of Caliper profiles, variables of Ramble): p,s",
     )
     parser.add_argument(
         "--inverse",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from typing import TextIO
 
 from rich.table import Table
 from rich.text import Text
@@ -17,7 +19,7 @@ from orchestrator.control import session, suggest
 from orchestrator.control.assembly import assemble
 from orchestrator.control.suggest import Question, Suggestion
 from orchestrator.errors import CampaignError, OrchestratorError
-from orchestrator.report import status_text
+from orchestrator.report import ramble, status_text
 from orchestrator.resources import core_hours
 from orchestrator.types import Measurements, Value
 
@@ -47,6 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--strategy", default="information", choices=registry.names("strategy"))
     parser.add_argument("--seed", type=common.whole(0), default=0)
+    parser.add_argument(
+        "--format",
+        choices=("table", "ramble"),
+        default="table",
+        help="how to print the points: ramble writes experiments for ramble.yaml (default table)",
+    )
     common.add_json(parser)
 
 
@@ -68,11 +76,25 @@ def run(arguments: argparse.Namespace) -> int:
     found = suggest.suggest(known, question)
     if arguments.json:
         common.print_json({"suggestions": [describe(item) for item in found]})
+    elif found and arguments.format == "ramble":
+        print(ramble.experiments([_proposal(item) for item in found]), end="")
     elif found:
         status_text.console().print(_table(found))
     else:
-        print("nothing left to measure within the budget")
+        print("nothing left to measure within the budget", file=_other(arguments))
     return 0
+
+
+def _other(arguments: argparse.Namespace) -> TextIO:
+    """Return where messages go: what another program reads must hold nothing else."""
+    return sys.stdout if arguments.format == "table" else sys.stderr
+
+
+def _proposal(item: Suggestion) -> ramble.Proposal:
+    cost = "" if item.cost is None else f"{core_hours(item.cost):.4g} core-hours; "
+    return ramble.Proposal(
+        item.choice.point, item.choice.repetitions, cost + " ".join(item.choice.reason.split())
+    )
 
 
 def _campaign(arguments: argparse.Namespace) -> Campaign | None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.cali import Contents, Record, read_cali
+from orchestrator.readers.collect import SECONDS
 from orchestrator.types import Application, Sample
 
 SUFFIX = ".cali"
@@ -33,16 +34,6 @@ _MODIFIERS = ("inclusive", "scale")
 _COUNTS = ("rc.count", "count")
 _CHANNEL, _PROFILE = "spot.channel", "regionprofile"
 _ORDER = "aggregate.slot"  # where a region appeared first: no measurement
-_SECONDS = {
-    "sec": 1.0,
-    "s": 1.0,
-    "msec": 1e-3,
-    "ms": 1e-3,
-    "usec": 1e-6,
-    "us": 1e-6,
-    "nsec": 1e-9,
-    "ns": 1e-9,
-}
 _ROUNDING = 1e-5  # of an inclusive time: Caliper writes six digits
 
 Regions = tuple[str, ...]
@@ -166,7 +157,7 @@ def attribute(name: str, unit: str, by_rank: bool) -> Attribute | None:
     if not base.startswith("time.duration"):
         return Attribute(Quantity(base, inclusive), aggregate, 1.0)
     nanoseconds = base.endswith(".ns") and "scale" not in operations
-    return Attribute(Quantity(TIME, inclusive), aggregate, _SECONDS.get(unit, 1e-9 if nanoseconds else 1.0))
+    return Attribute(Quantity(TIME, inclusive), aggregate, SECONDS.get(unit, 1e-9 if nanoseconds else 1.0))
 
 
 def _table(records: Iterable[Record], units: Mapping[str, str], by_rank: bool, source: str) -> Table:

@@ -7,7 +7,7 @@ the program or Adiak adds.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from orchestrator.errors import ReadError
 from orchestrator.readers import profile_set
 from orchestrator.readers.cali import read_cali
 from orchestrator.readers.caliper import RANKS, SUFFIX, profile
-from orchestrator.readers.collect import is_number, number
+from orchestrator.readers.differing import Settings, differing, value_of
 from orchestrator.readers.profile_set import Profile
 from orchestrator.types import Measurements, Value
 
@@ -28,8 +28,6 @@ _OF_THE_RUN = re.compile(
     r"cluster|host|executable|cmdline|libraries|working|(compiler|mpi)_?version",
     re.IGNORECASE,
 )
-
-Globals = Mapping[str, str]
 
 
 def profiles_in(folder: Path) -> list[Path]:
@@ -102,7 +100,7 @@ def _by_globals(paths: Sequence[Path], parameters: Sequence[str] | None, source:
     ]
 
 
-def _globals(path: Path) -> Globals:
+def _globals(path: Path) -> Settings:
     """Return the globals by names that expressions can hold: ``kripke.nx`` becomes ``kripke_nx``."""
     found = read_cali(path).globals
     names = {name: re.sub(r"\W", "_", name) for name in found if not _OF_THE_RUN.match(name)}
@@ -111,20 +109,13 @@ def _globals(path: Path) -> Globals:
     return {names[name]: found[name] for name in names}
 
 
-def _differing(runs: Sequence[Globals]) -> tuple[str, ...]:
-    """Return the integer globals that differ between runs; of those that always change together the first."""
-    shared = [name for name in runs[0] if all(name in item for item in runs)]
-    shared.sort(key=lambda name: name != PROCESSES)
-    patterns: dict[tuple[int, ...], str] = {}
-    for name in shared:
-        column = [item[name] for item in runs]
-        if len(set(column)) > 1 and all(text.lstrip("-").isdecimal() for text in column):
-            patterns.setdefault(tuple(column.index(text) for text in column), name)
-    return tuple(patterns.values())
+def _differing(runs: Sequence[Settings]) -> tuple[str, ...]:
+    """Return the integer globals that differ between runs, the number of ranks first."""
+    integer = [name for name in runs[0] if all(run.get(name, "").lstrip("-").isdecimal() for run in runs)]
+    return differing(runs, sorted(integer, key=lambda name: name != PROCESSES))
 
 
-def _value(found: Globals, name: str, path: Path) -> Value:
+def _value(found: Settings, name: str, path: Path) -> Value:
     if name not in found:
         raise ReadError(f"{path}: no global {name!r}; there are {', '.join(found)}")
-    text = found[name]
-    return number(text, f"{path}: global {name}") if is_number(text) else text
+    return value_of(found[name], f"{path}: global {name}")

@@ -7,12 +7,23 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from orchestrator.errors import ReadError
 from orchestrator.types import Measurement, Measurements, Point, Value
 
 DEFAULT_CALLPATH = "<root>"  # as Extra-P calls what a file leaves unnamed
 DEFAULT_METRIC = "<default>"
+
+SECONDS = MappingProxyType(
+    {
+        **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
+        **dict.fromkeys(("ms", "msec"), 1e-3),
+        **dict.fromkeys(("us", "usec"), 1e-6),
+        **dict.fromkeys(("ns", "nsec"), 1e-9),
+    }
+)
+"""Units of time in files, in seconds."""
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.errors import ReadError
+from orchestrator.readers import ramble, reframe
 from orchestrator.readers.collect import Entry, assemble, content_of, decoded
 from orchestrator.readers.extrap_json import read_json, read_json_lines
 from orchestrator.readers.extrap_text import KEYWORDS, read_text
@@ -25,8 +26,8 @@ def load(
 ) -> Measurements:
     """Load measurements from files and CUBE sets; several paths are put together.
 
-    The format is recognised by the content: sets of CUBE or Caliper profiles (folders), Extra-P text,
-    JSON (both), JSON Lines, CSV, Parquet.
+    The format is recognised by the content: sets of CUBE or Caliper profiles and Ramble workspaces
+    (folders), Extra-P text, JSON (both), JSON Lines, results of Ramble and ReFrame, CSV, Parquet.
 
     Parameters
     ----------
@@ -34,7 +35,8 @@ def load(
         Files and folders of profiles; their parameters must be the same, in any order. Values of one point in
         several files are repetitions.
     parameters
-        The columns of tables, or globals of Caliper profiles, that are parameters, where files do not say.
+        The columns of tables, globals of Caliper profiles, variables of Ramble or parameters of ReFrame
+        that are parameters, where files do not say.
     metrics
         The wanted metrics; None for all.
     aggregate, inclusive
@@ -45,6 +47,7 @@ def load(
     ReadError
         Naming file and line. Where no format fits, the message lists the formats that were tried.
     """
+    paths = [_results(path) for path in paths]
     folders = [path for path in paths if path.is_dir()]
     parts = _profile_sets(folders, parameters, metrics, aggregate, inclusive)
     parts += [_file(path, parameters) for path in paths if not path.is_dir()]
@@ -52,6 +55,12 @@ def load(
         raise ReadError("no files to load measurements from")
     source = ", ".join(map(str, paths))
     return _wanted(_merged(parts, source), metrics, source)
+
+
+def _results(path: Path) -> Path:
+    """Return the file of results in the folder of a Ramble workspace without profiles; else the path."""
+    found = ramble.results_in(path) if path.is_dir() else None
+    return path if found is None or next(path.rglob("*.cali"), None) is not None else found
 
 
 def _profile_sets(
@@ -95,7 +104,7 @@ def _file(path: Path, parameters: Sequence[str] | None) -> Measurements:
         (line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")), ""
     )
     if start.lstrip().startswith(("{", "[")) and path.suffix.lower() != ".csv":
-        return _json(path, text)
+        return _json(path, text, parameters)
     if start.split()[:1] and start.split()[0] in KEYWORDS:
         return read_text(text, source)
     if any(delimiter in start for delimiter in DELIMITERS):
@@ -107,7 +116,11 @@ def _file(path: Path, parameters: Sequence[str] | None) -> Measurements:
     )
 
 
-def _json(path: Path, text: str) -> Measurements:
+def _json(path: Path, text: str, parameters: Sequence[str] | None) -> Measurements:
+    if ramble.MARK in text:
+        return ramble.read(text, str(path), parameters)
+    if all(mark in text for mark in reframe.MARKS):
+        return reframe.read(text, str(path), parameters)
     if path.suffix == ".jsonl" or _is_record(text.strip().partition("\n")[0]):
         return read_json_lines(text, str(path))
     return read_json(text, str(path))

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.errors import ReadError
+from orchestrator.readers.collect import SECONDS
 from orchestrator.readers.cubex import EXTREMES, Array, CubeMetric, CubeProfile, read_cubex
 from orchestrator.types import Application, Sample
 
 DEPTH = 3  # folders below the attempt's directory; Score-P makes one of its own
-
-SECONDS = {"sec": 1.0, "s": 1.0, "msec": 1e-3, "ms": 1e-3, "usec": 1e-6, "us": 1e-6, "nsec": 1e-9, "ns": 1e-9}
 
 # Exclusive time is a difference of sums of doubles: this fraction of the inclusive time is rounding.
 ROUNDING = 1e-9

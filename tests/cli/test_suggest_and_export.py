@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cli.running import LOCAL, SIMULATED, run, write_campaign
 from tests.requirements import need
@@ -20,6 +21,20 @@ def measured() -> Path:
     path = Path("measured.csv")
     path.write_text("p,s,callpath,metric,value\n" + "\n".join(rows) + "\n")
     return path
+
+
+def test_suggestions_become_experiments_of_ramble(measured: Path) -> None:
+    options = ("--at", "p=32,s=60", "--budget", "1 core-hour", "--values", "p=64", "--points", "2")
+    result = run("suggest", measured, *options, "--format", "ramble")
+    assert result.code == 0, result.err
+    found = yaml.safe_load(result.out)["experiments"]
+    points = {tuple(dict(item["point"]).values()) for item in suggested(measured, *options[4:])}  # type: ignore[call-overload]
+    variables = [item["variables"] for item in found.values()]
+    assert {
+        (int(p), int(s)) for item in variables for p, s in zip(item["p"], item["s"], strict=True)
+    } == points
+    nothing = run("suggest", measured, *options[:2], "--budget", "0.0001 core-seconds", "--format", "ramble")
+    assert yaml.safe_load(nothing.out) is None or "experiments" in nothing.out
 
 
 def suggested(path: Path, *options: str) -> list[dict[str, object]]:

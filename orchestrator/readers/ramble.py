@@ -1,0 +1,133 @@
+"""Results of a Ramble workspace: figures of merit of experiments (``ramble workspace analyze -f json``)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.errors import ReadError
+from orchestrator.readers.collect import SECONDS, Entry, assemble, is_number, number
+from orchestrator.readers.differing import Settings, differing, follows, value_of
+from orchestrator.types import Measurements
+
+LATEST = "results.latest.json"
+MARK = '"RAMBLE_STATUS"'
+"""What tells such a file from other JSON."""
+
+# What Ramble itself sets in every experiment.
+_OF_RAMBLE = re.compile(
+    r"(application|workload|experiment|simplified|repeat|workspace|license|env)_|"
+    r".*_(dir|path|file|namespace|index|command)$|log_file|batch_submit|execute_experiment|experiments_file"
+)
+_RESOURCES = ("n_ranks", "n_nodes", "processes_per_node", "n_threads")
+
+
+def results_in(folder: Path) -> Path | None:
+    """Return the results of a workspace: the latest, or else the last by name; None where there are none."""
+    candidates = (folder / LATEST, *sorted(folder.glob("results.*.json"), reverse=True))
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def read(text: str, source: str, parameters: Sequence[str] | None = None) -> Measurements:
+    """Read the figures of merit of all successful experiments.
+
+    The call path is ``application.workload``, and below it the context, where a figure has one; the metric is
+    the figure's name. Figures that are no numbers are left out, those with a unit of time are in seconds. Of
+    repeated experiments every repetition counts, and their summary does not.
+
+    Parameters
+    ----------
+    text, source
+        The file's content and name.
+    parameters
+        Variables that are the parameters. Without them all variables in which the experiments differ, of
+        those that always change together the first; numbers of ranks, nodes and threads last, and only where
+        no other of these says the same.
+
+    Raises
+    ------
+    ReadError
+        For what is no such file, no successful experiment, and no or unknown parameters.
+    """
+    experiments = [item for item in _experiments(text, source) if _counts(item)]
+    if not experiments:
+        raise ReadError(f"{source}: no experiment with RAMBLE_STATUS SUCCESS")
+    settings = [_settings(item) for item in experiments]
+    names = tuple(parameters) if parameters is not None else _parameters(experiments, settings)
+    if not names:
+        raise ReadError(f"{source}: the experiments differ in no variable; name some with --parameters")
+    entries = (
+        entry
+        for item, known in zip(experiments, settings, strict=True)
+        for entry in _entries(item, known, names, source)
+    )
+    return assemble(names, entries, source)
+
+
+def _experiments(text: str, source: str) -> list[Mapping[str, Any]]:
+    try:
+        document = json.loads(text)
+        found = document["experiments"]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ReadError(f"{source}: not the results of a Ramble workspace: {error!r}") from error
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise ReadError(f"{source}: not the results of a Ramble workspace: no list of experiments")
+    return found
+
+
+def _counts(item: Mapping[str, Any]) -> bool:
+    """Tell whether an experiment ran by itself and succeeded: one with repetitions is their summary."""
+    return item.get("RAMBLE_STATUS") == "SUCCESS" and not item.get("N_REPEATS")
+
+
+def _settings(item: Mapping[str, Any]) -> Settings:
+    """Return the variables of an experiment: its own, and the resources that Ramble lists beside them."""
+    own = item.get("RAMBLE_VARIABLES") or {}
+    resources = {name: item[name] for name in _RESOURCES if name in item}
+    return {name: str(value) for name, value in {**own, **resources}.items()}
+
+
+def _parameters(experiments: Sequence[Mapping[str, Any]], settings: Sequence[Settings]) -> tuple[str, ...]:
+    raw = experiments[0].get("RAMBLE_RAW_VARIABLES") or {}
+
+    def is_given(name: str) -> bool:
+        """Whether the user gave a value, not an expression; what Ramble computes is no text."""
+        value = raw.get(name, settings[0][name])
+        return isinstance(value, str) and "{" not in value
+
+    own = [name for name in settings[0] if not _OF_RAMBLE.match(name) and name not in _RESOURCES]
+    resources = [name for name in _RESOURCES if name in settings[0]]
+    ordered = sorted([*own, *resources], key=lambda name: not is_given(name))
+    found = differing(settings, ordered)
+    return tuple(
+        name
+        for place, name in enumerate(found)
+        if is_given(name) or not any(follows(settings, name, other) for other in found[:place])
+    )
+
+
+def _entries(item: Mapping[str, Any], known: Settings, names: Sequence[str], source: str) -> Iterator[Entry]:
+    where = f"{source}: experiment {item.get('name')}"
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise ReadError(f"{where}: no variable {', '.join(missing)}; there are {', '.join(known)}")
+    point = tuple(value_of(known[name], f"{where}: {name}") for name in names)
+    base = f"{item.get('application_name')}.{item.get('workload_name')}"
+    for context in item.get("CONTEXTS") or ():
+        title = context.get("display_name") or context.get("name")
+        callpath = base if context.get("name") == "null" else f"{base}->{title}"
+        for figure in context.get("foms") or ():
+            text = str(figure.get("value")).strip()
+            if not is_number(text):
+                continue
+            value = float(number(text, where)) * SECONDS.get(str(figure.get("units", "")).strip(), 1.0)
+            yield Entry(where=where, callpath=callpath, metric=_metric(figure), point=point, values=(value,))
+
+
+def _metric(figure: Mapping[str, Any]) -> str:
+    """Return a figure's name, with that of the modifier that adds it."""
+    name = str(figure.get("name"))
+    return f"{figure.get('origin')}::{name}" if figure.get("origin_type") == "modifier" else name

@@ -1,0 +1,95 @@
+"""ReFrame's run reports: performance values of its tests (``reframe -r --report-file=report.json``)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from orchestrator.errors import ReadError
+from orchestrator.readers.collect import SECONDS, Entry, assemble, finite
+from orchestrator.readers.differing import Settings, differing, value_of
+from orchestrator.types import Measurements
+
+MARKS = ('"session_info"', '"testcases"')
+"""What tells such a file from other JSON."""
+
+_PASSED = ("pass", "success")
+_PARAMETER = re.compile(r"%([\w.]+)=(\S+)")  # of `work %n=4 %layout=DGZ`
+_FIELDS = ("num_tasks", "num_tasks_per_node", "num_cpus_per_task", "partition", "environ", "system")
+
+
+def read(text: str, source: str, parameters: Sequence[str] | None = None) -> Measurements:
+    """Read the performance values of all test cases that passed.
+
+    The call path is the test's name without parameters, the metric the performance variable. Values with a
+    unit of time are in seconds. Further runs of a test case are repetitions.
+
+    Parameters
+    ----------
+    text, source
+        The file's content and name.
+    parameters
+        What the parameters are: parameters of the tests, or their fields (``num_tasks``). Without them all
+        parameters of the tests in which the test cases differ, then those of partition, environment and
+        system; where there is none of these, the number of tasks.
+
+    Raises
+    ------
+    ReadError
+        For what is no such report, no performance value of a passed test case, no or unknown parameters.
+    """
+    cases = [item for item in _cases(text, source) if _passed(item) and item.get("perfvalues")]
+    if not cases:
+        raise ReadError(f"{source}: no performance value of a test case that passed")
+    settings = [_settings(item) for item in cases]
+    names = tuple(parameters) if parameters is not None else _parameters(settings)
+    if not names:
+        raise ReadError(f"{source}: the test cases differ in no parameter; name fields with --parameters")
+    entries = (
+        entry
+        for item, known in zip(cases, settings, strict=True)
+        for entry in _entries(item, known, names, source)
+    )
+    return assemble(names, entries, source)
+
+
+def _cases(text: str, source: str) -> list[Mapping[str, Any]]:
+    try:
+        runs = json.loads(text)["runs"]
+        return [item for run in runs for item in run["testcases"] if isinstance(item, dict)]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ReadError(f"{source}: not a run report of ReFrame: {error!r}") from error
+
+
+def _passed(item: Mapping[str, Any]) -> bool:
+    return item.get("result") in _PASSED and not item.get("fail_phase")
+
+
+def _settings(item: Mapping[str, Any]) -> Settings:
+    given = dict(_PARAMETER.findall(str(item.get("display_name") or item.get("name"))))
+    given.update({name: str(value) for name, value in (item.get("check_params") or {}).items()})
+    fields = {name: str(item[name]) for name in _FIELDS if item.get(name) is not None}
+    return {**fields, **given}
+
+
+def _parameters(settings: Sequence[Settings]) -> tuple[str, ...]:
+    own = [name for name in settings[0] if name not in _FIELDS]
+    platform = [name for name in ("partition", "environ", "system") if name in settings[0]]
+    return differing(settings, [*own, *platform]) or differing(settings, _FIELDS)
+
+
+def _entries(item: Mapping[str, Any], known: Settings, names: Sequence[str], source: str) -> Iterator[Entry]:
+    title = str(item.get("display_name") or item.get("name"))
+    where = f"{source}: test case {title}"
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise ReadError(f"{where}: no parameter {', '.join(missing)}; there are {', '.join(known)}")
+    point = tuple(value_of(known[name], f"{where}: {name}") for name in names)
+    for name, record in item["perfvalues"].items():
+        if not isinstance(record, list) or len(record) < 5 or record[0] is None:
+            continue  # the extraction of this value failed
+        value = finite(record[0], f"{where}: {name}") * SECONDS.get(str(record[4]).strip(), 1.0)
+        metric = name.rpartition(":")[2]
+        yield Entry(where=where, callpath=title.split()[0], metric=metric, point=point, values=(value,))

@@ -1,0 +1,55 @@
+"""Points to measure next as experiments of a Ramble workspace: variables, iterated over together by zips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import yaml
+
+from orchestrator.types import Point, format_value
+
+ZIP = "points"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A point with its repetitions, and why it is chosen, on one line."""
+
+    point: Point
+    repetitions: int
+    why: str
+
+
+def experiments(proposals: Sequence[Proposal]) -> str:
+    """Return proposals as YAML, to insert below a workload in ``ramble.yaml``.
+
+    Ramble knows repetitions per experiment, so there is one for each number of them.
+    """
+    by_repetitions: dict[int, list[Point]] = {}
+    for item in proposals:
+        by_repetitions.setdefault(item.repetitions, []).append(item.point)
+    found = {
+        _name(points[0], repetitions): _experiment(points, repetitions)
+        for repetitions, points in by_repetitions.items()
+    }
+    comments = [
+        "# Insert below a workload of ramble.yaml. Where none of n_ranks, n_nodes and processes_per_node is",
+        "# a variable here, define them from these variables.",
+        *(f"# {item.point.key} ({item.repetitions}): {item.why}" for item in proposals),
+    ]
+    text = yaml.safe_dump({"experiments": found}, sort_keys=False, default_flow_style=None, width=100)
+    return "\n".join([*comments, text])
+
+
+def _name(point: Point, repetitions: int) -> str:
+    """Return the name of experiments, which Ramble completes by the variables' values."""
+    return "_".join(["next", f"x{repetitions}", *(f"{{{name}}}" for name in point.as_dict())])
+
+
+def _experiment(points: Sequence[Point], repetitions: int) -> dict[str, object]:
+    names = list(points[0].as_dict())
+    found: dict[str, object] = {"n_repeats": str(repetitions)} if repetitions > 1 else {}
+    found["variables"] = {name: [format_value(point[name]) for point in points] for name in names}
+    found["zips"] = {ZIP: names}
+    return found
