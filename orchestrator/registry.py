@@ -52,6 +52,8 @@ TABLES = MappingProxyType(
             "effort": "orchestrator.readers.effort:read",
             "caliper": "orchestrator.readers.caliper:read",
             "mpi": "orchestrator.readers.mpi_time:read",
+            "hpctoolkit": "orchestrator.readers.hatchet:hpctoolkit",
+            "tau": "orchestrator.readers.hatchet:tau",
         },
         "model": {
             "auto": "orchestrator.models.selection:modeler",

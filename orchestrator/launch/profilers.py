@@ -23,6 +23,12 @@ _VARIABLES: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "SCOREP_OVERWRITE_EXPERIMENT_DIRECTORY": "true",
         },
         "effort": {"ORCHESTRATOR_EFFORT_DIRECTORY": '"$PWD"/effort'},
+        "tau": {
+            "TAU_PROFILE": "1",
+            "TAU_CALLPATH": "1",
+            "TAU_CALLPATH_DEPTH": "100",
+            "PROFILEDIR": '"$PWD"',
+        },
         "mpi": {"ORCHESTRATOR_MPI_TIME_DIRECTORY": '"$PWD"/mpi-time'},
         "caliper": {"CALI_CONFIG": "'" + _CALIPER.replace("%s", "'\"$PWD\"'") + "'"},
     }

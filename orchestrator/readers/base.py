@@ -8,7 +8,7 @@ from typing import Protocol
 
 from orchestrator.types import Application, Sample
 
-EXCLUSIVE = frozenset({"scorep", "caliper", "mpi"})
+EXCLUSIVE = frozenset({"scorep", "caliper", "mpi", "hpctoolkit", "tau"})
 """Readers whose times are without those of called regions, unless ``inclusive`` is asked for."""
 
 

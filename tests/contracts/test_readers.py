@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from orchestrator import registry
 from orchestrator.errors import ReadError
 from orchestrator.readers.base import Reader
 from orchestrator.types import Application, Sample
+from tests.readers import hatchet_stand_in
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -77,11 +79,29 @@ def _mpi(directory: Path) -> Path:
     return path
 
 
+def _tau(directory: Path) -> Path:
+    return hatchet_stand_in.write_tau(directory)
+
+
+def _hpctoolkit(directory: Path) -> Path:
+    path = directory / "meta.db"
+    path.write_bytes(b"HPCTOOLKITmeta\x04\x00")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a stand-in in the place of the optional library, of which no small file can be made."""
+    monkeypatch.setitem(sys.modules, "hatchet", hatchet_stand_in.MODULE)
+
+
 # Reader -> writes what a good attempt leaves, returns the file that matters.
 GOOD: dict[str, Callable[[Path], Path]] = {
     "caliper": _caliper,
     "effort": _effort,
+    "hpctoolkit": _hpctoolkit,
     "mpi": _mpi,
+    "tau": _tau,
     "scorep": _scorep,
     "stdout": _stdout,
     "time": _time,
