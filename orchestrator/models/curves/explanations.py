@@ -14,6 +14,7 @@ import numpy as np
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.curves.design import Process
 from orchestrator.models.curves.evidence import Formulas
+from orchestrator.models.curves.prior import TAIL_SHARE, in_tail
 from orchestrator.models.curves.regimes import Regimes
 
 # Probability from which a formula is the answer.
@@ -119,11 +120,24 @@ class Explanations:
                 factor[k, size:] = self.root[k] @ (slopes[form] - self.slopes[form] @ gain.T)
         return factor
 
-    def moments(self, x: Floats) -> tuple[Floats, Floats]:
-        """Mean and standard deviation of the logarithm of the truth of every member, (members, n) each."""
+    def mixture(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return what is possible at every point alone: a mixture of normal distributions of the logarithm.
+
+        Members with curves are there twice, the second time with heavy tails.
+
+        Returns
+        -------
+        Weights (members,), means and standard deviations (members, n).
+        """
         factor = self.factors(x)
-        variance = np.einsum("kqn,kqn->kn", factor, factor) + self.rough[:, None] ** 2
-        return self.mean(x), np.sqrt(variance)
+        spread = np.sqrt(np.einsum("kqn,kqn->kn", factor, factor) + self.rough[:, None] ** 2)
+        mean, curved = self.mean(x), self.process.draws.sizes[self.draws].any(axis=1)
+        kept = self.weights * np.where(curved, 1 - TAIL_SHARE, 1.0)
+        return (
+            np.concatenate([kept, self.weights[curved] * TAIL_SHARE]),
+            np.concatenate([mean, mean[curved]]),
+            np.concatenate([spread, in_tail(spread[curved])]),
+        )
 
     def _formulas_at(self, x: Floats) -> tuple[Floats, Floats]:
         """Logarithms, the centre last, and scaled slopes."""

@@ -132,7 +132,7 @@ class CurveModel:
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the mixture over all explanations at each point; NaN at points of another category."""
-        weights, (mean, spread) = self.explained.weights, self._moments(points)
+        weights, mean, spread = self._mixture(points)
         value = mixture_quantile(weights, mean, spread, 0.5)
         if self.share >= LIKELY:
             formula = self.explained.formula_at(coordinates(points, self.parameters))
@@ -153,9 +153,9 @@ class CurveModel:
 
     def expected(self, points: Sequence[Point]) -> Floats:
         """Return the mean over all explanations; NaN at points of another category."""
-        mean, spread = self._moments(points)
+        weights, mean, spread = self._mixture(points)
         logs = np.minimum(mean + np.minimum(spread, 1.0) ** 2 / 2, _LARGEST)
-        return self._inside(points, self.explained.weights @ np.exp(logs))
+        return self._inside(points, weights @ np.exp(logs))
 
     def belief(self, points: Sequence[Point]) -> LogBelief:
         """Return explanations that stand for all as members, each a Gaussian process."""
@@ -176,9 +176,9 @@ class CurveModel:
         found = document(self)
         return found if self.form is None else {**found, "probability_of_formula": self.share}
 
-    def _moments(self, points: Sequence[Point]) -> tuple[Floats, Floats]:
-        mean, spread = self.explained.moments(coordinates(points, self.parameters))
-        return np.clip(mean, -_LARGEST, _LARGEST), spread
+    def _mixture(self, points: Sequence[Point]) -> tuple[Floats, Floats, Floats]:
+        weights, mean, spread = self.explained.mixture(coordinates(points, self.parameters))
+        return weights, np.clip(mean, -_LARGEST, _LARGEST), spread
 
     def _power_law(self) -> list[dict[str, Any]]:
         """One term: the power law that touches the mean curve at the largest measured values."""

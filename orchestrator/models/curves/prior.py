@@ -29,6 +29,10 @@ _CONSTANT = 10.0  # standard deviation of the mean logarithm: nothing is known o
 _SCALED = 0.05  # the same beside a formula, which has coefficients of its own
 # Decimal logarithm of the scatter around an exact formula: from rounding to nonsense.
 _SCATTER = (-7.5, 0.0)
+# Heavy tails: a share of programs leaves its curves by more than the process says, so many times as much, but
+# at most by so much more in the logarithm. What happens beyond the measurements need not be like anything in
+# them. Chosen by hand in coarse steps.
+TAIL_SHARE, _TAIL_FACTOR, _TAIL_MOST = 0.25, 3.0, 0.3
 _ALONE_DRAWS, _BESIDE_DRAWS, _EXACT_DRAWS = 1024, 64, 48
 
 # Natural logarithm of how much less probable a formula is before anything was measured: so much, more for
@@ -105,6 +109,11 @@ def exact(parameters: int) -> Draws:
     """Return scatters around a formula that nothing multiplies: all sizes are 0."""
     sizes = np.zeros((_EXACT_DRAWS, 2 + 4 * parameters))
     return Draws(sizes, np.asarray(10 ** np.linspace(*_SCATTER, _EXACT_DRAWS), np.float64))
+
+
+def in_tail(spread: Floats) -> Floats:
+    """Return standard deviations of the logarithm for programs that leave their curves."""
+    return spread + np.minimum((_TAIL_FACTOR - 1) * spread, _TAIL_MOST)
 
 
 def log_price(factors: Integers, points: int) -> Floats:
