@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from adapters import common
 from adapters.common import Settings
-from orchestrator.types import Application, Sample
+from orchestrator.types import Application, Sample, Value
 
 _CALLPATHS = {
     "Spatial Operator": "main->matrix",
@@ -19,15 +19,13 @@ _CALLPATHS = {
 _TIMER = re.compile(r"^ *([A-Z][\w ]+):\n *wall clock time = (\S+) seconds", re.MULTILINE)
 
 
-def _plan(settings: Settings) -> list[str]:
-    grid = common.rank_grid(settings, "grid")
-    common.threads(settings)
-    if ("s" in settings) == ("block" in settings):
-        raise ValueError("set exactly one of s and block, the grid points of one rank")
-    edge = common.positive(settings, "s", 1)
-    block = common.triple(settings, "block") or (edge, edge, edge)
-    problem = common.one_of(settings, "problem", ("1", "2"), "1")
-    return ["-problem", problem, "-n", *map(str, block), "-P", *map(str, grid)]
+def _values(settings: Settings) -> dict[str, Value]:
+    return {
+        "t": common.threads(settings),
+        **common.axes("p", common.rank_grid(settings, "grid")),
+        **common.axes("n", common.block(settings)),
+        "problem": common.one_of(settings, "problem", ("1", "2"), "1"),
+    }
 
 
 def _output(texts: Mapping[str, str]) -> list[Sample]:
@@ -50,12 +48,16 @@ APPLICATION = Application(
         "grid": "grid of ranks 'x,y,z' (-P, default the most cubic one with p ranks)",
         "s": "grid points along each edge of one rank's block (-n)",
         "block": "grid points of one rank 'x,y,z' (-n), instead of s",
+        "nx": "grid points of one rank in x (-n), with ny and nz instead of s",
+        "ny": "grid points of one rank in y",
+        "nz": "grid points of one rank in z",
         "problem": "1: conjugate gradients with AMG; 2: GMRES with AMG in time steps (-problem, default 1)",
     },
     required=("p",),
     ranks=common.ranks,
     threads=common.threads,
-    arguments=_plan,
-    check=common.refusal(_plan),
+    values=_values,
+    check=common.refusal(_values),
     output=_output,
+    start={"p": (1, 2, 4, 8, 16, 32), "s": (10, 15, 20, 25, 30, 35)},
 )

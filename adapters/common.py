@@ -66,6 +66,38 @@ def triple(settings: Settings, name: str) -> tuple[int, int, int] | None:
     return first, second, third
 
 
+def axes(prefix: str, numbers: tuple[int, int, int]) -> dict[str, int]:
+    """Return three numbers by axis: ``nx``, ``ny``, ``nz`` for the prefix ``n``."""
+    return {f"{prefix}{axis}": number for axis, number in zip("xyz", numbers, strict=True)}
+
+
+def block(settings: Settings) -> tuple[int, int, int]:
+    """Return the grid points of one rank: ``s`` in each dimension, ``nx``, ``ny``, ``nz``, or ``block``.
+
+    Raises
+    ------
+    ValueError
+        Unless exactly one of the three is given.
+    """
+    numbers = [name for name in ("nx", "ny", "nz") if name in settings]
+    given = [name for name in ("s", "block") if name in settings] + numbers[:1]
+    if len(given) != 1 or len(numbers) in (1, 2):
+        raise ValueError("set exactly one of s, block, and nx with ny and nz: the grid points of one rank")
+    if numbers:
+        x, y, z = (positive(settings, name) for name in numbers)
+        return x, y, z
+    edge = positive(settings, "s", 1)
+    return triple(settings, "block") or (edge, edge, edge)
+
+
+def at_least_zero(settings: Settings, name: str, default: float) -> float:
+    """Return a setting as a number of at least 0, or raise ``ValueError``."""
+    value = settings.get(name, default)
+    if isinstance(value, str) or not 0 <= value < math.inf:
+        raise ValueError(f"{name} must be a number from 0, not {value!r}")
+    return value
+
+
 def joined(numbers: tuple[int, int, int]) -> str:
     """Return ``4,2,1``."""
     return ",".join(str(number) for number in numbers)

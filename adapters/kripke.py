@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from adapters import common
 from adapters.common import Settings
-from orchestrator.types import Application, Sample, format_value
+from orchestrator.types import Application, Sample, Value, format_value
 
 _LAYOUTS = ("DGZ", "DZG", "GDZ", "GZD", "ZDG", "ZGD")
 _ARCHITECTURES = ("Sequential", "OpenMP", "CUDA", "HIP")
@@ -45,12 +45,7 @@ def _sets(settings: Settings) -> dict[str, str]:
         raise ValueError(f"dset {direction_sets} is not a multiple of 8")
     if directions < 8 or directions % direction_sets:
         raise ValueError(f"dset {direction_sets} does not divide the {directions} directions of quad")
-    return {
-        "--groups": str(groups),
-        "--gset": str(group_sets),
-        "--quad": quad,
-        "--dset": str(direction_sets),
-    }
+    return {"groups": str(groups), "gset": str(group_sets), "quad": quad, "dset": str(direction_sets)}
 
 
 def _space(settings: Settings, even: bool) -> dict[str, str]:
@@ -62,27 +57,27 @@ def _space(settings: Settings, even: bool) -> dict[str, str]:
             rule = "must be a multiple of" if even else "must be at least"
             raise ValueError(f"{count} zones in {axis} {rule} procs x zset = {ranks} x {sets} in {axis}")
     return {
-        "--procs": common.joined(grid),
-        "--zones": common.joined(zones),
-        "--zset": common.joined(zone_sets),
+        "procs": common.joined(grid),
+        "zones": common.joined(zones),
+        "zset": common.joined(zone_sets),
     }
 
 
-def _plan(settings: Settings, even: bool) -> dict[str, str]:
-    common.threads(settings)
+def _common(settings: Settings, even: bool) -> dict[str, str]:
     legendre = common.integer(settings, "legendre", 4)
     if legendre < 0:
         raise ValueError(f"legendre must not be negative, but is {legendre}")
     return {
+        "t": str(common.threads(settings)),
         **_space(settings, even),
         **_sets(settings),
-        "--legendre": str(legendre),
-        "--niter": str(common.positive(settings, "niter", 10)),
-        "--pmethod": common.one_of(settings, "pmethod", ("sweep", "bj"), "sweep"),
+        "legendre": str(legendre),
+        "niter": str(common.positive(settings, "niter", 10)),
+        "pmethod": common.one_of(settings, "pmethod", ("sweep", "bj"), "sweep"),
     }
 
 
-def _plan_1_1(settings: Settings) -> dict[str, str]:
+def _values_1_1(settings: Settings) -> dict[str, str]:
     zone_sets = common.triple(settings, "zset") or (1, 1, 1)
     for axis, ranks, sets in zip("xyz", common.rank_grid(settings, "procs"), zone_sets, strict=True):
         if ranks > 1 and sets > 1:
@@ -90,15 +85,15 @@ def _plan_1_1(settings: Settings) -> dict[str, str]:
                 f"Kripke 1.1 hangs for ever with {sets} zone sets in {axis}, which {ranks} ranks share: "
                 f"zset must be 1 in {axis}"
             )
-    return {**_plan(settings, even=False), "--nest": common.one_of(settings, "nest", _LAYOUTS, "DGZ")}
+    return {**_common(settings, even=False), "nest": common.one_of(settings, "nest", _LAYOUTS, "DGZ")}
 
 
-def _plan_current(settings: Settings) -> dict[str, str]:
+def _values_current(settings: Settings) -> dict[str, str]:
     default = "Sequential" if common.threads(settings) == 1 else "OpenMP"
     return {
-        **_plan(settings, even=True),
-        "--layout": common.one_of(settings, "layout", _LAYOUTS, "DGZ"),
-        "--arch": common.one_of(settings, "arch", _ARCHITECTURES, default),
+        **_common(settings, even=True),
+        "layout": common.one_of(settings, "layout", _LAYOUTS, "DGZ"),
+        "arch": common.one_of(settings, "arch", _ARCHITECTURES, default),
     }
 
 
@@ -134,6 +129,14 @@ _PARAMETERS = {
     "pmethod": "sweep or bj (--pmethod, default sweep)",
 }
 
+_START: dict[str, tuple[Value, ...]] = {
+    "p": (1, 2, 4, 8, 16, 32),
+    "s": (4, 6, 8, 10, 12, 14),
+    "groups": (8, 16, 24, 32, 40, 48),
+    "gset": (1,),
+    "niter": (5,),
+}
+
 APPLICATION = Application(
     name="kripke",
     description="Kripke (current), deterministic Sn particle transport with parallel sweeps",
@@ -145,9 +148,10 @@ APPLICATION = Application(
     required=("p",),
     ranks=common.ranks,
     threads=common.threads,
-    arguments=lambda settings: [text for pair in _plan_current(settings).items() for text in pair],
-    check=common.refusal(_plan_current),
+    values=_values_current,
+    check=common.refusal(_values_current),
     output=_output,
+    start=_START,
 )
 
 APPLICATION_1_1 = Application(
@@ -157,7 +161,8 @@ APPLICATION_1_1 = Application(
     required=("p",),
     ranks=common.ranks,
     threads=common.threads,
-    arguments=lambda settings: [text for pair in _plan_1_1(settings).items() for text in pair],
-    check=common.refusal(_plan_1_1),
+    values=_values_1_1,
+    check=common.refusal(_values_1_1),
     output=_output,
+    start=_START,
 )

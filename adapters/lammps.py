@@ -1,4 +1,4 @@
-"""LAMMPS: molecular dynamics. Brings its own input (a melting Lennard-Jones crystal) unless given one."""
+"""LAMMPS: molecular dynamics."""
 
 from __future__ import annotations
 
@@ -7,43 +7,24 @@ from collections.abc import Mapping
 
 from adapters import common
 from adapters.common import Settings
-from orchestrator.types import Application, Sample
+from orchestrator.types import Application, Sample, Value
 
-_INPUT_NAME = "in.melt"
-_INPUT = """\
-# A face-centred cubic crystal of Lennard-Jones particles melts; x * y * z unit cells of four atoms.
-units         lj
-lattice       fcc 0.8442
-region        domain block 0 ${x} 0 ${y} 0 ${z}
-create_box    1 domain
-create_atoms  1 box
-mass          1 1.0
-velocity      all create 3.0 20250101
-pair_style    lj/cut 2.5
-pair_coeff    1 1 1.0 1.0
-neighbor      0.3 bin
-neigh_modify  every 20 delay 0 check no
-fix           motion all nve
-run           ${steps}
-"""
+_INPUT = "in.melt"  # written by the template
 _LOOP = re.compile(r"^Loop time of (\S+) on (\d+) procs for (\d+) steps with (\d+) atoms", re.MULTILINE)
 _SECTION = re.compile(
     r"^(\w+) +\| *([\d.e+-]*) *\| *([\d.e+-]+) *\| *([\d.e+-]*) *\|[^|]*\|[^|]*$", re.MULTILINE
 )
 
 
-def _plan(settings: Settings) -> list[str]:
+def _values(settings: Settings) -> dict[str, Value]:
     common.ranks(settings)
-    source = str(settings.get("input", _INPUT_NAME))
+    source = str(settings.get("input", _INPUT))
     if "input" in settings and not source.startswith("/"):
         raise ValueError(
             f"input {source!r} must be an absolute path: every attempt runs in its own directory"
         )
     numbers = {name: common.positive(settings, name, default) for name, default in _DEFAULTS.items()}
-    variables = [text for name, number in numbers.items() for text in ("-var", name, str(number))]
-    threads = common.threads(settings)
-    suffix = ["-sf", "omp", "-pk", "omp", str(threads)] if threads > 1 else []
-    return ["-in", source, "-log", "none", *variables, *suffix]
+    return {"input": source, "t": common.threads(settings), **numbers}
 
 
 _DEFAULTS = {"x": 10, "y": 10, "z": 10, "steps": 100}
@@ -85,8 +66,8 @@ APPLICATION = Application(
     required=("p",),
     ranks=common.ranks,
     threads=common.threads,
-    arguments=_plan,
-    check=common.refusal(_plan),
+    values=_values,
+    check=common.refusal(_values),
     output=_output,
-    files=lambda settings: {} if "input" in settings else {_INPUT_NAME: _INPUT},
+    start={"p": (1, 2, 4, 8, 16, 32), "x": (8, 16, 24, 32, 40, 48), "steps": (100,)},
 )

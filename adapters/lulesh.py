@@ -6,27 +6,23 @@ from collections.abc import Mapping
 
 from adapters import common
 from adapters.common import Settings
-from orchestrator.types import Application, Sample, format_value
+from orchestrator.types import Application, Sample
 
 
-def _plan(settings: Settings) -> dict[str, int]:
+def _values(settings: Settings) -> dict[str, int]:
     count = common.ranks(settings)
     if round(count ** (1 / 3)) ** 3 != count:
         raise ValueError(
             f"LULESH needs a cube of an integer as number of ranks (1, 8, 27, ...), p is {count}"
         )
-    common.threads(settings)
     return {
-        "-s": common.positive(settings, "s"),
-        "-i": common.positive(settings, "i", 50),
-        "-r": common.positive(settings, "r", 1),
-        "-b": common.integer(settings, "b", 1),
-        "-c": common.integer(settings, "c", 1),
+        "t": common.threads(settings),
+        "s": common.positive(settings, "s"),
+        "i": common.positive(settings, "i", 50),
+        "r": common.positive(settings, "r", 1),
+        "b": common.integer(settings, "b", 1),
+        "c": common.integer(settings, "c", 1),
     }
-
-
-def _arguments(settings: Settings) -> list[str]:
-    return [text for flag, number in _plan(settings).items() for text in (flag, format_value(number))]
 
 
 def _output(texts: Mapping[str, str]) -> list[Sample]:
@@ -53,7 +49,8 @@ APPLICATION = Application(
     required=("p", "s"),
     ranks=common.ranks,
     threads=common.threads,
-    arguments=_arguments,
-    check=common.refusal(_plan),
+    values=_values,
+    check=common.refusal(_values),
     output=_output,
+    start={"p": (1, 8, 27, 64, 125, 216), "s": (10, 15, 20, 25, 30, 35), "i": (50,)},
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from adapters import common
 from adapters.common import Settings
-from orchestrator.types import Application, Sample, format_value
+from orchestrator.types import Application, Sample, Value
 
 _TIMERS = {
     "main": "Total Program Time",
@@ -20,17 +20,17 @@ _TIMERS = {
 }
 
 
-def _plan(settings: Settings) -> list[str]:
+def _values(settings: Settings) -> dict[str, Value]:
     count = common.ranks(settings)
-    common.threads(settings)
     size = common.cells(settings, common.most_cubic(count), "elements")
     if size[0] * size[1] * size[2] < count:
         raise ValueError(f"{common.joined(size)} elements are fewer than p = {count} ranks")
-    arguments = [text for axis, n in zip("xyz", size, strict=True) for text in (f"-n{axis}", str(n))]
-    for name in ("load_imbalance", "mv_overlap_comm_comp"):
-        if name in settings:
-            arguments += [f"-{name}", format_value(settings[name])]
-    return arguments
+    return {
+        "t": common.threads(settings),
+        **dict(zip(("nx", "ny", "nz"), size, strict=True)),
+        "load_imbalance": common.at_least_zero(settings, "load_imbalance", 0),
+        "mv_overlap_comm_comp": common.one_of(settings, "mv_overlap_comm_comp", ("0", "1"), "0"),
+    }
 
 
 def _output(texts: Mapping[str, str]) -> list[Sample]:
@@ -61,14 +61,15 @@ APPLICATION = Application(
         "s": "elements along each edge per rank, times the most cubic grid of p ranks (weak scaling)",
         "n": "elements along each edge of the whole domain (strong scaling)",
         "elements": "elements of the whole domain 'x,y,z' (-nx -ny -nz)",
-        "load_imbalance": "imbalance of rows in percent (-load_imbalance)",
-        "mv_overlap_comm_comp": "1 to overlap communication and computation (-mv_overlap_comm_comp)",
+        "load_imbalance": "imbalance of rows in percent (-load_imbalance, default 0)",
+        "mv_overlap_comm_comp": "1: communication overlaps computation (-mv_overlap_comm_comp, default 0)",
     },
     required=("p",),
     ranks=common.ranks,
     threads=common.threads,
-    arguments=_plan,
-    check=common.refusal(_plan),
+    values=_values,
+    check=common.refusal(_values),
     output=_output,
     output_files=("miniFE*.yaml",),
+    start={"p": (1, 2, 4, 8, 16, 32), "n": (20, 30, 40, 50, 60, 70)},
 )

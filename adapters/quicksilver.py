@@ -13,10 +13,9 @@ _MICROSECOND = 1e-6
 _TIMER = re.compile(r"^(main|cycle\w+) +\d+ +(\S+) +(\S+) +(\S+) +\S+ +\S+ *$", re.MULTILINE)
 
 
-def _plan(settings: Settings) -> list[str]:
-    """Build the arguments. A grid of domains that does not match the ranks hangs for ever: it is refused."""
+def _values(settings: Settings) -> dict[str, int]:
+    """Derive mesh and particles; refuse domains that do not match the ranks: Quicksilver hangs for ever."""
     domains = common.rank_grid(settings, "domains")
-    common.threads(settings)
     mesh = common.cells(settings, domains, "mesh")
     for axis, count, parts in zip("xyz", mesh, domains, strict=True):
         if count < parts:
@@ -32,15 +31,14 @@ def _plan(settings: Settings) -> list[str]:
             f"{particles} particles are fewer than 10 per mesh element ({elements} elements): "
             "Quicksilver would create none at all"
         )
-    numbers = {
-        **dict(zip(("-X", "-Y", "-Z"), mesh, strict=True)),
-        **dict(zip(("-x", "-y", "-z"), mesh, strict=True)),
-        **dict(zip(("-I", "-J", "-K"), domains, strict=True)),
-        "-n": particles,
-        "-N": common.positive(settings, "steps", 10),
-        "-s": common.positive(settings, "seed", 1029384756),
+    return {
+        "t": common.threads(settings),
+        **common.axes("n", mesh),
+        **common.axes("p", domains),
+        "particles": particles,
+        "steps": common.positive(settings, "steps", 10),
+        "seed": common.positive(settings, "seed", 1029384756),
     }
-    return [text for flag, number in numbers.items() for text in (flag, str(number))]
 
 
 def _particles(elements: int, density: int) -> int:
@@ -91,7 +89,8 @@ APPLICATION = Application(
     required=("p",),
     ranks=common.ranks,
     threads=common.threads,
-    arguments=_plan,
-    check=common.refusal(_plan),
+    values=_values,
+    check=common.refusal(_values),
     output=_output,
+    start={"p": (1, 2, 4, 8, 16, 32), "s": (4, 6, 8, 10, 12, 14), "steps": (5,)},
 )

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from adapters import common
 from adapters.common import Settings
-from orchestrator.types import Application, Sample, format_value
+from orchestrator.types import Application, Sample, Value
 
 _COLOUR = re.compile(r"\x1b?\[[0-9;]*m")
 _TIMER = re.compile(r"^( +)(\S.*?) +: +(\S+) \| +(\S+) \| +(\S+) *$", re.MULTILINE)
 _ALGORITHMS = ("barnes-hut", "barnes-hut-inverted")
 
 
-def _plan(settings: Settings) -> list[str]:
+def _values(settings: Settings) -> dict[str, Value]:
     count = common.ranks(settings)
     if count < 2 or count & (count - 1):
         raise ValueError(f"RELeARN needs a power of two of at least 2 as number of ranks, p is {count}")
@@ -22,15 +22,14 @@ def _plan(settings: Settings) -> list[str]:
     theta = settings.get("theta", 0.3)
     if isinstance(theta, str) or not 0 < theta <= 0.5:
         raise ValueError(f"theta must be above 0 and at most 0.5, not {theta!r}")
-    return [
-        *("-a", algorithm),
-        *("-t", format_value(theta)),
-        *("--num-neurons-per-rank", str(common.positive(settings, "n"))),
-        *("-s", str(common.positive(settings, "steps", 1000))),
-        *("-r", str(common.integer(settings, "seed", 0))),
-        *("--openmp", str(common.threads(settings))),
-        *("-l", "./"),
-    ]
+    return {
+        "algorithm": algorithm,
+        "theta": theta,
+        "n": common.positive(settings, "n"),
+        "steps": common.positive(settings, "steps", 1000),
+        "seed": common.integer(settings, "seed", 0),
+        "t": common.threads(settings),
+    }
 
 
 def _output(texts: Mapping[str, str]) -> list[Sample]:
@@ -69,7 +68,8 @@ APPLICATION = Application(
     required=("p", "n"),
     ranks=common.ranks,
     threads=common.threads,
-    arguments=_plan,
-    check=common.refusal(_plan),
+    values=_values,
+    check=common.refusal(_values),
     output=_output,
+    start={"p": (2, 4, 8, 16, 32, 64), "n": (100, 200, 300, 400, 500, 600)},
 )

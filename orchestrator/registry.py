@@ -73,14 +73,20 @@ TABLES = MappingProxyType(
         },
         "application": {
             "amg": "adapters.amg:APPLICATION",
+            "beatnik": "adapters.beatnik:APPLICATION",
+            "exafmm": "adapters.exafmm:APPLICATION",
+            "fastest": "adapters.fastest:APPLICATION",
+            "fiesta": "adapters.fiesta:APPLICATION",
             "hpl": "adapters.hpl:APPLICATION",
             "kripke": "adapters.kripke:APPLICATION",
             "kripke-1.1": "adapters.kripke:APPLICATION_1_1",
             "lammps": "adapters.lammps:APPLICATION",
             "lulesh": "adapters.lulesh:APPLICATION",
             "minife": "adapters.minife:APPLICATION",
+            "mpi-kernel": "adapters.mpi_kernel:APPLICATION",
             "quicksilver": "adapters.quicksilver:APPLICATION",
             "relearn": "adapters.relearn:APPLICATION",
+            "smg2000": "adapters.smg2000:APPLICATION",
         },
     }
 )

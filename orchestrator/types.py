@@ -346,6 +346,10 @@ class Measurements:
         return tuple(dict.fromkeys(item.metric for item in self.items))
 
 
+def _prints_nothing_known(texts: Mapping[str, str]) -> list[Sample]:
+    raise ValueError("no times are known in its output: set measure.profiler to another one than stdout")
+
+
 @dataclass(frozen=True, slots=True)
 class Application:
     """An adapter: what the orchestrator must know of one application. Pure functions, no I/O.
@@ -363,7 +367,8 @@ class Application:
     ranks, threads
         MPI ranks and threads per rank at a point.
     arguments
-        Command-line arguments at a point; one list element per argument, never quoted.
+        Command-line arguments at a point, for an application without a launch template; one list element
+        per argument, never quoted.
     check
         Why the point is impossible, or None. Called before anything is spent.
     output
@@ -375,22 +380,29 @@ class Application:
         Glob patterns, in the attempt's directory, of further texts that ``output`` wants.
     environment
         Variables to set for the application.
+    values
+        What the placeholders of its launch template stand for, besides the settings: defaults, and what
+        follows from others (a grid of ranks).
+    start
+        Values of a first campaign, the last of each for the evaluation point; a single one is a setting.
 
-    ``ranks`` .. ``files`` take a mapping that merges the campaign's ``settings`` with the point.
+    All but ``output`` take a mapping that merges the campaign's ``settings`` with the point.
     """
 
     name: str
     description: str
     parameters: Mapping[str, str]
     ranks: Callable[[Mapping[str, Value]], int]
-    arguments: Callable[[Mapping[str, Value]], list[str]]
-    output: Callable[[Mapping[str, str]], list[Sample]]
+    arguments: Callable[[Mapping[str, Value]], list[str]] = lambda settings: []
+    output: Callable[[Mapping[str, str]], list[Sample]] = _prints_nothing_known
     required: tuple[str, ...] = ()
     threads: Callable[[Mapping[str, Value]], int] = lambda settings: 1
     check: Callable[[Mapping[str, Value]], str | None] = lambda settings: None
     files: Callable[[Mapping[str, Value]], Mapping[str, str]] = lambda settings: {}
     output_files: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    values: Callable[[Mapping[str, Value]], Mapping[str, Value]] = lambda settings: {}
+    start: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
 
 
 def by_callpath(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sample]]:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.journal.differences import differences
 from orchestrator.journal.state import State
+from orchestrator.launch.script import body_of
 from orchestrator.policy.decide import FAILURE_RULES
+from orchestrator.resources import resources
+from orchestrator.types import Point
 from orchestrator.units import format_cost
 
 CHANGEABLE = (
+    "template",
     "stop",
     "executor",
     "retries",
@@ -23,7 +28,7 @@ CHANGEABLE = (
     "notify",
     "site",
 )
-"""Sections that may change between a stop and a resume."""
+"""Sections that may change between a stop and a resume; the template if the commands of runs do not."""
 
 CHANGEABLE_KEYS = {
     "measure": ("time_limit", "limit_margin", "expected_time", "repetitions", "reference"),
@@ -35,9 +40,14 @@ CHANGEABLE_KEYS = {
 def changed_rules(chosen: Campaign, known: State) -> list[str]:
     """Return ``key: before -> after`` for every rule in which a campaign differs from the one begun."""
     old = loader.normalised(known.campaign)
-    found = differences(old, chosen.raw)
+    found = differences({**old, "template": None}, {**chosen.raw, "template": None})
+    if old.get("template") != chosen.raw.get("template"):
+        found.append("template: changed; the commands of all runs so far stay the same")
     if _of_program(old, "output") != _of_program(chosen.raw, "output"):
-        found.append("program.output holds for further runs: earlier measurements keep their values")
+        found.append(
+            "program.output holds for further runs: earlier measurements keep their values, unless "
+            "'orchestrator reread' reads them again"
+        )
     return found
 
 
@@ -51,6 +61,7 @@ def refusal(chosen: Campaign, known: State) -> str | None:
     return (
         _rehearsal(new, old)
         or _other(new, old)
+        or _commands(chosen, old, known)
         or _limitless(chosen, known)
         or _unfinished(new, old, known)
         or _overspent(chosen, known)
@@ -119,6 +130,33 @@ def _other(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
         f"({'; '.join(differs)}). Only {', '.join([*CHANGEABLE, *within])} may change on the way; for "
         "anything else begin another campaign: orchestrator run CAMPAIGN.yaml --directory DIR"
     )
+
+
+def _commands(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | None:
+    """Refuse a template that would have started a run that was begun in another way."""
+    if chosen.raw.get("template") == old.get("template"):
+        return None
+    former = replace(chosen, template=old.get("template"), template_source="the former template")
+    for point in dict.fromkeys(run.point for run, item in known.runs.items() if item.attempts):
+        before, after = (_command(campaign, point) for campaign in (former, chosen))
+        if before != after:
+            return (
+                f"template: {point} was started by {_shortened(before)!r}, and would be by "
+                f"{_shortened(after)!r}: measurements cannot be mixed. Undo that, or begin another campaign: "
+                "orchestrator run CAMPAIGN.yaml --directory DIR. Nothing was changed"
+            )
+    return None
+
+
+def _command(campaign: Campaign, point: Point) -> str:
+    spec, values = campaign.application_spec, campaign.values(point)
+    shape = resources(spec.ranks(values), spec.threads(values), campaign.machine())
+    body = body_of(spec, "PROGRAM", values, shape, "LAUNCHER", campaign.launch)
+    return "\n".join([body.before, "LAUNCHER " * body.launched + body.command, body.after]).strip()
+
+
+def _shortened(text: str, most: int = 300) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 def _fixed(raw: Mapping[str, Any]) -> dict[str, Any]:

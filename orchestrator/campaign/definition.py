@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from orchestrator import expressions, registry
+from orchestrator.campaign.resolve import is_text
 from orchestrator.campaign.schema import (
     ClusterOptions,
     ExecutorOptions,
@@ -25,6 +26,9 @@ from orchestrator.errors import CampaignError
 from orchestrator.executors.simulated import dataset
 from orchestrator.expressions import Expression
 from orchestrator.launch import generic
+from orchestrator.launch.script import find_template, template_of
+from orchestrator.launch.template import Template
+from orchestrator.launch.template import parse as parse_template
 from orchestrator.resources import Machine, resources
 from orchestrator.space import MOST_COMBINATIONS, Check, SearchSpace
 from orchestrator.types import Application, FailureClass, Parameter, Point, RunKind, Value
@@ -42,6 +46,9 @@ class Campaign:
         Absolute path; ``""`` only with the simulated executor, which starts nothing.
     settings
         Fixed parameters of the application.
+    template
+        Text of the launch template, or the name of one that comes with the program; None for that of the
+        application.
     program
         Description of a generic application, else None.
     parameters
@@ -65,12 +72,15 @@ class Campaign:
         The normalised file with all defaults, JSON-ready: ``loads(dump(campaign)) == campaign``.
     site
         Path of the site file that was merged into ``executor``, or empty.
+    template_source
+        What errors call the launch template.
     """
 
     name: str
     application: str
     executable: str
     settings: Mapping[str, Value]
+    template: str | None
     program: ProgramSection | None
     parameters: tuple[Parameter, ...]
     constraints: tuple[str, ...]
@@ -87,6 +97,7 @@ class Campaign:
     version_arguments: tuple[str, ...]
     raw: Mapping[str, Any]
     site: str = field(default="", compare=False)
+    template_source: str = field(default="template", compare=False)
 
     @cached_property
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -102,6 +113,21 @@ class Campaign:
     def expression(self, text: str) -> Expression:
         """Compile an expression over parameters and settings; raise `ExpressionError`."""
         return _compiled(text, *self.names)
+
+    @cached_property
+    def launch(self) -> Template | None:
+        """The launch template, parsed; None where the application gives arguments.
+
+        Raises
+        ------
+        CampaignError
+            If there is none of that name, or no command in it starts the program.
+        """
+        if self.template is None:
+            return template_of(self.application)
+        if is_text(self.template):
+            return parse_template(self.template, self.template_source)
+        return template_of(find_template(self.template).stem)
 
     @cached_property
     def application_spec(self) -> Application:

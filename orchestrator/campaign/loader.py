@@ -24,6 +24,7 @@ from orchestrator.types import Parameter, Point, Value
 
 _STARTING: tuple[KeyPath, ...] = (
     ("executable",),
+    ("template",),
     ("version_arguments",),
     ("program", "environment"),
     *(("measure", "effort", key) for key in ("executable", "template", "environment")),
@@ -134,6 +135,7 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
     """Look up what the document names, files only with a ``base``; what is missing becomes a problem."""
     settings = {} if "settings" in broken else document.settings
     parameters = () if "parameters" in broken else _parameters(document, settings, tree)
+    template, written_in = _template(document.template, base or Path.cwd(), tree)
     executor = _executor(document.executor, base, tree) if base else document.executor
     executable = document.executable
     written = tree.data.get("executor")
@@ -153,8 +155,10 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
     nothing = dataset.check(replayed, [item.name for item in parameters], measure.measured)
     validated = document.validate_ and (point is None or nothing(point.as_dict()) is None)
     update = {"executable": executable, "measure": measure, "model": model, "executor": executor}
-    update |= {"settings": settings, "notify": notify, "validate_": validated}
-    return _campaign(document.model_copy(update=update), parameters, point)
+    update |= {"settings": settings, "notify": notify, "validate_": validated, "template": template}
+    return replace(
+        _campaign(document.model_copy(update=update), parameters, point), template_source=written_in
+    )
 
 
 def _campaign(document: Document, parameters: tuple[Parameter, ...], point: Point | None) -> Campaign:
@@ -163,6 +167,7 @@ def _campaign(document: Document, parameters: tuple[Parameter, ...], point: Poin
         application=document.application,
         executable=document.executable,
         settings=document.settings,
+        template=document.template,
         program=document.program,
         parameters=parameters,
         constraints=document.constraints,
@@ -205,6 +210,22 @@ def _executor(executor: ExecutorOptions, base: Path, tree: Tree) -> ExecutorOpti
     if executor.template is not None and resolve.is_path(executor.template, base):
         update["template"] = _found(resolve.file, executor.template, base, ("executor", "template"), tree)
     return executor.model_copy(update=update)
+
+
+def _template(template: str | None, base: Path, tree: Tree) -> tuple[str | None, str]:
+    """Return the text of the launch template, and its file. The text becomes part of the campaign.
+
+    So a campaign directory does not depend on a file that may be edited. A template that cannot be read is a
+    problem, and left out.
+    """
+    if template is None or resolve.is_text(template) or not resolve.is_path(template, base):
+        return template, "template"
+    try:
+        path = Path(resolve.file(template, base))
+        return path.read_text(encoding="utf-8").rstrip("\n") + "\n", str(path)
+    except (OSError, ValueError) as error:
+        tree.problems.append(Problem(("template",), f"{template} cannot be read as UTF-8 text: {error}"))
+        return None, "template"
 
 
 def _notify(notify: Notify, base: Path, tree: Tree) -> Notify:

@@ -183,6 +183,11 @@ def is_path(template: str, base: Path) -> bool:
     return os.sep in template or (base / template).is_file()
 
 
+def is_text(template: str) -> bool:
+    """Whether a launch template is given by its text, not by its file or name."""
+    return "\n" in template
+
+
 def executable(text: str, base: Path) -> str:
     """Return the absolute path of a program.
 

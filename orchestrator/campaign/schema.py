@@ -588,6 +588,7 @@ class Document(Section):
     executable: str = ""
     version_arguments: tuple[ScalarText, ...] = ()
     settings: Mapping[str, Scalar] = {}
+    template: str | None = None
     program: ProgramSection | None = None
     parameters: Mapping[str, Annotated[Values, BeforeValidator(_values)]]
     constraints: tuple[Expression, ...] = ()

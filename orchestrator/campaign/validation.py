@@ -101,11 +101,12 @@ def _application(campaign: Campaign) -> Problems:
         yield Problem(
             ("program",), f"is only for generic applications, not for {campaign.application}; {remedy}"
         )
-    spec = campaign.application_spec
+    spec, launch = campaign.application_spec, campaign.launch
+    placed = launch.names() if launch is not None else frozenset()
     places = [("settings", name) for name in campaign.settings]
     places += [("parameters", item.name) for item in campaign.parameters]
     for section, name in places:
-        if name not in spec.parameters:
+        if name not in spec.parameters and name not in placed:
             hint = did_you_mean(name, spec.parameters)
             yield Problem((section, name), f"{spec.name} has no parameter {name!r}; {hint}")
     for name in spec.required:
@@ -299,9 +300,9 @@ def _script(campaign: Campaign) -> Problems:
         return
     try:
         if effort is not None and effort.template is not None:
-            script.find_template(effort.template, executor.name)
-        template = script.find_template(executor.template, executor.name)
-        spec, text = campaign.application_spec, template.read_text(encoding="utf-8")
+            script.find_frame(effort.template, executor.name)
+        frame = script.find_frame(executor.template, executor.name)
+        spec, text = campaign.application_spec, frame.read_text(encoding="utf-8")
         for shape, values in _shapes(campaign).items():
             script.launch_script(
                 application=spec,
@@ -309,18 +310,22 @@ def _script(campaign: Campaign) -> Problems:
                 settings=values,
                 resources=shape,
                 launcher=executor.launcher or "mpiexec",  # which one is there is looked up when runs begin
-                template=text,
+                frame=text,
                 prologue=executor.prologue,
                 modules=executor.modules,
                 epilogue=executor.epilogue,
                 environment=executor.environment,
                 profiler=campaign.measure.profiler,
-                source=str(template),
+                source=str(frame),
+                template=campaign.launch,
             )
     except CampaignError as error:
         key, _, text = str(error).partition(": ")
         own = key.startswith("executor.")
-        yield Problem(tuple(key.split(".")) if own else ("executor", "template"), text if own else str(error))
+        launch = campaign.launch
+        of_launch = launch is not None and str(error).startswith(f"{launch.source}:")
+        place = ("template",) if of_launch else ("executor", "template")
+        yield Problem(tuple(key.split(".")) if own else place, text if own else str(error))
 
 
 def _shapes(campaign: Campaign) -> dict[Resources, Mapping[str, Value]]:
@@ -481,10 +486,26 @@ def _width(campaign: Campaign) -> Problems:
         )
 
 
-_SPACE = frozenset({"application", "program", "settings", "parameters", "constraints"})
+def _template(campaign: Campaign) -> Problems:
+    """The launch template is one, and the only place that says what the program's arguments are."""
+    if campaign.template is None:
+        return
+    try:
+        known = campaign.launch is not None
+    except CampaignError as error:
+        yield Problem(("template",), str(error))
+        return
+    if known and campaign.program is not None and campaign.program.arguments:
+        yield Problem(
+            ("program", "arguments"), "are in the template, too: write them there, and remove them here"
+        )
+
+
+_SPACE = frozenset({"template", "application", "program", "settings", "parameters", "constraints"})
 _CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
     (frozenset({"settings", "parameters"}), _names),
-    (frozenset({"application", "program", "settings", "parameters"}), _application),
+    (frozenset({"application", "program"}), _template),
+    (frozenset({"application", "program", "settings", "parameters", "template"}), _application),
     (frozenset({"settings", "parameters"}), _expressions),
     (frozenset({"program"}), _files),
     (frozenset({"measure", "program"}), _measure),

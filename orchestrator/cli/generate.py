@@ -3,6 +3,9 @@
 Every function computes in loops, nested or one after the other, and then calls one MPI function. Loops
 and messages grow like x**i or log2(x)**j; what is not given is drawn at random. The true complexities are
 in DIR/manifest.json; DIR/NAME.yaml is a campaign that measures the program.
+
+`orchestrator generate kernels [DIR]` writes another program: it times matrix multiplication, QR factorisation
+and MPI broadcast (application mpi-kernel).
 """
 
 from __future__ import annotations
@@ -14,16 +17,19 @@ import numpy as np
 
 from orchestrator.cli import common
 from orchestrator.errors import CampaignError
-from orchestrator.generate import directory, manifest
+from orchestrator.generate import directory, kernels, manifest
 from orchestrator.generate.complexity import ARRANGEMENTS, OPERATIONS, Element, Function, text
 from orchestrator.generate.manifest import Manifest, callpaths, parts
 from orchestrator.generate.population import DEFAULT, Range, Request, check, draw
+
+_KERNELS = Path("kernels")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     add = parser.add_argument
-    add("directory", metavar="DIR", type=Path, help="where to write; new or empty")
+    add("directory", metavar="DIR", type=Path, help="where to write, new or empty; or kernels (see above)")
+    add("into", metavar="DIR", type=Path, nargs="?", help="of kernels: where to write (default: kernels)")
     add("--count", type=int, default=1, metavar="N", help="functions (default 1; the paper has 200)")
     add("--programs", type=int, default=1, metavar="N", help="programs to spread them over (default 1)")
     add("--seed", type=int, default=0, help="of everything random (default 0)")
@@ -61,6 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    if arguments.directory == _KERNELS:
+        return _write_kernels(arguments)
+    if arguments.into is not None:
+        raise CampaignError(f"{arguments.into}: one directory is enough")
     content = _content(arguments)
     files = directory.write(arguments.directory, content)
     if arguments.build:
@@ -74,6 +84,19 @@ def run(arguments: argparse.Namespace) -> int:
                 print(f"{path}: {text(part)}")
     built = "built" if arguments.build else f"build with: make -C {arguments.directory}"
     print(f"{arguments.directory}: {arguments.count} functions in {len(content.programs)} programs; {built}")
+    return 0
+
+
+def _write_kernels(arguments: argparse.Namespace) -> int:
+    folder = arguments.into or _KERNELS
+    files = kernels.write(folder)
+    if arguments.build:
+        directory.build(folder)
+    if arguments.json:
+        common.print_json({"files": [str(path) for path in files]})
+        return 0
+    print(f"{folder}: {'built' if arguments.build else f'build with: make -C {folder}'}")
+    print(f"next: orchestrator init mpi-kernel --executable {folder}/kernels")
     return 0
 
 

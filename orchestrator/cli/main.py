@@ -24,6 +24,7 @@ exit codes:
 
 # name -> what it does; the command lives in orchestrator/cli/<name>.py
 COMMANDS = {
+    "init": "write a launch template and a campaign for an application, or for any command",
     "run": "start a campaign; if its directory already holds it, continue it",
     "resume": "continue an interrupted, paused or failed campaign",
     "plan": "show search space, first batch, job scripts and what they will cost; launch nothing",
@@ -37,6 +38,7 @@ COMMANDS = {
     "evaluate": "compare strategies and models on synthetic or replayed data",
     "export": "write a campaign's measurements for other tools",
     "effort": "build programs that count basic blocks and MPI bytes per call path; show counts",
+    "reread": "read kept outputs and profiles again, by other patterns; measure nothing",
     "prune": "delete bulky files of settled attempts; keep records and profiles",
     "doctor": "check Slurm, launchers, applications and profilers; say what is missing",
     "schema": "print the JSON schema of campaign files",

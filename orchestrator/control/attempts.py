@@ -14,7 +14,7 @@ from orchestrator.journal import nodes
 from orchestrator.journal.events import Samples
 from orchestrator.journal.state import InFlight, State
 from orchestrator.launch.mpi import launcher_for
-from orchestrator.launch.script import find_template, launch_script
+from orchestrator.launch.script import find_frame, launch_script
 from orchestrator.policy.limits import memory_for
 from orchestrator.readers.base import Reader
 from orchestrator.readers.inverse import with_inverses
@@ -61,42 +61,49 @@ def script(assembly: Assembly, point: Point, resources: Resources, kind: RunKind
         executable, profiler = measure.effort.executable, measure.effort.profiler
         chosen = measure.effort.template or chosen
         environment = {**environment, **measure.effort.environment}
-    template = find_template(chosen, options.name)
+    frame = find_frame(chosen, options.name)
     return launch_script(
         application=assembly.application,
         executable=executable,
         settings=campaign.values(point),
         resources=resources,
         launcher=launcher_for(executable, options.launcher, options.name, resources, options.mpi),
-        template=template.read_text(),
+        frame=frame.read_text(),
         prologue=options.prologue,
         modules=options.modules,
         epilogue=options.epilogue,
         environment=environment,
         profiler=profiler,
         preload=preloading.libraries(profiler, executable),
-        source=str(template),
+        source=str(frame),
+        template=campaign.launch,
     )
 
 
 def collect(assembly: Assembly, item: AttemptRequest, observation: Observation) -> Samples:
     """Read what a finished attempt measured; raise ``ReadError``."""
+    return measured(assembly, item.directory, item.attempt.run.kind, observation.samples)
+
+
+def measured(
+    assembly: Assembly, directory: Path, kind: RunKind, samples: Sequence[Sample] | None = None
+) -> Samples:
+    """Read what an attempt left in its directory, unless its samples are known; raise ``ReadError``."""
     measure = assembly.campaign.measure
     profiler, metrics, aggregate = measure.profiler, measure.measured, measure.aggregate
-    effort = measure.effort if item.attempt.run.kind == "effort" else None
+    effort = measure.effort if kind == "effort" else None
     if effort is not None:
         profiler, aggregate = effort.profiler, effort.aggregate or aggregate
-    samples = observation.samples
     if samples is None:
         read: Reader = registry.load("reader", profiler)
-        samples = tuple(read(item.directory, assembly.application, measure.inclusive))
+        samples = tuple(read(directory, assembly.application, measure.inclusive))
         if effort is None:
-            samples += _printed(assembly, item.directory, profiler, metrics, samples)
+            samples += _printed(assembly, directory, profiler, metrics, samples)
     if effort is not None:
         metrics = _counted(samples)
     values = select(samples, metrics, aggregate)
     if effort is None:
-        values = with_inverses(values, measure.inverted, str(item.directory))
+        values = with_inverses(values, measure.inverted, str(directory))
     chosen: dict[str, dict[str, float]] = {}
     for (callpath, metric), value in values.items():
         chosen.setdefault(metric, {})[callpath] = value

@@ -106,7 +106,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             for text in planning.notes(chosen, start.plan):
                 hooks.remark(f"note: {text}")
         if first or not (directory / CAMPAIGN_FILE).exists():
-            _write(chosen, directory / CAMPAIGN_FILE)
+            save(chosen, directory)
         if first:
             known = replay(journal.append(first, built_executor.now()), known)
         if changes:
@@ -153,13 +153,17 @@ def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -
     JournalError
         If there is none.
     """
-    path = directory / CAMPAIGN_FILE
-    if not holds_campaign(directory) or not path.exists():
+    require(directory)
+    return loader.load(directory / CAMPAIGN_FILE, overrides, starts=starts, saved=True)
+
+
+def require(directory: Path) -> None:
+    """Raise ``JournalError`` unless a directory holds a campaign."""
+    if not holds_campaign(directory) or not (directory / CAMPAIGN_FILE).exists():
         raise JournalError(
             f"{directory} holds no campaign (no {FILE_NAME} with {CAMPAIGN_FILE}): "
             "start one with: orchestrator run CAMPAIGN.yaml --directory DIR"
         )
-    return loader.load(path, overrides, starts=starts, saved=True)
 
 
 def replayed(directory: Path) -> State:
@@ -193,8 +197,9 @@ def _refuse_launch(built: Assembly) -> None:
         raise CampaignError(f"{nodes.detail}; {nodes.remedy}. Nothing was begun")
 
 
-def _write(chosen: Campaign, path: Path) -> None:
-    """Replace the campaign file; on a full disk the old one stays."""
+def save(chosen: Campaign, directory: Path) -> None:
+    """Replace the campaign file of a directory; on a full disk the old one stays."""
+    path = directory / CAMPAIGN_FILE
     with writing(path):
         write_atomically(path, loader.dump(chosen))
 

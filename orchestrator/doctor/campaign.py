@@ -46,8 +46,9 @@ def checks(chosen: Campaign, directory: Path, probe: Probe) -> Iterator[Check]:
         largest = largest_run(built)
         yield from executable(chosen, probe)
         yield from launcher(chosen, largest, probe)
-        path = script.find_template(chosen.executor.template, chosen.executor.name)
-        yield ok("launch script", str(path))  # that it can be filled in was checked with the file
+        frame = script.find_frame(chosen.executor.template, chosen.executor.name)
+        launch = "" if chosen.launch is None else f"{chosen.launch.source} in "
+        yield ok("launch script", f"{launch}{frame}")  # that it can be filled in was checked with the file
     if isinstance(chosen.executor, LocalOptions):
         yield slots(chosen.executor.slots, chosen.executor.oversubscribe, len(os.sched_getaffinity(0)))
         yield from side_by_side(built)

@@ -138,7 +138,7 @@ def plugins() -> Iterator[Check]:
 def data() -> Check:
     """Check that launch scripts and ready campaigns are found."""
     try:
-        scripts = sorted(path.stem for path in data_directory("templates").glob("*.sh"))
+        scripts = sorted(path.stem for path in data_directory("templates").rglob("*.sh"))
         campaigns = sorted(path.stem for path in data_directory("campaigns").glob("*.yaml"))
     except CampaignError as error:
         remedy = f"pip install --force-reinstall {DISTRIBUTION}"

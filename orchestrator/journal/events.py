@@ -250,8 +250,45 @@ class ValidationProposed:
 
 
 @dataclass(frozen=True, slots=True)
+class RereadBegan:
+    """Kept outputs and profiles are read again: what follows counts with the next `RereadCompleted`."""
+
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptReread:
+    """What a settled attempt measured, as it is read now; ``recovered``: it could not be read before.
+
+    The other fields are those of the run of a recovered attempt: see `orchestrator.journal.state.RunState`.
+    """
+
+    attempt: Attempt
+    samples: Samples
+    recovered: bool = False
+    elapsed: float = 0.0
+    node: str = ""
+    packed: bool = False
+    began: float | None = None
+    load: Mapping[str, float] = field(default_factory=dict)
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RereadCompleted:
+    """From here on the ``attempts`` since `RereadBegan` have the values that were read again.
+
+    ``campaign``: the normalised campaign file by which they were read. Without this event, as after a crash,
+    the earlier values hold.
+    """
+
+    campaign: Mapping[str, Any]
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
 class CampaignStopped:
-    """The last event of a campaign."""
+    """The last event of a campaign, but for further rules or values that are read again."""
 
     rule: str
     detail: str
@@ -277,6 +314,9 @@ Event = (
     | OutageBegan
     | OutageEnded
     | ValidationProposed
+    | RereadBegan
+    | AttemptReread
+    | RereadCompleted
     | CampaignStopped
 )
 
@@ -340,6 +380,9 @@ _NAMES: dict[type[Any], str] = {
     OutageBegan: "outage_began",
     OutageEnded: "outage_ended",
     ValidationProposed: "validation_proposed",
+    RereadBegan: "reread_began",
+    AttemptReread: "attempt_reread",
+    RereadCompleted: "reread_completed",
     CampaignStopped: "campaign_stopped",
 }
 _TYPES = {name: kind for kind, name in _NAMES.items()}

@@ -39,6 +39,10 @@ class RunStatus(StrEnum):
     SKIPPED = "skipped"  # never begun: the remaining budget could not hold it, or the campaign stopped
 
 
+UNREADABLE = (RunStatus.FAILED, RunStatus.GIVEN_UP, RunStatus.SKIPPED)
+"""Of a run with an attempt whose output could not be read, and none that could."""
+
+
 class RunState(NamedTuple):
     """One run: how many attempts were begun, how they failed, and what the accepted one measured.
 
@@ -172,6 +176,8 @@ class State(NamedTuple):
     stopped: StopReason | None = None
     machine: Mapping[str, str] = immutables.Map()  # what the last round found about the machine, by kind
     remarked: frozenset[str] = frozenset()  # kinds of such findings that were reported
+    reread: immutables.Map[Run, events.AttemptReread] = immutables.Map()  # not completed
+    rereads: int = 0  # how often outputs were read again
 
     @property
     def reserved(self) -> float:
@@ -495,6 +501,63 @@ def _validation_proposed(event: events.ValidationProposed, state: State) -> Stat
         runs=state.runs.set(event.run, RunState(attempts=known.attempts, cost=known.cost)),
         queue=(event.run,),
         next=0,
+    )
+
+
+@_apply.register
+def _reread_began(event: events.RereadBegan, state: State) -> State:
+    return state._replace(reread=immutables.Map())
+
+
+@_apply.register
+def _attempt_reread(event: events.AttemptReread, state: State) -> State:
+    run, number = event.attempt.run, event.attempt.number
+    item = _run(state, run)
+    kept = item.status is RunStatus.MEASURED and item.accepted == number and not event.recovered
+    new = event.recovered and number <= item.attempts and item.status in UNREADABLE
+    if not (kept or new):
+        raise ValueError(_impossible(state, run, f"attempt {number} is read again"))
+    return state._replace(reread=state.reread.set(run, event))
+
+
+@_apply.register
+def _reread_completed(event: events.RereadCompleted, state: State) -> State:
+    if len(state.reread) != event.attempts:
+        raise ValueError(f"{event.attempts} attempts were read again, {len(state.reread)} are there")
+    runs, proposed = state.runs.mutate(), state.proposed
+    recovered = {run for run, item in state.reread.items() if item.recovered}
+    for run, item in state.reread.items():
+        runs[run] = _as_read_again(runs[run], item)
+    for run in recovered:
+        known = proposed.get(run.kind, immutables.Map())
+        last = max(run.repetition, known.get(run.point, 0))
+        proposed = proposed.set(run.kind, known.set(run.point, last))
+    return state._replace(
+        campaign=event.campaign,
+        runs=runs.finish(),
+        proposed=proposed,
+        failed=tuple(run for run in state.failed if run not in recovered),
+        infeasible=state.infeasible - {run.point for run in recovered if run.kind == "time"},
+        consecutive_given_up=0 if recovered else state.consecutive_given_up,
+        reread=immutables.Map(),
+        rereads=state.rereads + 1,
+    )
+
+
+def _as_read_again(item: RunState, event: events.AttemptReread) -> RunState:
+    if not event.recovered:
+        return item._replace(samples=event.samples)
+    return item._replace(
+        status=RunStatus.MEASURED,
+        accepted=event.attempt.number,
+        reason="",
+        samples=event.samples,
+        elapsed=event.elapsed,
+        node=event.node,
+        packed=event.packed,
+        began=event.began,
+        load=event.load,
+        origin=event.origin,
     )
 
 

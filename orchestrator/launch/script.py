@@ -1,4 +1,8 @@
-"""Launch scripts: templates with placeholders, filled by a pure function. Every value is inert shell text."""
+"""Launch scripts: an application's template in a frame, filled by a pure function. Values are inert text.
+
+The frame (``mpi``, ``slurm``, or a file of the user's) has modules, environment and launcher; the launch
+template (`orchestrator.launch.template`) has the command. An application without a template gives arguments.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +10,23 @@ import os
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
 import orchestrator
 from orchestrator.errors import CampaignError
+from orchestrator.launch import template as templates
 from orchestrator.launch.profilers import preloading, profiler_variables
+from orchestrator.launch.template import Filled, Program, Template
 from orchestrator.storage import SECRET_WORDS
 from orchestrator.types import Application, Resources, Value, format_value
 
-_DEFAULTS = {"slurm": "slurm.sh"}
-_LOCAL = "mpi.sh"
+_FRAMES = {"slurm": "slurm.sh"}
+_LOCAL_FRAME = "mpi.sh"
 
-# A template may spell out a launcher of its own with these; the others it must have.
+# A frame may spell out a launcher of its own with these; the others it must have.
 OPTIONAL = ("launcher", "ranks", "threads", "nodes", "ranks_per_node")
-# Needed only where something follows the program: `exec` must then be empty.
-_AFTERWARDS = ("exec", "epilogue")
-
 ENVIRONMENT = "environment.recorded"
 """Variables (``name=value``, each ended by NUL) after the prologue, in the attempt's directory."""
 
@@ -64,13 +68,13 @@ def data_directory(kind: Literal["templates", "campaigns"]) -> Path:
     raise CampaignError(f"the folder {kind!r} is missing from the installation at {package}: install again")
 
 
-def find_template(name_or_path: str | None, executor_name: str) -> Path:
-    """Return the path of a launch script.
+def find_frame(name_or_path: str | None, executor_name: str) -> Path:
+    """Return the path of a frame: what every launch script of an executor has in common.
 
     Parameters
     ----------
     name_or_path
-        A path, the name of a script that comes with the program (``slurm`` or ``slurm.sh``), or None for
+        A path, the name of a frame that comes with the program (``slurm`` or ``slurm.sh``), or None for
         the default of the executor.
     executor_name
         ``local``, ``slurm`` ...
@@ -78,37 +82,67 @@ def find_template(name_or_path: str | None, executor_name: str) -> Path:
     Raises
     ------
     CampaignError
-        If there is no such script.
+        If there is no such frame.
     """
-    folder = data_directory("templates")
+    folder = data_directory("templates") / "frames"
     if not name_or_path:
-        return folder / _DEFAULTS.get(executor_name, _LOCAL)
+        return folder / _FRAMES.get(executor_name, _LOCAL_FRAME)
     path = Path(name_or_path)
     if path.is_file():
         return path
-    if path.name == name_or_path:
-        for candidate in (folder / name_or_path, folder / f"{name_or_path}.sh"):
-            if candidate.is_file():
-                return candidate
-    known = ", ".join(sorted(item.stem for item in folder.glob("*.sh")))
+    found = _shipped(name_or_path, folder)
+    if found is not None:
+        return found
     raise CampaignError(
-        f"executor.template: there is no launch script {name_or_path!r}; give a path or one of: {known}"
+        f"executor.template: there is no frame {name_or_path!r}; give a path or one of: {_names(folder)}"
     )
 
 
-def render(template_text: str, values: Mapping[str, str], source: str, optional: Collection[str] = ()) -> str:
-    """Replace every ``{{placeholder}}`` of a template in one pass, so that values are never scanned.
+def find_template(name: str) -> Path:
+    """Return the path of a launch template that comes with the program, by the name of its application.
+
+    Raises
+    ------
+    CampaignError
+        If there is none.
+    """
+    folder = data_directory("templates")
+    found = _shipped(name, folder)
+    if found is None:
+        raise CampaignError(f"there is no launch template {name!r}; give a path or one of: {_names(folder)}")
+    return found
+
+
+@cache
+def template_of(application: str) -> Template | None:
+    """Return the launch template of one of our applications; None where its adapter gives arguments."""
+    path = _shipped(application, data_directory("templates"))
+    return None if path is None else templates.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def _shipped(name: str, folder: Path) -> Path | None:
+    """Return the file of a name in a folder, with or without its suffix."""
+    candidates = (folder / name, folder / f"{name}.sh") if Path(name).name == name else ()
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _names(folder: Path) -> str:
+    return ", ".join(sorted(item.stem for item in folder.glob("*.sh")))
+
+
+def render(frame_text: str, values: Mapping[str, str], source: str, optional: Collection[str] = ()) -> str:
+    """Replace every ``{{placeholder}}`` of a frame in one pass, so that values are never scanned.
 
     Parameters
     ----------
-    template_text
-        The template.
+    frame_text
+        The frame.
     values
         Shell text by placeholder; whoever passes it has quoted it.
     source
         File name for messages.
     optional
-        Placeholders that the template may lack.
+        Placeholders that the frame may lack.
 
     Raises
     ------
@@ -119,12 +153,12 @@ def render(template_text: str, values: Mapping[str, str], source: str, optional:
     def replace(match: re.Match[str]) -> str:
         if match[1] in values:
             return values[match[1]]
-        line = template_text.count("\n", 0, match.start()) + 1
+        line = frame_text.count("\n", 0, match.start()) + 1
         what = f"unknown placeholder {match[0]}" if match[1] else f"{match[0]!r} belongs to no placeholder"
         raise CampaignError(f"{source}:{line}: {what}; known: {', '.join(sorted(values))}")
 
-    present = {match[1] for match in _PLACEHOLDER.finditer(template_text)}
-    text = _PLACEHOLDER.sub(replace, template_text)
+    present = {match[1] for match in _PLACEHOLDER.finditer(frame_text)}
+    text = _PLACEHOLDER.sub(replace, frame_text)
     missing = [name for name in values if name not in present and name not in optional]
     if missing:
         raise CampaignError(f"{source}: the placeholder {{{{{missing[0]}}}}} is missing; add it")
@@ -138,7 +172,7 @@ def launch_script(
     settings: Mapping[str, Value],
     resources: Resources,
     launcher: str | None,
-    template: str,
+    frame: str,
     prologue: Sequence[str],
     environment: Mapping[str, str],
     profiler: str,
@@ -146,6 +180,7 @@ def launch_script(
     modules: Sequence[str] = (),
     epilogue: Sequence[str] = (),
     preload: Sequence[str] = (),
+    template: Template | None = None,
 ) -> str:
     """Build the script that starts one run.
 
@@ -158,8 +193,8 @@ def launch_script(
     launcher
         Such as ``mpiexec -n {ranks}``, with ``{ranks} {threads} {nodes} {ranks_per_node}``; empty, ``none``
         or None starts the program itself. Its words are not expanded by the shell.
-    template, source
-        Text of the template and its file name for messages.
+    frame, source
+        Text of the frame and its file name for messages.
     prologue
         Lines of shell text, taken as they are (``module load ...``).
     environment
@@ -172,31 +207,66 @@ def launch_script(
         Lines of shell text after the program; the script's exit code is still that of the program.
     preload
         Libraries to preload into the program, but not into its launcher.
+    template
+        How the application is started; None where its adapter gives arguments.
 
     Raises
     ------
     CampaignError
-        For a bad template, launcher or variable.
+        For a bad frame, template, launcher or variable.
     """
-    words = _launcher(launcher, resources)
-    arguments = [executable, *application.arguments(settings)]
+    starter = " ".join(_quoted(word) for word in _launcher(launcher, resources))
+    prefix = " ".join(preloading(preload))
+    body = body_of(application, executable, settings, resources, starter, template, prefix)
+    afterwards = [*([body.after] if body.after else []), *epilogue]
+    replaces = body.simple and not afterwards
     variables = {**profiler_variables(profiler), **_literal({**application.environment, **environment})}
     exports = [f"export {name}={text}" for name, text in _threads(variables, resources)]
     values = {
         "prologue": "\n".join([*load_lines(modules), *prologue]),
-        "environment": "\n".join([*exports, *([_RECORD] if prologue or modules else [])]),
-        "exec": "" if epilogue else "exec",
-        "epilogue": "\n".join(["", "program_status=$?", *epilogue, 'exit "$program_status"'])
-        if epilogue
+        "environment": "\n".join([*exports, *([_RECORD] if prologue or modules else []), *_before(body)]),
+        "exec": "exec" if replaces else "",
+        "epilogue": "\n".join(["", "program_status=$?", *afterwards, 'exit "$program_status"'])
+        if afterwards
         else "",
-        "launcher": " ".join(_quoted(word) for word in words),
-        "command": " ".join([*preloading(preload), *map(_quoted, arguments)]),
-        "ranks": str(resources.ranks),
-        "threads": str(resources.threads),
-        "nodes": str(resources.nodes),
-        "ranks_per_node": str(resources.ranks_per_node),
+        "launcher": starter if body.launched else "",
+        "command": body.command,
+        **{name: str(number) for name, number in _sizes(resources).items()},
     }
-    return render(template, values, source, OPTIONAL if epilogue else (*OPTIONAL, *_AFTERWARDS))
+    optional = (*OPTIONAL, *(() if afterwards else ("epilogue",)), *(("exec",) if replaces else ()))
+    return render(frame, values, source, optional)
+
+
+def body_of(
+    application: Application,
+    executable: str,
+    settings: Mapping[str, Value],
+    resources: Resources,
+    starter: str,
+    template: Template | None,
+    prefix: str = "",
+) -> Filled:
+    """Return what a run executes: the command with what precedes and follows it.
+
+    ``starter`` and ``prefix`` (before the program) are shell text.
+
+    Raises
+    ------
+    CampaignError
+        For a bad template.
+    """
+    if template is None:
+        words = [executable, *application.arguments(settings)]
+        command = " ".join([*([prefix] if prefix else []), *map(_quoted, words)])
+        return Filled(before="", command=command, after="", launched=True, simple=True)
+    values = {**_sizes(resources), **settings, **application.values(settings)}
+    texts = [name for name, value in values.items() if isinstance(value, str)]
+    program = Program(executable=executable, launcher=starter, prefix=prefix)
+    return templates.fill(template, values, program, texts)
+
+
+def _before(body: Filled) -> list[str]:
+    return ["", body.before] if body.before else []
 
 
 def load_lines(modules: Sequence[str]) -> list[str]:
@@ -216,12 +286,7 @@ def _launcher(pattern: str | None, resources: Resources) -> list[str]:
                 "set executor.launcher, such as 'mpiexec -n {ranks}'"
             )
         return []
-    fields = {
-        "ranks": resources.ranks,
-        "threads": resources.threads,
-        "nodes": resources.nodes,
-        "ranks_per_node": resources.ranks_per_node,
-    }
+    fields = _sizes(resources)
 
     def replace(match: re.Match[str]) -> str:
         if match[0] in ("{{", "}}"):
@@ -237,6 +302,15 @@ def _launcher(pattern: str | None, resources: Resources) -> list[str]:
         return [_LAUNCHER_FIELD.sub(replace, word) for word in shlex.split(pattern)]
     except ValueError as error:
         raise CampaignError(f"executor.launcher: {pattern!r}: {error}") from None
+
+
+def _sizes(resources: Resources) -> dict[str, int]:
+    return {
+        "ranks": resources.ranks,
+        "threads": resources.threads,
+        "nodes": resources.nodes,
+        "ranks_per_node": resources.ranks_per_node,
+    }
 
 
 def _literal(environment: Mapping[str, str]) -> dict[str, str]:

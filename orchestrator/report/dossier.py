@@ -125,6 +125,8 @@ class _History:
                 item.update(seen_running=when, **{key: value for key, value in data.items() if value})
             case events.AttemptWithdrawn():
                 item.update(withdrawn=when, **data)
+            case events.AttemptReread():
+                item.update(read_again=when, samples=data["samples"])
             case events.AttemptFinished():
                 item.update(settled=when, **data, cost_core_hours=core_hours(data.pop("cost")))
                 for key in ("started", "finished"):

@@ -70,6 +70,8 @@ def describe(event: events.Event) -> str:
             return f"{what} answers again, after {about(lasted)}"
         case events.ValidationProposed(run):
             return f"validation: {run}"
+        case events.RereadCompleted(_, attempts):
+            return f"outputs were read again: {count(attempts, 'attempt')} with other values"
     return ""
 
 
@@ -96,6 +98,7 @@ _KINDS: Mapping[type, str] = {
     events.OutageBegan: "outage",
     events.OutageEnded: "outage",
     events.ValidationProposed: "round",
+    events.RereadCompleted: "campaign",
 }
 
 
@@ -125,6 +128,7 @@ class _History:
         self.hosts: dict[str, Counter[str]] = {}
         self.unconfirmed: dict[Attempt, events.AttemptFinished] = {}
         self.given_up: list[dict[str, Any]] = []
+        self.recovered: set[str] = set()
         self.running: str | None = None
         self.executable = ""
         self.round_began = 0.0
@@ -168,6 +172,13 @@ class _History:
             case events.CampaignStopped(rule, detail):
                 self.state, self.running = f"stopped: {rule} ({detail})", None
                 self._add(entry.time, "stop", f"campaign stopped: {rule} ({detail})")
+            case events.AttemptReread(attempt=attempt) if event.recovered:
+                self.recovered.add(attempt.run.id)
+            case events.RereadBegan():
+                self.recovered.clear()
+            case events.RereadCompleted():
+                self.campaign = event.campaign
+                self.given_up = [item for item in self.given_up if item["run"] not in self.recovered]
             case events.RunGivenUp(run, reason):
                 self.given_up.append({"time": iso(entry.time), "run": run.id, "reason": reason})
         text = describe(event)

@@ -164,7 +164,8 @@ def published(directory: Path, state: State) -> dict[str, Any] | None:
 def _basis(directory: Path, state: State) -> str:
     """Return a digest of all that decides about models: program, campaign, and how many runs were measured.
 
-    What a run has measured never changes, so the number of measured runs says which ones they are.
+    What a run has measured changes only where outputs are read again, so the number of measured runs says
+    which ones they are.
     """
     measured = sum(item.status is RunStatus.MEASURED for item in state.runs.values())
     validated = state.validation is not None and state.runs[state.validation].status is RunStatus.MEASURED
@@ -172,5 +173,5 @@ def _basis(directory: Path, state: State) -> str:
         rules = (directory / "campaign.yaml").read_bytes()  # a user may have edited it
     except OSError:
         rules = b""
-    said = json.dumps([__version__, state.id, measured, validated], separators=(",", ":"))
+    said = json.dumps([__version__, state.id, measured, validated, state.rereads], separators=(",", ":"))
     return hashlib.sha256(said.encode() + b"\n" + rules).hexdigest()

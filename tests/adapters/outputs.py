@@ -182,28 +182,143 @@ HPL_pdgesv() start time Fri Nov 20 11:30:04 2026
 End of Tests.
 """
 
+SMG2000 = """\
+Running with these driver parameters:
+  (nx, ny, nz)    = (40, 40, 40)
+  (Px, Py, Pz)    = (2, 1, 1)
+  solver ID       = 0
+=============================================
+Struct Interface:
+=============================================
+Struct Interface:
+  wall clock time = 0.004126 seconds
+  cpu clock time  = 0.004126 seconds
+=============================================
+Setup phase times:
+=============================================
+SMG Setup:
+  wall clock time = 0.053302 seconds
+  cpu clock time  = 0.053302 seconds
+SMG:
+  wall clock time = 0.053300 seconds
+  cpu clock time  = 0.053300 seconds
+SMGRelax:
+  wall clock time = 0.021103 seconds
+  cpu clock time  = 0.021103 seconds
+=============================================
+Solve phase times:
+=============================================
+SMG Solve:
+  wall clock time = 0.256739 seconds
+  cpu clock time  = 0.257590 seconds
+SMG:
+  wall clock time = 0.256737 seconds
+  cpu clock time  = 0.257588 seconds
+SMGRelax:
+  wall clock time = 0.244915 seconds
+  cpu clock time  = 0.245745 seconds
+CyclicReduction:
+  wall clock time = 0.141412 seconds
+  cpu clock time  = 0.141778 seconds
+
+Iterations = 6
+Final Relative Residual Norm = 1.097421e-07
+
+"""
+
+EXAFMM = """\
+--- FMM Parameter --------------
+ncrit                : 64
+distribution         : cube
+P                    : 6
+--- FMM Profiling --------------
+Initialize bodies    : 0.0005050
+Partition            : 0.0011980
+Precalculation       : 0.0000010
+Build tree           : 0.0010430
+P2M & M2M            : 0.0020660
+Local essential tree : 0.0418810
+M2L & P2P            : 0.0856420
+L2L & L2P            : 0.0029080
+Total FMM            : 0.1349450
+Direct N-Body        : 0.0009120
+--- FMM vs. direct -------------
+Rel. L2 Error (p)    : 3.4e-04
+Rel. L2 Error (F)    : 8.4e-04
+"""
+
+# After the sources of the programs, which were not run.
+BEATNIK = """\
+RocketRig
+============Command line arguments============
+Thread Setting                : serial
+Mesh Dimension                : 256, 256
+Solver Order                  : 0
+==============================================
+Initializing Mesh State
+Step 0 / 49 at time = 0.000000
+Step 1 / 49 at time = 0.003612
+Step 2 / 49 at time = 0.007224
+measured_time: 1.52311
+measured_time: 1.52298
+"""
+
+FIESTA = """\
+[     0.00012]  Logger: Log started Mon Nov 23 10:00:00 2026
+[     0.01312] Message: Beginning Main Time Loop
+[     1.25112] Message: Simulation complete!
+[     1.25212] Message: Reporting Timers:
+        Total Execution Time                   1.251e+00
+
+        Total Startup Time                     1.210e-02
+        Initial Condition Generation           8.001e-03
+        Grid Generation                        1.520e-03
+        Initial Condition Write Time           0.000e+00
+
+        Total Simulation Time                  1.238e+00
+        Flux Calculation                       9.120e-01
+        Halo Exchanges                         1.130e-01
+        Boundary Conditions                    4.210e-02
+"""
+
+MPI_KERNEL = """\
+2 ranks, 50 executions
+gemm: min 1.045380320e-03 mean 1.124819340e-03 max 1.204258360e-03 s over ranks
+"""
+
 # Complete outputs of one run, by the name of the application.
 COMPLETE: dict[str, dict[str, str]] = {
     "amg": {"stdout": AMG, "stderr": ""},
+    "beatnik": {"stdout": BEATNIK, "stderr": ""},
+    "exafmm": {"stdout": EXAFMM, "stderr": ""},
+    "fiesta": {"stdout": FIESTA, "stderr": ""},
     "hpl": {"stdout": HPL, "stderr": ""},
     "kripke": {"stdout": KRIPKE, "stderr": ""},
     "kripke-1.1": {"stdout": KRIPKE_1_1, "stderr": ""},
     "lammps": {"stdout": LAMMPS, "stderr": ""},
     "lulesh": {"stdout": LULESH, "stderr": ""},
     "minife": {"stdout": MINIFE, "stderr": "", "miniFE.20x20x20.P2.2026.yaml": MINIFE_REPORT},
+    "mpi-kernel": {"stdout": MPI_KERNEL, "stderr": ""},
     "quicksilver": {"stdout": QUICKSILVER, "stderr": ""},
     "relearn": {"stdout": RELEARN, "stderr": ""},
+    "smg2000": {"stdout": SMG2000, "stderr": ""},
 }
 
 # A possible point of each application.
 SETTINGS: dict[str, dict[str, int | float | str]] = {
     "amg": {"p": 8, "s": 10},
+    "beatnik": {"p": 4, "n": 256},
+    "exafmm": {"p": 4, "t": 2, "n": 5000, "order": 6},
+    "fastest": {"p": 32, "s": 65536, "cases": "/work/cases"},
+    "fiesta": {"p": 4, "n": 60},
     "hpl": {"p": 6, "n": 1000},
     "kripke": {"p": 8, "t": 2, "s": 6},
     "kripke-1.1": {"p": 4, "n": 12, "groups": 16, "nest": "GZD"},
     "lammps": {"p": 2, "x": 20, "steps": 50},
     "lulesh": {"p": 27, "s": 12},
     "minife": {"p": 4, "n": 20},
+    "mpi-kernel": {"p": 2, "kernel": "geqrf", "m": 512, "n": 128},
     "quicksilver": {"p": 4, "s": 3},
     "relearn": {"p": 4, "n": 200, "theta": 0.2},
+    "smg2000": {"p": 4, "px": 1, "s": 30, "cx": 0.1, "cz": 10.0},
 }

@@ -27,11 +27,19 @@ def _titles(name: str) -> list[str]:
 
 
 def test_every_placeholder_and_template_is_documented() -> None:
-    documented = set(re.findall(r"`\{\{(\w+)\}\}`", TEXT))
+    _, launch, frames = re.split(r"^\| placeholder \|", TEXT, flags=re.MULTILINE)
+    documented = set(re.findall(r"`\{\{(\w+)\}\}`", frames))
     assert documented == {"prologue", "environment", "command", "exec", "epilogue", *script.OPTIONAL}
-    for path in script.data_directory("templates").glob("*.sh"):
+    assert {*script.OPTIONAL, "executable"} <= set(re.findall(r"`\{\{(\w+)\}\}`", launch))
+    for path in (script.data_directory("templates") / "frames").glob("*.sh"):
         assert f"`{path.stem}`" in TEXT
         assert set(re.findall(r"\{\{(\w+)\}\}", path.read_text())) <= documented
+
+
+def test_of_every_template_is_said_whether_it_was_run() -> None:
+    table = TEXT.partition("| template | application | was run")[2].partition("\n\n")[0]
+    named = set(re.findall(r"`([\w.-]+)`", "\n".join(row.split("|")[1] for row in table.splitlines()[2:])))
+    assert named == {path.stem for path in script.data_directory("templates").glob("*.sh")}
 
 
 def test_every_ready_campaign_is_documented() -> None:

@@ -270,7 +270,7 @@ def test_launch_scripts_are_tried_before_anything_is_spent(tmp_path: Path) -> No
     for assignment, message in (
         (
             "executor.template=slrum",
-            r"executor\.template: there is no launch script 'slrum'; give a path or one of",
+            r"executor\.template: there is no frame 'slrum'; give a path or one of",
         ),
         (
             "executor.template=./bad.sh",

@@ -36,6 +36,18 @@ def test_functions_are_spread_over_programs_and_a_seed_is_a_population(tmp_path:
         assert (tmp_path / "first" / name).read_text() == (tmp_path / "second" / name).read_text()
 
 
+def test_kernels_are_written_where_they_are_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "init mpi-kernel --executable kernels/kernels" in run("generate", "kernels").out
+    assert sorted(path.name for path in Path("kernels").iterdir()) == ["Makefile", "kernels.c"]
+    assert run("generate", "kernels", "other", "--json").document == {
+        "files": ["other/kernels.c", "other/Makefile"]
+    }
+    again = run("generate", "kernels")
+    assert again.code == 2 and "is not empty" in again.err
+    assert run("generate", "a", "b").code == 2
+
+
 @pytest.mark.parametrize(
     ("options", "word"),
     [

@@ -64,14 +64,14 @@ def test_the_script_of_the_first_run_is_printed() -> None:
     assert "search space: 5 points" in result.out
     assert "first batch:" in result.out
     assert result.out.count("--- script of") == 1
-    assert f"exec  {Path.cwd()}/program.sh 1 <" in result.out
+    assert f"exec  {Path.cwd()}/program.sh 1\n" in result.out
     assert planned(LOCAL, "--scripts").out.count("--- script of") == 5
 
 
 def test_the_job_script_of_a_slurm_campaign_is_printed_without_a_slurm() -> None:
     result = planned(SLURM)
     assert "exec srun -n 1 -N 1" in result.out
-    assert f"{Path.cwd()}/program.sh 1 <" in result.out
+    assert f"{Path.cwd()}/program.sh 1\n" in result.out
     plan = planned(SLURM, "--json").document
     assert all("srun -n 1 -N 1" in item["script"] for item in plan["runs"])
 

@@ -41,7 +41,7 @@ def script(arguments: list[str] | None = None, executable: str = "./app", **chan
         "settings": {},
         "resources": ONE,
         "launcher": None,
-        "template": PLAIN,
+        "frame": PLAIN,
         "prologue": (),
         "environment": {},
         "profiler": "stdout",

@@ -15,25 +15,25 @@ from orchestrator.launch import script
 from tests.launch.scripts import PLAIN
 
 
-def test_every_executor_has_a_template() -> None:
-    assert script.find_template(None, "local").name == "mpi.sh"
-    assert script.find_template(None, "slurm").name == "slurm.sh"
-    assert script.find_template("slurm", "local").name == "slurm.sh"
+def test_every_executor_has_a_frame() -> None:
+    assert script.find_frame(None, "local").name == "mpi.sh"
+    assert script.find_frame(None, "slurm").name == "slurm.sh"
+    assert script.find_frame("slurm", "local").name == "slurm.sh"
 
 
-def test_a_template_may_be_a_path(tmp_path: Path) -> None:
+def test_a_frame_may_be_a_path(tmp_path: Path) -> None:
     own = tmp_path / "own.sh"
     own.write_text(PLAIN)
-    assert script.find_template(str(own), "slurm") == own
+    assert script.find_frame(str(own), "slurm") == own
 
 
 @pytest.mark.parametrize("name", ["sluurm", "no/such/file.sh", "../templates/slurm.sh"])
-def test_an_unknown_template_is_an_error_that_lists_the_known(
+def test_an_unknown_frame_is_an_error_that_lists_the_known(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CampaignError, match=r"no launch script .*one of: mpi, slurm"):
-        script.find_template(name, "local")
+    with pytest.raises(CampaignError, match=r"no frame .*one of: mpi, slurm"):
+        script.find_frame(name, "local")
 
 
 @pytest.mark.parametrize("kind", ["templates", "campaigns"])

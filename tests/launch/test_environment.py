@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import CampaignError
-from orchestrator.launch.script import ENVIRONMENT, find_template
+from orchestrator.launch.script import ENVIRONMENT, find_frame
 from orchestrator.types import Resources
 from tests.launch.scripts import execute, program, script, shown
 
@@ -94,7 +94,7 @@ def test_libraries_are_preloaded_into_the_program_only(tmp_path: Path, show: str
 def test_traces_of_an_enclosing_mpi_program_or_job_step_are_removed(
     tmp_path: Path, show: str, name: str
 ) -> None:
-    template = find_template(name, "local").read_text()
+    frame = find_frame(name, "local").read_text()
     inherited = {
         "PMI_RANK": "3",
         "PMIX_SERVER_URI3": "x",
@@ -104,7 +104,7 @@ def test_traces_of_an_enclosing_mpi_program_or_job_step_are_removed(
         "SLURM_CPUS_PER_TASK": "7",
         "SLURM_JOB_ID": "1",
     }
-    seen = shown(script(executable=show, template=template), tmp_path, **inherited)["environment"]
+    seen = shown(script(executable=show, frame=frame), tmp_path, **inherited)["environment"]
     kept = {"OMPI_MCA_btl", "SLURM_JOB_ID"} | (
         {"SLURM_CPU_BIND_TYPE", "SLURM_CPUS_PER_TASK"} if name == "mpi.sh" else set()
     )
@@ -113,8 +113,8 @@ def test_traces_of_an_enclosing_mpi_program_or_job_step_are_removed(
 
 @pytest.mark.parametrize("name", ["mpi.sh", "slurm.sh"])
 def test_the_exit_code_is_that_of_the_program(tmp_path: Path, name: str) -> None:
-    template = find_template(name, "local").read_text()
-    text = script(["-c", "exit 7"], executable="/bin/sh", template=template)
+    frame = find_frame(name, "local").read_text()
+    text = script(["-c", "exit 7"], executable="/bin/sh", frame=frame)
     assert execute(text, tmp_path).returncode == 7
 
 
@@ -128,13 +128,13 @@ module() {
 """
 
 
-@pytest.mark.parametrize("template", ["mpi.sh", "slurm.sh"])
-def test_modules_are_loaded_before_the_prologue(tmp_path: Path, show: str, template: str) -> None:
+@pytest.mark.parametrize("frame", ["mpi.sh", "slurm.sh"])
+def test_modules_are_loaded_before_the_prologue(tmp_path: Path, show: str, frame: str) -> None:
     (tmp_path / "lmod" / "init").mkdir(parents=True)
     (tmp_path / "lmod" / "init" / "bash").write_text(MODULES)
     text = script(
         executable=show,
-        template=find_template(template, "local").read_text(),
+        frame=find_frame(frame, "local").read_text(),
         modules=["gcc/12", "a b'; touch pwned; '"],
         prologue=['export SEEN="$LOADEDMODULES"'],
     )
@@ -155,10 +155,8 @@ def test_a_module_that_cannot_be_loaded_ends_the_script(tmp_path: Path, show: st
 
 @pytest.mark.parametrize("name", ["mpi.sh", "slurm.sh"])
 def test_what_follows_the_program_does_not_change_its_exit_code(tmp_path: Path, name: str) -> None:
-    template = find_template(name, "local").read_text()
-    text = script(
-        ["-c", "exit 7"], executable="/bin/sh", template=template, epilogue=["touch after", "false"]
-    )
+    frame = find_frame(name, "local").read_text()
+    text = script(["-c", "exit 7"], executable="/bin/sh", frame=frame, epilogue=["touch after", "false"])
     assert execute(text, tmp_path).returncode == 7
     assert (tmp_path / "after").exists()
 
@@ -166,6 +164,6 @@ def test_what_follows_the_program_does_not_change_its_exit_code(tmp_path: Path, 
 @pytest.mark.parametrize("lacking", ["{{exec}}", "{{epilogue}}"])
 def test_a_template_must_have_a_place_for_what_follows(lacking: str) -> None:
     own = "{{prologue}}\n{{environment}}\n{{exec}} {{command}}{{epilogue}}\n"
-    assert "touch after" in script(template=own, epilogue=["touch after"])
+    assert "touch after" in script(frame=own, epilogue=["touch after"])
     with pytest.raises(CampaignError, match=re.escape(f"{lacking} is missing")):
-        script(template=own.replace(lacking, ""), epilogue=["touch after"])
+        script(frame=own.replace(lacking, ""), epilogue=["touch after"])

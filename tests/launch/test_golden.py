@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator import registry
-from orchestrator.launch.script import find_template
+from orchestrator.launch.script import find_frame, template_of
 from orchestrator.types import Application, Resources, Value
 from tests.adapters.outputs import SETTINGS
 from tests.launch.scripts import script
@@ -39,7 +39,8 @@ def test_scripts_are_as_they_were(name: str, executor: str) -> None:
             ranks=ranks, threads=threads, nodes=1, ranks_per_node=ranks, cores=ranks * threads
         ),
         launcher=LAUNCHERS[executor],
-        template=find_template(None, executor).read_text(),
+        frame=find_frame(None, executor).read_text(),
+        template=template_of(name),
         prologue=["module load mpi"] if executor == "slurm" else [],
         profiler="scorep" if executor == "slurm" else "stdout",
     )

@@ -39,6 +39,6 @@ def test_a_template_may_have_its_own_launcher_but_not_lack_the_command() -> None
         "{{prologue}}\n{{environment}}\naprun -n {{ranks}} -N {{ranks_per_node}} -d {{threads}} {{command}}\n"
     )
     resources = Resources(ranks=12, threads=2, nodes=3, ranks_per_node=4, cores=24)
-    assert "aprun -n 12 -N 4 -d 2 ./app" in script(template=own, resources=resources, launcher="srun")
+    assert "aprun -n 12 -N 4 -d 2 ./app" in script(frame=own, resources=resources, launcher="srun")
     with pytest.raises(CampaignError, match=r"\{\{command\}\} is missing"):
-        script(template=own.replace("{{command}}", ""), resources=resources, launcher="srun")
+        script(frame=own.replace("{{command}}", ""), resources=resources, launcher="srun")

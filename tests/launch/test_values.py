@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import CampaignError
-from orchestrator.launch.script import find_template
+from orchestrator.launch.script import find_frame
 from tests.launch.scripts import SHOW, script, shown
 
 NASTY = [
@@ -34,13 +34,13 @@ NASTY = [
 ]
 
 
-@pytest.mark.parametrize("template", ["local", "slurm"])
-def test_arguments_and_variables_arrive_as_they_are(tmp_path: Path, show: str, template: str) -> None:
+@pytest.mark.parametrize("frame", ["local", "slurm"])
+def test_arguments_and_variables_arrive_as_they_are(tmp_path: Path, show: str, frame: str) -> None:
     text = script(
         NASTY,
         executable=show,
         environment={f"NASTY_{i}": value for i, value in enumerate(NASTY)},
-        template=find_template(None, template).read_text(),
+        frame=find_frame(None, frame).read_text(),
         launcher="none",
     )
     seen = shown(text, tmp_path)

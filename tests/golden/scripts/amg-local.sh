@@ -9,4 +9,5 @@ unset ${!OMPI_COMM_WORLD_@} ${!PMIX_SERVER_@} ${!MPI_LOCAL@}
 
 export OMP_NUM_THREADS=1
 
-exec mpiexec -n 8 '/opt/my apps/program.x' -problem 1 -n 10 10 10 -P 2 2 2 < /dev/null
+exec < /dev/null
+exec mpiexec -n 8 '/opt/my apps/program.x' -problem 1 -n 10 10 10 -P 2 2 2

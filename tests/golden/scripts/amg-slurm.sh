@@ -17,4 +17,5 @@ export SCOREP_EXPERIMENT_DIRECTORY="$PWD"/scorep
 export SCOREP_OVERWRITE_EXPERIMENT_DIRECTORY=true
 { env -0 | sed -z -E 's/^([^=]*(TOKEN|SECRET|PASSW|KEY|CREDENTIAL|AUTH|COOKIE)[^=]*)=.*/\1=***/I; s#://.*@#://***@#' > environment.recorded; } 2> /dev/null || :
 
-exec srun --ntasks=8 --cpus-per-task=1 --export=ALL '/opt/my apps/program.x' -problem 1 -n 10 10 10 -P 2 2 2 < /dev/null
+exec < /dev/null
+exec srun --ntasks=8 --cpus-per-task=1 --export=ALL '/opt/my apps/program.x' -problem 1 -n 10 10 10 -P 2 2 2

@@ -9,4 +9,8 @@ unset ${!OMPI_COMM_WORLD_@} ${!PMIX_SERVER_@} ${!MPI_LOCAL@}
 
 export OMP_NUM_THREADS=1
 
-exec mpiexec -n 4 '/opt/my apps/program.x' --procs 2,2,1 --zones 12,12,12 --zset 1,1,1 --groups 16 --gset 2 --quad 96 --dset 8 --legendre 4 --niter 10 --pmethod sweep --nest GZD < /dev/null
+exec < /dev/null
+exec mpiexec -n 4 '/opt/my apps/program.x' \
+    --procs 2,2,1 --zones 12,12,12 --zset 1,1,1 \
+    --groups 16 --gset 2 --quad 96 --dset 8 \
+    --legendre 4 --niter 10 --pmethod sweep --nest GZD

@@ -17,4 +17,8 @@ export SCOREP_EXPERIMENT_DIRECTORY="$PWD"/scorep
 export SCOREP_OVERWRITE_EXPERIMENT_DIRECTORY=true
 { env -0 | sed -z -E 's/^([^=]*(TOKEN|SECRET|PASSW|KEY|CREDENTIAL|AUTH|COOKIE)[^=]*)=.*/\1=***/I; s#://.*@#://***@#' > environment.recorded; } 2> /dev/null || :
 
-exec srun --ntasks=4 --cpus-per-task=1 --export=ALL '/opt/my apps/program.x' --procs 2,2,1 --zones 12,12,12 --zset 1,1,1 --groups 16 --gset 2 --quad 96 --dset 8 --legendre 4 --niter 10 --pmethod sweep --nest GZD < /dev/null
+exec < /dev/null
+exec srun --ntasks=4 --cpus-per-task=1 --export=ALL '/opt/my apps/program.x' \
+    --procs 2,2,1 --zones 12,12,12 --zset 1,1,1 \
+    --groups 16 --gset 2 --quad 96 --dset 8 \
+    --legendre 4 --niter 10 --pmethod sweep --nest GZD

@@ -9,4 +9,9 @@ unset ${!OMPI_COMM_WORLD_@} ${!PMIX_SERVER_@} ${!MPI_LOCAL@}
 
 export OMP_NUM_THREADS=2
 
-exec mpiexec -n 8 '/opt/my apps/program.x' --procs 2,2,2 --zones 12,12,12 --zset 1,1,1 --groups 32 --gset 2 --quad 96 --dset 8 --legendre 4 --niter 10 --pmethod sweep --layout DGZ --arch OpenMP < /dev/null
+exec < /dev/null
+exec mpiexec -n 8 '/opt/my apps/program.x' \
+    --procs 2,2,2 --zones 12,12,12 --zset 1,1,1 \
+    --groups 32 --gset 2 --quad 96 --dset 8 \
+    --legendre 4 --niter 10 --pmethod sweep \
+    --layout DGZ --arch OpenMP

@@ -17,4 +17,9 @@ export SCOREP_EXPERIMENT_DIRECTORY="$PWD"/scorep
 export SCOREP_OVERWRITE_EXPERIMENT_DIRECTORY=true
 { env -0 | sed -z -E 's/^([^=]*(TOKEN|SECRET|PASSW|KEY|CREDENTIAL|AUTH|COOKIE)[^=]*)=.*/\1=***/I; s#://.*@#://***@#' > environment.recorded; } 2> /dev/null || :
 
-exec srun --ntasks=8 --cpus-per-task=2 --export=ALL '/opt/my apps/program.x' --procs 2,2,2 --zones 12,12,12 --zset 1,1,1 --groups 32 --gset 2 --quad 96 --dset 8 --legendre 4 --niter 10 --pmethod sweep --layout DGZ --arch OpenMP < /dev/null
+exec < /dev/null
+exec srun --ntasks=8 --cpus-per-task=2 --export=ALL '/opt/my apps/program.x' \
+    --procs 2,2,2 --zones 12,12,12 --zset 1,1,1 \
+    --groups 32 --gset 2 --quad 96 --dset 8 \
+    --legendre 4 --niter 10 --pmethod sweep \
+    --layout DGZ --arch OpenMP

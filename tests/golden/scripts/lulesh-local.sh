@@ -9,4 +9,5 @@ unset ${!OMPI_COMM_WORLD_@} ${!PMIX_SERVER_@} ${!MPI_LOCAL@}
 
 export OMP_NUM_THREADS=1
 
-exec mpiexec -n 27 '/opt/my apps/program.x' -s 12 -i 50 -r 1 -b 1 -c 1 < /dev/null
+exec < /dev/null
+exec mpiexec -n 27 '/opt/my apps/program.x' -s 12 -i 50 -r 1 -b 1 -c 1

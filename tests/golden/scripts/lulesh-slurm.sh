@@ -17,4 +17,5 @@ export SCOREP_EXPERIMENT_DIRECTORY="$PWD"/scorep
 export SCOREP_OVERWRITE_EXPERIMENT_DIRECTORY=true
 { env -0 | sed -z -E 's/^([^=]*(TOKEN|SECRET|PASSW|KEY|CREDENTIAL|AUTH|COOKIE)[^=]*)=.*/\1=***/I; s#://.*@#://***@#' > environment.recorded; } 2> /dev/null || :
 
-exec srun --ntasks=27 --cpus-per-task=1 --export=ALL '/opt/my apps/program.x' -s 12 -i 50 -r 1 -b 1 -c 1 < /dev/null
+exec < /dev/null
+exec srun --ntasks=27 --cpus-per-task=1 --export=ALL '/opt/my apps/program.x' -s 12 -i 50 -r 1 -b 1 -c 1

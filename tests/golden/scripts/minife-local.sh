@@ -9,4 +9,6 @@ unset ${!OMPI_COMM_WORLD_@} ${!PMIX_SERVER_@} ${!MPI_LOCAL@}
 
 export OMP_NUM_THREADS=1
 
-exec mpiexec -n 4 '/opt/my apps/program.x' -nx 20 -ny 20 -nz 20 < /dev/null
+exec < /dev/null
+exec mpiexec -n 4 '/opt/my apps/program.x' -nx 20 -ny 20 -nz 20 \
+    -load_imbalance 0 -mv_overlap_comm_comp 0

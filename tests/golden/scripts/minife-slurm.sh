@@ -17,4 +17,6 @@ export SCOREP_EXPERIMENT_DIRECTORY="$PWD"/scorep
 export SCOREP_OVERWRITE_EXPERIMENT_DIRECTORY=true
 { env -0 | sed -z -E 's/^([^=]*(TOKEN|SECRET|PASSW|KEY|CREDENTIAL|AUTH|COOKIE)[^=]*)=.*/\1=***/I; s#://.*@#://***@#' > environment.recorded; } 2> /dev/null || :
 
-exec srun --ntasks=4 --cpus-per-task=1 --export=ALL '/opt/my apps/program.x' -nx 20 -ny 20 -nz 20 < /dev/null
+exec < /dev/null
+exec srun --ntasks=4 --cpus-per-task=1 --export=ALL '/opt/my apps/program.x' -nx 20 -ny 20 -nz 20 \
+    -load_imbalance 0 -mv_overlap_comm_comp 0

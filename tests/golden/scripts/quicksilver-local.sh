@@ -9,4 +9,7 @@ unset ${!OMPI_COMM_WORLD_@} ${!PMIX_SERVER_@} ${!MPI_LOCAL@}
 
 export OMP_NUM_THREADS=1
 
-exec mpiexec -n 4 '/opt/my apps/program.x' -X 6 -Y 6 -Z 3 -x 6 -y 6 -z 3 -I 2 -J 2 -K 1 -n 1620 -N 10 -s 1029384756 < /dev/null
+exec < /dev/null
+exec mpiexec -n 4 '/opt/my apps/program.x' \
+    -X 6 -Y 6 -Z 3 -x 6 -y 6 -z 3 \
+    -I 2 -J 2 -K 1 -n 1620 -N 10 -s 1029384756

@@ -17,4 +17,7 @@ export SCOREP_EXPERIMENT_DIRECTORY="$PWD"/scorep
 export SCOREP_OVERWRITE_EXPERIMENT_DIRECTORY=true
 { env -0 | sed -z -E 's/^([^=]*(TOKEN|SECRET|PASSW|KEY|CREDENTIAL|AUTH|COOKIE)[^=]*)=.*/\1=***/I; s#://.*@#://***@#' > environment.recorded; } 2> /dev/null || :
 
-exec srun --ntasks=4 --cpus-per-task=1 --export=ALL '/opt/my apps/program.x' -X 6 -Y 6 -Z 3 -x 6 -y 6 -z 3 -I 2 -J 2 -K 1 -n 1620 -N 10 -s 1029384756 < /dev/null
+exec < /dev/null
+exec srun --ntasks=4 --cpus-per-task=1 --export=ALL '/opt/my apps/program.x' \
+    -X 6 -Y 6 -Z 3 -x 6 -y 6 -z 3 \
+    -I 2 -J 2 -K 1 -n 1620 -N 10 -s 1029384756

@@ -9,4 +9,6 @@ unset ${!OMPI_COMM_WORLD_@} ${!PMIX_SERVER_@} ${!MPI_LOCAL@}
 
 export OMP_NUM_THREADS=1
 
-exec mpiexec -n 4 '/opt/my apps/program.x' -a barnes-hut -t 0.2 --num-neurons-per-rank 200 -s 1000 -r 0 --openmp 1 -l ./ < /dev/null
+exec < /dev/null
+exec mpiexec -n 4 '/opt/my apps/program.x' -a barnes-hut -t 0.2 --num-neurons-per-rank 200 \
+    -s 1000 -r 0 --openmp 1 -l ./

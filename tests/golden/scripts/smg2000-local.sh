@@ -5,8 +5,10 @@
 unset PMI_FD PMI_RANK PMI_SIZE PMI_PORT PMI_ID PMIX_RANK PMIX_NAMESPACE PMIX_ID PMIX_SERVER_URI2 PMIX_SERVER_URI21
 unset ${!OMPI_COMM_WORLD_@} ${!PMIX_SERVER_@} ${!MPI_LOCAL@}
 
-{{prologue}}
 
-{{environment}}
 
-{{exec}} {{launcher}} {{command}} < /dev/null{{epilogue}}
+export OMP_NUM_THREADS=1
+
+exec < /dev/null
+exec mpiexec -n 4 '/opt/my apps/program.x' -n 30 30 30 -P 1 1 4 \
+    -c 0.1 1 10 -solver 0

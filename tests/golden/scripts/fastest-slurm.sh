@@ -8,8 +8,16 @@ unset SLURM_CPUS_PER_TASK SRUN_CPUS_PER_TASK SLURM_TRES_PER_TASK
 unset PMI_FD PMI_RANK PMI_SIZE PMI_PORT PMI_ID PMIX_RANK PMIX_NAMESPACE PMIX_ID
 unset ${!OMPI_COMM_WORLD_@} ${!PMIX_SERVER_@} ${!MPI_LOCAL@}
 
-{{prologue}}
+module load mpi
 
-{{environment}}
+export OMP_NUM_THREADS=1
+export SCOREP_ENABLE_PROFILING=true
+export SCOREP_ENABLE_TRACING=false
+export SCOREP_EXPERIMENT_DIRECTORY="$PWD"/scorep
+export SCOREP_OVERWRITE_EXPERIMENT_DIRECTORY=true
+{ env -0 | sed -z -E 's/^([^=]*(TOKEN|SECRET|PASSW|KEY|CREDENTIAL|AUTH|COOKIE)[^=]*)=.*/\1=***/I; s#://.*@#://***@#' > environment.recorded; } 2> /dev/null || :
 
-{{exec}} {{launcher}} {{command}} < /dev/null{{epilogue}}
+cp -r /work/cases/p32-s65536/. . || exit 1
+
+exec < /dev/null
+exec srun --ntasks=32 --cpus-per-task=1 --export=ALL '/opt/my apps/program.x'

@@ -1,0 +1,288 @@
+"""First drafts of a template and a campaign, with comments: what `orchestrator init` writes. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from orchestrator.errors import CampaignError
+from orchestrator.readers.candidates import Candidate
+from orchestrator.types import Application, Value, format_value
+
+LAUNCHERS = ("mpirun", "mpiexec", "srun")
+_RANKS = ("-n", "-np", "--np", "--ntasks")
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+_GUESSED = (16, 32, 64, 128, 256, 512)
+_RANK_VALUES = (1, 2, 4, 8, 16, 32, 64, 128)
+_WIDTH = 32  # of keys and values before a comment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """What a campaign file is made from.
+
+    Attributes
+    ----------
+    name, application, executable
+        As in the campaign file.
+    template
+        Name of the template beside it, or empty.
+    values
+        By parameter: the values to vary, and last the one of the evaluation point. A single value is a
+        setting.
+    meanings
+        Of parameters, for comments.
+    further
+        Names of parameters that are not set, which have defaults.
+    ranks
+        The expression ``program.ranks`` of a program without adapter.
+    output
+        Items of ``program.output``; None: an adapter reads the output.
+    executor
+        ``local`` or ``slurm``; ``slots``: cores of this machine.
+    budget
+        In core-hours.
+    tried
+        What one run showed, for a comment.
+    """
+
+    name: str
+    application: str
+    executable: str
+    template: str = ""
+    values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    further: Sequence[str] = ()
+    ranks: str = "1"
+    output: tuple[Candidate, ...] | None = None
+    executor: str = "local"
+    slots: int = 1
+    budget: float = 1.0
+    tried: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A command with ``{parameters}``: the program, the rest as a template, and the ranks it asks for."""
+
+    program: str
+    arguments: tuple[str, ...]
+    parameters: tuple[str, ...]
+    ranks: str = "1"
+
+
+def parse_command(text: str) -> Command:
+    """Read ``./prog -n {n}`` or ``mpirun -np {p} ./prog -n {n}``.
+
+    Raises
+    ------
+    CampaignError
+        For something else than one command with at least one ``{parameter}``.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise CampaignError(f"--command {text!r}: {error}") from None
+    ranks, words = _ranks(text, words)
+    if not words:
+        raise CampaignError(f"--command {text!r} names no program")
+    names = tuple(dict.fromkeys(_PLACEHOLDER.findall(" ".join([ranks, *words]))))
+    if not names or _PLACEHOLDER.search(words[0]):
+        raise CampaignError(
+            f"--command {text!r}: write what is to vary as {{NAME}}, as in './prog -n {{n}}'; "
+            "the program itself cannot vary"
+        )
+    expression = ranks[1:-1] if _PLACEHOLDER.fullmatch(ranks) else ranks
+    return Command(program=words[0], arguments=tuple(words[1:]), parameters=names, ranks=expression)
+
+
+def _ranks(text: str, words: list[str]) -> tuple[str, list[str]]:
+    """Return the ranks that a launcher in front of the program is told, and the words after it."""
+    if not words or words[0].rpartition("/")[2].partition(".")[0] not in LAUNCHERS:
+        return "1", words
+    rest, ranks = words[1:], "1"
+    while rest and rest[0].startswith("-"):
+        option, equals, value = rest[0].partition("=")
+        if option in _RANKS:
+            ranks, rest = (value, rest[1:]) if equals else ("".join(rest[1:2]), rest[2:])
+        else:
+            raise CampaignError(
+                f"--command {text!r}: of a launcher's options only {', '.join(_RANKS)} are understood; leave "
+                f"{rest[0]} out, and set executor.launcher afterwards"
+            )
+    return ranks or "1", rest
+
+
+def template_of(command: Command, name: str) -> str:
+    """Return the launch template of a command."""
+    words = " ".join(_word(word) for word in command.arguments)
+    lines = [
+        "#!/bin/bash",
+        f"# {name}: how it is started. Lines before the command may prepare a run, lines after it follow it.",
+        "#",
+        f"# Executable: {command.program}",
+        "#",
+        "# Parameters",
+        *(
+            f"#   {parameter}   (say what it is, and which values are possible)"
+            for parameter in command.parameters
+        ),
+        "",
+        f"{{{{launcher}}}} {{{{executable}}}} {words}".rstrip(),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _word(word: str) -> str:
+    """Return a word of the command as shell text with placeholders; only the rest of it is quoted."""
+    parts = re.split(r"(\{[A-Za-z_]\w*\})", word)
+    return (
+        "".join(
+            f"{{{part}}}" if _PLACEHOLDER.fullmatch(part) else (shlex.quote(part) if part else "")
+            for part in parts
+        )
+        or "''"
+    )
+
+
+def guessed_values(command: Command, cores: int) -> dict[str, tuple[Value, ...]]:
+    """Return values for every parameter of a command: powers of two, for ranks up to twice the cores."""
+    most = max(2, cores)
+    ranks = (*(value for value in _RANK_VALUES if value <= most), 2 * most)
+    return {name: ranks if name == command.ranks else _GUESSED for name in command.parameters}
+
+
+def fitting(draft: Draft, spec: Application, cores: int) -> Draft:
+    """Return a draft without the values at which one run needs more cores than there are.
+
+    Where one value is left of a parameter, it becomes a setting; else the next value is that of the
+    evaluation point. The smallest point must fit.
+    """
+    smallest = {name: values[0] for name, values in draft.values.items()}
+
+    def fits(name: str, value: Value) -> bool:
+        point = {**smallest, name: value}
+        return spec.check(point) is not None or spec.ranks(point) * spec.threads(point) <= cores
+
+    kept: dict[str, tuple[Value, ...]] = {}
+    for name, values in draft.values.items():
+        possible = tuple(value for value in values[:-1] if fits(name, value)) or values[:1]
+        beyond = values[values.index(possible[-1]) + 1 :][:1]
+        kept[name] = (*possible, *beyond) if len(possible) > 1 else possible[:1]
+    return replace(draft, values=kept)
+
+
+def campaign_of(draft: Draft) -> str:
+    """Return the text of a campaign file."""
+    varied = {name: values for name, values in draft.values.items() if len(values) > 1}
+    settings = {name: values[0] for name, values in draft.values.items() if len(values) == 1}
+    lines = [
+        f"# orchestrator plan {draft.name}.yaml    shows what is measured first, and what it costs",
+        f"# orchestrator run {draft.name}.yaml     measures",
+        f"name: {draft.name}",
+        f"application: {draft.application}",
+        _commented(f"executable: {_text(draft.executable)}", "the program; see the template"),
+    ]
+    if draft.template:
+        lines.append(_commented(f"template: ./{draft.template}", "how it is started: edit it"))
+    if settings:
+        lines += ["settings:", *(_item(name, f"{_text(value)}", draft) for name, value in settings.items())]
+    lines += _program(draft)
+    lines.append("parameters:")
+    lines += [
+        _item(name, f"[{', '.join(map(_text, values[:-1]))}]", draft) for name, values in varied.items()
+    ]
+    if draft.further:
+        lines.append(f"# Further parameters, with defaults: {', '.join(draft.further)}. See the template.")
+    point = ", ".join(f"{name}: {_text(values[-1])}" for name, values in varied.items())
+    lines.append(_commented(f"evaluation_point: {{{point}}}", "where the models must hold"))
+    lines += _measure(draft)
+    lines += [
+        _commented("strategy: information", "what to measure next"),
+        "stop:",
+        _commented(f"  budget: {draft.budget:.3g} core-hours", "never exceeded"),
+        _commented("  patience: 3", "rounds without gain"),
+        *_executor(draft),
+        "seed: 1",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _program(draft: Draft) -> list[str]:
+    if draft.output is None:
+        return []
+    lines = ["program:", _commented(f"  ranks: {_text(draft.ranks)}", "MPI ranks, an expression")]
+    if not draft.output:
+        return [*lines, "  # output: what to read from the output; found none, so the whole run is timed"]
+    lines.append(_commented("  output:", "found in the output of one run: keep what is right"))
+    for item in draft.output:
+        parts = [f"callpath: {_text(item.callpath)}", f"pattern: {_single(item.pattern)}"]
+        parts += [f"scale: {item.scale:g}"] if item.scale != 1 else []
+        parts += [f"aggregate: {item.aggregate}"] if item.aggregate != "last" else []
+        lines += [f"    # {item.line[:90]}", f"    - {{{', '.join(parts)}}}"]
+    return lines
+
+
+def _measure(draft: Draft) -> list[str]:
+    profiler = "time" if draft.output == () else "stdout"
+    lines = [
+        "measure:",
+        _commented(f"  profiler: {profiler}", "stdout: what it prints; scorep: profiles; time: the run"),
+        _commented("  repetitions: {initial: 2, maximum: 5}", "runs of one point"),
+    ]
+    return [*lines, f"  # {draft.tried}"] if draft.tried else lines
+
+
+def _executor(draft: Draft) -> list[str]:
+    if draft.executor == "slurm":
+        return ["executor:", "  name: slurm", "  # partition: standard", "  # account: myproject"]
+    return [
+        "executor:",
+        "  name: local",
+        _commented(f"  slots: {draft.slots}", "cores of this machine to use"),
+    ]
+
+
+def _item(name: str, value: str, draft: Draft) -> str:
+    return _commented(f"  {name}: {value}", draft.meanings.get(name, ""))
+
+
+def _commented(text: str, comment: str) -> str:
+    return f"{text.ljust(_WIDTH)}  # {comment}" if comment else text
+
+
+def _text(value: Value) -> str:
+    """Return a value as YAML: numbers as they are, texts quoted unless they are plain words."""
+    if not isinstance(value, str):
+        return format_value(value)
+    return (
+        value if re.fullmatch(r"[A-Za-z_./$][\w./${}:>-]*", value) else json.dumps(value, ensure_ascii=False)
+    )
+
+
+def _single(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def next_value(values: Sequence[Value]) -> Value:
+    """Return the value one step beyond the last: the same factor or step as before.
+
+    Raises
+    ------
+    CampaignError
+        For texts, and for fewer than two values.
+    """
+    numbers = [value for value in values if not isinstance(value, str)]
+    if len(numbers) < 2 or len(numbers) < len(values):
+        raise CampaignError(f"{', '.join(map(str, values))}: give at least two numbers to vary")
+    steps = {after - before for before, after in pairwise(numbers)}
+    last, before = numbers[-1], numbers[-2]
+    if len(steps) == 1 or not before:
+        return last + (last - before)
+    factor = last / before
+    beyond = last * factor
+    return int(beyond) if isinstance(last, int) and beyond == int(beyond) else last + (last - before)

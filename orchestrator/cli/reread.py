@@ -1,0 +1,80 @@
+"""Read the kept outputs and profiles of a campaign again: with other patterns, or with a corrected reader.
+
+Nothing is measured, and no core-hours are spent. Attempts whose output could not be read become
+measurements if it can be read now. If an attempt that was accepted cannot be read any more, nothing is
+changed. The campaign says which values are read: --campaign names the edited file, --set changes the one in
+the directory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from orchestrator.api.running import campaign_path
+from orchestrator.campaign import loader
+from orchestrator.cli import common
+from orchestrator.control import reread, session
+from orchestrator.control.reread import Reread
+from orchestrator.report.wording import count
+
+_SHOWN = 5  # attempts that cannot be read
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("directory", metavar="DIR", type=Path, help="the campaign directory")
+    parser.add_argument(
+        "--campaign", metavar="CAMPAIGN.yaml", help="read by this file (default: the one in the directory)"
+    )
+    common.add_overrides(parser)
+    common.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; 1 if nothing was changed because an accepted attempt cannot be read."""
+    session.require(arguments.directory)
+    if arguments.campaign is None:
+        chosen = session.load(arguments.directory, arguments.overrides)
+    else:
+        chosen = loader.load(campaign_path(arguments.campaign), arguments.overrides)
+    found = reread.reread(arguments.directory, chosen)
+    if arguments.json:
+        common.print_json(document(found))
+    else:
+        print(render(found, arguments.directory))
+    if found.refused:
+        lost = count(len(found.unreadable), "attempt")
+        print(f"error: {lost} cannot be read: nothing was changed", file=sys.stderr)
+    return 1 if found.refused else 0
+
+
+def document(found: Reread) -> dict[str, Any]:
+    """Return the result, JSON-ready."""
+    return {
+        "read": found.read,
+        "changed": 0 if found.refused else found.changed,
+        "recovered": 0 if found.refused else found.recovered,
+        "rules": list(found.changes),
+        "unreadable": dict(found.unreadable),
+        "refused": found.refused,
+    }
+
+
+def render(found: Reread, directory: Path) -> str:
+    """Return the result as text."""
+    lines = [f"rule changed: {text}" for text in found.changes]
+    would = "would have" if found.refused else "have"
+    lines.append(
+        f"read {count(found.read, 'attempt')}: {found.changed} {would} other values, {found.recovered} that "
+        "could not be read before are measurements"
+    )
+    shown = list(found.unreadable.items())[:_SHOWN]
+    lines += [f"cannot be read: {name}: {reason}" for name, reason in shown]
+    if len(found.unreadable) > _SHOWN:
+        lines.append(f"... and {len(found.unreadable) - _SHOWN} more")
+    if not found.refused and (found.changed or found.recovered):
+        lines.append(f"models of these values: orchestrator status {directory}")
+    return "\n".join(lines)

@@ -1,0 +1,196 @@
+"""Read kept outputs and profiles of a campaign again, by changed patterns: as events of its journal.
+
+Either every accepted attempt can be read, or nothing changes: values that were read by different rules are
+never mixed. Attempts that could not be read before become measurements, if they can be now.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator import __version__
+from orchestrator.campaign import loader
+from orchestrator.campaign.definition import Campaign
+from orchestrator.control import session
+from orchestrator.control.assembly import Assembly, assemble
+from orchestrator.control.attempts import RUNS, measured
+from orchestrator.errors import CampaignError, ReadError
+from orchestrator.journal import events
+from orchestrator.journal.differences import differences
+from orchestrator.journal.file import Boundary, Entry, Journal
+from orchestrator.journal.state import UNREADABLE, RunStatus, State, replay
+from orchestrator.types import Attempt, FailureClass
+
+CHANGEABLE = {"program": ("output",), "measure": ("metrics", "aggregate", "inclusive")}
+"""Keys that say what is read: they may change here, and nothing else."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reread:
+    """What was read: how many attempts, with how many other values.
+
+    ``changes``: rules that differ, as ``key: before -> after``. ``recovered``: attempts that could not be
+    read before. ``unreadable``: attempts, with the reason, that still cannot be read, or cannot any more; in
+    the second case (``refused``) nothing was changed.
+    """
+
+    read: int
+    changed: int
+    recovered: int
+    changes: tuple[str, ...]
+    unreadable: Mapping[str, str]
+    refused: bool = False
+
+
+def reread(directory: Path, chosen: Campaign, boundary: Boundary | None = None) -> Reread:
+    """Read every accepted or unreadable attempt of a campaign again, and journal what differs.
+
+    Parameters
+    ----------
+    directory
+        The campaign directory; no controller may be running.
+    chosen
+        The campaign with the rules to read by.
+    boundary
+        See `Journal`; for tests of crashes.
+
+    Raises
+    ------
+    CampaignError
+        If other rules differ than those that say what is read, and for a rehearsal.
+    JournalError
+        If a controller is running, or the journal cannot be read or written.
+    """
+    built = assemble(chosen)
+    with Journal(directory, boundary) as journal:
+        entries = list(journal.entries())
+        known = replay(entries)
+        if (why := _refusal(chosen, known)) is not None:
+            raise CampaignError(why)
+        new, unreadable, read = _read(built, directory, known, entries)
+        lost = {run for run in unreadable if _is_accepted(known, run)}
+        found = tuple(_differences(chosen, known))
+        recovered = sum(item.recovered for item in new)
+        result = Reread(
+            read=read,
+            changed=len(new) - recovered,
+            recovered=recovered,
+            changes=found,
+            unreadable={attempt.id: reason for attempt, reason in unreadable.items()},
+            refused=bool(lost),
+        )
+        if lost or not (new or found):
+            return result
+        # The file first: after a crash in between, this can be repeated with the rules of the directory.
+        session.save(chosen, directory)
+        done = events.RereadCompleted(dict(chosen.raw), len(new))
+        journal.append([events.RereadBegan(__version__), *new, done], max(known.time, time.time()))
+        return result
+
+
+def _refusal(chosen: Campaign, known: State) -> str | None:
+    if not known.id:
+        return "the directory holds no campaign that has begun"
+    new, old = chosen.raw, loader.normalised(known.campaign)
+    if "simulated" in (new["executor"]["name"], old["executor"]["name"]):
+        return "a rehearsal leaves no outputs that could be read again"
+    other = differences(_without(old), _without(new))
+    if other:
+        names = [f"{section}.{key}" for section, keys in CHANGEABLE.items() for key in keys]
+        return (
+            f"{'; '.join(other)}: reading again changes only {', '.join(names)}. For other rules: "
+            "orchestrator resume DIR --set ..., or run with the changed campaign file. Nothing was changed"
+        )
+    return None
+
+
+def _without(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a normalised campaign without what says how it is read, and without the unimportant ``site``."""
+    kept = {key: value for key, value in raw.items() if key != "site"}
+    for section, keys in CHANGEABLE.items():
+        if isinstance(kept.get(section), Mapping):
+            kept[section] = {key: value for key, value in kept[section].items() if key not in keys}
+    return kept
+
+
+def _differences(chosen: Campaign, known: State) -> list[str]:
+    return differences(loader.normalised(known.campaign), chosen.raw)
+
+
+def _is_accepted(known: State, attempt: Attempt) -> bool:
+    item = known.runs[attempt.run]
+    return item.status is RunStatus.MEASURED and item.accepted == attempt.number
+
+
+def _read(
+    built: Assembly, directory: Path, known: State, entries: Sequence[Entry]
+) -> tuple[list[events.AttemptReread], dict[Attempt, str], int]:
+    """Return the attempts with other values, those that cannot be read, and how many could."""
+    new: list[events.AttemptReread] = []
+    unreadable: dict[Attempt, str] = {}
+    read = 0
+    for finished, intended in _settled(entries, known):
+        attempt = finished.attempt
+        try:
+            samples = measured(built, directory / RUNS / attempt.id, attempt.run.kind)
+        except ReadError as error:
+            unreadable[attempt] = str(error)
+            continue
+        read += 1
+        if not _is_accepted(known, attempt):
+            new.append(_recovered(finished, intended, samples, known))
+        elif _plain(samples) != _plain(known.runs[attempt.run].samples):
+            new.append(events.AttemptReread(attempt=attempt, samples=samples))
+    return new, unreadable, read
+
+
+def _plain(samples: events.Samples) -> dict[str, dict[str, float]]:
+    return {metric: dict(by_path) for metric, by_path in samples.items()}
+
+
+def _settled(
+    entries: Sequence[Entry], known: State
+) -> Iterator[tuple[events.AttemptFinished, events.AttemptIntended]]:
+    """Yield the accepted attempts, and the last of each other run whose output could not be read."""
+    intended: dict[Attempt, events.AttemptIntended] = {}
+    ended: dict[Attempt, events.AttemptFinished] = {}
+    for entry in entries:
+        if isinstance(entry.event, events.AttemptIntended):
+            intended[entry.event.attempt] = entry.event
+        elif isinstance(entry.event, events.AttemptFinished):
+            ended[entry.event.attempt] = entry.event
+    last = {
+        attempt.run: attempt
+        for attempt, event in ended.items()
+        if event.failure is FailureClass.PARSE and known.runs[attempt.run].status in UNREADABLE
+    }
+    for attempt, event in ended.items():
+        if _is_accepted(known, attempt) or last.get(attempt.run) == attempt:
+            yield event, intended[attempt]
+
+
+def _recovered(
+    finished: events.AttemptFinished,
+    intended: events.AttemptIntended,
+    samples: events.Samples,
+    known: State,
+) -> events.AttemptReread:
+    """Return what a run is if an attempt that could not be read counts: as if it had been read at once."""
+    span = finished.elapsed
+    if intended.pack and finished.started is not None and finished.finished is not None:
+        span = finished.finished - finished.started + known.job_costs.overhead
+    return events.AttemptReread(
+        attempt=finished.attempt,
+        samples=samples,
+        recovered=True,
+        elapsed=span,
+        node=finished.host if finished.nodes == 1 else "",
+        packed=bool(intended.pack),
+        began=finished.started,
+        load=finished.load,
+        origin=intended.pack,
+    )

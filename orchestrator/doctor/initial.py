@@ -1,0 +1,278 @@
+"""First drafts of a campaign: written, tried with one run, and completed by what that run showed."""
+
+from __future__ import annotations
+
+import getpass
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from orchestrator import registry
+from orchestrator.campaign import draft as drafts
+from orchestrator.campaign import loader
+from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.draft import Command, Draft
+from orchestrator.campaign.resolve import executable as find_executable
+from orchestrator.control import execution, planning, session
+from orchestrator.control.assembly import assemble
+from orchestrator.control.attempts import RUNS
+from orchestrator.doctor import slurm
+from orchestrator.doctor.probe import here
+from orchestrator.doctor.trial_run import one_run, smallest
+from orchestrator.errors import CampaignError, OrchestratorError
+from orchestrator.executors.slurm.commands import environment
+from orchestrator.journal.state import RunState, RunStatus
+from orchestrator.launch.script import template_of
+from orchestrator.readers.candidates import times
+from orchestrator.report.wording import count
+from orchestrator.types import Application, Point, Run, Value
+from orchestrator.units import did_you_mean
+
+_RUNS = 60  # that the budget is to pay for, of the largest cores, each
+_GROWTH = 10.0  # times as long as the one that was tried
+_LEAST = {"local": 0.05, "slurm": 1.0}  # core-hours
+_MOST = 1000  # core-hours for the one run
+_DOUBLINGS = 20  # of the budget, until it pays for the first round
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What the user asked for; ``values`` by parameter, the last of each for the evaluation point."""
+
+    application: str = ""
+    command: str = ""
+    executable: str = ""
+    name: str = ""
+    executor: str = ""
+    values: Mapping[str, tuple[Value, ...]]
+    directory: Path
+    tries: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What was written, and what a run showed.
+
+    ``trouble`` says why the run failed, ``untried`` why there was none.
+    """
+
+    files: tuple[Path, ...]
+    points: int
+    tried: str = ""
+    trouble: str = ""
+    untried: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Trial:
+    seconds: float
+    text: str
+    stdout: str
+
+
+def write(wanted: Wanted, interrupted: Callable[[], bool]) -> Written:
+    """Write a template and a campaign; try one run of it, and complete the campaign.
+
+    Raises
+    ------
+    CampaignError
+        If nothing was written: for an unknown application, a bad command or value, and for files that exist.
+    """
+    draft, text = _of_command(wanted) if wanted.command else _of_application(wanted)
+    campaign = wanted.directory / f"{draft.name}.yaml"
+    template = wanted.directory / draft.template if draft.template else None
+    for path in (campaign, *([template] if template else [])):
+        if path.exists():
+            raise CampaignError(f"{path} exists: remove it, or give another --name")
+    wanted.directory.mkdir(parents=True, exist_ok=True)
+    if template is not None:
+        template.write_text(text, encoding="utf-8")
+    campaign.write_text(drafts.campaign_of(draft), encoding="utf-8")
+    files = (*([template] if template else []), campaign)
+    variable = draft.executable.strip("${}")
+    if draft.executable.startswith("$") and not os.environ.get(variable):
+        why = f"no run was tried: the program is not known. Set {variable}, or write its path into {campaign}"
+        return Written(files=files, points=_points(draft), untried=why)
+    chosen = _affordable(draft, campaign)
+    if not wanted.tries:
+        return Written(files=files, points=_size(chosen), untried="no run was tried, as asked")
+    # One run may take its whole limit, whatever the budget of the campaign.
+    trial = _tried(loader.load(campaign, [f"stop.budget={_MOST} core-hours"]), interrupted)
+    if isinstance(trial, str):
+        return Written(files=files, points=_size(chosen), trouble=trial)
+    draft = _completed(draft, trial, chosen)
+    return Written(files=files, points=_size(_affordable(draft, campaign)), tried=trial.text)
+
+
+def _of_application(wanted: Wanted) -> tuple[Draft, str]:
+    names = registry.names("application")
+    if wanted.application not in names:
+        raise CampaignError(
+            f"unknown application {wanted.application!r}: {did_you_mean(wanted.application, names)}"
+        )
+    spec: Application = registry.load("application", wanted.application)
+    template = template_of(spec.name)
+    values = {**spec.start, **wanted.values}
+    if missing := [name for name in spec.required if name not in values]:
+        raise CampaignError(
+            f"{spec.name} needs values of {', '.join(missing)}: give --values {missing[0]}=1,2,4"
+        )
+    if unknown := [name for name in wanted.values if name not in spec.parameters]:
+        raise CampaignError(
+            f"{spec.name} has no parameter {unknown[0]!r}: {did_you_mean(unknown[0], spec.parameters)}"
+        )
+    name = wanted.name or _free(spec.name, wanted.directory, wanted.executable)
+    cores, executor = _machine(wanted)
+    draft = Draft(
+        name=name,
+        application=spec.name,
+        executable=_program(wanted.executable) if wanted.executable else f"${{{_variable(spec.name)}}}",
+        template="" if template is None else f"{name}.sh",
+        values=values,
+        meanings=spec.parameters,
+        further=[parameter for parameter in spec.parameters if parameter not in values],
+        executor=executor,
+        slots=cores,
+        budget=_LEAST[executor],
+    )
+    text = "" if template is None else Path(template.source).read_text(encoding="utf-8")
+    return (_on_this_machine(draft, spec, wanted) if executor == "local" else draft), text
+
+
+def _on_this_machine(draft: Draft, spec: Application, wanted: Wanted) -> Draft:
+    """Return a draft with the points that this machine can hold; for Slurm, where it can hold none."""
+    smallest = {name: values[0] for name, values in draft.values.items()}
+    least = spec.ranks(smallest) * spec.threads(smallest)
+    if least <= draft.slots:
+        return drafts.fitting(draft, spec, draft.slots)
+    if wanted.executor:
+        raise CampaignError(
+            f"{spec.name} needs at least {least} cores at {Point.of(smallest)}, and this machine has "
+            f"{draft.slots}: give --executor slurm, or other --values"
+        )
+    return replace(draft, executor="slurm", budget=_LEAST["slurm"])
+
+
+def _of_command(wanted: Wanted) -> tuple[Draft, str]:
+    command = drafts.parse_command(wanted.command)
+    if unknown := [name for name in wanted.values if name not in command.parameters]:
+        raise CampaignError(f"--values {unknown[0]}: the command has only {', '.join(command.parameters)}")
+    program = _program(wanted.executable or command.program)
+    name = wanted.name or _free(_name(program), wanted.directory, program)
+    cores, executor = _machine(wanted)
+    values = {**drafts.guessed_values(command, cores), **wanted.values}
+    draft = Draft(
+        name=name,
+        application="generic",
+        executable=program,
+        template=f"{name}.sh",
+        values=values,
+        meanings=_guessed(command, wanted.values),
+        ranks=command.ranks,
+        output=(),
+        executor=executor,
+        slots=cores,
+        budget=_LEAST[executor],
+    )
+    return draft, drafts.template_of(command, name)
+
+
+def _guessed(command: Command, given: Mapping[str, object]) -> dict[str, str]:
+    return {
+        name: "" if name in given else "a guess: give values at which a run takes seconds"
+        for name in command.parameters
+    }
+
+
+def _program(text: str) -> str:
+    """Return the path of a program; raise ``CampaignError`` where there is none."""
+    try:
+        return find_executable(text, Path.cwd())
+    except ValueError as error:
+        raise CampaignError(f"the program {error}") from None
+
+
+def _name(program: str) -> str:
+    stem = Path(program).name.partition(".")[0]
+    kept = "".join(character if character.isalnum() or character in "-_" else "-" for character in stem)
+    return kept.strip("-_") or "program"
+
+
+def _free(name: str, directory: Path, program: str) -> str:
+    """Return a name that makes no file or folder of the campaign collide with the program."""
+    taken = [directory.absolute() / name, directory.absolute() / f"{name}.sh"]
+    return f"{name}-scaling" if Path(program).absolute() in taken else name
+
+
+def _variable(application: str) -> str:
+    return "".join(character if character.isalnum() else "_" for character in application).upper()
+
+
+def _machine(wanted: Wanted) -> tuple[int, str]:
+    """Return the cores of this machine, and the executor to use: Slurm where it answers."""
+    cores = len(os.sched_getaffinity(0))
+    if wanted.executor:
+        return cores, wanted.executor
+    _, cluster = slurm.examine(here(environment()), getpass.getuser())
+    return cores, "local" if cluster is None else "slurm"
+
+
+def _points(draft: Draft) -> int:
+    return math.prod(max(1, len(values) - 1) for values in draft.values.values())
+
+
+def _size(chosen: Campaign) -> int:
+    return sum(1 for _ in chosen.space)
+
+
+def _affordable(draft: Draft, path: Path) -> Campaign:
+    """Write a draft with a budget that pays for its first round; return its campaign."""
+    for _ in range(_DOUBLINGS):
+        path.write_text(drafts.campaign_of(draft), encoding="utf-8")
+        chosen = loader.load(path)
+        try:
+            built = assemble(chosen)
+            planning.first_round(built, execution.executor(chosen, Path(chosen.name), 0.0))
+        except CampaignError as error:
+            if "budget" not in str(error):
+                raise
+            draft = replace(draft, budget=2 * draft.budget)
+        else:
+            return chosen
+    raise CampaignError(f"{path}: no budget was found that pays for the first round: set stop.budget")
+
+
+def _tried(chosen: Campaign, interrupted: Callable[[], bool]) -> _Trial | str:
+    """Run the smallest point once; return what it showed, or why it failed."""
+    point = smallest(assemble(chosen))
+    folder = Path(tempfile.mkdtemp(prefix=f"{chosen.name}.try-", dir=Path.cwd()))
+    hooks = session.Hooks(interrupted=interrupted, cancel_on_interrupt=True)
+    try:
+        state = session.run(one_run(chosen, point), folder, hooks)
+    except OrchestratorError as error:
+        if not any(folder.glob(f"{RUNS}/*")):
+            shutil.rmtree(folder, ignore_errors=True)
+        return f"the run at {point} could not be made: {error}"
+    run = Run(point)
+    item = state.runs.get(run, RunState())
+    if item.status is not RunStatus.MEASURED:
+        reason = item.reason or (state.stopped.detail if state.stopped else "interrupted")
+        return f"the run at {point} failed: {reason}; see {folder / RUNS / run.id}"
+    stdout = (folder / RUNS / run.id / f"attempt-{item.accepted}" / "stdout").read_text(errors="replace")
+    shutil.rmtree(folder, ignore_errors=True)
+    values = sum(map(len, item.samples.values()))
+    text = f"one run at {point} took {item.elapsed:.3g} s and yielded {count(values, 'value')}"
+    return _Trial(seconds=item.elapsed, text=text, stdout=stdout)
+
+
+def _completed(draft: Draft, trial: _Trial, chosen: Campaign) -> Draft:
+    """Return a draft with the output patterns that a run suggests, and a budget after its duration."""
+    built = assemble(chosen)
+    cores = max(built.cores(point) for point in chosen.space)
+    budget = _RUNS * _GROWTH * trial.seconds * cores / 3600
+    output = None if draft.output is None else times(trial.stdout)
+    return replace(draft, budget=max(float(f"{budget:.2g}"), draft.budget), output=output, tried=trial.text)

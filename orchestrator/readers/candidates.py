@@ -1,0 +1,135 @@
+"""Where times may stand in what an unknown program prints: candidates for patterns. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+_UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "µs", "usec", "microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("minute", "minutes"), 60.0),
+}
+_NUMBER = r"[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eEdD][+-]?\d+)?"
+_VALUE = re.compile(
+    rf"(?<![\w.+:-])({_NUMBER})(?![\w.:])(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?|({_NUMBER})(ms|us|s)\b"
+)
+_TIMED = re.compile(r"\b(time|elapsed|seconds|duration|wall|walltime|runtime)\b", re.IGNORECASE)
+_UNIT_IN_LABEL = re.compile(r"[(\[]\s*([a-zµ]+)\s*[)\]]")
+# What has a unit of time, or speaks of one, and is none: rates, dates, sizes of steps.
+_OTHER = re.compile(
+    r"per |/|rate|flop|%|date|stamp|time ?step|\b(mon|tue|wed|thu|fri|sat|sun)\b", re.IGNORECASE
+)
+MOST = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A time in an output: an item of ``program.output``.
+
+    ``value`` is what it yields there, in seconds; ``line`` is the line that it was found in.
+    """
+
+    callpath: str
+    pattern: str
+    scale: float = 1.0
+    aggregate: str = "last"
+    value: float
+    line: str
+
+
+def times(text: str) -> tuple[Candidate, ...]:
+    """Return candidates for times in a text, at most `MOST`, the one of the whole run first.
+
+    A number is a time if a unit follows it, or if the words before it say so. Of several in a line the first
+    counts. Where a label is repeated, its values are added.
+    """
+    found: dict[str, list[Candidate]] = {}
+    for line in text.splitlines():
+        candidate = _of(line)
+        if candidate is not None:
+            found.setdefault(candidate.pattern, []).append(candidate)
+    merged = [_merged(items) for items in found.values()]
+    return tuple(_with_paths(sorted(merged, key=_rank)[:MOST]))
+
+
+def _of(line: str) -> Candidate | None:
+    for match in _VALUE.finditer(line):
+        label = line[: match.start()]
+        unit = _unit(match[2] or match[4], label)
+        if unit is None or not re.search(r"[A-Za-z]", label) or _OTHER.search(label):
+            continue
+        number = match[1] or match[3]
+        value = float(re.sub("[dD]", "e", number)) * unit
+        return Candidate(
+            callpath=_words(label),
+            pattern=f"^{_pattern(label)}(\\S+?)" + (re.escape(match[4]) if match[4] else "(?=[\\s,;)]|$)"),
+            scale=unit,
+            value=value,
+            line=line.strip(),
+        )
+    return None
+
+
+def _unit(after: str | None, label: str) -> float | None:
+    """Return the seconds of a unit after the number or in the label; 1 where only words speak of a time."""
+    if after and after in _UNITS:
+        return _UNITS[after]
+    named = [_UNITS[word] for word in _UNIT_IN_LABEL.findall(label) if word in _UNITS]
+    if named:
+        return named[-1]
+    return 1.0 if _TIMED.search(label) else None
+
+
+def _pattern(label: str) -> str:
+    """Return a pattern of a label: numbers and spaces may differ in other runs."""
+    parts = re.split(rf"({_NUMBER}|\s+)", label)
+    return "".join(_part(part) for part in parts if part)
+
+
+def _part(text: str) -> str:
+    if text.isspace():
+        return r"\s*"
+    return r"\S+" if re.fullmatch(_NUMBER, text) else re.escape(text)
+
+
+def _words(label: str) -> str:
+    words = re.sub(r"[(\[].*?[)\]]", " ", label)
+    words = re.sub(rf"{_NUMBER}|[^\w &+/-]", " ", words)
+    words = re.sub(
+        r"\b(time|elapsed|in|of|took|is|was|wall|clock|seconds)\b", " ", words, flags=re.IGNORECASE
+    )
+    return " ".join(words.replace("->", " ").split())[:60]
+
+
+def _merged(items: Sequence[Candidate]) -> Candidate:
+    if len(items) == 1:
+        return items[0]
+    return replace(items[0], aggregate="sum", value=sum(item.value for item in items))
+
+
+def _rank(item: Candidate) -> tuple[bool, float]:
+    whole = not item.callpath or item.callpath.lower() in (
+        "total",
+        "all",
+        "overall",
+        "main",
+        "run",
+        "program",
+    )
+    return (not whole, -item.value)
+
+
+def _with_paths(items: Sequence[Candidate]) -> Iterator[Candidate]:
+    """Yield candidates with unique call paths: ``main`` for the first, below it the others."""
+    used: set[str] = set()
+    for index, item in enumerate(items):
+        path = "main" if index == 0 else f"main->{item.callpath or 'time'}"
+        number = 2
+        while path in used:
+            path = f"main->{item.callpath or 'time'} {number}"
+            number += 1
+        used.add(path)
+        yield replace(item, callpath=path)

@@ -1,0 +1,31 @@
+#!/bin/bash
+# Kripke (current, 1.2): deterministic Sn particle transport with parallel sweeps through a 3D mesh.
+#
+# Executable: kripke.exe (github.com/LLNL/Kripke), built with MPI; with OpenMP for t > 1, with CUDA or HIP for GPUs
+#   times      a plain build; it prints timers of rank 0 (measure.profiler: stdout)
+#   profiles   one built with Caliper (its regions are annotated), or through Score-P's wrapper
+#   effort     a second one, compiled through `orchestrator effort compiler` (measure.effort: true)
+#
+# Parameters
+#   p         MPI ranks, in a grid of ranks
+#   procs     that grid as 'x,y,z' (default the most cubic one: 12 = 3,2,2); its product must be p
+#   t         OpenMP threads per rank (default 1)
+#   s         zones along each edge of one rank's block (weak scaling); or
+#   n         zones along each edge of the whole domain (strong scaling); or
+#   zones     zones of the whole domain as 'x,y,z'. They must divide evenly over ranks and zone sets
+#   zset      zone sets of a rank as 'x,y,z' (default 1,1,1)
+#   groups    energy groups (default 32)
+#   gset      group sets, a divisor of groups (default 2)
+#   quad      directions, or polar:azimuthal with polar a multiple of 4 and azimuthal of 2 (default 96)
+#   dset      direction sets, a multiple of 8 that divides the directions (default 8)
+#   legendre  scattering order, from 0 (default 4)
+#   niter     solver iterations (default 10)
+#   pmethod   sweep, or bj (block Jacobi) (default sweep)
+#   layout    data layout and loop nesting: DGZ, DZG, GDZ, GZD, ZDG or ZGD (default DGZ)
+#   arch      Sequential, OpenMP, CUDA or HIP (default Sequential, OpenMP where t > 1)
+
+{{launcher}} {{executable}} \
+    --procs {{procs}} --zones {{zones}} --zset {{zset}} \
+    --groups {{groups}} --gset {{gset}} --quad {{quad}} --dset {{dset}} \
+    --legendre {{legendre}} --niter {{niter}} --pmethod {{pmethod}} \
+    --layout {{layout}} --arch {{arch}}

@@ -1,0 +1,158 @@
+"""`orchestrator init`: what it writes is valid, runs, and says what was found."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from orchestrator import registry
+from orchestrator.campaign import loader
+from orchestrator.cli.main import main
+from orchestrator.doctor import slurm
+from orchestrator.errors import CampaignError
+from orchestrator.launch.script import data_directory
+from tests.cli.running import run
+
+HEAT = """\
+#!/bin/sh
+# heat SIZE STEPS
+echo "heat equation, $1 cells"
+echo "total time: $(($1 * $2)).5 s"
+echo "exchange: $1 ms"
+"""
+LULESH = """\
+#!/bin/sh
+printf '   Problem size        =  %s\\n   Iteration count     =  50\\n' "$2"
+printf 'Grind time (us/z/c)  =  5.5 (per dom)  (0.25 overall)\\n'
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slurm, "examine", lambda probe, user: ([], None))
+
+
+def program(name: str, text: str) -> Path:
+    path = Path(name).absolute()
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_a_command_becomes_a_template_and_a_campaign_that_runs() -> None:
+    program("heat", HEAT)
+    shown = run("init", "--command", "./heat {n} {steps}", "--values", "n=2,4,8,16", "--values", "steps=3")
+    assert shown.code == 0, shown.err
+    # The campaign's directory must not have the name of the program.
+    assert "wrote heat-scaling.sh" in shown.out and "one run at P(n=2) took" in shown.out
+    assert Path("heat-scaling.sh").read_text().endswith("\n{{launcher}} {{executable}} {{n}} {{steps}}\n")
+    chosen = loader.load(Path("heat-scaling.yaml"))
+    assert chosen.settings == {"steps": 3} and [item.values for item in chosen.parameters] == [(2, 4, 8, 16)]
+    assert chosen.evaluation_point is not None and chosen.evaluation_point["n"] == 32
+    assert chosen.program is not None
+    assert [item.callpath for item in chosen.program.output] == ["main", "main->exchange"]
+    assert not list(Path().glob("*.try-*"))
+    assert run("plan", "heat-scaling.yaml", "--no-rehearsal").code == 0
+    assert main(["run", "heat-scaling.yaml", "--set", "stop.budget=1 core-hour"]) == 0
+    models = {item["callpath"] for item in run("status", "heat-scaling", "--json").document["models"]}
+    assert {"main", "main->exchange"} <= models
+
+
+def test_an_output_without_times_is_timed_as_a_whole() -> None:
+    program("quiet.sh", "#!/bin/sh\necho done\n")
+    assert run("init", "--command", "./quiet.sh {n}").code == 0
+    text = Path("quiet-scaling.yaml").read_text()
+    assert "profiler: time" in text and "a guess: give values at which a run takes seconds" in text
+    assert loader.load(Path("quiet-scaling.yaml")).measure.profiler == "time"
+
+
+def test_ranks_come_from_the_launcher_of_the_command() -> None:
+    program("prog", "#!/bin/sh\necho 'time: 1 s'\n")
+    shown = run(
+        "init", "--command", "mpirun -np {p} ./prog --size={n} 'a b'", "--no-try", "--values", "n=1,2"
+    )
+    assert shown.code == 0, shown.err
+    assert "{{launcher}} {{executable}} --size={{n}} 'a b'" in Path("prog-scaling.sh").read_text()
+    chosen = loader.load(Path("prog-scaling.yaml"))
+    assert chosen.program is not None and chosen.program.ranks == "p"
+    assert chosen.application_spec.ranks({"p": 2, "n": 1}) == 2
+
+
+def test_an_application_is_copied_and_has_values_to_begin_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LULESH", raising=False)
+    shown = run("init", "lulesh", "--json").document
+    assert shown["files"] == ["lulesh.sh", "lulesh.yaml"] and "Set LULESH" in shown["untried"]
+    template = (data_directory("templates") / "lulesh.sh").read_text()
+    assert Path("lulesh.sh").read_text() == template
+    monkeypatch.setenv("LULESH", str(program("lulesh2.0", LULESH)))
+    chosen = loader.load(Path("lulesh.yaml"))
+    assert chosen.template == template and chosen.application == "lulesh"
+    assert run("plan", "lulesh.yaml", "--no-rehearsal").code == 0
+
+
+def test_a_run_that_fails_is_reported_and_the_files_stay() -> None:
+    path = program("broken", "#!/bin/sh\necho no such luck >&2\nexit 3\n")
+    shown = run("init", "lulesh", "--executable", path, "--executor", "local")
+    assert shown.code == 1 and "exit code 3" in shown.err
+    assert Path("lulesh.yaml").exists() and list(Path().glob("lulesh.try-*"))
+
+
+@pytest.mark.parametrize("name", registry.names("application"))
+def test_every_application_has_a_first_campaign_that_can_be_planned(name: str) -> None:
+    path = program("any", "#!/bin/sh\n")
+    shown = run("init", name, "--executable", path, "--no-try", "--executor", "local")
+    if name == "fastest":
+        assert shown.code == 2 and "needs at least 16 cores" in shown.err
+        assert run("init", name, "--executable", path, "--no-try").code == 0
+        assert loader.load(Path("fastest.yaml")).executor.name == "slurm"
+        return
+    assert shown.code == 0, shown.err
+    chosen = loader.load(Path(f"{name}.yaml"))
+    assert any(chosen.space) and chosen.evaluation_point is not None
+    cores = len(os.sched_getaffinity(0))
+    spec = chosen.application_spec
+    assert all(spec.ranks(chosen.values(point)) <= max(cores, 2) for point in chosen.space)
+    planned = run("plan", f"{name}.yaml", "--no-rehearsal")
+    assert planned.code == 0, planned.err
+    on_slurm = run("init", name, "--executable", path, "--no-try", "--executor", "slurm", "--name", "big")
+    assert on_slurm.code == 0, on_slurm.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give an application or --command"),
+        (["lulesh", "--command", "./x {n}"], "give an application or --command"),
+        (["luhlesh"], "did you mean 'lulesh'?"),
+        (["--command", "./heat 10"], "write what is to vary as {NAME}"),
+        (["--command", "./heat 'x"], "No closing quotation"),
+        (["--command", "./none {n}"], "the program './none' does not exist"),
+        (["--command", "mpirun --host a ./heat {n}"], "leave --host out"),
+        (["lulesh", "--values", "q=1,2"], "lulesh has no parameter 'q'"),
+        (["lulesh", "--values", "s"], "give a name and values"),
+        (["lulesh", "--values", "s=a,b"], "give at least two numbers to vary"),
+    ],
+)
+def test_mistakes_are_named_and_nothing_is_written(arguments: list[str], message: str) -> None:
+    program("heat", HEAT)
+    shown = run("init", *arguments)
+    assert shown.code == 2 and message in shown.err
+    assert [path.name for path in Path().iterdir()] == ["heat"]
+
+
+def test_files_that_exist_are_never_overwritten() -> None:
+    Path("lulesh.sh").write_text("mine")
+    shown = run("init", "lulesh", "--no-try", "--executor", "local")
+    assert shown.code == 2 and "lulesh.sh exists" in shown.err
+    assert Path("lulesh.sh").read_text() == "mine" and not Path("lulesh.yaml").exists()
+
+
+def test_an_unusable_campaign_is_an_error_of_the_draft() -> None:
+    """A point of evaluation that the application cannot run is said at once."""
+    path = program("any", "#!/bin/sh\n")
+    shown = run(
+        "init", "lulesh", "--executable", path, "--no-try", "--values", "p=1,2", "--executor", "slurm"
+    )
+    assert shown.code == CampaignError.exit_code

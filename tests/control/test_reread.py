@@ -1,0 +1,184 @@
+"""Outputs are read again by other rules: as events that count together, or not at all."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from orchestrator.campaign import loader
+from orchestrator.campaign.definition import Campaign
+from orchestrator.control import session
+from orchestrator.control.reread import reread
+from orchestrator.errors import CampaignError, JournalError
+from orchestrator.journal import events
+from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
+from orchestrator.journal.measurements import measurements
+from orchestrator.journal.state import RunStatus, State, replay
+from orchestrator.report import dossier, log
+from orchestrator.types import Point, Run
+
+CAMPAIGN = """
+name: twice
+application: generic
+executable: /bin/sh
+program:
+  arguments: ["-c", 'echo "total {n}.5 s"; echo "inner {n}.25 s"; test {n} -lt 30 && echo small']
+  output: [{callpath: main, pattern: 'total (\\S+) s'}]
+parameters: {n: [10, 20, 30]}
+measure: {time_limit: 60 s, expected_time: 5 s, repetitions: {initial: 1, maximum: 1}}
+strategy: {name: full, batch_size: 4}
+stop: {budget: 2 core-hours, patience: 1}
+retries: {application: 0, parse: 0}
+executor: {name: local, slots: 1, launcher: none, oversubscribe: true}
+"""
+INNER = "program.output=[{callpath: main, pattern: 'inner (\\S+) s'}]"
+SMALL = "program.output=[{callpath: main, pattern: 'small(.*)'}]"
+NOWHERE = "program.output=[{callpath: main, pattern: 'nowhere (.*)'}]"
+
+
+def load(*overrides: str) -> Campaign:
+    text = CAMPAIGN.replace("test {n} -lt 30 && echo small", "true")
+    return loader.loads(text, "test.yaml", Path.cwd(), overrides)
+
+
+def values(state: State) -> dict[int, float]:
+    found = {run.point["n"]: item for run, item in state.runs.items() if item.status is RunStatus.MEASURED}
+    return {int(n): dict(item.samples["time"])["main"] for n, item in sorted(found.items())}
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Path:
+    """A campaign that has measured its three points."""
+    session.run(load(), tmp_path, session.Hooks())
+    assert values(session.replayed(tmp_path)) == {10: 10.5, 20: 20.5, 30: 30.5}
+    return tmp_path
+
+
+def test_all_values_are_replaced_and_nothing_is_spent(begun: Path) -> None:
+    before = session.replayed(begun)
+    found = reread(begun, load(INNER))
+    assert (found.read, found.changed, found.recovered, found.refused) == (3, 3, 0, False)
+    assert any("inner" in text for text in found.changes)
+    after = session.replayed(begun)
+    assert values(after) == {10: 10.25, 20: 20.25, 30: 30.25}
+    assert (after.spent, after.stopped, after.attempts_settled) == (before.spent, before.stopped, 3)
+    models = {item.callpath: item for item in measurements(after, load().parameters).items}
+    assert models["main"].values[Point.of(n=20)] == (20.25,)
+    # The directory goes on by the new rules, and a second reading finds nothing to change.
+    assert session.load(begun).program == load(INNER).program
+    lines = len(list(read(begun / FILE_NAME)))
+    again = reread(begun, session.load(begun))
+    assert (again.read, again.changed, again.changes) == (3, 0, ())
+    assert len(list(read(begun / FILE_NAME))) == lines
+
+
+def test_a_changed_output_file_counts_with_the_same_rules(begun: Path) -> None:
+    path = begun / "runs" / "n=20" / "time-1" / "attempt-1" / "stdout"
+    path.write_text("total 77 s\n")
+    assert reread(begun, load()).changed == 1
+    assert values(session.replayed(begun)) == {10: 10.5, 20: 77.0, 30: 30.5}
+
+
+@pytest.mark.parametrize("damage", ["pattern", "file"])
+def test_what_was_accepted_and_cannot_be_read_any_more_changes_nothing(begun: Path, damage: str) -> None:
+    journal, rules = (begun / FILE_NAME).read_bytes(), (begun / "campaign.yaml").read_bytes()
+    if damage == "file":
+        (begun / "runs" / "n=20" / "time-1" / "attempt-1" / "stdout").unlink()
+    found = reread(begun, load(NOWHERE if damage == "pattern" else INNER))
+    assert found.refused and len(found.unreadable) == (3 if damage == "pattern" else 1)
+    assert (begun / FILE_NAME).read_bytes() == journal
+    assert (begun / "campaign.yaml").read_bytes() == rules
+
+
+def test_what_could_not_be_read_becomes_a_measurement(tmp_path: Path) -> None:
+    first = session.run(load(NOWHERE), tmp_path, session.Hooks())
+    assert {item.status for item in first.runs.values()} == {RunStatus.GIVEN_UP}
+    assert first.infeasible == {Point.of(n=10), Point.of(n=20), Point.of(n=30)}
+    found = reread(tmp_path, load())
+    assert (found.changed, found.recovered, found.unreadable) == (0, 3, {})
+    state = session.replayed(tmp_path)
+    assert values(state) == {10: 10.5, 20: 20.5, 30: 30.5}
+    assert not state.infeasible and state.spent == first.spent
+    item = state.runs[Run(Point.of(n=10))]
+    assert item.accepted == 1 and item.elapsed > 0 and item.node and item.began is not None
+    known = measurements(state, load().parameters)
+    assert {(item.callpath, item.metric) for item in known.items} == {("(run)", "elapsed"), ("main", "time")}
+    assert log.document(read(tmp_path / FILE_NAME))["given_up"] == []
+    [attempt] = dossier.document(tmp_path, read(tmp_path / FILE_NAME), "n=10/time-1")["attempts"]
+    assert attempt["samples"] == {"time": {"main": 10.5}} and attempt["read_again"]
+    # It can go on from here: nothing is left to measure.
+    assert session.run(load(), tmp_path, session.Hooks(again=True)).attempts_settled == 3
+
+
+def test_only_what_says_how_outputs_are_read_may_change(begun: Path) -> None:
+    with pytest.raises(CampaignError, match=r"stop\.budget: .*reading again changes only program\.output"):
+        reread(begun, load("stop.budget=9 core-hours"))
+    with pytest.raises(CampaignError, match=r"parameters\.n"):
+        reread(begun, load("parameters.n=[10, 20]"))
+
+
+def test_beside_a_running_controller_it_is_refused(begun: Path) -> None:
+    with Journal(begun) as journal:
+        list(journal.entries())
+        with pytest.raises(JournalError):
+            reread(begun, load(INNER))
+
+
+def test_a_rehearsal_has_no_outputs(tmp_path: Path) -> None:
+    rehearsal = ("executor.name=simulated", "executor.truth={main: n}", "executor.slots=null")
+    chosen = load(*rehearsal[:2])
+    session.run(chosen, tmp_path, session.Hooks())
+    with pytest.raises(CampaignError, match="a rehearsal leaves no outputs"):
+        reread(tmp_path, chosen)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_kill_9_leaves_all_of_it_or_nothing(begun: Path, moment: str) -> None:
+    old = session.replayed(begun)
+
+    def killed(now: str, entries: Sequence[Entry]) -> None:
+        if now == moment:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    child = os.fork()
+    if child == 0:
+        try:
+            reread(begun, load(INNER), killed)
+        finally:
+            os._exit(70)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    state = session.replayed(begun)
+    assert values(state) == (values(old) if moment == "before" else {10: 10.25, 20: 20.25, 30: 30.25})
+    assert reread(begun, session.load(begun)).changed == (3 if moment == "before" else 0)
+    assert values(session.replayed(begun)) == {10: 10.25, 20: 20.25, 30: 30.25}
+
+
+def test_a_torn_journal_has_the_earlier_values_until_the_last_line_is_there(begun: Path) -> None:
+    old = session.replayed(begun)
+    before = (begun / FILE_NAME).read_bytes()
+    reread(begun, load(INNER))
+    whole = (begun / FILE_NAME).read_bytes()
+    lines = whole[len(before) :].splitlines(keepends=True)
+    assert [e.event.__class__ for e in list(read(begun / FILE_NAME))[-5:]] == [
+        events.RereadBegan,
+        *[events.AttemptReread] * 3,
+        events.RereadCompleted,
+    ]
+    for count in range(len(lines)):
+        for torn in (b"", lines[count][: len(lines[count]) // 2]):
+            (begun / FILE_NAME).write_bytes(before + b"".join(lines[:count]) + torn)
+            assert values(session.replayed(begun)) == values(old)
+            assert reread(begun, load(INNER)).changed == 3
+            state = session.replayed(begun)
+            assert values(state) == {10: 10.25, 20: 20.25, 30: 30.25} and state.rereads == 1
+
+
+def test_values_that_are_not_complete_wait(begun: Path) -> None:
+    reread(begun, load(INNER))
+    entries = list(read(begun / FILE_NAME))
+    assert replay(entries).rereads == 1
+    assert set(replay(entries[:-1]).reread) == {Run(Point.of(n=n)) for n in (10, 20, 30)}

@@ -1,0 +1,14 @@
+#!/bin/bash
+# Start a program on this machine. Runs in the attempt's own directory.
+
+# What an enclosing MPI program or job step left behind makes MPI_Init believe that it belongs to that one.
+unset PMI_FD PMI_RANK PMI_SIZE PMI_PORT PMI_ID PMIX_RANK PMIX_NAMESPACE PMIX_ID PMIX_SERVER_URI2 PMIX_SERVER_URI21
+unset ${!OMPI_COMM_WORLD_@} ${!PMIX_SERVER_@} ${!MPI_LOCAL@}
+
+
+
+export OMP_NUM_THREADS=1
+
+exec < /dev/null
+exec mpiexec -n 4 '/opt/my apps/program.x' -x serial -n 256 -w 1 -t 50 -F 0 \
+    -O low -S exact -c 0.5 -H 6 -I cos -b periodic

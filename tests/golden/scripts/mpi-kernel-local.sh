@@ -1,0 +1,13 @@
+#!/bin/bash
+# Start a program on this machine. Runs in the attempt's own directory.
+
+# What an enclosing MPI program or job step left behind makes MPI_Init believe that it belongs to that one.
+unset PMI_FD PMI_RANK PMI_SIZE PMI_PORT PMI_ID PMIX_RANK PMIX_NAMESPACE PMIX_ID PMIX_SERVER_URI2 PMIX_SERVER_URI21
+unset ${!OMPI_COMM_WORLD_@} ${!PMIX_SERVER_@} ${!MPI_LOCAL@}
+
+
+
+export OMP_NUM_THREADS=1
+
+exec < /dev/null
+exec mpiexec -n 2 '/opt/my apps/program.x' geqrf -m 512 -n 128 -k 1 -b 1 -e 50

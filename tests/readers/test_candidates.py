@@ -1,0 +1,83 @@
+"""Times in what unknown programs print."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from orchestrator.campaign.schema import OutputSection
+from orchestrator.launch.generic import application
+from orchestrator.readers.candidates import MOST, times
+from orchestrator.types import Sample
+
+
+def read(text: str, other: str | None = None) -> dict[str, float]:
+    """What the candidates of one output yield in it, or in that of another run."""
+    output = tuple(
+        OutputSection(
+            callpath=item.callpath,
+            pattern=item.pattern,
+            scale=item.scale,
+            aggregate=item.aggregate,  # type: ignore[arg-type]
+        )
+        for item in times(text)
+    )
+    from orchestrator.campaign.schema import ProgramSection
+
+    spec = application(ProgramSection(output=output).described(), {})
+    samples: list[Sample] = spec.output({"stdout": other or text, "stderr": ""})
+    return {sample.callpath: sample.value for sample in samples}
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        ("total time: 3.25 s", 3.25),
+        ("Elapsed time         =       0.25 (s)", 0.25),
+        ("Time in solver (ms): 12.5", 0.0125),
+        ("solve took 1.5e-3 seconds", 0.0015),
+        ("generating structure...0.00266314s, total", 0.00266314),
+        ("WALL CLOCK 7.5 sec", 7.5),
+        ("run time 1.0D+01", 10.0),
+    ],
+)
+def test_times_are_found_with_their_unit(line: str, value: float) -> None:
+    assert read(f"hello\n{line}\nbye\n") == {"main": pytest.approx(value)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rate 5.0 GB/s",
+        "12 particles",
+        "start time Fri Nov 20 11:30:04 2026",
+        "time step: 0.005",
+        "0.5 s",
+        "x = 3",
+    ],
+)
+def test_what_is_no_time_is_left_out(line: str) -> None:
+    assert times(line) == ()
+
+
+def test_patterns_fit_the_output_of_another_run() -> None:
+    one = "problem 10^3 time: 0.5 s\nstep 1 took 0.2 s\nstep 2 took 0.3 s\n"
+    other = "problem 64^3 time:  12.5 s\nstep 1 took 4 s\nstep 2 took 5 s\nstep 3 took 3.5 s\n"
+    assert read(one) == {"main": 0.5, "main->step": 0.5}
+    assert read(one, other) == {"main": 12.5, "main->step": 12.5}
+
+
+def test_the_total_is_the_root_and_paths_are_unique() -> None:
+    found = times("solve time: 9 s\ntotal time: 3 s\nsolve (a) time: 2 s\n")
+    assert [item.callpath for item in found] == ["main", "main->solve", "main->solve a"] or [
+        item.callpath for item in found
+    ] == ["main", "main->solve", "main->solve 2"]
+    assert found[0].value == 3.0
+
+
+def test_there_are_not_too_many_and_they_are_regular_expressions() -> None:
+    text = "\n".join(f"part {chr(97 + index)}* time: {index}.5 s" for index in range(20))
+    found = times(text)
+    assert len(found) == MOST
+    assert all(re.compile(item.pattern).groups == 1 for item in found)
