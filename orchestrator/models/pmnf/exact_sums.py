@@ -79,10 +79,13 @@ def with_exact_sums(
         known = _Known.of(before, group.points, values, sigma)
         if known.scatter <= _ROUND and before.correction is None:
             continue
+        # Loop bounds are rounded: what a hypothesis leaves of that needs no more terms.
+        rounded = _Known.of(before, group.points, values, np.maximum(sigma, _ROUNDING)).scatter <= _ROUND
         fits = [
             fit
             for support in supports(group.points, values, sigma, blocks)
             if (fit := _fit(group.points, values, sigma, support, known.pieces)) is not None
+            and (fit.is_exact or not (rounded and _is_whole(values)))
         ]
         if fits and (best := max(fits, key=lambda fit: fit.score)).score > known.score(best) + _BETTER:
             fits.sort(key=lambda fit: -fit.score)
@@ -106,10 +109,14 @@ def repeats_exactly(values: Floats) -> NDArray[np.bool_]:
     return np.asarray(agree & (several | (high == np.rint(high)).all(axis=1)))
 
 
+def _is_whole(values: Floats) -> bool:
+    return bool(np.all(values == np.rint(values)))
+
+
 def _tolerance(values: Floats) -> Floats:
     """Return the error up to which every value is exact, shape (points,)."""
     arithmetic = _ARITHMETIC * np.maximum(values, float(values.max()) / 10)
-    if np.all(values == np.rint(values)):
+    if _is_whole(values):
         return np.maximum(arithmetic, _WHOLE)
     for place in 10.0 ** -np.arange(1, _DECIMALS):
         if np.all(np.abs(values / place - np.rint(values / place)) < 1e-3) and values.max() < _STEPS * place:
@@ -211,7 +218,7 @@ def _fit(points: Floats, values: Floats, sigma: Floats, support: Support, pieces
     """Fit a sum to all values; return None where it proves nothing."""
     terms = support.terms
     excess = len(values) - len(terms)
-    if excess < _LEAST_EXCESS:
+    if _different(points, values) - len(terms) < _LEAST_EXCESS:
         return None
     design = _columns(points, terms).T
     size = np.abs(design).max(axis=0)
@@ -246,11 +253,22 @@ def _fit(points: Floats, values: Floats, sigma: Floats, support: Support, pieces
     )
 
 
+def _different(points: Floats, values: Floats) -> int:
+    """Return the number of points in the parameters that the values depend on."""
+    kept = [
+        k
+        for k in range(points.shape[1])
+        if len(np.unique(np.column_stack([np.delete(points, k, axis=1), values]), axis=0))
+        > len(np.unique(np.delete(points, k, axis=1), axis=0))
+    ]
+    return len(np.unique(points[:, kept], axis=0)) if kept else 1
+
+
 def _economical(points: Floats, terms: tuple[Term, ...]) -> bool:
-    """Return whether a sum has half as many terms as points, and no parameter has more blocks than values."""
+    """Return whether a sum has half as many terms as points, and half as many blocks as values, or three."""
     levels = [len(np.unique(column)) for column in points.T]
     blocks = [len(set(column)) for column in zip(*terms, strict=True)]
-    checked = all(few <= many for few, many in zip(blocks, levels, strict=True))
+    checked = all(few <= max(3, (many + 1) // 2) for few, many in zip(blocks, levels, strict=True))
     return checked and 2 * len(terms) <= len(points)
 
 

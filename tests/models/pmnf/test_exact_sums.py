@@ -192,6 +192,11 @@ def test_counts_that_are_no_sum_are_not_taken_for_one(count: Count) -> None:
     assert holds(mixed, (16, 40), count(16, 40))
 
 
+def test_rounding_of_loop_bounds_is_not_explained_by_more_terms() -> None:
+    points = without_corner((2, 4, 8, 16, 32), SIZES)
+    assert not fitted(lambda p, s: round(198_400 * p ** (1 / 3)), points).is_exact
+
+
 def test_too_few_points_prove_nothing() -> None:
     """A polynomial goes through four points whatever was measured."""
     assert not fitted(lambda n: (n - 3) ** 3 + 1000, [(8,), (16,), (32,), (64,)]).is_exact
