@@ -18,17 +18,58 @@ _HALVINGS = 50  # of an hour: beyond any clock's resolution
 class Machine:
     """What decides how many cores a run is charged for.
 
-    ``slots`` are the cores a local campaign may use (None on a cluster). ``whole_nodes`` is true where
-    the site bills, or the job asks for, whole nodes. ``sizes`` are the most cores that a run may ask
-    for in each of several places, ascending, with the cores of a node there (None: ``cores_per_node``).
+    Attributes
+    ----------
+    slots
+        Cores that run at once, of a local campaign or a rehearsal of one; None on a cluster.
+    nodes
+        Most nodes of a run; None for any number.
+    cores_per_node
+        Cores of a node; None where that is not known.
+    ranks_per_node
+        Most ranks on a node, for runs that do not state it themselves.
+    gpus_per_node
+        For runs that do not state it themselves.
+    threads_per_core
+        Hardware threads of a core, where the site counts and charges these.
+    own_cores
+        Whether every thread gets a core of its own although a core has several hardware threads.
+    whole_nodes
+        Whether the site bills, or the job asks for, whole nodes.
+    oversubscribe
+        Whether runs may have more threads than ``slots``.
+    sizes
+        The most cores that a run may ask for in each of several places, ascending, with the cores of a node
+        there (None: ``cores_per_node``).
     """
 
     slots: int | None = None
+    nodes: int | None = None
     cores_per_node: int | None = None
     ranks_per_node: int | None = None
+    gpus_per_node: int = 0
+    threads_per_core: int = 1
+    own_cores: bool = False
     whole_nodes: bool = False
     oversubscribe: bool = False
     sizes: tuple[tuple[float, int | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a campaign states of a run's resources beside its ranks; None where it says nothing.
+
+    ``exact``: the ranks fill all nodes with ``ranks_per_node`` each; else that is the most.
+    """
+
+    nodes: int | None = None
+    ranks_per_node: int | None = None
+    threads: int | None = None
+    gpus_per_node: int | None = None
+    exact: bool = False
+
+
+NOTHING_ASKED = Asked()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,38 +85,106 @@ class Reservation:
     likely: float | None = None
 
 
-def resources(ranks: int, threads: int, machine: Machine) -> Resources:
-    """Derive nodes and allocated cores from ranks and threads: the only place where this is done.
+def resources(ranks: int, threads: int, machine: Machine, asked: Asked = NOTHING_ASKED) -> Resources:
+    """Derive nodes and charged cores from ranks and threads: the only place where this is done.
+
+    Parameters
+    ----------
+    ranks, threads
+        MPI ranks of the run, and threads of each.
+    machine
+        Where it runs.
+    asked
+        What the campaign states for this run.
 
     Raises
     ------
     ValueError
-        If the machine cannot hold the run; the text says what to change.
+        If what is stated cannot be, or the machine cannot hold the run; the text says what to change.
     """
     if ranks < 1 or threads < 1:
         raise ValueError(f"{ranks} ranks with {threads} threads: both must be at least 1")
+    if asked.threads is not None and asked.threads != threads:
+        raise ValueError(
+            f"resources.threads gives {asked.threads} threads per rank, the run has {threads}: state the "
+            "same under resources as for the program"
+        )
+    gpus = machine.gpus_per_node if asked.gpus_per_node is None else asked.gpus_per_node
     need = ranks * threads
     if machine.slots is not None:
+        per_node, nodes = _placed(ranks, ranks, machine, asked)
         if need > machine.slots and not machine.oversubscribe:
             raise ValueError(
                 f"{ranks} ranks x {threads} threads need {need} cores, the local executor has "
                 f"{machine.slots} slots: set executor.slots or executor.oversubscribe: true"
             )
-        return Resources(
-            ranks=ranks, threads=threads, nodes=1, ranks_per_node=ranks, cores=min(need, machine.slots)
-        )
-    cores_per_node = _cores_per_node(need, machine)
-    if cores_per_node is None:
-        return Resources(ranks=ranks, threads=threads, nodes=1, ranks_per_node=ranks, cores=need)
-    per_node = min(ranks, machine.ranks_per_node or cores_per_node // threads)
-    if per_node < 1 or per_node * threads > cores_per_node:
+        cores = min(need, machine.slots)
+    else:
+        cores_per_node, of_rank = _cores_per_node(need, machine), _cores_of_rank(threads, machine)
+        fitting = ranks
+        if cores_per_node is not None:
+            fitting = machine.ranks_per_node or cores_per_node // of_rank
+        per_node, nodes = _placed(ranks, fitting, machine, asked)
+        if cores_per_node is not None and (per_node < 1 or per_node * of_rank > cores_per_node):
+            raise ValueError(
+                f"{per_node or 1} ranks x {threads} threads per node do not fit a node of "
+                f"{cores_per_node} cores: {_fewer(machine, asked)}"
+            )
+        whole = machine.whole_nodes and cores_per_node is not None
+        # On each node Slurm allocates what those of a full one need, also where the ranks do not fill all.
+        on_node = (cores_per_node or 0) if whole else per_node * of_rank
+        cores = machine.threads_per_core * nodes * on_node
+    return Resources(
+        ranks=ranks, threads=threads, nodes=nodes, ranks_per_node=per_node, cores=cores, gpus_per_node=gpus
+    )
+
+
+def _placed(ranks: int, fitting: int, machine: Machine, asked: Asked) -> tuple[int, int]:
+    """Return ranks per node and nodes: as stated, else ``fitting`` ranks per node, which may be none."""
+    most = asked.ranks_per_node
+    if asked.exact and most is not None and ranks % most:
         raise ValueError(
-            f"{per_node or 1} ranks x {threads} threads per node do not fit a node of "
-            f"{cores_per_node} cores: lower executor.ranks_per_node or the threads"
+            f"{ranks} ranks do not fill nodes of {most} ranks (resources.ranks_per_node): exclude such "
+            "points by constraints, such as p % ppn == 0"
         )
+    if asked.nodes is not None and asked.nodes > ranks:
+        raise ValueError(
+            f"{asked.nodes} nodes (resources.nodes) are more than the {ranks} ranks: exclude such points by "
+            "constraints"
+        )
+    if most is None and asked.nodes is not None:
+        most = math.ceil(ranks / asked.nodes)
+    per_node = min(ranks, fitting if most is None else most)
+    if per_node < 1:
+        return per_node, 1
     nodes = math.ceil(ranks / per_node)
-    cores = nodes * cores_per_node if machine.whole_nodes else need
-    return Resources(ranks=ranks, threads=threads, nodes=nodes, ranks_per_node=per_node, cores=cores)
+    if asked.nodes is not None and asked.nodes != nodes:
+        if asked.ranks_per_node is not None:
+            raise ValueError(
+                f"{ranks} ranks, {per_node} per node, occupy {nodes} nodes, not {asked.nodes}: state "
+                "resources.nodes or resources.ranks_per_node, or add a constraint such as nodes * ppn == p"
+            )
+        nodes = asked.nodes
+    if machine.nodes is not None and nodes > machine.nodes:
+        raise ValueError(
+            f"{nodes} nodes are more than the {machine.nodes} of this executor: set executor.name: slurm, or "
+            "exclude such points by constraints"
+        )
+    return per_node, nodes
+
+
+def _cores_of_rank(threads: int, machine: Machine) -> int:
+    """Return the cores that a rank occupies, which it shares with no other one."""
+    return threads if machine.own_cores else math.ceil(threads / machine.threads_per_core)
+
+
+def _fewer(machine: Machine, asked: Asked) -> str:
+    """Return what to lower where the ranks of a node do not fit."""
+    if asked.ranks_per_node is not None:
+        return "exclude such points by constraints, or lower resources.ranks_per_node or the threads"
+    if asked.nodes is not None:
+        return "exclude such points by constraints, or raise resources.nodes"
+    return "lower executor.ranks_per_node or the threads"
 
 
 def _cores_per_node(need: int, machine: Machine) -> int | None:

@@ -18,6 +18,7 @@ from orchestrator.types import Parameter, Point, Value
 MOST_COMBINATIONS = 10**8
 
 Check = Callable[[Mapping[str, Value]], str | None]
+Solve = Callable[[Mapping[str, Value]], int | float | None]
 Exclude = Callable[[str, int, int], None]
 
 
@@ -52,6 +53,28 @@ class Description:
         return {name: (values[0], values[-1]) for name, values in self.values.items() if values}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """A value that follows from others at every point, such as the nodes from ranks and ranks per node.
+
+    Attributes
+    ----------
+    name
+        Under which constraints and the application see it.
+    needs
+        Names of the values that it follows from.
+    reason
+        Why a combination is excluded where there is no such value: the equation as it is written.
+    solve
+        Returns the value, from those of ``needs``; None where there is none.
+    """
+
+    name: str
+    needs: frozenset[str]
+    reason: str
+    solve: Solve
+
+
 class SearchSpace:
     """All points that satisfy every constraint and the application's own check.
 
@@ -67,6 +90,9 @@ class SearchSpace:
         Fixed values that constraints and ``check`` see beside the point's.
     check
         Why a point is impossible, or None.
+    derived
+        Values that follow from those of points and settings, each after those that it needs. Constraints and
+        ``check`` see them, points do not have them.
     """
 
     def __init__(
@@ -75,12 +101,17 @@ class SearchSpace:
         constraints: Sequence[Expression] = (),
         settings: Mapping[str, Value] | None = None,
         check: Check = lambda values: None,
+        derived: Sequence[Derived] = (),
     ):
         self._parameters = tuple(parameters)
         self._names = tuple(parameter.name for parameter in self._parameters)
         self._settings = dict(settings or {})
         self._check = check
-        self._levels = _by_depth(self._names, constraints)
+        depths = _depths(self._names, derived)
+        self._levels = _by_depth(self._names, depths, constraints)
+        self._derived = tuple(
+            tuple(item for item in derived if depths[item.name] == depth) for depth in range(len(self._names))
+        )
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -103,6 +134,8 @@ class SearchSpace:
         if any(value not in allowed for (_, value), allowed in zip(point.items, self._allowed, strict=True)):
             return False
         values = {**self._settings, **point.as_dict()}
+        if any(_derive(items, values) is not None for items in self._derived):
+            return False
         return all(constraint(values) for level in self._levels for constraint in level) and (
             self._check(values) is None
         )
@@ -121,9 +154,12 @@ class SearchSpace:
         deepest = len(self._parameters) - 1
 
         def descend(depth: int) -> Iterator[dict[str, Value]]:
-            name, level = self._names[depth], self._levels[depth]
+            name, level, derived = self._names[depth], self._levels[depth], self._derived[depth]
             for value in self._parameters[depth].values:
                 values[name] = value
+                if derived and (reason := _derive(derived, values)) is not None:
+                    exclude(reason, depth, -1)
+                    continue
                 for order, constraint in enumerate(level):
                     if not constraint(values):
                         exclude(constraint.text, depth, order)
@@ -162,6 +198,16 @@ class SearchSpace:
         )
 
 
+def _derive(derived: Sequence[Derived], values: dict[str, Value]) -> str | None:
+    """Add derived values to ``values``; return why there is none, or None."""
+    for item in derived:
+        found = item.solve(values)
+        if found is None:
+            return item.reason
+        values[item.name] = found
+    return None
+
+
 def _ignore(reason: str, depth: int, order: int) -> None:
     pass
 
@@ -175,7 +221,7 @@ class _Tally:
         self._below = below  # combinations below one value, per depth
         self._counts: dict[str, int] = {}
         self._examples: dict[str, str] = {}
-        self._last = (-1, -1)
+        self._last = (-1, -2)
         self.last: str | None = None
 
     def exclude(self, reason: str, depth: int, order: int) -> None:
@@ -191,9 +237,18 @@ class _Tally:
         return {self._examples[pattern]: count for pattern, count in self._counts.items()}
 
 
-def _by_depth(names: Sequence[str], constraints: Sequence[Expression]) -> tuple[tuple[Expression, ...], ...]:
-    """Return, per depth, the constraints whose names all have values there but not before."""
+def _depths(names: Sequence[str], derived: Sequence[Derived]) -> dict[str, int]:
+    """Return the depth from which on each parameter and each derived value is known."""
     depth = {name: index for index, name in enumerate(names)}
+    for item in derived:
+        depth[item.name] = max((depth.get(name, 0) for name in item.needs), default=0)
+    return depth
+
+
+def _by_depth(
+    names: Sequence[str], depth: Mapping[str, int], constraints: Sequence[Expression]
+) -> tuple[tuple[Expression, ...], ...]:
+    """Return, per depth, the constraints whose names all have values there but not before."""
     levels: list[list[Expression]] = [[] for _ in names]
     for constraint in constraints:
         levels[max((depth.get(name, 0) for name in constraint.names), default=0)].append(constraint)

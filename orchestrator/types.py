@@ -122,13 +122,14 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What one attempt occupies. ``cores`` is what is charged for; derived in ``cost.resources``."""
+    """What one attempt occupies. ``cores`` is what is charged for; see `orchestrator.resources.resources`."""
 
     ranks: int
     threads: int = 1
     nodes: int = 1
     ranks_per_node: int = 1
     cores: int = 1
+    gpus_per_node: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +157,10 @@ class AttemptRequest:
         The file whose size and time of modification the attempt records.
     exclude
         Nodes not to use.
+    nodelist
+        Nodes to use; as many others beside them as it needs.
+    placed
+        Whether later runs may be asked onto its nodes, so that they must be known.
     memory
         Factor on the memory that the campaign asks for.
     pack
@@ -174,6 +179,8 @@ class AttemptRequest:
     files: Mapping[str, str] = field(default_factory=dict)
     executable: str = ""
     exclude: tuple[str, ...] = ()
+    nodelist: tuple[str, ...] = ()
+    placed: bool = False
     memory: float = 1.0
     pack: str = ""
     likely: float | None = None

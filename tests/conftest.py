@@ -23,6 +23,7 @@ CLUSTERS = {"slurm_cluster", "slurm_cluster_without_accounting"}
 ON_CLUSTERS = (
     "tests/slurm/test_cluster.py",
     "tests/slurm/test_hostile.py",
+    "tests/slurm/test_levels.py",
     "tests/slurm/test_packs.py",
     "tests/slurm/test_script.py",
     "tests/slurm/test_states.py",

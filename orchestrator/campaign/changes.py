@@ -12,7 +12,6 @@ from orchestrator.journal.differences import differences
 from orchestrator.journal.state import State
 from orchestrator.launch.script import body_of
 from orchestrator.policy.decide import FAILURE_RULES
-from orchestrator.resources import resources
 from orchestrator.types import Point
 from orchestrator.units import format_cost
 
@@ -150,8 +149,7 @@ def _commands(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | N
 
 def _command(campaign: Campaign, point: Point) -> str:
     spec, values = campaign.application_spec, campaign.values(point)
-    shape = resources(spec.ranks(values), spec.threads(values), campaign.machine())
-    body = body_of(spec, "PROGRAM", values, shape, "LAUNCHER", campaign.launch)
+    body = body_of(spec, "PROGRAM", values, campaign.resources_at(values), "LAUNCHER", campaign.launch)
     return "\n".join([body.before, "LAUNCHER " * body.launched + body.command, body.after]).strip()
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
 from orchestrator import expressions, registry
+from orchestrator.campaign.derivation import Derivation, derive, names_in
 from orchestrator.campaign.resolve import is_text
 from orchestrator.campaign.schema import (
     ClusterOptions,
@@ -18,20 +20,36 @@ from orchestrator.campaign.schema import (
     ModelChoice,
     Notify,
     ProgramSection,
+    ResourcesSection,
     SimulatedOptions,
+    SlurmOptions,
     Stop,
     Strategy,
 )
 from orchestrator.errors import CampaignError
 from orchestrator.executors.simulated import dataset
+from orchestrator.executors.slurm.options import gives_own_cores
 from orchestrator.expressions import Expression
 from orchestrator.launch import generic
 from orchestrator.launch.script import find_template, template_of
 from orchestrator.launch.template import Template
 from orchestrator.launch.template import parse as parse_template
-from orchestrator.resources import Machine, resources
+from orchestrator.policy.placement import Placement
+from orchestrator.resources import Asked, Machine, resources
 from orchestrator.space import MOST_COMBINATIONS, Check, SearchSpace
-from orchestrator.types import Application, FailureClass, Parameter, Point, RunKind, Value
+from orchestrator.types import (
+    Application,
+    FailureClass,
+    Parameter,
+    Point,
+    Resources,
+    RunKind,
+    Value,
+    format_value,
+)
+
+RESOURCES = tuple(ResourcesSection.model_fields)
+"""The keys under ``resources``, which are names in expressions, too, where they are known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +72,9 @@ class Campaign:
     parameters
         In the order of the file, which is the order of a point's coordinates.
     constraints
-        Expressions over parameters and settings; compile them with `expression`.
+        Expressions over parameters, settings and derived values; compile them with `expression`.
+    resources
+        What runs ask for beside their ranks, as such expressions.
     evaluation_point
         P₊, in the same order, or None.
     measure, strategy, model, stop, executor
@@ -84,6 +104,7 @@ class Campaign:
     program: ProgramSection | None
     parameters: tuple[Parameter, ...]
     constraints: tuple[str, ...]
+    resources: ResourcesSection
     evaluation_point: Point | None
     measure: Measure
     strategy: Strategy
@@ -100,15 +121,100 @@ class Campaign:
     template_source: str = field(default="template", compare=False)
 
     @cached_property
-    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the names that expressions may use, and those among them whose values are text."""
+    def derivation(self) -> Derivation:
+        """The values that constraints and ``resources`` give beside parameters and settings.
+
+        By convention adapters take their ranks from ``p`` and their threads from ``t``: where a campaign does
+        not give these, they follow from what it states of its resources.
+        """
+        stated, adapter = self.resources.stated(), self._adapter_parameters()
+        conventions = {"p": "nodes * ranks_per_node", "t": "threads"}
+        return derive(
+            constraints=self.constraints,
+            known=self._given[0],
+            texts=self._given[1],
+            wanted={*RESOURCES, *adapter, *self._used()},
+            definitions={key: text for key, text in stated.items() if text.strip() != key},
+            conventions={name: text for name, text in conventions.items() if name in adapter},
+        )
+
+    @cached_property
+    def _given(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of settings and parameters, and those among them whose values are text."""
         settings = [name for name, value in self.settings.items() if isinstance(value, str)]
         parameters = [item.name for item in self.parameters if isinstance(item.values[0], str)]
         return (*self.settings, *(item.name for item in self.parameters)), (*settings, *parameters)
 
+    def _adapter_parameters(self) -> Collection[str]:
+        if self.application == "generic":
+            return ()
+        spec: Application = registry.load("application", self.application)
+        return spec.parameters
+
+    def _used(self) -> frozenset[str]:
+        """Return the names that are used elsewhere than in constraints: a name only there is a mistake."""
+        texts = [*self.resources.stated().values()]
+        if self.program is not None:
+            program = self.program
+            texts += [program.ranks, program.threads, *program.check]
+            for template in (*program.arguments, *program.files.values()):
+                texts += generic.placeholders(template)
+        used = frozenset().union(*map(names_in, texts))
+        with suppress(CampaignError):  # a validation of the campaign reports it
+            used |= self.launch.names() if self.launch is not None else frozenset()
+        return used
+
+    @cached_property
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names that expressions may use, and those among them whose values are text."""
+        names, texts = self._given
+        return (*names, *self.derivation.names), texts
+
     def values(self, point: Point) -> dict[str, Value]:
-        """Return the settings and the point's values: what `Application` functions take."""
-        return {**self.settings, **point.as_dict()}
+        """Return the settings, the point's values and what follows from them: for `Application` functions.
+
+        Raises
+        ------
+        CampaignError
+            At a point, outside the search space, from which not all values follow.
+        """
+        values = {**self.settings, **point.as_dict()}
+        for item in self.derivation.derived:
+            found = item.solve(values)
+            if found is None:
+                raise CampaignError(f"{item.reason!r} gives no value of {item.name} at {point}")
+            values[item.name] = found
+        return values
+
+    @cached_property
+    def requested(self) -> Mapping[str, Expression]:
+        """The expressions of what runs ask for beside their ranks, by its key under ``resources``.
+
+        A key that is not stated there but that constraints give stands for itself.
+        """
+        derived = {name: name for name in self.derivation.names if name in RESOURCES}
+        stated = {**derived, **self.resources.stated()}
+        return {key: self.expression(text) for key, text in stated.items()}
+
+    def resources_at(self, values: Mapping[str, Value]) -> Resources:
+        """Return what a run with these values occupies.
+
+        Raises
+        ------
+        ValueError
+            If what the campaign states of it cannot be, or the machine cannot hold it.
+        """
+        spec = self.application_spec
+        return resources(spec.ranks(values), spec.threads(values), self.machine(), self._asked(values))
+
+    def _asked(self, values: Mapping[str, Value]) -> Asked:
+        known = {
+            key: _whole(key, expression, values, least=0 if key == "gpus_per_node" else 1)
+            for key, expression in self.requested.items()
+        }
+        per_node = self.requested.get("ranks_per_node")
+        varies = per_node is not None and not per_node.names <= self.settings.keys()
+        return Asked(**known, exact=varies)
 
     def expression(self, text: str) -> Expression:
         """Compile an expression over parameters and settings; raise `ExpressionError`."""
@@ -141,9 +247,21 @@ class Campaign:
         else:
             names, texts = self.names
             meanings = {name: "setting" if name in self.settings else "parameter" for name in names}
-            spec = generic.application(self.program.described(), meanings, texts)
-        wanted = None if self.evaluation_point is None else self.values(self.evaluation_point)
+            spec = generic.application(self._program(self.program), meanings, texts)
+        wanted = None
+        if self.evaluation_point is not None:
+            with suppress(CampaignError):  # a validation of the campaign reports it
+                wanted = self.values(self.evaluation_point)
         return dataset.restricted(spec, self.unmeasured(), wanted)
+
+    def _program(self, section: ProgramSection) -> generic.Program:
+        """Return the program, with the ranks and threads that ``resources`` gives where it says nothing."""
+        asked, program = {key: item.text for key, item in self.requested.items()}, section.described()
+        if program.threads == "1" and "threads" in asked:
+            program = replace(program, threads=asked["threads"])
+        if program.ranks == "1" and {"nodes", "ranks_per_node"} <= asked.keys():
+            program = replace(program, ranks=f"({asked['nodes']}) * ({asked['ranks_per_node']})")
+        return program
 
     @property
     def replayed(self) -> str | None:
@@ -155,18 +273,27 @@ class Campaign:
         names = [item.name for item in self.parameters]
         return dataset.check(self.replayed, names, self.measure.measured)
 
+    @property
+    def placement(self) -> Placement:
+        """Return which nodes runs are asked onto."""
+        return self.executor.placement if isinstance(self.executor, SlurmOptions) else "any"
+
     def machine(self) -> Machine:
         """Return what decides where a run fits and how many cores it is charged for."""
         options = self.executor
         if isinstance(options, LocalOptions):
-            return Machine(slots=options.slots, oversubscribe=options.oversubscribe)
+            return Machine(slots=options.slots, nodes=1, oversubscribe=options.oversubscribe)
         if isinstance(options, SimulatedOptions) and options.cores is not None:
             return Machine(slots=options.cores)
         if not isinstance(options, ClusterOptions):
             return Machine()
+        slurm = options if isinstance(options, SlurmOptions) else None
         return Machine(
             cores_per_node=options.cores_per_node,
             ranks_per_node=options.ranks_per_node,
+            gpus_per_node=(slurm and slurm.gpus_per_node) or 0,
+            threads_per_core=options.threads_per_core,
+            own_cores=slurm is not None and gives_own_cores(slurm.sbatch),
             whole_nodes=options.exclusive or options.billing == "nodes",
             sizes=tuple((item.up_to or math.inf, item.cores_per_node) for item in options.by_size),
         )
@@ -181,9 +308,7 @@ class Campaign:
             If it is empty, naming the constraint that removed the last points, or has more than
             `MOST_COMBINATIONS` combinations.
         """
-        constraints = [self.expression(text) for text in self.constraints]
-        check = _possible(self.application_spec, self.machine())
-        space = SearchSpace(self.parameters, constraints, self.settings, check)
+        space = self.space_of(_possible(self))
         if space.combinations > MOST_COMBINATIONS:
             raise CampaignError(
                 f"the parameters have {space.combinations:.3g} combinations, more than "
@@ -192,6 +317,14 @@ class Campaign:
         if next(iter(space), None) is None:
             raise CampaignError(_emptiness(space))
         return space
+
+    def space_of(self, check: Check) -> SearchSpace:
+        """Return all points that satisfy the constraints and pass a check."""
+        given = self.derivation
+        constraints = [
+            self.expression(text) for place, text in enumerate(self.constraints) if place not in given.used
+        ]
+        return SearchSpace(self.parameters, constraints, self.settings, check, given.derived)
 
     def slowdown(self, kind: RunKind) -> float:
         """Return how many times longer a run may take than a time run at the same point."""
@@ -215,19 +348,30 @@ class Campaign:
         return seconds
 
 
-def _possible(application: Application, machine: Machine) -> Check:
+def _possible(campaign: Campaign) -> Check:
     """Return what says why the application or the machine cannot run a point, or None where they can."""
+    application = campaign.application_spec
 
     def check(values: Mapping[str, Value]) -> str | None:
         reason = application.check(values)
         if reason is None:
             try:
-                resources(application.ranks(values), application.threads(values), machine)
+                campaign.resources_at(values)
             except ValueError as error:
                 reason = str(error)
         return reason
 
     return check
+
+
+def _whole(key: str, expression: Expression, values: Mapping[str, Value], least: int) -> int:
+    """Return what a run asks for; raise ``ValueError`` unless that is a whole number from ``least``."""
+    number = expression.number(values)
+    if number < least or number != int(number):
+        raise ValueError(
+            f"resources.{key}: {expression.text} = {format_value(number)} is not a whole number from {least}"
+        )
+    return int(number)
 
 
 def _emptiness(space: SearchSpace) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from orchestrator.campaign import resolve, schema, validation
+from orchestrator.campaign import partition, resolve, schema, validation
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.messages import validate
 from orchestrator.campaign.schema import Document, ExecutorOptions, Notify, SimulatedOptions
@@ -93,6 +93,7 @@ def loads(
     for assignment in overrides:
         override(tree, assignment)
     expand(tree, os.environ)
+    partition.resolve(tree, lambda: _on_cluster(tree, former, base))
     _switch_executor(tree, former)
     site = apply(tree, base, os.environ)
     document, broken, problems = validate(tree.data)
@@ -105,6 +106,18 @@ def loads(
         problems = sorted(dict.fromkeys(tree.problems), key=tree.line)
         raise CampaignError("\n".join(tree.render(problem) for problem in problems))
     return campaign
+
+
+def _on_cluster(tree: Tree, former: object, base: Path) -> Mapping[str, Any]:
+    """Return the ``executor`` section that is written, with its site, also where a rehearsal replaces it."""
+    written = tree.data.get("executor")
+    section = {**written, "name": former} if isinstance(written, dict) else {"name": former}
+    alone = Tree(tree.source, {**tree.data, "executor": section})
+    if former == "local" and not isinstance(written, dict):
+        alone.data.pop("executor")  # the site may choose it
+    apply(alone, base, os.environ)
+    found = alone.data.get("executor")
+    return found if isinstance(found, dict) else {}
 
 
 def _executor_name(tree: Tree) -> object:
@@ -171,6 +184,7 @@ def _campaign(document: Document, parameters: tuple[Parameter, ...], point: Poin
         program=document.program,
         parameters=parameters,
         constraints=document.constraints,
+        resources=document.resources,
         evaluation_point=point,
         measure=document.measure,
         strategy=document.strategy,

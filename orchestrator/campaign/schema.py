@@ -34,6 +34,11 @@ from orchestrator.launch.generic import Output, Program
 from orchestrator.types import FailureClass, Value
 from orchestrator.units import did_you_mean
 
+PARTITION = "partition"
+"""Stands for what the partition has; see `orchestrator.campaign.partition`."""
+
+WORDS = r"^(powers|multiples) of [0-9]+ up to ([0-9]+|partition)$"
+
 _NUMBER_OR_TEXT = {"anyOf": [{"type": "number"}, {"type": "string"}]}
 
 
@@ -249,6 +254,19 @@ class ProgramSection(Section):
         return Program(**{**dict(self), "output": rules})
 
 
+class ResourcesSection(Section):
+    """What runs ask for beside their ranks: expressions over parameters, settings and derived values."""
+
+    nodes: Expression | None = None
+    ranks_per_node: Expression | None = None
+    threads: Expression | None = None
+    gpus_per_node: Expression | None = None
+
+    def stated(self) -> dict[str, str]:
+        """Return the expressions that are given."""
+        return {key: text for key, text in self if text is not None}
+
+
 class Repetitions(Section):
     """Repetitions of a point: at first, and at most."""
 
@@ -385,6 +403,15 @@ class Stop(Section):
     infrastructure: Annotated[float, Field(gt=0, le=1)] = 0.1
 
 
+def _for_all_runs(value: object) -> object:
+    if isinstance(value, str):
+        raise ValueError(
+            "is the same for all runs, so a whole number; write what depends on parameters under resources, "
+            "such as resources: {ranks_per_node: ppn}"
+        )
+    return value
+
+
 def _cores() -> int:
     """Cores that this process may use, which on shared machines are fewer than there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -398,6 +425,9 @@ class SizeClass(Section):
     cores_per_node: Positive | None = None
     qos: Line | None = None
     constraint: Line | None = None
+
+
+ForAllRuns = Annotated[Positive, BeforeValidator(_for_all_runs)]
 
 
 def _ascending(sizes: tuple[SizeClass, ...]) -> tuple[SizeClass, ...]:
@@ -447,7 +477,8 @@ class ClusterOptions(ExecutorOptions):
     """Runs on the nodes of a cluster: what decides which cores a run occupies."""
 
     cores_per_node: Positive | None = None
-    ranks_per_node: Positive | None = None
+    threads_per_core: Positive = 1
+    ranks_per_node: ForAllRuns | None = None
     exclusive: bool = False
     billing: Literal["cores", "nodes"] = "cores"
     by_size: Annotated[tuple[SizeClass, ...], AfterValidator(_ascending)] = ()
@@ -463,12 +494,13 @@ class SlurmOptions(SharedJobOptions):
     """Runs as jobs of Slurm."""
 
     name: Literal["slurm"] = "slurm"
-    gpus_per_node: Positive | None = None
+    gpus_per_node: ForAllRuns | None = None
     partition: Line | None = None
     account: Line | None = None
     qos: Line | None = None
     constraint: Line | None = None
     reservation: Line | None = None
+    placement: Literal["any", "same", "nested"] = "any"
     sbatch: Mapping[str, ScalarLine | None] = {}
 
 
@@ -592,6 +624,7 @@ class Document(Section):
     program: ProgramSection | None = None
     parameters: Mapping[str, Annotated[Values, BeforeValidator(_values)]]
     constraints: tuple[Expression, ...] = ()
+    resources: ResourcesSection = ResourcesSection()
     evaluation_point: Mapping[str, Scalar] | None = None
     measure: Measure = Measure()
     strategy: Annotated[Strategy, _BY_NAME] = Strategy()
@@ -624,6 +657,9 @@ def json_schema() -> dict[str, Any]:
     counted["anyOf"] = [{"type": "boolean"}, *(item for item in counted["anyOf"] if "$ref" in item)]
     counted["default"] = False
     values = properties["parameters"]["additionalProperties"]
-    listed = schema["$defs"]["Values"]["properties"]["values"]["anyOf"][0]
-    properties["parameters"]["additionalProperties"] = {"anyOf": [listed, values]}
+    ranged = schema["$defs"]["Values"]["properties"]
+    listed, words = ranged["values"]["anyOf"][0], {"type": "string", "pattern": WORDS}
+    properties["parameters"]["additionalProperties"] = {"anyOf": [listed, words, values]}
+    ranged["values"]["anyOf"].insert(1, words)
+    ranged["to"]["anyOf"].insert(1, {"const": PARTITION})
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -12,7 +12,7 @@ import itertools
 import keyword
 import typing
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from pydantic import (
 
 from orchestrator import registry
 from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.derivation import Unsolvable, names_in, solved
 from orchestrator.campaign.resolve import (
     BUILD_WITH_COUNTERS,
     EFFORT_KEY,
@@ -49,10 +50,8 @@ from orchestrator.executors.attempt.directory import OURS
 from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.expressions import Kind
 from orchestrator.launch import generic, script
-from orchestrator.resources import resources
-from orchestrator.space import SearchSpace
 from orchestrator.types import Point, Resources, Value
-from orchestrator.units import did_you_mean
+from orchestrator.units import closest, did_you_mean
 
 Problems = Iterator[Problem]
 
@@ -105,21 +104,73 @@ def _application(campaign: Campaign) -> Problems:
     placed = launch.names() if launch is not None else frozenset()
     places = [("settings", name) for name in campaign.settings]
     places += [("parameters", item.name) for item in campaign.parameters]
+    derived = campaign.derivation.derived
     for section, name in places:
-        if name not in spec.parameters and name not in placed:
+        if name not in spec.parameters and name not in placed and not _decides(campaign, name):
             hint = did_you_mean(name, spec.parameters)
             yield Problem((section, name), f"{spec.name} has no parameter {name!r}; {hint}")
     for name in spec.required:
-        if name not in {name for _, name in places}:
+        if name not in {name for _, name in places} | {item.name for item in derived}:
             meaning = spec.parameters.get(name, "")
+            remedy = "vary it or put it under settings"
+            if campaign.resources.stated():
+                remedy += f", or derive it by a constraint such as {name} == nodes * ppn"
+            yield Problem(("parameters",), f"{spec.name} needs {name} ({meaning}); {remedy}")
+
+
+def _decides(campaign: Campaign, name: str) -> bool:
+    """Whether a parameter or setting decides what runs ask for, or what follows from it."""
+    used = [item.names for item in campaign.requested.values()]
+    return any(name in names for names in (*used, *(item.needs for item in campaign.derivation.derived)))
+
+
+def _resources(campaign: Campaign) -> Problems:
+    """What runs ask for follows from parameters and settings."""
+    known = campaign.names[0]
+    given = {*campaign.settings, *(item.name for item in campaign.parameters)}
+    for key, text in campaign.resources.stated().items():
+        if key in given and text.strip() != key:
             yield Problem(
-                ("parameters",), f"{spec.name} needs {name} ({meaning}); vary it or put it under settings"
+                ("resources", key),
+                f"is {text}, and {key} is also a parameter or setting: write {key}: {key} if that is meant, "
+                "or rename the parameter or setting",
             )
+        unknown = sorted(names_in(text) - set(known))
+        if unknown:
+            yield Problem(("resources", key), _not_derived(campaign, text, unknown))
+    missing = campaign.derivation.missing
+    for place, text in enumerate(campaign.constraints):
+        unknown = sorted(names_in(text) - set(known))
+        if missing.keys() & unknown:
+            reason = next(filter(None, map(missing.get, unknown)), "")
+            yield Problem(("constraints", place), _not_derived(campaign, text, unknown, reason))
+
+
+def _not_derived(campaign: Campaign, text: str, unknown: Sequence[str], reason: str = "") -> str:
+    known = campaign.names[0]
+    hints = [f"{name}: {did_you_mean(name, known)}" for name in unknown if closest(name, known)]
+    are = "is neither a parameter nor a setting" if len(unknown) == 1 else "are no parameters or settings"
+    return (
+        f"expression {text!r}: {' and '.join(unknown)} {are}, and no constraint gives "
+        f"{'it' if len(unknown) == 1 else 'them'}{f' ({reason})' if reason else ''}; "
+        f"{''.join(f'{hint} ' for hint in hints)}Vary {unknown[0]}, or add one equation with no other "
+        "unknown, such as nodes * ppn == p"
+    )
 
 
 def _expressions(campaign: Campaign) -> Problems:
     wanted: list[tuple[KeyPath, str, Kind]] = []
-    wanted += [(("constraints", i), text, "truth") for i, text in enumerate(campaign.constraints)]
+    missing = campaign.derivation.missing  # reported by `_resources`
+    wanted += [
+        (("constraints", i), text, "truth")
+        for i, text in enumerate(campaign.constraints)
+        if not names_in(text) & missing.keys()
+    ]
+    wanted += [
+        (("resources", key), text, "number")
+        for key, text in campaign.resources.stated().items()
+        if names_in(text) <= set(campaign.names[0])
+    ]
     for key in ("time_limit", "expected_time"):
         text = getattr(campaign.measure, key)
         wanted += [(("measure", key), text, "number")] if text is not None else []
@@ -135,12 +186,26 @@ def _expressions(campaign: Campaign) -> Problems:
         try:
             found = campaign.expression(text).kind
         except ExpressionError as error:
-            yield Problem(path, str(error))
+            yield Problem(path, f"{error}{_unused(campaign, text) if path[0] == 'constraints' else ''}")
             continue
         if found != kind:
             remedy = "write a comparison, such as p <= 64" if kind == "truth" else "write a number"
             yield Problem(path, f"expression {text!r} gives a {found}, not a {kind}; {remedy}")
     yield from _templates(campaign)
+
+
+def _unused(campaign: Campaign, text: str) -> str:
+    """Return what to say of an equation that would give a value, if that were used anywhere."""
+    unknown = names_in(text) - set(campaign.names[0])
+    if len(unknown) != 1:
+        return ""
+    [name] = unknown
+    with suppress(Unsolvable):
+        solved(text, name)
+        return (
+            f" (an equation gives {name} only where {name} is used, such as in program.ranks or an argument)"
+        )
+    return ""
 
 
 def _templates(campaign: Campaign) -> Problems:
@@ -330,14 +395,14 @@ def _script(campaign: Campaign) -> Problems:
 
 def _shapes(campaign: Campaign) -> dict[Resources, Mapping[str, Value]]:
     """Return what the runs of a campaign occupy, each with the settings of the first such run."""
-    spec, machine = campaign.application_spec, campaign.machine()
     found: dict[Resources, Mapping[str, Value]] = {}
     validated = campaign.evaluation_point if campaign.validate else None
     points = itertools.islice(campaign.space, _MOST_POINTS)
     for point in itertools.chain(points, [] if validated is None else [validated]):
-        values = campaign.values(point)
-        with suppress(ValueError):  # `_evaluation_point` reports a point that the machine cannot hold
-            found.setdefault(resources(spec.ranks(values), spec.threads(values), machine), values)
+        # `_evaluation_point` reports a point that the machine cannot hold.
+        with suppress(ValueError, CampaignError):
+            values = campaign.values(point)
+            found.setdefault(campaign.resources_at(values), values)
     return found
 
 
@@ -425,13 +490,17 @@ def _evaluation_point(campaign: Campaign) -> Problems:
             f"{point} is a point of the search space: models would be validated on data they were fitted to; "
             f"move it or narrow parameter {_narrowest(campaign, point)}",
         )
-    reason = spec.check(campaign.values(point))
+    try:
+        values = campaign.values(point)
+    except CampaignError as error:
+        yield Problem(("evaluation_point",), f"{error}; move it, or change that constraint")
+        return
+    reason = spec.check(values)
     if reason is not None:
         yield Problem(("evaluation_point",), f"{point} is impossible for {spec.name}: {reason}")
     elif campaign.validate:
-        values = campaign.values(point)
         try:
-            resources(spec.ranks(values), spec.threads(values), campaign.machine())
+            campaign.resources_at(values)
         except ValueError as error:
             yield Problem(("validate",), f"{point} cannot be measured: {error}; or write validate: false")
 
@@ -458,10 +527,7 @@ def _only_value(campaign: Campaign, name: str) -> Value | None:
 
     The machine does not count: a campaign may go on where only its small runs fit.
     """
-    constraints = [campaign.expression(text) for text in campaign.constraints]
-    check = campaign.application_spec.check
-    space = SearchSpace(campaign.parameters, constraints, campaign.settings, check)
-    points = itertools.islice(space, _MOST_POINTS + 1)
+    points = itertools.islice(campaign.space_of(campaign.application_spec.check), _MOST_POINTS + 1)
     first = next(points)[name]
     for number, point in enumerate(points, start=1):
         if point[name] != first or number == _MOST_POINTS:
@@ -501,11 +567,14 @@ def _template(campaign: Campaign) -> Problems:
         )
 
 
-_SPACE = frozenset({"template", "application", "program", "settings", "parameters", "constraints"})
+_SPACE = frozenset(
+    {"template", "application", "program", "settings", "parameters", "constraints", "resources"}
+)
 _CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
     (frozenset({"settings", "parameters"}), _names),
     (frozenset({"application", "program"}), _template),
-    (frozenset({"application", "program", "settings", "parameters", "template"}), _application),
+    (_SPACE - {"constraints"}, _resources),
+    (_SPACE - {"constraints"}, _application),
     (frozenset({"settings", "parameters"}), _expressions),
     (frozenset({"program"}), _files),
     (frozenset({"measure", "program"}), _measure),

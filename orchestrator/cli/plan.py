@@ -1,8 +1,8 @@
 """Show what a campaign would do first, and what that may cost; launch nothing.
 
-Prints the search space, the first batch with its reasons, the most that the batch can be charged, the job
-script of its first run (of each kind), and what the whole campaign is expected to cost and to find. That is
-from a rehearsal of at most 10 s, as by orchestrator simulate.
+Prints the search space, what its runs occupy, the first batch with its reasons, the most that the batch can
+be charged, the job script of its first run (of each kind), and what the whole campaign is expected to cost
+and to find. That is from a rehearsal of at most 10 s, as by orchestrator simulate.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from orchestrator.api import running
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import LocalOptions
 from orchestrator.cli import common
-from orchestrator.control import attempts, planning
+from orchestrator.control import attempts, planning, shapes
 from orchestrator.control.assembly import Assembly, assemble, sharing_rules
 from orchestrator.control.execution import executor
 from orchestrator.control.expectation import expect
@@ -30,9 +30,11 @@ from orchestrator.policy import packing
 from orchestrator.report import rehearsal_text
 from orchestrator.report.wording import count
 from orchestrator.resources import core_hours
+from orchestrator.types import format_value
 from orchestrator.units import format_duration
 
 _EFFORT = " (effort)"
+_KINDS = 12  # of runs that are listed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--executor", help="plan for this executor instead of the campaign's")
     parser.add_argument(
         "--scripts", action="store_true", help="print the job script of every point of the batch"
+    )
+    parser.add_argument(
+        "--points", action="store_true", help="list every point of the search space with its resources"
     )
     parser.add_argument(
         "--no-rehearsal",
@@ -57,8 +62,14 @@ def run(arguments: argparse.Namespace) -> int:
     built = assemble(chosen)
     first = planning.first_round(built, executor(chosen, Path(chosen.name), 0.0))
     document = describe(built, first)
+    if arguments.points:
+        document["points"] = [
+            {"point": point.as_dict(), **shapes.document(resources)}
+            for point, resources in shapes.at_points(built)
+        ]
     if not arguments.json:
         show_batch(chosen, document)
+        show_points(document.get("points", []))
     document["rehearsal"] = None if arguments.no_rehearsal else _expected(arguments, extra, chosen)
     if arguments.json:
         common.print_json(document)
@@ -90,11 +101,16 @@ def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
             "bounds": {name: list(values) for name, values in ends.items()},
             "infeasible": dict(space.infeasible),
         },
+        "resources": [
+            {**shapes.document(resources), "points": number}
+            for resources, number in shapes.kinds(built).items()
+        ],
         "runs": [
             {
                 "run": item.id,
                 "point": item.point.as_dict(),
                 "cores": cores,
+                "resources": shapes.document(built.resources(item.point)),
                 "time_limit": limit,
                 "reason": reason,
                 "script": _script(built, first, position),
@@ -112,6 +128,7 @@ def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
         },
         "packs": _packs(built.campaign),
         "extrapolation": planning.far_away(built.campaign),
+        "names": planning.mere_names(built.campaign),
         "side_by_side": planning.side_by_side(built.campaign, first.cores),
     }
 
@@ -156,6 +173,8 @@ def show_batch(chosen: Campaign, document: dict[str, Any]) -> None:
         console.print(f"  {name}: {text}", markup=False)
     for reason, number in space["infeasible"].items():
         console.print(f"  excluded {number}: {reason}", markup=False)
+    for line in _kinds(document["resources"]):
+        console.print(line, markup=False)
     runs = document["runs"]
     table = Table(
         title=f"first batch: {count(len(runs), 'run')}", title_justify="left", show_edge=False, pad_edge=False
@@ -181,10 +200,37 @@ def show_batch(chosen: Campaign, document: dict[str, Any]) -> None:
         )
     if document["packs"] is not None:
         console.print(f"jobs: {document['packs']}", markup=False)
-    for text in document["extrapolation"]:
+    for text in (*document["extrapolation"], *document["names"]):
         console.print(f"note: {text}", markup=False)
     if document["side_by_side"] is not None:
         console.print(f"note: {document['side_by_side']}", markup=False)
+
+
+def _kinds(kinds: list[dict[str, Any]]) -> list[str]:
+    """Return what runs occupy, the kinds with fewest cores first; nothing where one core each is all."""
+    if all(item["cores"] == 1 for item in kinds):
+        return []
+    shown = kinds if len(kinds) <= _KINDS else [*kinds[: _KINDS - 1], kinds[-1]]
+    lines = [
+        f"  {shapes.described(item)}: {count(item['cores'], 'core')}, {count(item['points'], 'point')}"
+        for item in shown
+    ]
+    if shown is not kinds:
+        lines.insert(-1, f"  and {len(kinds) - _KINDS} other kinds: --points or --json")
+    return ["resources of a run:", *lines]
+
+
+def show_points(points: list[dict[str, Any]]) -> None:
+    """Print every point with its resources."""
+    if not points:
+        return
+    table = Table(title="every point", title_justify="left", show_edge=False, pad_edge=False)
+    for column in ("point", "resources", "cores"):
+        table.add_column(column, overflow="fold")
+    for item in points:
+        point = ", ".join(f"{name}={format_value(value)}" for name, value in item["point"].items())
+        table.add_row(Text(point), Text(shapes.described(item)), str(item["cores"]))
+    _console().print(table)
 
 
 def _points(document: dict[str, Any]) -> dict[str, dict[str, Any]]:

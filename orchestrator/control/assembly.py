@@ -43,8 +43,7 @@ class Assembly:
 
     def resources(self, point: Point) -> Resources:
         """Return what a run at a point occupies; raise ``ValueError`` where the machine cannot hold it."""
-        values = self.campaign.values(point)
-        return cost.resources(self.application.ranks(values), self.application.threads(values), self.machine)
+        return self.campaign.resources_at(self.campaign.values(point))
 
     def cores(self, point: Point) -> int:
         """Return the cores that a run at a point is charged for."""
@@ -160,6 +159,7 @@ def policy(campaign: Campaign) -> Policy:
         infrastructure=stop.infrastructure * stop.budget,
         validation_point=campaign.evaluation_point if campaign.validate else None,
         sharing=sharing_rules(campaign),
+        placement=campaign.placement,
     )
 
 

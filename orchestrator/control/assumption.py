@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.control import planning
 from orchestrator.control.assembly import Assembly
 from orchestrator.control.execution import executor
-from orchestrator.types import Value
+from orchestrator.errors import CampaignError
+from orchestrator.types import Point, Value
 
 _SHARE = 0.1  # of the budget, for the first round
 _OF_LIMIT = 0.5  # of the time limit, at most, for the longest run
@@ -71,9 +73,11 @@ def _decides_cores(built: Assembly, name: str, values: Sequence[Value]) -> bool:
     for point in itertools.islice(built.space, 5):
         shapes = set()
         for value in values:
-            there = {**campaign.values(point), name: value}
-            if application.check(there) is None:
-                shapes.add((application.ranks(there), application.threads(there)))
+            # Combinations that are no points: values may not follow from them, or contradict each other.
+            with suppress(CampaignError, ValueError):
+                there = campaign.values(Point.of({**point.as_dict(), name: value}))
+                if application.check(there) is None:
+                    shapes.add((application.ranks(there), application.threads(there)))
         if len(shapes) > 1:
             return True
     return False

@@ -16,6 +16,7 @@ from orchestrator.journal.state import InFlight, State
 from orchestrator.launch.mpi import launcher_for
 from orchestrator.launch.script import find_frame, launch_script
 from orchestrator.policy.limits import memory_for
+from orchestrator.policy.placement import nodelist
 from orchestrator.readers.base import Reader
 from orchestrator.readers.inverse import with_inverses
 from orchestrator.readers.select import select
@@ -35,6 +36,7 @@ def request(
     resources = assembly.resources(point)
     simulated = campaign.executor.name == "simulated"
     effort = campaign.measure.effort if attempt.run.kind == "effort" else None
+    rule = campaign.placement
     return AttemptRequest(
         attempt=attempt,
         name=flight.name,
@@ -44,6 +46,8 @@ def request(
         pack=flight.pack,
         likely=flight.likely,
         exclude=nodes.excluded(state.marks),
+        nodelist=nodelist(rule, state, attempt.run, resources.nodes),
+        placed=rule != "any",
         memory=memory_for(state.runs[attempt.run]),
         script="" if simulated else script(assembly, point, resources, attempt.run.kind),
         files={} if simulated else dict(application.files(values)),

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.definition import RESOURCES, Campaign
+from orchestrator.campaign.derivation import names_in
 from orchestrator.campaign.schema import LocalOptions
 from orchestrator.control import estimation
 from orchestrator.control.assembly import Assembly, policy, strategy
@@ -108,7 +109,23 @@ def _states_times(campaign: Campaign) -> bool:
 def notes(campaign: Campaign, plan: FirstRound) -> list[str]:
     """Return what the user should know before a campaign begins, beside its costs."""
     beside = side_by_side(campaign, plan.cores)
-    return [*far_away(campaign), *([] if beside is None else [beside])]
+    return [*far_away(campaign), *mere_names(campaign), *([] if beside is None else [beside])]
+
+
+def mere_names(campaign: Campaign) -> list[str]:
+    """Return which parameters are called like a resource, but decide about none."""
+    program = campaign.program
+    if program is None:
+        return []
+    used = {name for item in campaign.requested.values() for name in item.names}
+    used |= {name for item in campaign.derivation.derived for name in item.needs}
+    used |= {name for text in (program.ranks, program.threads) for name in names_in(text)}
+    return [
+        f"parameter {item.name} is a mere name: if it shall decide what runs ask for, write "
+        f"resources: {{{item.name}: {item.name}}}"
+        for item in campaign.parameters
+        if item.name in RESOURCES and item.name not in used
+    ]
 
 
 def far_away(campaign: Campaign) -> list[str]:

@@ -58,9 +58,10 @@ def fault(campaign: Campaign, ranks: int, which: Callable[[str], str | None] = s
 def node_fault(
     campaign: Campaign, runs: Iterable[tuple[Point, Resources]], known: Callable[[], Sequence[Partition]]
 ) -> Fault | None:
-    """Return a fault where Slurm would reject runs because no node is large enough for them.
+    """Return a fault where Slurm would reject runs, or charge more than is known, for want of a node's size.
 
-    Without ``executor.cores_per_node`` a run goes to one node, whatever its size.
+    Without ``executor.cores_per_node`` a run that states no nodes goes to one node, whatever its size. Where
+    whole nodes are charged, it decides what a run costs.
 
     Parameters
     ----------
@@ -74,18 +75,38 @@ def node_fault(
     options = campaign.executor
     if not isinstance(options, SlurmOptions) or options.cores_per_node or options.by_size:
         return None
-    sizes = [(item.ranks * item.threads, point) for point, item in itertools.islice(runs, _MOST_POINTS)]
-    need, point = max(sizes, key=lambda size: size[0], default=(0, None))
-    if need <= 1:
+    sizes = [
+        (item.ranks_per_node * item.threads, item.nodes, point)
+        for point, item in itertools.islice(runs, _MOST_POINTS)
+    ]
+    need, nodes, point = max(sizes, key=lambda size: size[0], default=(0, 1, None))
+    whole = options.exclusive or options.billing == "nodes"
+    if need <= 1 and not whole:
         return None
     candidates = [item for item in meant(known(), options.partition) if item.cores]
     largest = max(candidates, key=lambda item: item.cores[-1] * item.threads, default=None)
-    if largest is None or need <= largest.cores[-1] * largest.threads:
+    if largest is None:
         return None
-    return Fault(
-        f"executor.cores_per_node is not set, so every run goes to one node; {point} needs {need} cores, "
-        f"nodes of partition {largest.name} have {largest.cores[-1]}: Slurm would reject it",
-        f"set executor.cores_per_node: {largest.cores[-1]}",
+    remedy = f"set executor.cores_per_node: {largest.cores[-1]}"
+    if need > largest.cores[-1] * largest.threads:
+        return Fault(_no_node_holds(point, need, nodes, largest), remedy)
+    if whole:
+        word = "exclusive" if options.exclusive else "billing: nodes"
+        return Fault(
+            f"executor.{word}: whole nodes are charged, and executor.cores_per_node is not set. A node of "
+            f"partition {largest.name} has {largest.cores[-1]} cores; only those of the ranks are reserved",
+            remedy,
+        )
+    return None
+
+
+def _no_node_holds(point: Point | None, need: int, nodes: int, largest: Partition) -> str:
+    where, cores = f"nodes of partition {largest.name} have {largest.cores[-1]}", f"{need} cores"
+    if nodes > 1:
+        return f"{point} needs {cores} on each of {nodes} nodes, {where}: Slurm would reject it"
+    return (
+        f"executor.cores_per_node is not set, so every run goes to one node; {point} needs {cores}, "
+        f"{where}: Slurm would reject it"
     )
 
 

@@ -234,6 +234,7 @@ def _finished(
         finished=record.finished,
         estimated=estimated,
         nodes=max(1, len(record.nodes)),
+        on=record.nodes if request.placed else (),
         blamed=observation.blamed,
         load=record.load,
     )

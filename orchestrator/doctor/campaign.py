@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import shlex
@@ -18,7 +17,7 @@ from orchestrator.campaign import changes
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.resolve import counts_for_sure
 from orchestrator.campaign.schema import LocalOptions
-from orchestrator.control import assembly, execution, planning, preflight, session
+from orchestrator.control import assembly, execution, planning, preflight, session, shapes
 from orchestrator.control.assembly import Assembly
 from orchestrator.doctor.check import Check, failed, missing, ok, warning
 from orchestrator.doctor.probe import Probe
@@ -26,13 +25,14 @@ from orchestrator.errors import CampaignError, JournalError, OrchestratorError
 from orchestrator.journal.file import LOCK_NAME, holder_of, holds_campaign
 from orchestrator.launch import script
 from orchestrator.launch.mpi import Launcher, detect
+from orchestrator.report.wording import count
 from orchestrator.resources import core_hours
 from orchestrator.types import Point, Resources
 from orchestrator.units import format_duration
 
 _LEAST_SPACE = 1e9  # bytes; profiles of thousands of runs, and a journal that must never fail to grow
 _LEAST_FILES = 10_000
-_MOST_POINTS = 100_000  # of the search space that are searched for the largest run
+_MOST_KINDS = 12  # of runs that are listed
 
 
 def checks(chosen: Campaign, directory: Path, probe: Probe) -> Iterator[Check]:
@@ -52,26 +52,33 @@ def checks(chosen: Campaign, directory: Path, probe: Probe) -> Iterator[Check]:
     if isinstance(chosen.executor, LocalOptions):
         yield slots(chosen.executor.slots, chosen.executor.oversubscribe, len(os.sched_getaffinity(0)))
         yield from side_by_side(built)
+    yield occupied(built)
     yield budget(built, directory)
     yield from folder(chosen, directory)
 
 
 def largest_run(built: Assembly) -> tuple[Point, Resources]:
     """Return the point of the search space (or P₊, if it is to be measured) that occupies most cores."""
-    return max(_runs(built), key=lambda pair: pair[1].cores)
+    return max(shapes.at_points(built), key=lambda pair: pair[1].cores)
 
 
-def largest_up_to(built: Assembly, least: float, most: float) -> tuple[Point, Resources] | None:
-    """Return the largest run that asks for more than ``least`` and up to ``most`` cores, if there is any."""
-    runs = [pair for pair in _runs(built) if least < pair[1].ranks * pair[1].threads <= most]
-    return max(runs, key=lambda pair: pair[1].cores, default=None)
+def largest_up_to(
+    built: Assembly, least: float, most: float
+) -> tuple[tuple[Point, Resources], tuple[Point, Resources]] | None:
+    """Return the runs of most cores and most nodes of those that need over ``least`` and up to ``most``."""
+    runs = [pair for pair in shapes.at_points(built) if least < pair[1].ranks * pair[1].threads <= most]
+    if not runs:
+        return None
+    return max(runs, key=lambda pair: pair[1].cores), max(runs, key=lambda pair: pair[1].nodes)
 
 
-def _runs(built: Assembly) -> Iterator[tuple[Point, Resources]]:
-    campaign = built.campaign
-    last = [campaign.evaluation_point] if campaign.validate and campaign.evaluation_point is not None else []
-    points = itertools.chain(itertools.islice(iter(built.space), _MOST_POINTS), last)
-    return ((point, built.resources(point)) for point in points)
+def occupied(built: Assembly) -> Check:
+    """Say what runs occupy at the points of the search space."""
+    known = list(shapes.kinds(built))
+    texts = [f"{shapes.described(shapes.document(item))} ({count(item.cores, 'core')})" for item in known]
+    if len(texts) > _MOST_KINDS:
+        texts = [*texts[: _MOST_KINDS - 1], f"{len(texts) - _MOST_KINDS} others", texts[-1]]
+    return ok("resources", "; ".join(texts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,7 +230,7 @@ def slots(wanted: int, oversubscribe: bool, usable: int) -> Check:
 
 def side_by_side(built: Assembly) -> Iterator[Check]:
     """Warn of local runs that would be timed at the same time."""
-    smallest = sorted(resources.cores for _, resources in _runs(built))
+    smallest = sorted(resources.cores for _, resources in shapes.at_points(built))
     detail = planning.side_by_side(built.campaign, smallest)
     if detail is not None:
         yield warning("timing", detail, "set executor.max_pending: 1, or leave it if runs use little memory")

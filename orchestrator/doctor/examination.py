@@ -12,7 +12,7 @@ from pathlib import Path
 
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SlurmOptions
-from orchestrator.control import assembly, execution, planning
+from orchestrator.control import assembly, execution, planning, shapes
 from orchestrator.control.assembly import Assembly
 from orchestrator.doctor import (
     campaign,
@@ -127,16 +127,21 @@ def _on_slurm(chosen: Campaign, cluster: slurm.Cluster, probe: Probe) -> list[Ch
     if not isinstance(chosen.executor, SlurmOptions):
         return []
     found = list(executor_section.of_jobs(chosen.executor, probe))
-    for options, largest in _sizes(built, chosen.executor):
-        found += executor_section.of_size(options, cluster, largest, longest)
-        found += executor_section.of_partition(options, cluster, probe)
+    for options, (largest, widest) in _sizes(built, chosen.executor):
+        found += executor_section.of_size(options, cluster, largest, longest, widest)
+        gpus = max(item.gpus_per_node for item in shapes.kinds(built))
+        asking = options.model_copy(update={"gpus_per_node": gpus or None})
+        found += executor_section.of_partition(asking, cluster, probe)
     return list(dict.fromkeys(found))  # several sizes of runs share an account, say
 
 
-def _sizes(built: Assembly, options: SlurmOptions) -> Iterator[tuple[SlurmOptions, tuple[Point, Resources]]]:
-    """Yield the options for every size of runs that there is, with the largest run of that size."""
-    if not options.by_size:
-        yield options, campaign.largest_run(built)
+_Run = tuple[Point, Resources]
+
+
+def _sizes(built: Assembly, options: SlurmOptions) -> Iterator[tuple[SlurmOptions, tuple[_Run, _Run]]]:
+    """Yield the options for every size of runs that there is, with those of most cores and most nodes."""
+    if not options.by_size and (found := campaign.largest_up_to(built, 0.0, math.inf)) is not None:
+        yield options, found
     least = 0.0
     for item in options.by_size:
         most = item.up_to or math.inf

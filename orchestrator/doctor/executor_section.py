@@ -19,7 +19,11 @@ _GPUS = re.compile(r"\bgpu(?::[^:,(]+)?:(\d+)")
 
 
 def of_size(
-    options: SlurmOptions, cluster: Cluster, largest: tuple[Point, Resources], longest: float | None
+    options: SlurmOptions,
+    cluster: Cluster,
+    largest: tuple[Point, Resources],
+    longest: float | None,
+    widest: tuple[Point, Resources] | None = None,
 ) -> Iterator[Check]:
     """Check the partition, the cores and the account for one size of runs.
 
@@ -31,11 +35,14 @@ def of_size(
         The run that occupies most cores.
     longest
         The longest time limit of a run, in seconds; None where it is not known.
+    widest
+        The run that occupies most nodes, where that is another one.
     """
     found = meant(cluster.partitions, options.partition)
     yield from _partition(options, cluster, found)
     if found:
         yield from _fit(options, found[0], largest, longest)
+        yield from _nodes_there(found[0], widest or largest)
     if cluster.associations is not None:
         yield from _account(options, cluster.associations)
 
@@ -101,12 +108,7 @@ def _partition(options: SlurmOptions, cluster: Cluster, found: Sequence[Partitio
 def _fit(
     options: SlurmOptions, item: Partition, largest: tuple[Point, Resources], longest: float | None
 ) -> Iterator[Check]:
-    point, resources = largest
-    yield _cores(options, item, resources)
-    if resources.nodes > item.nodes:
-        detail = f"{point} needs {resources.nodes} nodes, {item.name} has {item.nodes}: such runs never start"
-        remedy = "set another executor.partition, or exclude such points by constraints"
-        yield failed("nodes", detail, remedy)
+    yield _cores(options, item, largest[1])
     pack = options.pack
     several = pack.most not in ("off", 1) and longest is not None and 2 * longest <= pack.longest
     if several and item.time is not None and item.time < pack.longest:
@@ -126,6 +128,14 @@ def _fit(
         )
         remedy = f"set measure.time_limit: {allowed}, or another executor.partition"
         yield failed("time limit", detail, remedy)
+
+
+def _nodes_there(item: Partition, widest: tuple[Point, Resources]) -> Iterator[Check]:
+    point, resources = widest
+    if resources.nodes > item.nodes:
+        detail = f"{point} needs {resources.nodes} nodes, {item.name} has {item.nodes}: such runs never start"
+        remedy = "set another executor.partition, or exclude such points by constraints"
+        yield failed("nodes", detail, remedy)
 
 
 def _cores(options: SlurmOptions, item: Partition, largest: Resources) -> Check:
@@ -156,7 +166,7 @@ def _cores(options: SlurmOptions, item: Partition, largest: Resources) -> Check:
 def _unknown_cores(item: Partition, largest: Resources) -> Check:
     """Without ``cores_per_node`` every run goes to a single node."""
     cores = item.cores[0]
-    if largest.ranks * largest.threads <= cores:
+    if largest.ranks_per_node * largest.threads <= cores:
         return ok("cores_per_node", f"not set and not needed: every run fits on a node of {cores} cores")
     run = f"{largest.ranks} ranks x {largest.threads} threads"
     detail = f"not set, so {run} would go to one node, but those of {item.name} have {cores} cores"
@@ -209,7 +219,7 @@ def _constraint(constraint: str, partitions: Sequence[str], known: set[str]) -> 
 def _gpus(wanted: int, partitions: Sequence[str], most: int) -> Check:
     where = " and ".join(partitions)
     if wanted > most:
-        remedy = f"set executor.gpus_per_node to at most {most}" if most else "set another executor.partition"
+        remedy = f"ask for at most {most} (gpus_per_node)" if most else "set another executor.partition"
         return failed("GPUs", f"{wanted} per node, but nodes of {where} have {most or 'none'}", remedy)
     return ok("GPUs", f"{wanted} of {most} on every node")
 

@@ -128,6 +128,7 @@ class AttemptFinished:
     the nodes that failed. ``cancelled``: the user ended it, which is charged but counts as no failure.
     ``load``: shares of its CPUs' time that other processes and a hypervisor took (``others``, ``stolen``).
     ``refused``: it was certainly never begun, because the executor does not take what it asks for.
+    ``on``: the names of its nodes, where later runs are asked onto them.
     """
 
     attempt: Attempt
@@ -145,6 +146,7 @@ class AttemptFinished:
     cancelled: bool = False
     load: Mapping[str, float] = field(default_factory=dict)
     refused: bool = False
+    on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +355,7 @@ _CODECS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "reasons": (list, tuple),
     "blamed": (list, tuple),
     "news": (list, tuple),
+    "on": (list, tuple),
     "attempt": (_attempt_to_json, _attempt_from_json),
     "failure": (
         lambda failure: None if failure is None else str(failure),

@@ -169,6 +169,8 @@ class State(NamedTuple):
     setbacks: Setbacks = setbacks.NONE
     marks: immutables.Map[str, tuple[str, ...]] = immutables.Map()  # by node: why it may be excluded
     failed_nodes: immutables.Map[str, float] = immutables.Map()  # when a node failed last
+    placements: immutables.Map[Point, tuple[str, ...]] = immutables.Map()  # nodes of the first run
+    node_order: tuple[str, ...] = ()  # in which runs came to use them
     outages: immutables.Map[str, OpenOutage] = immutables.Map()  # by service
     paused: StopReason | None = None
     stopping: StopReason | None = None
@@ -389,7 +391,7 @@ def _attempt_finished(event: events.AttemptFinished, state: State) -> State:
             load=event.load,
             origin=_origin(state, event, flight),
         )
-        return state._replace(
+        return _placed(state, event)._replace(
             runs=state.runs.set(run, measured),
             consecutive_given_up=0,
         )
@@ -400,6 +402,15 @@ def _attempt_finished(event: events.AttemptFinished, state: State) -> State:
         refused=current.refused + event.refused,
     )
     return state._replace(runs=state.runs.set(run, failed), failed=(*state.failed, run))
+
+
+def _placed(state: State, event: events.AttemptFinished) -> State:
+    """Remember on which nodes a run was, where later ones are asked onto them."""
+    if not event.on:
+        return state
+    point, new = event.attempt.run.point, [name for name in event.on if name not in state.node_order]
+    placements = state.placements if point in state.placements else state.placements.set(point, event.on)
+    return state._replace(placements=placements, node_order=(*state.node_order, *new))
 
 
 def _beyond(flight: InFlight, event: events.AttemptFinished | events.AttemptCharged) -> float:
@@ -706,10 +717,19 @@ def _measured_before(state: State, run: Run) -> bool:
 
 
 def _dequeue(state: State, run: Run) -> State:
-    """Remove a run from the head of the queue, or from the failed runs."""
+    """Remove a run from those that wait, or from the failed runs.
+
+    One that begins before others in the queue, which wait for nodes, takes its place among those begun.
+    """
     if state.next < len(state.queue) and state.queue[state.next] == run:
         return state._replace(next=state.next + 1)
-    return state._replace(failed=tuple(item for item in state.failed if item != run))
+    if run in state.failed:
+        return state._replace(failed=tuple(item for item in state.failed if item != run))
+    waiting = state.waiting
+    if run not in waiting:
+        return state
+    rest = (item for item in waiting if item != run)
+    return state._replace(queue=(*state.queue[: state.next], run, *rest), next=state.next + 1)
 
 
 def _check_in_flight(state: State, attempt: Attempt) -> None:

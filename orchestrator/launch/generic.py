@@ -89,6 +89,11 @@ def parse_template(text: str, names: Sequence[str], texts: Sequence[str] = ()) -
     return (*parts, text[end:])
 
 
+def placeholders(text: str) -> list[str]:
+    """Return the expressions in a template, malformed ones too."""
+    return [match[1] for match in _PLACEHOLDER.finditer(text) if match[1]]
+
+
 def render(template: Template, values: Mapping[str, Value]) -> str:
     """Return the text with every placeholder replaced by its value, written as short as possible."""
     return "".join(part if isinstance(part, str) else format_value(part(values)) for part in template)

@@ -26,7 +26,7 @@ _FRAMES = {"slurm": "slurm.sh"}
 _LOCAL_FRAME = "mpi.sh"
 
 # A frame may spell out a launcher of its own with these; the others it must have.
-OPTIONAL = ("launcher", "ranks", "threads", "nodes", "ranks_per_node")
+OPTIONAL = ("launcher", "ranks", "threads", "nodes", "ranks_per_node", "gpus_per_node")
 ENVIRONMENT = "environment.recorded"
 """Variables (``name=value``, each ended by NUL) after the prologue, in the attempt's directory."""
 
@@ -191,8 +191,8 @@ def launch_script(
     resources
         Ranks, threads and nodes.
     launcher
-        Such as ``mpiexec -n {ranks}``, with ``{ranks} {threads} {nodes} {ranks_per_node}``; empty, ``none``
-        or None starts the program itself. Its words are not expanded by the shell.
+        Such as ``mpiexec -n {ranks}``, with ``{ranks} {threads} {nodes} {ranks_per_node} {gpus_per_node}``;
+        empty, ``none`` or None starts the program itself. Its words are not expanded by the shell.
     frame, source
         Text of the frame and its file name for messages.
     prologue
@@ -310,6 +310,7 @@ def _sizes(resources: Resources) -> dict[str, int]:
         "threads": resources.threads,
         "nodes": resources.nodes,
         "ranks_per_node": resources.ranks_per_node,
+        "gpus_per_node": resources.gpus_per_node,
     }
 
 

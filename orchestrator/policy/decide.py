@@ -17,6 +17,7 @@ from orchestrator.journal.references import is_reference
 from orchestrator.journal.state import RECENT, InFlight, RunState, RunStatus, State
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.packing import Job, JobPlan, SharingRules
+from orchestrator.policy.placement import Placement
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
@@ -61,6 +62,8 @@ class Policy:
         Where one run checks the models at the end.
     sharing
         Which runs may share a job; None: every attempt has a job of its own.
+    placement
+        Which nodes runs are asked onto.
     """
 
     budget: float
@@ -76,6 +79,7 @@ class Policy:
     infrastructure: float = math.inf
     validation_point: Point | None = None
     sharing: SharingRules | None = None
+    placement: Placement = "any"
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +285,7 @@ def _begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) -
         rules=policy.sharing,
         waiting=waiting,
         places=policy.max_pending - state.jobs,
+        placement=policy.placement,
     )
     budget = policy.budget - kept_for_validation(state, policy, estimates)
     seen: list[Run] = []
@@ -293,6 +298,8 @@ def _begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) -
         if run == state.validation:  # what is left has no other use
             alone = estimates.fitting(state, run, budget - state.spent - reserved) or alone
         job = plan.job_for(run, alone)
+        if plan.is_held(run, job):
+            continue
         if job is None and len(plan.jobs) >= plan.places:
             break
         more = plan.more(job, alone)

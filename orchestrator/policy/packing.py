@@ -14,6 +14,7 @@ from typing import Literal
 from orchestrator.journal.state import State
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.limits import memory_for
+from orchestrator.policy.placement import Placement, is_held, nodelist
 from orchestrator.resources import Reservation, shared_limits
 from orchestrator.types import Point, Resources, Run
 
@@ -80,6 +81,8 @@ class JobPlan:
         All runs that could begin, in order.
     places
         How many jobs may begin.
+    placement
+        Which nodes runs are asked onto.
     """
 
     state: State
@@ -87,6 +90,7 @@ class JobPlan:
     rules: SharingRules | None
     waiting: Sequence[Run]
     places: int
+    placement: Placement = "any"
     jobs: list[Job] = field(default_factory=list)
 
     def job_for(self, run: Run, alone: Reservation) -> Job | None:
@@ -110,6 +114,15 @@ class JobPlan:
             if self._fits(rules, job, len(runs), alone, run) and self._worthwhile(rules, job, runs):
                 return job
         return None
+
+    def is_held(self, run: Run, job: Job | None) -> bool:
+        """Return whether a run has to wait for the nodes of another one, with which it shares no job."""
+        if self.placement == "any":
+            return False
+        joined = [] if job is None else job.runs
+        planned = (item for one in self.jobs for item in one.runs if item not in joined)
+        beside = [*(attempt.run for attempt in self.state.in_flight), *planned]
+        return is_held(self.placement, self.state, run, beside, self.estimates.points)
 
     def add(self, run: Run, alone: Reservation, job: Job | None) -> None:
         """Begin a run in a planned job, or (None) in one of its own."""
@@ -154,9 +167,11 @@ class JobPlan:
             return False
         return self._size(job.runs[0]) == self._size(run)
 
-    def _size(self, run: Run) -> tuple[Resources, float]:
+    def _size(self, run: Run) -> tuple[Resources, float, tuple[str, ...]]:
         """Return what must be equal in a job: everything that Slurm is asked for."""
-        return self.estimates.points[run.point].resources, memory_for(self.state.runs[run])
+        resources = self.estimates.points[run.point].resources
+        where = nodelist(self.placement, self.state, run, resources.nodes)
+        return resources, memory_for(self.state.runs[run]), where
 
     def _worthwhile(self, rules: SharingRules, job: Job, runs: Sequence[Run]) -> bool:
         """Whether sharing saves enough; a number of runs that the user gave is used in any case."""

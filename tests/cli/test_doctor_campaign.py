@@ -32,7 +32,8 @@ def test_a_campaign_that_can_be_run() -> None:
     checks = examined()
     assert {item.status for item in checks.values()} == {Status.OK}
     assert set(checks) == {
-        "executable", "launcher", "launch script", "slots", "first round", "directory", "disk space"
+        "executable", "launcher", "launch script", "slots", "resources", "first round", "directory",
+        "disk space"
     }  # fmt: skip
     assert checks["directory"].detail == "tiny is free"
     assert checks["first round"].detail.startswith("10 runs, at most 0.0")
@@ -40,7 +41,7 @@ def test_a_campaign_that_can_be_run() -> None:
 
 
 def test_a_rehearsal_needs_no_program() -> None:
-    assert set(examined(SIMULATED)) == {"first round", "directory", "disk space"}
+    assert set(examined(SIMULATED)) == {"resources", "first round", "directory", "disk space"}
 
 
 # --- programs -----------------------------------------------------------------------------------------

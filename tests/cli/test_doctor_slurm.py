@@ -180,7 +180,7 @@ def faults(
     cluster = slurm.examine(machines.cluster(), "me")[1]
     assert cluster is not None
     executor = SlurmOptions.model_validate({"name": "slurm", "cores_per_node": 64, **options})
-    largest = (Point.of(p=nodes), Resources(ranks=ranks, threads=2, nodes=nodes))
+    largest = (Point.of(p=nodes), Resources(ranks=ranks, threads=2, nodes=nodes, ranks_per_node=ranks))
     found = executor_section.of_size(executor, cluster, largest, limit)
     return {item.name: item for item in found if item.status is not Status.OK}
 

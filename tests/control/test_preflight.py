@@ -107,7 +107,7 @@ def test_one_rank_runs_under_any_mpi_and_a_rehearsal_under_none() -> None:
 # --- nodes that are too small for a run -------------------------------------------------------------------
 
 SINFO = "debug*|up|idle|4|4|1:4:1|infinite\nbig|up|idle|2|64|2:16:2|infinite\n"
-RUNS = [(Point.of(n=n), Resources(ranks=n)) for n in (1, 8)]
+RUNS = [(Point.of(n=n), Resources(ranks=n, ranks_per_node=n)) for n in (1, 8)]
 
 
 def on_slurm(*overrides: str) -> Campaign:
@@ -134,3 +134,22 @@ def test_the_cluster_is_not_asked_where_every_run_has_one_core() -> None:
         raise AssertionError("not needed")
 
     assert preflight.node_fault(on_slurm(), RUNS[:1], asked) is None
+
+
+def test_stated_nodes_that_are_too_small_are_refused() -> None:
+    wide = [(Point.of(n=1), Resources(ranks=16, threads=1, nodes=2, ranks_per_node=8))]
+    fault = preflight.node_fault(on_slurm(), wide, lambda: parse_partitions(SINFO))
+    assert fault is not None
+    assert "P(n=1) needs 8 cores on each of 2 nodes, nodes of partition debug have 4" in fault.detail
+    fits = [(Point.of(n=1), Resources(ranks=16, threads=1, nodes=4, ranks_per_node=4))]
+    assert preflight.node_fault(on_slurm(), fits, lambda: parse_partitions(SINFO)) is None
+
+
+@pytest.mark.parametrize("how", ["exclusive=true", "billing=nodes"])
+def test_whole_nodes_of_unknown_size_are_refused_with_the_remedy(how: str) -> None:
+    fault = preflight.node_fault(on_slurm(f"executor.{how}"), RUNS[:1], lambda: parse_partitions(SINFO))
+    assert fault is not None
+    assert "A node of partition debug has 4 cores" in fault.detail
+    assert fault.remedy == "set executor.cores_per_node: 4"
+    known = on_slurm(f"executor.{how}", "executor.cores_per_node=4")
+    assert preflight.node_fault(known, RUNS[:1], lambda: parse_partitions(SINFO)) is None

@@ -38,11 +38,11 @@ CAMPAIGNS: dict[str, tuple[str, dict[str, object]]] = {
     "preempted": ("partition: spot", {"seconds": 6.0, "pending": 2, "values": (1, 2)}),
     "preempted-and-requeued": ("partition: spot-requeue", {"seconds": 9.0, "pending": 2, "values": (1, 2)}),
     "node-fails-twice": (
-        "partition: pair, exclusive: true",
+        "partition: pair, exclusive: true, cores_per_node: 4",
         {"seconds": 5.0, "pending": 2, "values": (1, 2, 3)},
     ),
     "node-is-slow": (
-        "partition: other, exclusive: true",
+        "partition: other, exclusive: true, cores_per_node: 4",
         {"work": "[ $SLURMD_NODENAME = n9 ] && sleep 5 || sleep 0.2", "pending": 2, "values": (1,)}
         | {"repetitions": 14},
     ),

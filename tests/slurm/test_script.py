@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,16 @@ FULL = script(
     "/opt/my python/bin/python3",
 )
 
-
+LEVELS = script(
+    "levels-0123456789abcdef",
+    Resources(ranks=8, threads=2, nodes=4, ranks_per_node=2, cores=16, gpus_per_node=2),
+    [100.0],
+    JobOptions(partition="debug").on(("n1", "n3")),
+    FOLDER,
+    1,
+    Path("/opt"),
+    "/bin/python3",
+)
 PACKED = script(
     "lulesh-0123456789abcdef",
     Resources(ranks=8, ranks_per_node=8, cores=8),
@@ -65,14 +75,16 @@ PACKED = script(
 )
 
 
-@pytest.mark.parametrize(("name", "text"), [("plain", PLAIN), ("full", FULL), ("packed", PACKED)])
+@pytest.mark.parametrize(
+    ("name", "text"), [("plain", PLAIN), ("full", FULL), ("packed", PACKED), ("levels", LEVELS)]
+)
 def test_the_script_is_the_golden_one(name: str, text: str) -> None:
     assert text == (GOLDEN / f"{name}.sh").read_text(), (
         f"review, then write it to {GOLDEN / name}.sh:\n{text}"
     )
 
 
-@pytest.mark.parametrize("text", [PLAIN, FULL, PACKED])
+@pytest.mark.parametrize("text", [PLAIN, FULL, PACKED, LEVELS])
 def test_the_script_is_a_valid_one(text: str) -> None:
     subprocess.run(["bash", "-n"], input=text, text=True, check=True)
 
@@ -121,7 +133,6 @@ OPTIONS = {
     "qos": None,
     "constraint": None,
     "reservation": None,
-    "gpus_per_node": None,
     "by_size": (),
     "exclusive": False,
     "sbatch": {},
@@ -155,9 +166,10 @@ def test_the_partition_is_that_of_the_size(tmp_path: Path, fake: FakeSlurm) -> N
         {"partition": "small", "up_to": 3, "qos": None, "constraint": None, "cores_per_node": None},
         {"partition": "wide", "up_to": None, "qos": "big", "constraint": "amd", "cores_per_node": 64},
     )
-    options = {**OPTIONS, "partition": None, "by_size": by_size, "gpus_per_node": 4}
+    options = {**OPTIONS, "partition": None, "by_size": by_size}
     context = ExecutorContext(directory=fake.campaign, options=options)
     request = request_in(fake.campaign)
+    request = replace(request, resources=replace(request.resources, gpus_per_node=4))
     text = sbatch_script(context, request)
     for line in ("partition=wide", "qos=big", "constraint=amd", "gpus-per-node=4"):
         assert f"#SBATCH --{line}\n" in text

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from orchestrator.errors import ExecutorError, SubmitRejected
 from orchestrator.executors.attempt.worker import CLAIM, RECORD, REQUEST, SCRIPT
 from orchestrator.storage import sync_directory, write_atomically
-from orchestrator.types import AttemptRequest
+from orchestrator.types import AttemptRequest, Resources
 
 OURS = {CLAIM, RECORD, REQUEST, SCRIPT, "stdout", "stderr", "environment.recorded"}
 """Files of the orchestrator in the directory of an attempt: an input file may not have their names."""
@@ -109,12 +109,18 @@ def _contents(request: AttemptRequest) -> dict[str, bytes]:
         "attempt": request.attempt.number,
         "name": request.name,
         "limit": request.limit,
-        "resources": {field: getattr(resources, field) for field in resources.__slots__},
+        "resources": _described(resources),
         "files": sorted(request.files),
         "executable": request.executable,
     }
     texts = {**request.files, SCRIPT: request.script, REQUEST: json.dumps(description, indent=1) + "\n"}
     return {name: text.encode("utf-8", "surrogateescape") for name, text in texts.items()}
+
+
+def _described(resources: Resources) -> dict[str, int]:
+    """Return resources by name, without GPUs where there are none, as earlier versions wrote it."""
+    found = {field: getattr(resources, field) for field in resources.__slots__}
+    return {field: count for field, count in found.items() if count}
 
 
 def _make_directory(directory: Path) -> None:

@@ -20,7 +20,7 @@ from orchestrator.errors import ExecutorError
 from orchestrator.executors.slurm.options import minutes
 from orchestrator.resources import shared_limits
 from orchestrator.storage import sync_directory, write_atomically
-from orchestrator.types import AttemptRequest, Resources
+from orchestrator.types import AttemptRequest
 
 FOLDER = "batches"
 _READABLE = 40  # characters of the campaign directory's name in a job's name
@@ -66,10 +66,10 @@ def groups(requests: Sequence[AttemptRequest], most: int) -> Iterator[list[Pack]
     packs: dict[str, list[AttemptRequest]] = {}
     for item in requests:
         packs.setdefault(item.pack or item.name, []).append(item)
-    alike: dict[tuple[Resources, int, tuple[str, ...], float], list[Pack]] = {}
+    alike: dict[tuple[object, ...], list[Pack]] = {}
     for pack in packs.values():
         first = pack[0]
-        key = (first.resources, _minutes(pack), first.exclude, first.memory)
+        key = (first.resources, _minutes(pack), first.exclude, first.nodelist, first.memory)
         alike.setdefault(key, []).append(pack)
     for group in alike.values():
         for start in range(0, len(group), most):

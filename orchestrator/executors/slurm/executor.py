@@ -55,6 +55,7 @@ _HOPELESS = {
     *("PartitionTimeLimit", "QOSMaxCpuPerJobLimit", "QOSMaxNodePerJobLimit", "QOSNotAllowed"),
     *("QOSMaxWallDurationPerJobLimit", "QOSMinCpuNotSatisfied"),
 }
+_NO_NODES = ("ReqNodeNotAvail", "NodeDown")  # likewise, of a job that names its nodes
 
 
 def build(context: ExecutorContext) -> SlurmExecutor:
@@ -364,7 +365,7 @@ class SlurmExecutor:
             return []
         first = status.active[0]
         queued = first.meaning is AttemptState.QUEUED
-        hopeless = queued and first.reason in _HOPELESS
+        hopeless = queued and (first.reason in _HOPELESS or _misses_nodes(request, first))
         if tracked.hopeless.seconds(self._clock(), hopeless) >= settings.hopeless_grace and hopeless:
             revoke(request, f"{HOPELESS} ({first.reason})")
             if self._arrays.companions(request.name):
@@ -409,6 +410,11 @@ class SlurmExecutor:
             # What is not reached now is cancelled after the next query.
             with suppress(CommandFailed):
                 call(["scancel", *distinct[start : start + _IDS_PER_CALL]], self._settings.command_timeout)
+
+
+def _misses_nodes(request: AttemptRequest, job: Job) -> bool:
+    """Return whether a job waits for nodes that it was asked onto, and that accept no jobs."""
+    return bool(request.nodelist) and job.reason.startswith(_NO_NODES)
 
 
 def _job_id(job: Job, elements: Elements) -> str:

@@ -35,7 +35,7 @@ class JobOptions:
 
     Attributes
     ----------
-    partition, account, qos, constraint, reservation, exclusive, gpus_per_node
+    partition, account, qos, constraint, reservation, exclusive
         As ``sbatch`` takes them; None leaves the choice to Slurm.
     sbatch
         Further options of ``sbatch``: name -> value, None for a flag.
@@ -56,7 +56,6 @@ class JobOptions:
     reservation: str | None = None
     exclusive: bool = False
     sbatch: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
-    gpus_per_node: int | None = None
     by_size: Sequence[Mapping[str, Any]] = ()
 
     def __post_init__(self) -> None:
@@ -103,6 +102,12 @@ class JobOptions:
         excluded = [str(value) for name, value in self.sbatch.items() if long_name(name) == "exclude"]
         return replace(self, sbatch={**kept, "exclude": ",".join([*excluded, *nodes])})
 
+    def on(self, nodes: Sequence[str]) -> JobOptions:
+        """Return the options that ask for these nodes, unless the campaign names nodes itself."""
+        if not nodes or any(long_name(name) in ("nodelist", "nodefile") for name in self.sbatch):
+            return self
+        return replace(self, sbatch={**self.sbatch, "nodelist": ",".join(nodes)})
+
     def with_memory(self, factor: float) -> JobOptions:
         """Return the options with that much more memory, where some is asked for."""
         if factor == 1.0:
@@ -124,6 +129,12 @@ class JobOptions:
 def asks_for_memory(sbatch: Mapping[str, object]) -> bool:
     """Return whether options of ``sbatch`` ask for an amount of memory, so that it can be raised."""
     return any(long_name(name) in _MEMORY and _AMOUNT.fullmatch(str(sbatch[name])) for name in sbatch)
+
+
+def gives_own_cores(sbatch: Mapping[str, object]) -> bool:
+    """Return whether options of ``sbatch`` leave all but one hardware thread of each core unused."""
+    known = {long_name(name): str(value) for name, value in sbatch.items()}
+    return known.get("hint") == "nomultithread" or known.get("threads-per-core") == "1"
 
 
 def _scaled(value: str | int | float | bool | None, factor: float) -> str | int | float | bool | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.executors.slurm.commands import CommandFailed, call
 
+_SIZES = ("sinfo", "--noheader", "--exact", "--format=%P|%s")
 SINFO = ("sinfo", "--noheader", "--exact", "--format=%P|%a|%T|%D|%c|%z|%l")
 _DOWN = ("down", "drain", "error", "fail", "future", "inval", "maint", "perfctrs", "reboot", "unknown")
 _ANSWER = 30.0  # seconds to wait for sinfo
@@ -17,7 +18,8 @@ _ANSWER = 30.0  # seconds to wait for sinfo
 class Partition:
     """A partition; ``cores`` are the distinct numbers of cores of its nodes, ``time`` seconds or None.
 
-    ``threads`` are the most hardware threads that Slurm counts per core.
+    ``threads`` are the most hardware threads that Slurm counts per core, ``most`` the most nodes of a job
+    where there is such a limit.
     """
 
     name: str
@@ -28,6 +30,7 @@ class Partition:
     cores: tuple[int, ...]
     threads: int
     time: float | None
+    most: int | None = None
 
 
 def meant(known: Sequence[Partition], name: str | None) -> list[Partition]:
@@ -38,9 +41,18 @@ def meant(known: Sequence[Partition], name: str | None) -> list[Partition]:
 def partitions() -> tuple[Partition, ...]:
     """Ask ``sinfo`` for the partitions; empty where it does not answer."""
     try:
-        return parse_partitions(call(SINFO, _ANSWER))
+        found = parse_partitions(call(SINFO, _ANSWER))
+        limits = parse_sizes(call(_SIZES, _ANSWER))
     except CommandFailed:
         return ()
+    return tuple(replace(item, most=limits.get(item.name)) for item in found)
+
+
+def parse_sizes(text: str) -> dict[str, int]:
+    """Read lines of ``sinfo --format=%P|%s``: the most nodes of a job by partition, where it is limited."""
+    rows = (line.strip().split("|") for line in text.splitlines())
+    pairs = ((row[0].rstrip("*"), row[1].rpartition("-")[2]) for row in rows if len(row) == 2)
+    return {name: int(most) for name, most in pairs if most.isdecimal()}
 
 
 def parse_partitions(text: str) -> tuple[Partition, ...]:

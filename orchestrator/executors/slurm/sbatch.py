@@ -94,7 +94,7 @@ def parameters(
             "export": "ALL",
             "no-requeue": True,
             **({} if reservation is None else {"reservation": reservation}),
-            **({} if options.gpus_per_node is None else {"gpus-per-node": options.gpus_per_node}),
+            **({"gpus-per-node": resources.gpus_per_node} if resources.gpus_per_node else {}),
             **further,
         },
     }
@@ -191,7 +191,8 @@ def submit(
     """
     first = packs[0][0]
     limits = shared_limits((request.limit, request.likely) for request in packs[0])
-    options = options.fitting(first.resources).without(first.exclude).with_memory(first.memory)
+    options = options.fitting(first.resources).without(first.exclude).on(first.nodelist)
+    options = options.with_memory(first.memory)
     arrays = _Arrays(folder, sys.executable, seconds, options)
     arrays.update_parameters(**parameters(name, first.resources, limits, options, folder, _root()))
     directories = [[str(request.directory.absolute()) for request in pack] for pack in packs]

@@ -142,8 +142,9 @@ class SubmissionQueue:
             for half in (group[: len(group) // 2], group[len(group) // 2 :]):
                 self._submit_group(half, done)
             return
-        if group[0][0].exclude:  # perhaps there are no other nodes; the array keeps its name
-            self._submit_group([[replace(item, exclude=()) for item in pack] for pack in group], done)
+        if group[0][0].exclude or group[0][0].nodelist:  # perhaps these nodes are the cause
+            free = [[replace(item, exclude=(), nodelist=()) for item in pack] for pack in group]
+            self._submit_group(free, done)  # the array keeps its name
             return
         if any(len(pack) > 1 for pack in group):
             self._arrays.drop(array)

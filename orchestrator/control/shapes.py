@@ -1,0 +1,48 @@
+"""What the runs of a campaign occupy, point by point and as kinds of runs."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from orchestrator.control.assembly import Assembly
+from orchestrator.report.wording import count
+from orchestrator.types import Point, Resources
+
+MOST_POINTS = 100_000  # of a search space that are looked at
+
+_FIELDS = ("nodes", "ranks_per_node", "threads", "gpus_per_node", "ranks", "cores")
+
+
+def at_points(built: Assembly) -> Iterator[tuple[Point, Resources]]:
+    """Yield the points of the search space, and P₊ if it is to be measured, each with its resources."""
+    campaign = built.campaign
+    last = [campaign.evaluation_point] if campaign.validate and campaign.evaluation_point is not None else []
+    points = itertools.chain(itertools.islice(iter(built.space), MOST_POINTS), last)
+    return ((point, built.resources(point)) for point in points)
+
+
+def kinds(built: Assembly) -> dict[Resources, int]:
+    """Return the kinds of runs with their numbers of points, the one with fewest cores first."""
+    counted = Counter(resources for _, resources in at_points(built))
+    return dict(sorted(counted.items(), key=lambda item: _size(item[0])))
+
+
+def _size(resources: Resources) -> tuple[int, ...]:
+    return (resources.cores, resources.nodes, resources.ranks_per_node, resources.threads)
+
+
+def document(resources: Resources) -> dict[str, int]:
+    """Return resources, JSON-ready."""
+    return {field: getattr(resources, field) for field in _FIELDS}
+
+
+def described(resources: Mapping[str, int]) -> str:
+    """Return a `document` as text: ``2 nodes x 4 ranks x 1 thread``, or with the uneven number of ranks."""
+    nodes, per_node, ranks = resources["nodes"], resources["ranks_per_node"], resources["ranks"]
+    text = f"{count(nodes, 'node')} x {count(per_node, 'rank')} x {count(resources['threads'], 'thread')}"
+    if nodes * per_node != ranks:
+        text += f" ({count(ranks, 'rank')} in all)"
+    gpus = resources["gpus_per_node"]
+    return f"{text}, {count(gpus, 'GPU')} per node" if gpus else text
