@@ -27,7 +27,7 @@ PLUGIN = "effort_plugin"
 
 CORE_SOURCES = ("memory.c", "tree.c", "symbols.c", "output.c", "threads.c")
 MPI_SOURCES = ("mpi_collective.c", "mpi_point.c", "mpi_requests.c")
-TIMER_SOURCES = ("memory.c", "tree.c", "symbols.c", "output.c", "mpi_time.c", *MPI_SOURCES)
+TIMER_SOURCES = ("memory.c", "tree.c", "symbols.c", "output.c", "mpi_time.c", "mpi_fortran.c", *MPI_SOURCES)
 
 # For the runtime itself. The frame pointers are what call paths are found by.
 _OWN = (

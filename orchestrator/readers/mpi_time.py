@@ -45,7 +45,7 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
     Raises
     ------
     ReadError
-        As `orchestrator.readers.rank_files.read_ranks`; where MPI was used through Fortran only; for a rank
+        As `orchestrator.readers.rank_files.read_ranks`; where no operation was seen; for a rank
         that spent more time in MPI than it ran.
     """
     found = read_ranks(directory, FORMAT, _NOTHING)
@@ -62,8 +62,8 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
 def _rows(item: RankFile, inclusive: bool) -> dict[str, Row]:
     if item.head.get("mpi") != "counted" or not item.values:
         raise ReadError(
-            f"{item.path}: no MPI operation was seen: those that Fortran calls cannot be timed from outside; "
-            "use measure.profiler: time or scorep"
+            f"{item.path}: no MPI operation was seen, although MPI was used: through a static library, or "
+            "Fortran with other names than gfortran's; use measure.profiler: time or scorep"
         )
     elapsed, inside = _elapsed(item)
     rows: dict[str, Row] = {ROOT: {TIME: elapsed if inclusive else elapsed - inside, VISITS: 1.0}}

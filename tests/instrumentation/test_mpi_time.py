@@ -62,6 +62,34 @@ def test_every_operation_is_timed_at_its_call_site(
     assert sum(times.values()) == pytest.approx(whole)
 
 
+@pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
+def test_operations_that_fortran_calls_are_timed(module: str, cache: Path, tmp_path: Path) -> None:
+    compiler, launcher = tools.MPI["openmpi"]
+    need(shutil.which("mpifort.openmpi"), "mpifort.openmpi")
+    text = (tools.PROGRAMS / "ring.f90").read_text().replace("use mpi", f"use {module}")
+    if module == "mpi_f08":
+        text = text.replace("integer :: requests(2),", "type(MPI_Request) :: requests(2)\n integer ::")
+    (tmp_path / "ring.f90").write_text(text)
+    built = tools.start(["mpifort.openmpi", "-O1", "ring.f90", "-o", "ring"], tmp_path)
+    assert built.returncode == 0, built.stderr
+    command = [*launcher.split(), "-n", "3", "env", preload(compiler, cache), "./ring"]
+    done = tools.start(command, tmp_path)
+    assert done.returncode == 0, done.stderr
+    samples = mpi_time.read(tmp_path, APPLICATION)
+    visits = {s.callpath: s.value for s in samples if (s.metric, s.aggregate) == ("visits", "sum")}
+    exchange = next(path.rpartition("->")[0] for path in visits if path.endswith("MPI_Irecv"))
+    assert exchange.startswith("main->exchange")
+    assert visits == {
+        "main": 3,
+        "main->MPI_Init": 3,
+        f"{exchange}->MPI_Irecv": 9,
+        f"{exchange}->MPI_Isend": 9,
+        f"{exchange}->MPI_Waitall": 9,
+        "main->MPI_Allreduce": 3,
+        "main->MPI_Finalize": 3,
+    }
+
+
 def test_a_stripped_program_has_operations_without_functions(
     plain: tuple[str, list[str], Path], cache: Path, tmp_path: Path
 ) -> None:

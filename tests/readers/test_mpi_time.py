@@ -96,7 +96,7 @@ def test_threads_add_up_but_only_the_first_one_shortens_the_rest_of_the_run(tmp_
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"mpi": "uncounted"}, "Fortran"),
+        ({"mpi": "uncounted"}, "no MPI operation was seen, although MPI was used"),
         ({"nodes": ()}, "no MPI operation was seen"),
         ({"end": "signal 11"}, "ended by signal 11: its times are not those of a whole run"),
         ({"elapsed": "5 6"}, "but only"),

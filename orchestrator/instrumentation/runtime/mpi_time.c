@@ -5,6 +5,7 @@
  */
 #include "mpi_effort.h"
 
+#include <string.h>
 #include <time.h>
 
 static __thread uint64_t inside __attribute__((tls_model("initial-exec")));
@@ -39,7 +40,8 @@ uint64_t mpi_time_inside(void)
 static struct region *caller(uintptr_t back)
 {
     struct region *region = effort_region_at(back - 1);
-    return region->size == UINTPTR_MAX || region->starts ? NULL : region;
+    int is_main = region->starts || strcmp(region->name, "MAIN__") == 0; /* the latter in Fortran */
+    return region->size == UINTPTR_MAX || is_main ? NULL : region;
 }
 
 struct timer mpi_time_start(struct region *operation, uintptr_t back)
