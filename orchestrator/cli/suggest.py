@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from typing import TextIO
 
 from rich.table import Table
@@ -19,9 +20,12 @@ from orchestrator.control import session, suggest
 from orchestrator.control.assembly import assemble
 from orchestrator.control.suggest import Question, Suggestion
 from orchestrator.errors import CampaignError, OrchestratorError
+from orchestrator.journal.measurements import ELAPSED
 from orchestrator.report import ramble, status_text
 from orchestrator.resources import core_hours
 from orchestrator.types import Measurements, Value
+
+_TIME = "time"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--points", type=common.whole(1), default=4, metavar="N", help="most points to suggest (default 4)"
     )
     parser.add_argument("--strategy", default="information", choices=registry.names("strategy"))
+    parser.add_argument(
+        "--time",
+        metavar="METRIC",
+        default=_TIME,
+        help="the metric that is a run's time in seconds, from which costs are predicted (default time)",
+    )
     parser.add_argument("--seed", type=common.whole(0), default=0)
     parser.add_argument(
         "--format",
@@ -60,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    known = inputs.read(arguments)
+    known = _timed(inputs.read(arguments), arguments.time)
     chosen = _campaign(arguments)
     question = Question(
         evaluation_point=common.parse_point(arguments.at, known),
@@ -83,6 +93,22 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print("nothing left to measure within the budget", file=_other(arguments))
     return 0
+
+
+def _timed(known: Measurements, metric: str) -> Measurements:
+    """Return measurements whose metric of time is called so."""
+    there = known.metrics()
+    if metric == _TIME:
+        if len(there) > 1 and not {_TIME, ELAPSED} & set(there):
+            names = ", ".join(there)
+            print(
+                f"note: no metric is called time; --time names the one that is, of {names}", file=sys.stderr
+            )
+        return known
+    if metric not in there or _TIME in there:
+        raise CampaignError(f"--time {metric!r}: the inputs have the metrics {', '.join(there)}")
+    items = (replace(item, metric=_TIME) if item.metric == metric else item for item in known.items)
+    return replace(known, items=tuple(items))
 
 
 def _other(arguments: argparse.Namespace) -> TextIO:

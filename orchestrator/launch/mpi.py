@@ -21,7 +21,7 @@ Flavour = Literal["openmpi", "mpich", "unknown"]
 KNOWN = ("srun", "mpiexec", "mpirun")
 _NAMES = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpiexec.mpich", "mpiexec.hydra")
 _COMPILERS = ("mpicc", "mpicc.openmpi", "mpicc.mpich")
-_TITLES: Mapping[Flavour, str] = {"openmpi": "Open MPI", "mpich": "MPICH or derived", "unknown": "unknown"}
+_TITLES: Mapping[Flavour, str] = {"openmpi": "Open MPI", "mpich": "MPICH or derived", "unknown": "any MPI"}
 _WANTED: Mapping[Flavour, str] = {"openmpi": "pmix", "mpich": "pmi2", "unknown": ""}
 _PATIENCE = 10.0  # seconds for a program to print its version
 
@@ -190,8 +190,8 @@ def compiler_for(executable: str) -> str:
         if wanted in ("unknown", flavour_of_compiler(path)):
             return path
     raise CampaignError(
-        f"no mpicc of the MPI that {executable} is linked with ({_TITLES[wanted]}) beside it, beside its "
-        "mpiexec or on PATH: install its development files or load its module before this command"
+        f"no mpicc of {_TITLES[wanted]}, the MPI of {executable}, beside it, beside its mpiexec or on PATH: "
+        "install its development files or load its module before this command"
     )
 
 

@@ -23,6 +23,19 @@ def measured() -> Path:
     return path
 
 
+def test_the_metric_that_is_the_time_can_be_named(measured: Path) -> None:
+    """A rate beside the time must not count as seconds."""
+    lines = measured.read_text().splitlines()
+    rates = [",".join([*line.split(",")[:3], "rate", "1e6"]) for line in lines[1:]]
+    Path("both.csv").write_text("\n".join([*lines, *rates]).replace(",time,", ",Total time,") + "\n")
+    options = ("--processes", "p", "--values", "p=64")
+    assert suggested(Path("both.csv"), *options, "--time", "Total time") == suggested(measured, *options)
+    at = ("suggest", "both.csv", "--at", "p=32,s=60", "--budget", "1 core-hour")
+    assert "note: no metric is called time" in run(*at).err
+    wrong = run(*at, "--time", "seconds")
+    assert (wrong.code, "the inputs have the metrics Total time, rate" in wrong.err) == (2, True)
+
+
 def test_suggestions_become_experiments_of_ramble(measured: Path) -> None:
     options = ("--at", "p=32,s=60", "--budget", "1 core-hour", "--values", "p=64", "--points", "2")
     result = run("suggest", measured, *options, "--format", "ramble")

@@ -135,7 +135,7 @@ def test_without_a_compiler_the_missing_mpi_is_named(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", str(tmp_path))
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\n")
-    with pytest.raises(CampaignError, match="no mpicc of the MPI"):
+    with pytest.raises(CampaignError, match="no mpicc of any MPI, the MPI of"):
         mpi.compiler_for(str(program))
 
 
