@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.journal import nodes
 from orchestrator.journal.references import references
 from orchestrator.journal.state import RunStatus, State
-from orchestrator.models.effort import EFFORT, unmatched, variation
+from orchestrator.models.effort import CALLS, EFFORT, unmatched, variation
 from orchestrator.policy import pace
 from orchestrator.report import controller, extrapolation, models_document
 from orchestrator.report.metrics import described
@@ -219,13 +219,13 @@ def noise(known: Measurements) -> float | None:
 
 
 def effort(known: Measurements) -> dict[str, float | int] | None:
-    """Return how well effort was counted; None without any.
+    """Return how well effort was counted; None without any, or with visits alone, which profiles have, too.
 
     ``callpaths`` that were counted, those of them that are ``irreproducible``, and the share of the basic
     blocks that belong to no timed call path (``unmatched_percent``).
     """
     counted = [item for item in known.items if item.metric in EFFORT]
-    if not counted:
+    if all(item.metric in CALLS for item in counted):
         return None
     timed = {item.callpath for item in known.items if item.metric not in EFFORT}
     wild = {item.callpath for item in counted if variation(item.values) > _REPRODUCIBLE}
