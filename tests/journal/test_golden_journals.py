@@ -67,6 +67,24 @@ def test_charges_that_were_corrected_replay_to_what_was_booked() -> None:
     assert list(state.marks) == ["n1"]
 
 
+def test_outputs_that_were_read_again_replay_to_their_new_values() -> None:
+    """By another pattern and scale; one attempt could not be read before."""
+    entries = list(read(GOLDEN / "schema-1-reread.jsonl"))
+    rereads = [e.event for e in entries if isinstance(e.event, events.AttemptReread)]
+    assert [event.recovered for event in rereads] == [False, False, True]
+    state, before = replay(entries), replay(entries[:-1])
+    values = {run.point["n"]: item.samples for run, item in state.runs.items()}
+    assert values == {n: {"time": {"main": (n + 0.5) / 1000}} for n in (10, 20, 30)}
+    assert {run.point["n"]: str(item.status) for run, item in before.runs.items()} == {
+        10: "measured",
+        20: "measured",
+        30: "given up",
+    }
+    assert before.infeasible == {Point.of(n=30)} and not state.infeasible
+    assert state.spent == before.spent == pytest.approx(0.12098526954650879)
+    assert state.campaign["program"]["output"][0]["scale"] == 0.001
+
+
 def test_schema_1_has_every_event_and_replays_to_the_same_campaign() -> None:
     entries = list(read(GOLDEN / "schema-1.jsonl"))
     names = {events.name_of(entry.event) for entry in entries}
