@@ -4,6 +4,7 @@
 # Executable: rocketrig (github.com/CUP-ECS/beatnik), built on Kokkos, Cabana and HeFFTe, with MPI
 #   times      a build with MEASURETIME=1, without which no time is printed (measure.profiler: stdout)
 #   profiles   one with Caliper or Score-P: regions of Kokkos are annotated (measure.profiler: caliper, scorep)
+#   MPI        any dynamically linked build (measure.profiler: mpi times MPI operations by call site)
 #   effort     a second one, compiled through `orchestrator effort compiler` (measure.effort: true)
 #
 # Parameters

@@ -5,6 +5,7 @@
 #             run. Compare it with your installation and edit a copy (template: ./fastest.sh).
 #   profiles   one compiled and linked through Score-P's wrapper (measure.profiler: scorep), as published
 #   times      measure.profiler: time takes the duration of the whole run; no times are read from the output
+#   MPI        any dynamically linked build (measure.profiler: mpi times MPI operations by call site)
 #   effort     a second one, compiled through `orchestrator effort compiler` (measure.effort: true)
 #
 # Parameters

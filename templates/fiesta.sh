@@ -4,6 +4,7 @@
 # Executable: fiesta (github.com/fiesta-cfd/fiesta), built on Kokkos, HDF5 and Lua, with MPI; with CUDA for GPUs
 #   times      a plain build; it prints a table of timers of rank 0 (measure.profiler: stdout)
 #   profiles   one with Caliper or Score-P: regions of Kokkos are annotated (measure.profiler: caliper, scorep)
+#   MPI        any dynamically linked build (measure.profiler: mpi times MPI operations by call site)
 #   effort     a second one, compiled through `orchestrator effort compiler` (measure.effort: true)
 #
 # This template was written after FIESTA's sources; it was not run.

@@ -4,6 +4,7 @@
 # Executable: xhpl (netlib.org/benchmark/hpl), built with MPI and a BLAS; with a threaded one for t > 1
 #   times      a plain build; it prints time and rate (measure.profiler: stdout)
 #   profiles   one compiled and linked through Score-P's wrapper (measure.profiler: scorep)
+#   MPI        any dynamically linked build (measure.profiler: mpi times MPI operations by call site)
 #   effort     a second one, compiled through `orchestrator effort compiler`; it does not count in a BLAS
 #
 # Parameters

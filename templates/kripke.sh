@@ -4,6 +4,7 @@
 # Executable: kripke.exe (github.com/LLNL/Kripke), built with MPI; with OpenMP for t > 1, with CUDA or HIP for GPUs
 #   times      a plain build; it prints timers of rank 0 (measure.profiler: stdout)
 #   profiles   one built with Caliper (its regions are annotated), or through Score-P's wrapper
+#   MPI        any dynamically linked build (measure.profiler: mpi times MPI operations by call site)
 #   effort     a second one, compiled through `orchestrator effort compiler` (measure.effort: true)
 #
 # Parameters

@@ -5,6 +5,7 @@
 #             package OPENMP for t > 1
 #   times      a plain build; it prints the times of its sections over ranks (measure.profiler: stdout)
 #   profiles   one compiled and linked through Score-P's wrapper (measure.profiler: scorep)
+#   MPI        any dynamically linked build (measure.profiler: mpi times MPI operations by call site)
 #   effort     a second one, compiled through `orchestrator effort compiler` (measure.effort: true)
 #
 # Parameters

@@ -4,6 +4,7 @@
 # Executable: miniFE.x (github.com/Mantevo/miniFE, folder ref or openmp), built with MPI (-DHAVE_MPI)
 #   times      a plain build; its report miniFE*.yaml has the times of rank 0 (measure.profiler: stdout)
 #   profiles   one compiled and linked through Score-P's wrapper (measure.profiler: scorep)
+#   MPI        any dynamically linked build (measure.profiler: mpi times MPI operations by call site)
 #   effort     a second one, compiled through `orchestrator effort compiler` (measure.effort: true)
 #
 # Parameters

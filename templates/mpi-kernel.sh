@@ -5,6 +5,7 @@
 #             LAPACK). GEMM and GEQRF are executed by every rank for itself, side by side.
 #   times      a plain build; it prints the mean time of one execution, with minimum, mean and maximum over ranks
 #   profiles   one compiled and linked through Score-P's wrapper (measure.profiler: scorep)
+#   MPI        any dynamically linked build (measure.profiler: mpi times MPI operations by call site)
 #   effort     not for these kernels: their work is done in libraries that are not instrumented
 #
 # Parameters

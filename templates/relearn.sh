@@ -4,6 +4,7 @@
 # Executable: relearn, built with MPI; with OpenMP for t > 1
 #   times      a plain build; it prints a tree of timers over all ranks (measure.profiler: stdout)
 #   profiles   one compiled and linked through Score-P's wrapper (measure.profiler: scorep)
+#   MPI        any dynamically linked build (measure.profiler: mpi times MPI operations by call site)
 #   effort     a second one, compiled through `orchestrator effort compiler` (measure.effort: true)
 #
 # Parameters

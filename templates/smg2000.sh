@@ -5,6 +5,7 @@
 #             It calls functions that MPI 3 removed: Open MPI has them only if configured so, MPICH still has them.
 #   times      a plain build; it prints timers of the setup and the solve phase (measure.profiler: stdout)
 #   profiles   one compiled and linked through Score-P's wrapper (measure.profiler: scorep)
+#   MPI        any dynamically linked build (measure.profiler: mpi times MPI operations by call site)
 #   effort     a second one, compiled through `orchestrator effort compiler` (measure.effort: true)
 #
 # Parameters

@@ -16,7 +16,6 @@ from orchestrator.types import Point
 from orchestrator.units import format_cost
 
 CHANGEABLE = (
-    "template",
     "stop",
     "executor",
     "retries",
@@ -26,6 +25,7 @@ CHANGEABLE = (
     "version_arguments",
     "notify",
     "site",
+    "template",
 )
 """Sections that may change between a stop and a resume; the template if the commands of runs do not."""
 
@@ -36,6 +36,12 @@ CHANGEABLE_KEYS = {
 """Keys that may change of sections that may not: how long and how often, and what is read."""
 
 
+_OUTPUT = (
+    "program.output holds for further runs: earlier measurements keep their values, unless 'orchestrator "
+    "reread' reads them again"
+)
+
+
 def changed_rules(chosen: Campaign, known: State) -> list[str]:
     """Return ``key: before -> after`` for every rule in which a campaign differs from the one begun."""
     old = loader.normalised(known.campaign)
@@ -43,10 +49,7 @@ def changed_rules(chosen: Campaign, known: State) -> list[str]:
     if old.get("template") != chosen.raw.get("template"):
         found.append("template: changed; the commands of all runs so far stay the same")
     if _of_program(old, "output") != _of_program(chosen.raw, "output"):
-        found.append(
-            "program.output holds for further runs: earlier measurements keep their values, unless "
-            "'orchestrator reread' reads them again"
-        )
+        found.append(_OUTPUT)
     return found
 
 

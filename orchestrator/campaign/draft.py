@@ -231,7 +231,7 @@ def _measure(draft: Draft) -> list[str]:
     profiler = "time" if draft.output == () else "stdout"
     lines = [
         "measure:",
-        _commented(f"  profiler: {profiler}", "stdout: what it prints; scorep: profiles; time: the run"),
+        _commented(f"  profiler: {profiler}", "or scorep, caliper, mpi, time: see the template"),
         _commented("  repetitions: {initial: 2, maximum: 5}", "runs of one point"),
     ]
     return [*lines, f"  # {draft.tried}"] if draft.tried else lines

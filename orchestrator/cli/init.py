@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="values of a parameter: n=100,200,400 (repeatable); one value makes it a setting",
     )
+    add("--evaluation-point", metavar="POINT", default="", help="p=216,s=35 (default: one step beyond)")
     add("--executor", choices=("local", "slurm"), help="default: slurm where it answers, else local")
     add("--into", metavar="DIR", type=Path, default=Path(), help="where to write (default: here)")
     add("--no-try", action="store_true", help="do not run the smallest point")
@@ -54,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
         name=arguments.name or "",
         executor=arguments.executor or "",
         values=dict(_values(text) for text in arguments.values),
+        evaluation_point=_point(arguments.evaluation_point),
         directory=arguments.into,
         tries=not arguments.no_try,
     )
@@ -67,12 +69,22 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _values(text: str) -> tuple[str, tuple[Value, ...]]:
-    """Read ``n=100,200,400``; the value of the evaluation point, one step beyond, is added."""
+    """Read ``n=100,200,400``; the value of the evaluation point is added: one step beyond, or a category."""
     name, equals, listed = text.partition("=")
     values = tuple(common.parse_value(item.strip()) for item in listed.split(","))
     if not equals or not name.strip() or "" in values:
         raise CampaignError(f"--values {text!r}: give a name and values, like n=100,200,400")
-    return name.strip(), values if len(values) == 1 else (*values, draft.next_value(values))
+    if len(values) == 1:
+        return name.strip(), values
+    categories = all(isinstance(value, str) for value in values)
+    return name.strip(), (*values, values[-1] if categories else draft.next_value(values))
+
+
+def _point(text: str) -> dict[str, Value]:
+    pairs = [item.partition("=") for item in text.split(",") if item]
+    if not all(name.strip() and value.strip() for name, _, value in pairs):
+        raise CampaignError(f"--evaluation-point {text!r}: give names and values, like p=216,s=35")
+    return {name.strip(): common.parse_value(value.strip()) for name, _, value in pairs}
 
 
 def _document(written: Written) -> dict[str, object]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import math
 import os
 import shutil
 import tempfile
@@ -41,7 +40,10 @@ _DOUBLINGS = 20  # of the budget, until it pays for the first round
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What the user asked for; ``values`` by parameter, the last of each for the evaluation point."""
+    """What the user asked for; ``values`` by parameter, the last of each for the evaluation point.
+
+    ``evaluation_point``: coordinates that are to be others.
+    """
 
     application: str = ""
     command: str = ""
@@ -49,6 +51,7 @@ class Wanted:
     name: str = ""
     executor: str = ""
     values: Mapping[str, tuple[Value, ...]]
+    evaluation_point: Mapping[str, Value]
     directory: Path
     tries: bool = True
 
@@ -83,20 +86,33 @@ def write(wanted: Wanted, interrupted: Callable[[], bool]) -> Written:
         If nothing was written: for an unknown application, a bad command or value, and for files that exist.
     """
     draft, text = _of_command(wanted) if wanted.command else _of_application(wanted)
+    draft = _evaluated(draft, wanted.evaluation_point)
     campaign = wanted.directory / f"{draft.name}.yaml"
     template = wanted.directory / draft.template if draft.template else None
     for path in (campaign, *([template] if template else [])):
         if path.exists():
             raise CampaignError(f"{path} exists: remove it, or give another --name")
     wanted.directory.mkdir(parents=True, exist_ok=True)
-    if template is not None:
-        template.write_text(text, encoding="utf-8")
-    campaign.write_text(drafts.campaign_of(draft), encoding="utf-8")
     files = (*([template] if template else []), campaign)
+    try:
+        if template is not None:
+            template.write_text(text, encoding="utf-8")
+        campaign.write_text(drafts.campaign_of(draft), encoding="utf-8")
+        return _completed_by_a_run(wanted, draft, files, interrupted)
+    except CampaignError:
+        for path in files:
+            path.unlink(missing_ok=True)
+        raise
+
+
+def _completed_by_a_run(
+    wanted: Wanted, draft: Draft, files: tuple[Path, ...], interrupted: Callable[[], bool]
+) -> Written:
+    campaign = files[-1]
     variable = draft.executable.strip("${}")
     if draft.executable.startswith("$") and not os.environ.get(variable):
         why = f"no run was tried: the program is not known. Set {variable}, or write its path into {campaign}"
-        return Written(files=files, points=_points(draft), untried=why)
+        return Written(files=files, points=_size(loader.load(campaign, starts=False)), untried=why)
     chosen = _affordable(draft, campaign)
     if not wanted.tries:
         return Written(files=files, points=_size(chosen), untried="no run was tried, as asked")
@@ -141,6 +157,16 @@ def _of_application(wanted: Wanted) -> tuple[Draft, str]:
     )
     text = "" if template is None else Path(template.source).read_text(encoding="utf-8")
     return (_on_this_machine(draft, spec, wanted) if executor == "local" else draft), text
+
+
+def _evaluated(draft: Draft, point: Mapping[str, Value]) -> Draft:
+    """Return a draft with another evaluation point."""
+    varied = [name for name, values in draft.values.items() if len(values) > 1]
+    if unknown := [name for name in point if name not in varied]:
+        hint = did_you_mean(unknown[0], varied)
+        raise CampaignError(f"--evaluation-point {unknown[0]}: is none of the parameters that vary: {hint}")
+    chosen = {name: (*draft.values[name][:-1], value) for name, value in point.items()}
+    return replace(draft, values={**draft.values, **chosen})
 
 
 def _on_this_machine(draft: Draft, spec: Application, wanted: Wanted) -> Draft:
@@ -219,10 +245,6 @@ def _machine(wanted: Wanted) -> tuple[int, str]:
         return cores, wanted.executor
     _, cluster = slurm.examine(here(environment()), getpass.getuser())
     return cores, "local" if cluster is None else "slurm"
-
-
-def _points(draft: Draft) -> int:
-    return math.prod(max(1, len(values) - 1) for values in draft.values.values())
 
 
 def _size(chosen: Campaign) -> int:

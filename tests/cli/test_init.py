@@ -11,7 +11,6 @@ from orchestrator import registry
 from orchestrator.campaign import loader
 from orchestrator.cli.main import main
 from orchestrator.doctor import slurm
-from orchestrator.errors import CampaignError
 from orchestrator.launch.script import data_directory
 from tests.cli.running import run
 
@@ -132,7 +131,11 @@ def test_every_application_has_a_first_campaign_that_can_be_planned(name: str) -
         (["--command", "mpirun --host a ./heat {n}"], "leave --host out"),
         (["lulesh", "--values", "q=1,2"], "lulesh has no parameter 'q'"),
         (["lulesh", "--values", "s"], "give a name and values"),
-        (["lulesh", "--values", "s=a,b"], "give at least two numbers to vary"),
+        (["lulesh", "--values", "s=1,b"], "give at least two numbers to vary"),
+        (["lulesh", "--values", "s=a,b"], "s must be a whole number"),
+        (["lulesh", "--values", "p=1,2", "--executable", "./heat", "--executor", "slurm"], "p is 3"),
+        (["lulesh", "--evaluation-point", "q=1"], "is none of the parameters that vary"),
+        (["lulesh", "--evaluation-point", "s"], "give names and values, like p=216,s=35"),
     ],
 )
 def test_mistakes_are_named_and_nothing_is_written(arguments: list[str], message: str) -> None:
@@ -149,10 +152,24 @@ def test_files_that_exist_are_never_overwritten() -> None:
     assert Path("lulesh.sh").read_text() == "mine" and not Path("lulesh.yaml").exists()
 
 
-def test_an_unusable_campaign_is_an_error_of_the_draft() -> None:
-    """A point of evaluation that the application cannot run is said at once."""
+def test_the_evaluation_point_may_be_given() -> None:
     path = program("any", "#!/bin/sh\n")
-    shown = run(
-        "init", "lulesh", "--executable", path, "--no-try", "--values", "p=1,2", "--executor", "slurm"
-    )
-    assert shown.code == CampaignError.exit_code
+    more = ["--executable", str(path), "--no-try", "--executor", "slurm", "--evaluation-point", "p=64"]
+    shown = run("init", "lulesh", *more, "--values", "p=1,8,27")
+    assert shown.code == 0, shown.err
+    point = loader.load(Path("lulesh.yaml")).evaluation_point
+    assert point is not None and point.as_dict() == {"p": 64, "s": 35}
+
+
+def test_texts_are_categories() -> None:
+    path = program("any", "#!/bin/sh\n")
+    more = ["--executable", str(path), "--no-try", "--executor", "local"]
+    shown = run("init", "kripke", *more, "--values", "layout=DGZ,ZGD", "--values", "groups=8")
+    assert shown.code == 0, shown.err
+    chosen = loader.load(Path("kripke.yaml"))
+    assert chosen.evaluation_point is not None and chosen.evaluation_point["layout"] == "ZGD"
+    assert {item.name: item.categorical for item in chosen.parameters} == {
+        "p": False,
+        "s": False,
+        "layout": True,
+    }
