@@ -23,6 +23,12 @@ class JournalError(OrchestratorError):
     """A journal that cannot be read, or a directory that another controller holds."""
 
 
+class NoCampaign(JournalError):
+    """A directory that holds no campaign, or that is not there."""
+
+    exit_code = 2
+
+
 class JournalWriteError(JournalError):
     """An event that could not be made durable (disk full, read-only file system).
 
@@ -40,6 +46,12 @@ class CampaignPaused(OrchestratorError):
 
 class ReadError(OrchestratorError):
     """A profile or output that cannot be read; it fails its attempt, never the campaign."""
+
+
+class MissingInput(ReadError):
+    """A file or folder with measurements that is not there."""
+
+    exit_code = 2
 
 
 class MeasurementError(OrchestratorError):

@@ -14,14 +14,14 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from orchestrator.api.finding import campaign_path
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign as Rules
 from orchestrator.control import session
 from orchestrator.control.rehearsal import Options, prepare
-from orchestrator.errors import CampaignError, CampaignPaused
+from orchestrator.errors import CampaignPaused
 from orchestrator.executors.simulated import dataset as measured
 from orchestrator.journal.state import State
-from orchestrator.launch.script import data_directory
 from orchestrator.report.advice import to_continue
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def run(
     Parameters
     ----------
     campaign
-        A campaign file, or the name of a ready one (``"quickstart"``).
+        A campaign file; or its name, where it lies below the working directory; or the name of a ready one
+        (``"quickstart"``).
     directory
         The campaign directory (default: the campaign's name, in the working directory).
     executor
@@ -189,29 +190,6 @@ def left_out(rules: Rules) -> Iterator[str]:
     point = rules.evaluation_point
     if point is not None and rules.unmeasured()(point.as_dict()) is not None:
         yield f"no validation at {point}: {reason}"
-
-
-def campaign_path(text: str) -> Path:
-    """Return the path of a campaign file, or of the ready campaign of that name.
-
-    Raises
-    ------
-    CampaignError
-        If there is neither.
-    """
-    path = Path(text)
-    folder = data_directory("campaigns")
-    if path.exists() and not path.is_dir():
-        return path
-    ready = folder / (path.name if path.suffix else f"{path.name}.yaml")
-    if str(path.parent) in (".", "campaigns") and ready.exists():
-        return ready
-    if path.is_dir():  # most likely a campaign that was begun
-        raise CampaignError(
-            f"{text} is a directory; to continue the campaign in it: orchestrator resume {text}"
-        )
-    known = ", ".join(sorted(item.stem for item in folder.glob("*.yaml")))
-    raise CampaignError(f"there is no campaign file {text}; ready campaigns: {known}")
 
 
 def texts(overrides: Mapping[str, object]) -> list[str]:

@@ -23,9 +23,18 @@ def add_campaign(parser: argparse.ArgumentParser, optional: bool = False) -> Non
         "campaign",
         metavar="CAMPAIGN.yaml",
         nargs="?" if optional else None,
-        help="a campaign file, or the name of a ready one (quickstart)",
+        help="a campaign file, its name without .yaml, or the name of a ready one (quickstart)",
     )
     add_overrides(parser)
+
+
+def add_directory(parser: argparse.ArgumentParser) -> None:
+    """Add the directory of a campaign that was begun."""
+    from orchestrator.api.finding import campaign_directory
+
+    parser.add_argument(
+        "directory", metavar="DIR", type=campaign_directory, help="the campaign directory, or its name"
+    )
 
 
 def add_overrides(parser: argparse.ArgumentParser) -> None:
@@ -77,10 +86,10 @@ def number(allowed: str, fits: Callable[[float], bool]) -> Callable[[str], float
 
 def read_campaign(arguments: argparse.Namespace, extra: tuple[str, ...] = ()) -> Campaign:
     """Load the campaign that the arguments name."""
-    from orchestrator.api.running import campaign_path
+    from orchestrator.api import finding
     from orchestrator.campaign import loader
 
-    return loader.load(campaign_path(arguments.campaign), [*arguments.overrides, *extra])
+    return loader.load(finding.campaign_path(arguments.campaign), [*arguments.overrides, *extra])
 
 
 def print_json(document: Any) -> None:

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.common import print_json
+from orchestrator.errors import MissingInput
 from orchestrator.instrumentation import build as build
 from orchestrator.readers import effort
 from orchestrator.report.status_text import console
@@ -63,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
+    if not arguments.directory.exists():
+        raise MissingInput(f"{arguments.directory}: there is no such file or directory")
     found = effort.profile(arguments.directory)
     rows = _rows(found)
     if arguments.json:

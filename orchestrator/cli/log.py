@@ -6,7 +6,6 @@ Everything comes from the journal. The command only reads, also while a controll
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from orchestrator.cli import common
 from orchestrator.journal.file import FILE_NAME, read, require_campaign
@@ -15,7 +14,7 @@ from orchestrator.report import log, log_text
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("directory", metavar="DIR", type=Path, help="the campaign directory")
+    common.add_directory(parser)
     parser.add_argument(
         "--all", action="store_true", help="show every failure and every run that was skipped"
     )

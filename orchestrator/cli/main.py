@@ -7,12 +7,15 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from orchestrator import __version__
 from orchestrator.errors import JournalWriteError, OrchestratorError
 from orchestrator.executors import inherited  # noqa: F401 (before libraries change what it looks at)
 from orchestrator.journal.file import FULL
+from orchestrator.units import did_you_mean
+
+_Run = Callable[[argparse.Namespace], int]
 
 EXIT_CODES = """\
 exit codes:
@@ -55,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"orchestrator {__version__}")
-    top.add_argument("command", choices=COMMANDS, metavar="command", help="see below; each has --help")
+    top.add_argument("command", metavar="command", help="see below; each has --help")
     top.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="arguments of the command")
     return top
 
@@ -65,24 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     _keep_closed_streams_free()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a region's name must not be an error on an ASCII terminal
         sys.stdout.reconfigure(errors="backslashreplace")
-    chosen = parser().parse_args(argv)
-    module = importlib.import_module(f"orchestrator.cli.{chosen.command}")
-    command = argparse.ArgumentParser(
-        prog=f"orchestrator {chosen.command}",
-        description=module.__doc__,
-        epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    module.add_arguments(command)
-    arguments = command.parse_args(chosen.arguments)
     try:
-        code: int = module.run(arguments)
-        sys.stdout.flush()
-        return code
+        run, arguments = _parsed(argv)
+        return _completed(run, arguments)
     except OrchestratorError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    except (BrokenPipeError, SystemExit):  # the reader (head, less) has left; rich raises SystemExit
+    except BrokenPipeError:  # the reader (head, less) has left
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # disk full, permissions: one line is enough to fix it
@@ -92,6 +84,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 3
+
+
+def _parsed(argv: Sequence[str] | None) -> tuple[_Run, argparse.Namespace]:
+    """Return what a command does, and its arguments; exits after help and for wrong usage."""
+    try:
+        top = parser()
+        chosen = top.parse_args(argv)
+        if chosen.command not in COMMANDS:
+            top.error(f"there is no command {chosen.command!r}: {did_you_mean(chosen.command, COMMANDS)}")
+        module = importlib.import_module(f"orchestrator.cli.{chosen.command}")
+        command = argparse.ArgumentParser(
+            prog=f"orchestrator {chosen.command}",
+            description=module.__doc__,
+            epilog=EXIT_CODES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(command)
+        return module.run, command.parse_args(chosen.arguments)
+    finally:
+        sys.stdout.flush()  # help: at the end of the process it would be too late to see that nobody reads it
+
+
+def _completed(run: _Run, arguments: argparse.Namespace) -> int:
+    """Run a command to its end, with all output written; return its exit code."""
+    try:
+        code = run(arguments)
+        sys.stdout.flush()
+        return code
+    except SystemExit:  # rich's answer to a reader that has left
+        raise BrokenPipeError from None
 
 
 def _keep_closed_streams_free() -> None:

@@ -16,11 +16,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.api import running
+from orchestrator.api import finding
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import LocalOptions
 from orchestrator.cli import common
-from orchestrator.control import attempts, planning, shapes
+from orchestrator.control import attempts, planning, session, shapes
 from orchestrator.control.assembly import Assembly, assemble, sharing_rules
 from orchestrator.control.execution import executor
 from orchestrator.control.expectation import expect
@@ -60,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     extra = (f"executor.name={arguments.executor}",) if arguments.executor else ()
     chosen = common.read_campaign(arguments, extra)
     built = assemble(chosen)
+    session.refuse_launch(built)
     first = planning.first_round(built, executor(chosen, Path(chosen.name), 0.0))
     document = describe(built, first)
     if arguments.points:
@@ -84,7 +85,7 @@ def _expected(arguments: argparse.Namespace, extra: tuple[str, ...], chosen: Cam
     """Return what the campaign is expected to cost and to find, on as many cores as it may use."""
     where = chosen.executor
     cores = where.slots if isinstance(where, LocalOptions) and not where.oversubscribe else None
-    path = running.campaign_path(arguments.campaign)
+    path = finding.campaign_path(arguments.campaign)
     return expect(path, [*arguments.overrides, *extra], Options(cores=cores))
 
 

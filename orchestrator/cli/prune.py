@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import Any
 
 from orchestrator.cli import common
@@ -19,7 +18,7 @@ from orchestrator.report.wording import count
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("directory", metavar="DIR", type=Path, help="the campaign directory")
+    common.add_directory(parser)
     parser.add_argument("--delete", action="store_true", help="delete, instead of only saying what")
     parser.add_argument(
         "--keep",

@@ -20,7 +20,7 @@ FILE_NAME = "report.html"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("directory", metavar="DIR", type=Path, help="the campaign directory")
+    common.add_directory(parser)
     parser.add_argument("--output", metavar="FILE", type=Path, help=f"where to (default: DIR/{FILE_NAME})")
     common.add_json(parser)
 

@@ -25,7 +25,7 @@ _SHOWN = 5  # attempts that cannot be read
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("directory", metavar="DIR", type=Path, help="the campaign directory")
+    common.add_directory(parser)
     parser.add_argument(
         "--campaign", metavar="CAMPAIGN.yaml", help="read by this file (default: the one in the directory)"
     )

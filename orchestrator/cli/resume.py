@@ -7,7 +7,6 @@ zero, and points that were given up are tried again.
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from orchestrator.cli import common
 from orchestrator.cli.run import add_cancel, drive
@@ -16,7 +15,7 @@ from orchestrator.control import session
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("directory", metavar="DIR", type=Path, help="the campaign directory")
+    common.add_directory(parser)
     common.add_overrides(parser)
     add_cancel(parser)
     common.add_json(parser)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
 
 from orchestrator.cli import common
 from orchestrator.control import overview
@@ -17,7 +16,7 @@ from orchestrator.report import status_text
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("directory", metavar="DIR", type=Path, help="the campaign directory")
+    common.add_directory(parser)
     parser.add_argument("--watch", action="store_true", help="refresh until the campaign stops or Ctrl-C")
     parser.add_argument(
         "--interval", type=float, default=2.0, metavar="SECONDS", help="between refreshes (default 2)"

@@ -20,7 +20,7 @@ from orchestrator.control.execution import executor
 from orchestrator.control.notify import Notifier
 from orchestrator.control.planning import FirstRound
 from orchestrator.control.runtime import Runtime
-from orchestrator.errors import CampaignError, ExecutorError, JournalError
+from orchestrator.errors import CampaignError, ExecutorError
 from orchestrator.executors.base import Executor
 from orchestrator.executors.slurm import partitions
 from orchestrator.journal import events
@@ -30,6 +30,7 @@ from orchestrator.journal.file import (
     Entry,
     Journal,
     holds_campaign,
+    no_campaign,
     read,
     require_campaign,
     writing,
@@ -141,7 +142,7 @@ def _prepare(built: Assembly, directory: Path) -> _Start:
     plan = planning.first_round(built, starter)
     if (why := starter.ready()) is not None:
         raise ExecutorError(f"{why}. Nothing was begun; see: orchestrator doctor")
-    _refuse_launch(built)
+    refuse_launch(built)
     return _Start(starter, plan)
 
 
@@ -158,12 +159,10 @@ def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -
 
 
 def require(directory: Path) -> None:
-    """Raise ``JournalError`` unless a directory holds a campaign."""
-    if not holds_campaign(directory) or not (directory / CAMPAIGN_FILE).exists():
-        raise JournalError(
-            f"{directory} holds no campaign (no {FILE_NAME} with {CAMPAIGN_FILE}): "
-            "start one with: orchestrator run CAMPAIGN.yaml --directory DIR"
-        )
+    """Raise ``NoCampaign`` unless a directory holds a campaign."""
+    require_campaign(directory)
+    if not (directory / CAMPAIGN_FILE).exists():
+        raise no_campaign(directory, CAMPAIGN_FILE)
 
 
 def replayed(directory: Path) -> State:
@@ -178,7 +177,7 @@ def replayed(directory: Path) -> State:
     return replay(read(directory / FILE_NAME))
 
 
-def _refuse_launch(built: Assembly) -> None:
+def refuse_launch(built: Assembly) -> None:
     """Raise `CampaignError` where runs of the campaign certainly cannot start."""
     chosen = built.campaign
 
@@ -282,6 +281,6 @@ def _changed(built: Assembly, known: State, changed: bool) -> list[events.Event]
         _refuse_machine(built, known)
     if not changed:
         return []
-    _refuse_launch(built)
+    refuse_launch(built)
     again = campaign_changes.may_try_again(built.campaign, known)
     return [events.CampaignChanged(dict(built.campaign.raw), anew=again)]

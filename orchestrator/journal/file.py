@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 import orjson
 
-from orchestrator.errors import JournalError, JournalWriteError
+from orchestrator.errors import JournalError, JournalWriteError, NoCampaign
 from orchestrator.journal import events
 from orchestrator.storage import write_atomically
 
@@ -61,12 +61,18 @@ def holds_campaign(directory: Path) -> bool:
 
 
 def require_campaign(directory: Path) -> None:
-    """Raise `JournalError` unless a campaign was begun in a directory."""
+    """Raise `NoCampaign` unless a campaign was begun in a directory."""
     if not holds_campaign(directory):
-        raise JournalError(
-            f"{directory} holds no campaign: {FILE_NAME} is missing or empty; "
-            "begin one with orchestrator run CAMPAIGN.yaml"
-        )
+        raise no_campaign(directory)
+
+
+def no_campaign(directory: Path, files: str = FILE_NAME) -> NoCampaign:
+    """Return the error for a directory without the files of a campaign."""
+    why = f"{files} is missing or empty" if directory.is_dir() else "there is no such directory"
+    return NoCampaign(
+        f"{directory} holds no campaign: {why}; begin one with: "
+        "orchestrator run CAMPAIGN.yaml --directory DIR"
+    )
 
 
 Boundary = Callable[[str, Sequence[Entry]], None]

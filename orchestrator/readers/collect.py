@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from orchestrator.errors import ReadError
+from orchestrator.errors import MissingInput, ReadError
 from orchestrator.types import Measurement, Measurements, Point, Value
 
 DEFAULT_CALLPATH = "<root>"  # as Extra-P calls what a file leaves unnamed
@@ -47,6 +47,8 @@ def content_of(path: Path) -> bytes:
     """Return the bytes of a file, or raise ``ReadError``."""
     try:
         return path.read_bytes()
+    except FileNotFoundError as error:
+        raise MissingInput(f"{path}: there is no such file or directory") from error
     except OSError as error:
         raise ReadError(f"{path}: cannot be read: {error.strerror}") from error
 

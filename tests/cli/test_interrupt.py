@@ -186,9 +186,10 @@ def test_a_broken_pipe_does_not_stop_a_campaign() -> None:
         ("run", "--help"),
     ],
 )
-def test_a_broken_pipe_is_quiet(command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("unbuffered", ["1", ""])
+def test_a_broken_pipe_is_quiet(command: tuple[str, ...], unbuffered: str) -> None:
     write_campaign(Path.cwd())
-    process = start(*command)
+    process = start(*command, environment={"PYTHONUNBUFFERED": unbuffered})
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
@@ -239,7 +240,7 @@ def test_a_directory_without_a_campaign(command: str, folder: str) -> None:
     Path("empty").mkdir()
     before = tree(Path.cwd())
     result = run(command, folder)
-    assert result.code == 1
+    assert result.code == 2
     assert folder in result.err
     assert "orchestrator run" in result.err
     assert tree(Path.cwd()) == before

@@ -37,4 +37,4 @@ def test_a_morning_after() -> None:
 
 def test_without_a_campaign_it_says_so() -> None:
     result = run("log", "nothing")
-    assert result.code == 1 and "holds no campaign" in result.err
+    assert result.code == 2 and "holds no campaign" in result.err

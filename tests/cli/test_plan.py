@@ -35,6 +35,14 @@ def test_the_plan_names_points_reasons_and_costs() -> None:
     assert 0 < plan["cost"]["worst"] <= plan["cost"]["budget"] == 1
 
 
+def test_a_launcher_that_run_would_refuse_is_refused() -> None:
+    write_campaign(Path.cwd(), LOCAL.replace("launcher: none", "launcher: 'no-such-mpiexec -n {ranks}'"))
+    refused = [run(command, "campaign.yaml") for command in ("plan", "run")]
+    assert [result.code for result in refused] == [2, 2]
+    assert refused[0].err == refused[1].err
+    assert "no-such-mpiexec of executor.launcher is not on PATH here" in refused[0].err
+
+
 def test_categories_are_listed_instead_of_a_range() -> None:
     text = LOCAL.replace("{n: [1, 2, 3, 4, 5]}", "{n: [1, 2, 3, 4, 5], k: {values: [cg, mg, fft]}}")
     text = text.replace("{n: 8}", "{n: 8, k: mg}")

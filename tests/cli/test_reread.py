@@ -46,4 +46,4 @@ def test_a_pattern_that_finds_nothing_changes_nothing_and_fails(tmp_path: Path) 
 
 def test_a_directory_without_a_campaign_is_named() -> None:
     shown = run("reread", "nowhere")
-    assert shown.code != 0 and "nowhere holds no campaign" in shown.err
+    assert shown.code == 2 and "nowhere holds no campaign" in shown.err

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.main import COMMANDS
-from tests.cli.running import run
+from tests.cli.running import SIMULATED, run, tree, write_campaign
 
 
 def test_help_names_every_command_and_exit_code() -> None:
@@ -48,6 +48,83 @@ def test_an_unknown_campaign_file_is_wrong_usage_and_names_the_ready_ones() -> N
     assert result.code == 2
     assert "missing.yaml" in result.err
     assert "quickstart" in result.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("rn", "run"), ("stauts", "status"), ("suggests", "suggest"), ("Plan", "plan")]
+)
+def test_a_misspelt_command_is_wrong_usage_and_the_meant_one_is_named(typed: str, meant: str) -> None:
+    result = run(typed, "x")
+    assert result.code == 2
+    assert f"there is no command {typed!r}: did you mean {meant!r}?" in result.err
+
+
+def test_the_meant_campaign_is_named_whether_ready_or_a_file_below() -> None:
+    assert "did you mean 'quickstart'?" in run("run", "quickstrat").err
+    Path("studies").mkdir()
+    Path("studies/kernels.yaml").touch()
+    assert "did you mean 'kernels'?" in run("run", "kernel.yaml").err
+    assert "did you mean" not in run("run", "something-else").err
+
+
+MISSING: dict[str, list[str]] = {
+    "status": [],
+    "log": [],
+    "report": [],
+    "resume": [],
+    "reread": [],
+    "prune": [],
+    "model": [],
+    "export": ["--format", "csv"],
+    "suggest": ["--budget", "1", "--at", "p=4"],
+    "run": [],
+    "plan": [],
+    "simulate": [],
+    "doctor": [],
+}
+
+
+@pytest.mark.parametrize("name", ["nowhere", "nowhere/data.json", "nowhere.yaml"])
+@pytest.mark.parametrize("command", MISSING)
+def test_what_is_not_there_is_wrong_usage_whether_file_or_directory(command: str, name: str) -> None:
+    result = run(command, name, *MISSING[command])
+    assert (result.code, result.out) == (2, "")
+    assert name in result.err
+    assert tree(Path.cwd()) == []
+
+
+def test_counts_that_are_not_there_are_wrong_usage() -> None:
+    assert run("effort", "show", "nowhere").code == 2
+
+
+@pytest.mark.parametrize("command", ["status", "log", "report", "resume", "reread", "prune"])
+def test_a_directory_without_a_campaign_is_wrong_usage(command: str) -> None:
+    Path("empty").mkdir()
+    result = run(command, "empty")
+    assert result.code == 2
+    assert "empty holds no campaign: journal.jsonl is missing or empty" in result.err
+
+
+def test_a_campaign_file_is_found_by_name_below_the_current_directory_before_a_ready_one() -> None:
+    folder = Path("studies/2025")
+    folder.mkdir(parents=True)
+    write_campaign(folder).rename(folder / "quickstart.yaml")
+    for name in ("quickstart", "quickstart.yaml"):
+        assert run("plan", name, "--no-rehearsal", "--json").document["campaign"] == "tiny"
+    write_campaign(Path("studies")).rename(Path("studies/quickstart.yml"))
+    assert run("plan", "quickstart", "--no-rehearsal", "--json").document["campaign"] == "tiny", "the nearer"
+    Path("studies/quickstart.yaml").touch()
+    several = run("plan", "quickstart")
+    assert several.code == 2
+    assert "studies/quickstart.yaml, studies/quickstart.yml; give the path of one" in several.err
+
+
+def test_a_campaign_directory_is_found_by_name_below_the_current_directory() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    assert run("run", "campaign.yaml", "--directory", "results/first").code == 0
+    assert run("status", "first", "--json").document["campaign"] == "rehearsal"
+    assert run("run", "campaign.yaml", "--directory", "more/first").code == 0
+    assert run("status", "first").code == 2, "which one is not known"
 
 
 def test_a_ready_campaign_is_found_by_name_also_where_its_directory_is() -> None:
