@@ -17,7 +17,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.api.running import campaign_path, interruptible
+from orchestrator.api.finding import campaign_path
+from orchestrator.api.running import interruptible
 from orchestrator.cli import common
 from orchestrator.cli.run import add_directory
 from orchestrator.doctor import examination

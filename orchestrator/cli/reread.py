@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from orchestrator.api.running import campaign_path
+from orchestrator.api.finding import campaign_path
 from orchestrator.campaign import loader
 from orchestrator.cli import common
 from orchestrator.control import reread, session
