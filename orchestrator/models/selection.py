@@ -27,11 +27,8 @@ from orchestrator.types import Measurements
 
 # Most formulas that are weighed against curves: the most probable ones.
 _FORMULAS = 30
-# Exponents above the first become less probable, above the second improbable: real programs grow steeply
-# rarely, and the second is the largest of the normal form as published.
-_STEEP, _STEEPEST = 1.0, 3.0
-# How much less an exponent above the first costs than one above the second.
-_MILD = 0.2
+# Exponent above which a formula becomes improbable: the largest of the normal form as published.
+_STEEPEST = 3.0
 
 
 def modeler(
@@ -161,11 +158,10 @@ class NormalForms:
 
     @property
     def steepness(self) -> Floats:
-        """By how much exponents exceed `_STEEPEST`, and a little `_STEEP`, shape (formulas,)."""
+        """By how much exponents exceed `_STEEPEST`, shape (formulas,)."""
         used = self.posterior.coefficients[:, 1:] != 0
-        exponents = self.posterior.exponents[..., 0]
-        beyond = np.maximum(exponents - _STEEPEST, 0) + _MILD * np.maximum(exponents - _STEEP, 0)
-        return np.asarray((beyond * used[:, :, None]).sum(axis=(1, 2)), np.float64)
+        beyond = np.maximum(self.posterior.exponents[..., 0] - _STEEPEST, 0) * used[:, :, None]
+        return np.asarray(beyond.sum(axis=(1, 2)), np.float64)
 
     @property
     def coefficients(self) -> Floats:

@@ -12,8 +12,7 @@ import pytest
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import modeler as pmnf
-from orchestrator.models.pmnf.posterior import Posterior
-from orchestrator.models.selection import NormalForms, modeler
+from orchestrator.models.selection import modeler
 from orchestrator.types import Measurement, Measurements, Point
 
 RANKS, SIZES = (4, 8, 16, 32, 64), (10, 20, 30, 40, 50)
@@ -105,26 +104,6 @@ def test_a_rise_that_only_the_last_value_shows_is_doubted() -> None:
     said = model.predict([Point.of(p=128, n=50)])
     assert said.low[0] < 2e-3 < said.high[0]
     assert not any("largest tried" in note for note in model.notes)
-
-
-def test_steep_exponents_are_less_probable_than_flat_ones_that_fit_as_well() -> None:
-    def forms(*exponents: float) -> NormalForms:
-        kept = np.zeros((len(exponents), 1, 1, 2))
-        kept[:, 0, 0, 0] = exponents
-        return NormalForms(
-            Posterior(
-                weights=np.full(len(exponents), 1 / len(exponents)),
-                exponents=kept,
-                coefficients=np.ones((len(exponents), 2)),
-                covariance=np.zeros((len(exponents), 2, 2)),
-                misfit=np.zeros(len(exponents)),
-            )
-        )
-
-    one, two, three, four = forms(1, 2, 3, 4).steepness
-    assert one == 0
-    assert 0 < two < three
-    assert four - three > 4 * (three - two)
 
 
 def test_counts_are_exact_and_stay_so() -> None:
