@@ -81,5 +81,5 @@ APPLICATION = Application(
     values=_values,
     check=common.refusal(_values),
     output=_output,
-    start={"p": (1, 4, 9, 16, 25, 36), "n": (64, 96, 128, 160, 192, 224), "steps": (20,)},
+    start={"p": (1, 2, 4, 8, 16, 32), "n": (64, 96, 128, 160, 192, 224), "steps": (20,)},
 )

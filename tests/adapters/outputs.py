@@ -247,22 +247,23 @@ Rel. L2 Error (p)    : 3.4e-04
 Rel. L2 Error (F)    : 8.4e-04
 """
 
-# After the sources of the programs, which were not run.
 BEATNIK = """\
 RocketRig
 ============Command line arguments============
 Thread Setting                : serial
-Mesh Dimension                : 256, 256
+Mesh Dimension                : 64, 64
 Solver Order                  : 0
+HeFFTe configuration          : 6
+Write Frequency               : 0
 ==============================================
-Initializing Mesh State
-Step 0 / 49 at time = 0.000000
-Step 1 / 49 at time = 0.003612
-Step 2 / 49 at time = 0.007224
-measured_time: 1.52311
-measured_time: 1.52298
+Step 0 / 3 at time = 0.000000
+Step 1 / 3 at time = 0.003612
+Step 2 / 3 at time = 0.007224
+measured_time: 1.58555
+measured_time: 1.57598
 """
 
+# After the sources of the program, which was not run.
 FIESTA = """\
 [     0.00012]  Logger: Log started Mon Nov 23 10:00:00 2026
 [     0.01312] Message: Beginning Main Time Loop

@@ -1,19 +1,25 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import cast
 
 import pytest
 
 from adapters.amg import APPLICATION as AMG
+from adapters.beatnik import APPLICATION as BEATNIK
+from adapters.exafmm import APPLICATION as EXAFMM
+from adapters.fiesta import APPLICATION as FIESTA
 from adapters.hpl import APPLICATION as HPL
 from adapters.kripke import APPLICATION as KRIPKE
 from adapters.kripke import APPLICATION_1_1 as KRIPKE_1_1
 from adapters.lammps import APPLICATION as LAMMPS
 from adapters.lulesh import APPLICATION as LULESH
 from adapters.minife import APPLICATION as MINIFE
+from adapters.mpi_kernel import APPLICATION as MPI_KERNEL
 from adapters.quicksilver import APPLICATION as QUICKSILVER
 from adapters.relearn import APPLICATION as RELEARN
+from adapters.smg2000 import APPLICATION as SMG2000
 from orchestrator.types import Application, Sample
 from tests.adapters import outputs
 from tests.adapters.outputs import COMPLETE
@@ -209,3 +215,59 @@ def test_hpl_wrong_result() -> None:
     text = outputs.HPL.replace("PASSED", "FAILED")
     with pytest.raises(ValueError, match="FAILED"):
         HPL.output(stdout(text))
+
+
+def test_smg2000_has_timers_of_both_phases() -> None:
+    times = values(SMG2000, COMPLETE["smg2000"])
+    assert times == {
+        ("main->setup", "value"): 0.053302,
+        ("main->setup->SMGRelax", "value"): 0.021103,
+        ("main->solve", "value"): 0.256739,
+        ("main->solve->SMGRelax", "value"): 0.244915,
+        ("main->solve->CyclicReduction", "value"): 0.141412,
+    }
+    assert values(SMG2000, COMPLETE["smg2000"], "iterations") == {("main->solve", "value"): 6.0}
+
+
+def test_smg2000_without_a_clock_is_refused() -> None:
+    text = re.sub(r"time = [\d.]+ seconds", "time = 0.000000 seconds", outputs.SMG2000)
+    with pytest.raises(ValueError, match="every time is 0"):
+        SMG2000.output(stdout(text))
+
+
+def test_smg2000_topology_that_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="Invalid number of processors"):
+        SMG2000.output(stdout("Error: Invalid number of processors or processor topology \n" * 2))
+
+
+def test_exafmm_leaves_out_what_is_not_the_method() -> None:
+    times = values(EXAFMM, COMPLETE["exafmm"])
+    assert times[("main", "value")] == 0.134945
+    assert times[("main->M2L & P2P", "value")] == 0.085642
+    assert len(times) == 8
+    assert not any("Direct" in path or "bodies" in path for path, _ in times)
+
+
+def test_beatnik_takes_the_first_rank_and_counts_steps() -> None:
+    assert values(BEATNIK, COMPLETE["beatnik"]) == {("main", "value"): 1.58555}
+    assert values(BEATNIK, COMPLETE["beatnik"], "steps") == {("main", "value"): 3.0}
+    without = outputs.BEATNIK.partition("measured_time")[0]
+    with pytest.raises(ValueError, match="build rocketrig with MEASURETIME=1"):
+        BEATNIK.output(stdout(without))
+
+
+def test_fiesta_timers_form_a_tree() -> None:
+    times = values(FIESTA, COMPLETE["fiesta"])
+    assert times[("main", "value")] == 1.251
+    assert times[("main->startup->Grid Generation", "value")] == 1.52e-3
+    assert times[("main->simulation->Halo Exchanges", "value")] == 0.113
+    with pytest.raises(ValueError, match="Could not find required parameter"):
+        FIESTA.output(stdout("[     0.01312]   Error: LUA READER: Could not find required parameter 'x'\n"))
+
+
+def test_a_kernel_has_its_aggregates_over_ranks() -> None:
+    assert values(MPI_KERNEL, COMPLETE["mpi-kernel"]) == {
+        ("main->gemm", "min"): 1.04538032e-03,
+        ("main->gemm", "mean"): 1.12481934e-03,
+        ("main->gemm", "max"): 1.204258360e-03,
+    }
