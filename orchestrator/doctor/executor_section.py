@@ -109,6 +109,7 @@ def _fit(
     options: SlurmOptions, item: Partition, largest: tuple[Point, Resources], longest: float | None
 ) -> Iterator[Check]:
     yield _cores(options, item, largest[1])
+    yield from _hardware_threads(options, item)
     pack = options.pack
     several = pack.most not in ("off", 1) and longest is not None and 2 * longest <= pack.longest
     if several and item.time is not None and item.time < pack.longest:
@@ -128,6 +129,16 @@ def _fit(
         )
         remedy = f"set measure.time_limit: {allowed}, or another executor.partition"
         yield failed("time limit", detail, remedy)
+
+
+def _hardware_threads(options: SlurmOptions, item: Partition) -> Iterator[Check]:
+    """Where Slurm counts hardware threads, it charges all of a core."""
+    if item.threads > 1 and options.threads_per_core < item.threads:
+        detail = (
+            f"Slurm counts {item.threads} hardware threads for each core of {item.name} and charges whole "
+            "cores: more than what is reserved"
+        )
+        yield warning("threads_per_core", detail, f"set executor.threads_per_core: {item.threads}")
 
 
 def _nodes_there(item: Partition, widest: tuple[Point, Resources]) -> Iterator[Check]:

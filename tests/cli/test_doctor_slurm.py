@@ -208,7 +208,7 @@ def test_a_campaign_that_fits(options: Mapping[str, Any]) -> None:
         ({"cores_per_node": 65}, "cores_per_node", Status.FAILED, "executor.cores_per_node: 64"),
         ({"cores_per_node": 32}, "cores_per_node", Status.WARNING, "executor.cores_per_node: 64"),
         (
-            {"partition": "threads", "cores_per_node": 128},
+            {"partition": "threads", "cores_per_node": 128, "threads_per_core": 2},
             "cores_per_node",
             Status.WARNING,
             "executor.cores_per_node: 64",
@@ -219,6 +219,7 @@ def test_a_campaign_that_fits(options: Mapping[str, Any]) -> None:
             Status.WARNING,
             "executor.constraint",
         ),
+        ({"partition": "threads"}, "threads_per_core", Status.WARNING, "executor.threads_per_core: 2"),
         ({"account": "projekt"}, "account", Status.FAILED, "did you mean 'project'?"),
         ({"account": "other", "qos": "long"}, "QOS", Status.FAILED, "normal"),
         ({"max_pending": 20}, "max_pending", Status.WARNING, "executor.max_pending: 10"),
@@ -248,7 +249,7 @@ def test_cores_per_node_must_be_known_for_runs_larger_than_a_node() -> None:
 
 def test_a_run_that_takes_longer_than_the_partition_allows() -> None:
     assert faults({}, limit=86401)["time limit"].status is Status.FAILED
-    assert faults({"partition": "threads"}, limit=1e6) == {}
+    assert faults({"partition": "threads", "threads_per_core": 2}, limit=1e6) == {}
     assert faults({}, limit=None) == {}
 
 
