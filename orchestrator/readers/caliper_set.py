@@ -25,7 +25,7 @@ PROCESSES = "p"
 # What Caliper and Adiak record of every run, and what differs between runs of one point.
 _OF_THE_RUN = re.compile(
     r"spot\.|cali\.|opts:|starttime|launch|elapsed|wall|cpu_?time|sys_?time|job_?(id|name)|user|uid|"
-    r"cluster|host|executable|cmdline|libraries|working|(compiler|mpi)_?version",
+    r"cluster|(num_?)?host|executable|cmdline|libraries|working|(compiler|mpi)_?version",
     re.IGNORECASE,
 )
 

@@ -10,6 +10,7 @@ import pytest
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import preflight
+from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm.partitions import Partition, parse_partitions
 from orchestrator.launch import mpi
 from orchestrator.types import Point, Resources
@@ -23,6 +24,9 @@ parameters: {{n: [1, 2]}}
 stop: {{budget: 1}}
 executor: {{name: local, slots: 2, {0}}}
 """
+
+
+CACHED = (mpi.detect, mpi.flavour_of, mpi.flavour_of_compiler, mpi.linked_mpi)
 
 
 @pytest.fixture(autouse=True)
@@ -41,10 +45,10 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         path.chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    for function in (mpi.detect, mpi.flavour_of, mpi.linked_mpi):
+    for function in CACHED:
         function.cache_clear()
     yield
-    for function in (mpi.detect, mpi.flavour_of, mpi.linked_mpi):
+    for function in CACHED:
         function.cache_clear()
 
 
@@ -153,3 +157,26 @@ def test_whole_nodes_of_unknown_size_are_refused_with_the_remedy(how: str) -> No
     assert fault.remedy == "set executor.cores_per_node: 4"
     known = on_slurm(f"executor.{how}", "executor.cores_per_node=4")
     assert preflight.node_fault(known, RUNS[:1], lambda: parse_partitions(SINFO)) is None
+
+
+def test_mpi_operations_cannot_be_timed_without_a_compiler_of_the_programs_mpi(tmp_path: Path) -> None:
+    campaign = load("launcher: 'mpiexec.openmpi -n {ranks}'", "measure.profiler=mpi")
+    fault = preflight.fault(campaign, 1)
+    assert fault is not None
+    assert fault.detail == (
+        f"measure.profiler mpi: no mpicc of Open MPI, the MPI of {tmp_path}/app, beside it, beside its "
+        "mpiexec or on PATH"
+    )
+    assert "load its module" in fault.remedy
+    assert preflight.fault(load("launcher: 'mpiexec.openmpi -n {ranks}'"), 1) is None
+
+
+def test_a_compiler_of_another_mpi_is_not_taken(tmp_path: Path) -> None:
+    other = tmp_path / "mpicc"
+    other.write_text("#!/bin/sh\necho '#define MPICH_VERSION \"4.1\"'\n")
+    other.chmod(0o755)
+    with pytest.raises(CampaignError, match="no mpicc of Open MPI"):
+        mpi.compiler_for(str(tmp_path / "app"))
+    other.with_name("mpicc.openmpi").write_text("#!/bin/sh\necho '#define OPEN_MPI 1'\n")
+    other.with_name("mpicc.openmpi").chmod(0o755)
+    assert mpi.compiler_for(str(tmp_path / "app")) == str(tmp_path / "mpicc.openmpi")
