@@ -34,7 +34,8 @@ _MODIFIERS = ("inclusive", "scale")
 _COUNTS = ("rc.count", "count")
 _CHANNEL, _PROFILE = "spot.channel", "regionprofile"
 _ORDER = "aggregate.slot"  # where a region appeared first: no measurement
-_ROUNDING = 1e-5  # of an inclusive time: Caliper writes six digits
+_DIGITS = 4e-6  # relative error of a quotient of values, which Caliper writes with six digits
+_ROUNDING = 1e-5  # of an inclusive time, from which others of six digits were taken
 
 Regions = tuple[str, ...]
 Lanes = dict[str, float]
@@ -189,25 +190,38 @@ def _number(text: str, name: str, path: Regions, source: str) -> float:
 
 def _convert(table: Table, by_rank: bool) -> None:
     """Add exclusive times where there are only inclusive ones, and the other way round."""
-    exclusive, inclusive = Quantity(TIME, inclusive=False), Quantity(TIME, inclusive=True)
-    if (exclusive in table) == (inclusive in table):
-        return
-    given = table[exclusive if exclusive in table else inclusive]
-    made: dict[Regions, Lanes] = {
+    own, whole = Quantity(TIME, inclusive=False), Quantity(TIME, inclusive=True)
+    if whole in table and own not in table:
+        table[own] = _without_called(_convertible(table[whole], by_rank))
+    elif own in table and whole not in table:
+        table[whole] = _with_called(_convertible(table[own], by_rank))
+
+
+def _convertible(values: Mapping[Regions, Lanes], by_rank: bool) -> dict[Regions, Lanes]:
+    """Return the values that sums and differences of regions can be made of: no extremes over ranks."""
+    return {
         path: {lane: value for lane, value in lanes.items() if by_rank or lane in _LINEAR}
-        for path, lanes in given.items()
+        for path, lanes in values.items()
     }
-    for path, lanes in given.items():
-        callers = [path[:-1]] if inclusive in table else [path[:depth] for depth in range(1, len(path))]
-        for caller in callers:
-            if caller and caller in made:
-                _add(made[caller], lanes, -1.0 if inclusive in table else 1.0)
-    if inclusive in table:
-        for path, lanes in made.items():
-            for lane, value in lanes.items():
-                if -_ROUNDING * given[path].get(lane, 0.0) <= value < 0:
-                    lanes[lane] = 0.0
-    table[exclusive if inclusive in table else inclusive] = made
+
+
+def _without_called(whole: Mapping[Regions, Lanes]) -> dict[Regions, Lanes]:
+    own = {path: dict(lanes) for path, lanes in whole.items()}
+    for path, lanes in whole.items():
+        _add(own.get(path[:-1], {}) if path[:-1] else {}, lanes, -1.0)
+    for path, lanes in own.items():
+        for lane, value in lanes.items():
+            if -_ROUNDING * whole[path][lane] <= value < 0:
+                lanes[lane] = 0.0
+    return own
+
+
+def _with_called(own: Mapping[Regions, Lanes]) -> dict[Regions, Lanes]:
+    whole = {path: dict(lanes) for path, lanes in own.items()}
+    for path, lanes in own.items():
+        for depth in range(1, len(path)):
+            _add(whole.get(path[:depth], {}), lanes, 1.0)
+    return whole
 
 
 def _add(total: Lanes, lanes: Lanes, sign: float) -> None:
@@ -223,13 +237,13 @@ def _chosen(table: Table, inclusive: bool) -> list[Quantity]:
 
 
 def _ranks(contents: Contents, records: Iterable[Record], table: Table, by_rank: bool) -> int:
-    """Return the number of ranks: as the file says, at least those that it has values of."""
+    """Return the number of ranks: as the file says, or else those that it has values of."""
     stated = contents.globals.get(RANKS, "")
     if by_rank:
         seen = len({item.values[RANK] for item in records if RANK in item.values})
     else:
         seen = max((_present(lanes) for paths in table.values() for lanes in paths.values()), default=1)
-    return max(int(stated) if stated.isdecimal() else 1, seen)
+    return int(stated) if stated.isdecimal() and int(stated) else seen
 
 
 def _present(lanes: Lanes) -> int:
@@ -243,7 +257,7 @@ def _count_absent(table: Table, ranks: int, by_rank: bool) -> None:
     for lanes in (lanes for paths in table.values() for lanes in paths.values()):
         if by_rank:
             lanes.update({f"absent {number}": 0.0 for number in range(ranks - len(lanes))})
-        elif "mean" in lanes and "sum" in lanes and _present(lanes) < ranks:
+        elif "mean" in lanes and "sum" in lanes and ranks - _present(lanes) > _DIGITS * ranks:
             lanes["mean"] = lanes["sum"] / ranks
             lanes.update({"min": 0.0} if "min" in lanes else {})
 
