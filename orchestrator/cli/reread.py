@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.api.finding import campaign_path
-from orchestrator.campaign import loader
 from orchestrator.cli import common
-from orchestrator.control import reread, session
+from orchestrator.control import reread
 from orchestrator.control.reread import Reread
 from orchestrator.report.wording import count
 
@@ -27,7 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     common.add_directory(parser)
     parser.add_argument(
-        "--campaign", metavar="CAMPAIGN.yaml", help="read by this file (default: the one in the directory)"
+        "--campaign",
+        metavar="CAMPAIGN.yaml",
+        help="read what this file says; all other rules stay those of the directory",
     )
     common.add_overrides(parser)
     common.add_json(parser)
@@ -35,11 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; 1 if nothing was changed because an accepted attempt cannot be read."""
-    session.require(arguments.directory)
-    if arguments.campaign is None:
-        chosen = session.load(arguments.directory, arguments.overrides)
-    else:
-        chosen = loader.load(campaign_path(arguments.campaign), arguments.overrides)
+    file = None if arguments.campaign is None else campaign_path(arguments.campaign)
+    chosen = reread.rules(arguments.directory, file, arguments.overrides)
     found = reread.reread(arguments.directory, chosen)
     if arguments.json:
         common.print_json(document(found))

@@ -15,6 +15,7 @@ from typing import Any
 from orchestrator import __version__
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.yaml import dump
 from orchestrator.control import session
 from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.attempts import RUNS, measured
@@ -44,6 +45,31 @@ class Reread:
     changes: tuple[str, ...]
     unreadable: Mapping[str, str]
     refused: bool = False
+
+
+def rules(directory: Path, file: Path | None = None, overrides: Sequence[str] = ()) -> Campaign:
+    """Return the campaign of a directory with what another campaign file says of how outputs are read.
+
+    Raises
+    ------
+    CampaignError
+        For an invalid file or override.
+    JournalError
+        If the directory holds no campaign.
+    """
+    kept = session.load(directory, () if file else overrides)
+    if file is None:
+        return kept
+    new, raw = loader.load(file, starts=False).raw, dict(kept.raw)
+    if new["application"] != raw["application"]:
+        raise CampaignError(
+            f"{file} is a campaign of {new['application']}, and {directory} holds one of {raw['application']}: "
+            "name the file that the directory was begun with"
+        )
+    for section, keys in CHANGEABLE.items():
+        if raw.get(section) is not None and new.get(section) is not None:
+            raw[section] = {**raw[section], **{key: new[section][key] for key in keys}}
+    return loader.loads(dump(raw), str(file), directory.absolute(), overrides, starts=False, saved=True)
 
 
 def reread(directory: Path, chosen: Campaign, boundary: Boundary | None = None) -> Reread:

@@ -34,6 +34,22 @@ def test_a_corrected_pattern_is_read_again_and_the_models_follow(tmp_path: Path)
     assert rehearsed.code == 0, rehearsed.err
 
 
+def test_of_an_edited_file_only_what_is_read_counts(tmp_path: Path) -> None:
+    path = write_campaign(tmp_path, LOCAL)
+    main(["run", str(path), "--directory", "dir", "--set", "stop.budget=2 core-hours"])
+    path.write_text(LOCAL.replace("'time: (\\S+) s'", "'time: (\\S)'").replace("patience: 2", "patience: 7"))
+    shown = run("reread", "dir", "--campaign", path, "--json")
+    assert shown.code == 0 and shown.document["changed"] == 10, shown
+    saved = Path("dir/campaign.yaml").read_text()
+    assert "patience: 2" in saved and "budget: 7200.0 core-seconds" in saved
+
+
+def test_the_file_of_another_application_is_refused(tmp_path: Path) -> None:
+    main(["run", str(write_campaign(tmp_path)), "--directory", "dir"])
+    shown = run("reread", "dir", "--campaign", "lulesh")
+    assert shown.code == 2 and "is a campaign of lulesh, and dir holds one of generic" in shown.err
+
+
 def test_a_pattern_that_finds_nothing_changes_nothing_and_fails(tmp_path: Path) -> None:
     path = write_campaign(tmp_path)
     main(["run", str(path), "--directory", "dir"])
