@@ -63,8 +63,8 @@ def rules(directory: Path, file: Path | None = None, overrides: Sequence[str] = 
     new, raw = loader.load(file, starts=False).raw, dict(kept.raw)
     if new["application"] != raw["application"]:
         raise CampaignError(
-            f"{file} is a campaign of {new['application']}, and {directory} holds one of {raw['application']}: "
-            "name the file that the directory was begun with"
+            f"{file} is a campaign of {new['application']}, and {directory} holds one of "
+            f"{raw['application']}: name the file that the directory was begun with"
         )
     for section, keys in CHANGEABLE.items():
         if raw.get(section) is not None and new.get(section) is not None:
