@@ -121,7 +121,7 @@ def test_what_cannot_be_loaded_is_refused_with_the_reason(
 
 
 def test_missing_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match=r"nowhere\.txt: cannot be read: No such file"):
+    with pytest.raises(ReadError, match=r"nowhere\.txt: there is no such file"):
         load([tmp_path / "nowhere.txt"])
     with pytest.raises(ReadError, match="no files"):
         load([])
