@@ -132,7 +132,7 @@ def _of_application(wanted: Wanted) -> tuple[Draft, str]:
         )
     spec: Application = registry.load("application", wanted.application)
     template = template_of(spec.name)
-    values = {**spec.start, **wanted.values}
+    values = _beginning(spec, wanted.values)
     if missing := [name for name in spec.required if name not in values]:
         raise CampaignError(
             f"{spec.name} needs values of {', '.join(missing)}: give --values {missing[0]}=1,2,4"
@@ -171,7 +171,7 @@ def _evaluated(draft: Draft, point: Mapping[str, Value]) -> Draft:
 
 def _on_this_machine(draft: Draft, spec: Application, wanted: Wanted) -> Draft:
     """Return a draft with the points that this machine can hold; for Slurm, where it can hold none."""
-    smallest = {name: values[0] for name, values in draft.values.items()}
+    smallest = _smallest(draft.values)
     least = spec.ranks(smallest) * spec.threads(smallest)
     if least <= draft.slots:
         return drafts.fitting(draft, spec, draft.slots)
@@ -181,6 +181,25 @@ def _on_this_machine(draft: Draft, spec: Application, wanted: Wanted) -> Draft:
             f"{draft.slots}: give --executor slurm, or other --values"
         )
     return replace(draft, executor="slurm", budget=_LEAST["slurm"])
+
+
+def _beginning(spec: Application, given: Mapping[str, tuple[Value, ...]]) -> dict[str, tuple[Value, ...]]:
+    """Return the given values, and those of the application that do not contradict them.
+
+    A size may be given in several ways, of which one is set: ``nx``, ``ny`` and ``nz`` instead of ``s``.
+    """
+    values = {**spec.start, **given}
+    if spec.check(_smallest(values)) is None:
+        return values
+    for name in spec.start.keys() - given.keys():
+        fewer = {key: item for key, item in values.items() if key != name}
+        if spec.check(_smallest(fewer)) is None:
+            return fewer
+    return values
+
+
+def _smallest(values: Mapping[str, tuple[Value, ...]]) -> dict[str, Value]:
+    return {name: items[0] for name, items in values.items()}
 
 
 def _of_command(wanted: Wanted) -> tuple[Draft, str]:

@@ -161,6 +161,17 @@ def test_the_evaluation_point_may_be_given() -> None:
     assert point is not None and point.as_dict() == {"p": 64, "s": 35}
 
 
+def test_sizes_that_are_given_in_another_way_replace_those_to_begin_with() -> None:
+    path = program("any", "#!/bin/sh\n")
+    more = ["--executable", str(path), "--no-try", "--executor", "local"]
+    sizes = ["--values", "nx=4,8", "--values", "ny=4,8", "--values", "nz=4"]
+    shown = run("init", "amg", *more, *sizes)
+    assert shown.code == 0, shown.err
+    chosen = loader.load(Path("amg.yaml"))
+    assert [item.name for item in chosen.parameters if item.name != "p"] == ["nx", "ny"]
+    assert chosen.settings["nz"] == 4 and "s" not in chosen.settings
+
+
 def test_texts_are_categories() -> None:
     path = program("any", "#!/bin/sh\n")
     more = ["--executable", str(path), "--no-try", "--executor", "local"]
