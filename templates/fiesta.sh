@@ -7,7 +7,7 @@
 #   MPI        any dynamically linked build (measure.profiler: mpi times MPI operations by call site)
 #   effort     a second one, compiled through `orchestrator effort compiler` (measure.effort: true)
 #
-# This template was written after FIESTA's sources; it was not run.
+# This template was run on CPUs; what concerns GPUs is from FIESTA's sources.
 #
 # Parameters
 #   p         MPI ranks, in a grid of ranks

@@ -263,23 +263,25 @@ measured_time: 1.58555
 measured_time: 1.57598
 """
 
-# After the sources of the program, which was not run.
 FIESTA = """\
-[     0.00012]  Logger: Log started Mon Nov 23 10:00:00 2026
-[     0.01312] Message: Beginning Main Time Loop
-[     1.25112] Message: Simulation complete!
-[     1.25212] Message: Reporting Timers:
-        Total Execution Time                   1.251e+00
+[     0.00056] Message: Initializing MPI Setup
+        Number of Processes:    2
+        MPI Discretization:     (2,1,1)
+[     0.09409] Message: Grid generated in: 1.463e-06
+[     0.11865] Message: Beginning Main Time Loop
+[     0.60550] Message: Simulation complete!
+[     0.60555] Message: Reporting Timers:
+        Total Execution Time                   5.135e-01
 
-        Total Startup Time                     1.210e-02
-        Initial Condition Generation           8.001e-03
-        Grid Generation                        1.520e-03
+        Total Startup Time                     2.655e-02
+        Initial Condition Generation           2.385e-02
+        Grid Generation                        1.463e-06
         Initial Condition Write Time           0.000e+00
 
-        Total Simulation Time                  1.238e+00
-        Flux Calculation                       9.120e-01
-        Halo Exchanges                         1.130e-01
-        Boundary Conditions                    4.210e-02
+        Total Simulation Time                  4.868e-01
+        Flux Calculation                       2.511e-01
+        Halo Exchanges                         2.294e-01
+        Boundary Conditions                    1.526e-03
 """
 
 MPI_KERNEL = """\

@@ -258,9 +258,9 @@ def test_beatnik_takes_the_first_rank_and_counts_steps() -> None:
 
 def test_fiesta_timers_form_a_tree() -> None:
     times = values(FIESTA, COMPLETE["fiesta"])
-    assert times[("main", "value")] == 1.251
-    assert times[("main->startup->Grid Generation", "value")] == 1.52e-3
-    assert times[("main->simulation->Halo Exchanges", "value")] == 0.113
+    assert times[("main", "value")] == 0.5135
+    assert times[("main->startup->Grid Generation", "value")] == 1.463e-6
+    assert times[("main->simulation->Halo Exchanges", "value")] == 0.2294
     with pytest.raises(ValueError, match="Could not find required parameter"):
         FIESTA.output(stdout("[     0.01312]   Error: LUA READER: Could not find required parameter 'x'\n"))
 
