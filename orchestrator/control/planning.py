@@ -118,8 +118,9 @@ def mere_names(campaign: Campaign) -> list[str]:
     if program is None:
         return []
     used = {name for item in campaign.requested.values() for name in item.names}
-    used |= {name for item in campaign.derivation.derived for name in item.needs}
     used |= {name for text in (program.ranks, program.threads) for name in names_in(text)}
+    for derived in reversed(campaign.derivation.derived):
+        used |= derived.needs if derived.name in used else set()
     return [
         f"parameter {item.name} is a mere name: if it shall decide what runs ask for, write "
         f"resources: {{{item.name}: {item.name}}}"
