@@ -124,8 +124,12 @@ class SearchSpace:
         return math.prod(len(parameter.values) for parameter in self._parameters)
 
     def __iter__(self) -> Iterator[Point]:
+        return self.within({})
+
+    def within(self, fixed: Mapping[str, Value]) -> Iterator[Point]:
+        """Walk the points at which some parameters have the given values; no others are looked at."""
         names = self._names
-        for values in self._walk(_ignore):
+        for values in self._walk(_ignore, fixed):
             yield Point(tuple([(name, values[name]) for name in names]))
 
     def __contains__(self, point: object) -> bool:
@@ -148,14 +152,15 @@ class SearchSpace:
         """Count points and excluded combinations by reason: one walk, remembered."""
         return self._description
 
-    def _walk(self, exclude: Exclude) -> Iterator[dict[str, Value]]:
+    def _walk(self, exclude: Exclude, fixed: Mapping[str, Value] | None = None) -> Iterator[dict[str, Value]]:
         """Yield one mapping, changed in place, with the settings and the values of each point in turn."""
         values = dict(self._settings)
+        walked = {p.name: p.values for p in self._parameters} | {n: (v,) for n, v in (fixed or {}).items()}
         deepest = len(self._parameters) - 1
 
         def descend(depth: int) -> Iterator[dict[str, Value]]:
             name, level, derived = self._names[depth], self._levels[depth], self._derived[depth]
-            for value in self._parameters[depth].values:
+            for value in walked[name]:
                 values[name] = value
                 if derived and (reason := _derive(derived, values)) is not None:
                     exclude(reason, depth, -1)

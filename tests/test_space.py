@@ -184,3 +184,18 @@ def test_too_many_combinations_are_refused_before_they_are_walked() -> None:
     wide = "{from: 1, to: 100000}"
     with pytest.raises(CampaignError, match=r"1e\+10 combinations, more than 1e\+08; use fewer values"):
         _campaign(f"parameters: {{p: {wide}, s: {wide}}}\nconstraints: ['p + s < 0']\n")
+
+
+def test_a_part_of_a_space_is_walked_without_looking_at_the_rest() -> None:
+    looked: list[dict[str, Value]] = []
+
+    def check(values: Mapping[str, Value]) -> str | None:
+        looked.append(dict(values))
+        return None
+
+    words = Parameter("word", ("a", "b", "c"), categorical=True)
+    found = SearchSpace([Parameter("x", (1, 2)), words, Parameter("y", (3, 4))], check=check)
+    wanted = [point for point in found if point["word"] == "b"]
+    looked.clear()
+    assert list(found.within({"word": "b"})) == wanted and len(wanted) == 4
+    assert {values["word"] for values in looked} == {"b"}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Model
-from orchestrator.types import Measurements, Parameter, Point
+from orchestrator.types import Measurements, Parameter, Point, Value
 
 Costs = Callable[[Sequence[Point]], Sequence[float] | NDArray[np.float64]]
 """Expected core-seconds of one run at each of several points."""
@@ -23,6 +23,8 @@ class Space(Protocol):
     def parameters(self) -> tuple[Parameter, ...]: ...  # noqa: D102
 
     def __iter__(self) -> Iterator[Point]: ...
+
+    def within(self, fixed: Mapping[str, Value]) -> Iterator[Point]: ...  # noqa: D102
 
     def __contains__(self, point: object) -> bool: ...
 

@@ -42,9 +42,7 @@ class _Slice:
 
     def points(self) -> Iterator[Point]:
         """Walk the whole slice."""
-        for point in self.view.space:
-            if all(point[name] == value for name, value in self.category.items()) and self.usable(point):
-                yield point
+        return filter(self.usable, self.view.space.within(self.category))
 
     @property
     def lowest(self) -> dict[str, Value]:

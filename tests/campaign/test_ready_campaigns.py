@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from orchestrator.campaign import loader
@@ -10,69 +11,125 @@ from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import LocalOptions
 from orchestrator.control import assembly, attempts
 from orchestrator.launch.script import data_directory
+from orchestrator.types import Point, RunKind, format_value
+from tests.cli.running import run
 
 READY = sorted(data_directory("campaigns").glob("*.yaml"))
+STUDIES = [path for path in READY if path.with_name(f"{path.stem}-small.yaml") in READY]
+SMALL = [path for path in READY if path.stem.endswith("-small")]
+PAGE = Path(__file__).parents[2] / "docs" / "campaigns.md"
+LOOKED_AT = 25  # points of each campaign whose scripts are rendered, at most
+
+
+@pytest.fixture(autouse=True)
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The programs that ready campaigns name by variables exist, and those that count."""
+    executable = tmp_path / "program"
+    for path in (executable, tmp_path / "program-effort"):
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    for path in READY:
+        for variable in re.findall(r"\$\{(\w+)", path.read_text()):
+            monkeypatch.setenv(variable, str(executable))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
 
 
 @pytest.fixture(params=READY, ids=lambda path: path.stem)
-def path(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A ready campaign whose executable, named by a variable, exists."""
-    executable = tmp_path / "program"
-    executable.write_text("#!/bin/sh\n")
-    executable.chmod(0o755)
+def path(request: pytest.FixtureRequest) -> Path:
+    """A ready campaign."""
     found: Path = request.param
-    for variable in re.findall(r"\$\{(\w+)", found.read_text()):
-        monkeypatch.setenv(variable, str(executable))
     return found
 
 
 def load(path: Path, *overrides: str) -> Campaign:
-    """Load a campaign with room for its largest runs."""
+    """Load a campaign, on a machine with two cores if it is a local one."""
     local = isinstance(loader.load(path).executor, LocalOptions)
-    return loader.load(path, [*(["executor.slots=512"] if local else []), *overrides])
+    return loader.load(path, [*(["executor.slots=2"] if local else []), *overrides])
 
 
-def test_a_ready_campaign_is_valid_and_named_like_its_file(path: Path) -> None:
+def points(chosen: Campaign) -> list[Point]:
+    """Some points of the space, drawn by chance, and P₊."""
+    rng = np.random.default_rng(0)
+    axes = [(p.name, p.values) for p in chosen.parameters]
+    drawn = {
+        Point(tuple((name, values[rng.integers(len(values))]) for name, values in axes)) for _ in range(1000)
+    }
+    inside = sorted((point for point in drawn if point in chosen.space), key=str)[:LOOKED_AT]
+    assert inside and chosen.evaluation_point is not None
+    return [*inside, chosen.evaluation_point]
+
+
+def test_it_is_valid_and_named_like_its_file(path: Path) -> None:
     assert load(path).name == path.stem
 
 
-def test_its_grid_suits_the_strategies(path: Path) -> None:
-    """Five values per parameter, the evaluation point beyond all of them."""
+def test_its_grid_suits_the_models(path: Path) -> None:
+    """Five values of a parameter, and an evaluation point beyond the grid in at least one."""
     chosen = load(path)
-    assert chosen.evaluation_point is not None
-    for parameter in chosen.parameters:
-        assert len(parameter.values) >= 5
-        values = [float(value) for value in parameter.values]
-        assert chosen.evaluation_point.number(parameter.name) > max(values)
-
-
-def test_no_point_of_its_grid_is_lost_to_the_application(path: Path) -> None:
-    chosen = load(path)
-    application = chosen.application_spec
-    points = list(chosen.space)
-    assert points
-    assert all(application.check(chosen.values(point)) is None for point in points)
-    assert chosen.evaluation_point is not None
-    assert application.check(chosen.values(chosen.evaluation_point)) is None
+    assert chosen.evaluation_point is not None and chosen.validate
+    numeric = [parameter for parameter in chosen.parameters if not parameter.categorical]
+    assert any(len(parameter.values) >= 5 for parameter in numeric)
+    assert any(chosen.evaluation_point.number(p.name) > max(map(float, p.values)) for p in numeric)
 
 
 def test_its_scripts_can_be_rendered(path: Path) -> None:
+    """Of timed runs, and of those that count effort."""
     chosen = load(path, "executor.launcher='mpiexec -n {ranks}'")
     parts = assembly.assemble(chosen)
-    for point in chosen.space:
-        assert "mpiexec" in attempts.script(parts, point, parts.resources(point))
+    kinds: list[RunKind] = ["time", *(["effort"] if chosen.measure.effort else [])]
+    for point in points(chosen):
+        assert chosen.application_spec.check(chosen.values(point)) is None
+        for kind in kinds:
+            script = attempts.script(parts, point, parts.resources(point), kind)
+            assert "mpiexec" in script and "{{" not in script
 
 
-@pytest.mark.parametrize("name", ["quickstart", "generic"])
-def test_a_campaign_for_everyone_needs_two_cores_for_at_most_three_minutes(
-    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    executable = tmp_path / "program"
-    executable.write_text("#!/bin/sh\n")
-    executable.chmod(0o755)
-    monkeypatch.setenv("LAMMPS", str(executable))
+def test_every_case_study_has_a_small_sibling() -> None:
+    """And says so; with the same application and settings of effort."""
+    assert {f"{path.stem}-small" for path in STUDIES} == {path.stem for path in SMALL}
+    for path in STUDIES:
+        small = path.with_name(f"{path.stem}-small.yaml")
+        assert f"# On two cores: {small.stem}\n" in path.read_text()
+        one, two = load(path), load(small)
+        assert one.application == two.application
+        assert bool(one.measure.effort) == bool(two.measure.effort)
+
+
+@pytest.mark.parametrize("name", [path.stem for path in SMALL] + ["quickstart", "generic"])
+def test_a_campaign_for_everyone_needs_two_cores_for_minutes(name: str) -> None:
     chosen = loader.load(data_directory("campaigns") / f"{name}.yaml")
     assert isinstance(chosen.executor, LocalOptions)
     slots = chosen.executor.slots
     assert slots <= 2
-    assert chosen.stop.budget / slots <= 180
+    assert chosen.stop.budget / slots <= 360
+
+
+@pytest.mark.parametrize("name", ["lulesh", "kripke", "minife"])
+def test_effort_and_priors_are_shown_where_programs_can_be_built_to_count(name: str) -> None:
+    chosen = load(data_directory("campaigns") / f"{name}.yaml")
+    assert chosen.measure.effort and chosen.model.name == "swc"
+
+
+@pytest.mark.parametrize("path", [p for p in READY if p.stem != "generic"], ids=lambda path: path.stem)
+def test_the_page_names_it_with_its_evaluation_point(path: Path) -> None:
+    text = PAGE.read_text()
+    if path in STUDIES:
+        row = next(line for line in text.splitlines() if line.startswith(f"| `{path.stem}` |"))
+        point = load(path).evaluation_point
+        assert point is not None
+        stated = row.split("|")[3].replace("\\*", "").strip()
+        assert stated == ", ".join(f"{name}={format_value(value)}" for name, value in point.items)
+    else:
+        assert f"`{path.stem.removesuffix('-small')}`" in text
+
+
+@pytest.mark.slow
+def test_it_can_be_planned_by_name_from_any_directory(path: Path) -> None:
+    """The first round is affordable, and its scripts are shown."""
+    slots = ["--set", "executor.slots=2"] if isinstance(loader.load(path).executor, LocalOptions) else []
+    planned = run("plan", path.stem, "--no-rehearsal", "--json", *slots)
+    assert planned.code == 0, planned.err
+    assert planned.document["campaign"] == path.stem and planned.document["runs"]
+    assert not list(Path().iterdir())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from orchestrator.models.base import Model, Prediction, document
 from orchestrator.strategies.base import Choice, View
-from orchestrator.types import Measurement, Measurements, Parameter, Point
+from orchestrator.types import Measurement, Measurements, Parameter, Point, Value
 
 
 def everything(point: Point) -> bool:
@@ -33,6 +33,9 @@ class Box:
             point = Point(tuple(zip(names, values, strict=True)))
             if self.allowed(point):
                 yield point
+
+    def within(self, fixed: Mapping[str, Value]) -> Iterator[Point]:
+        return (point for point in self if all(point[name] == value for name, value in fixed.items()))
 
     def __contains__(self, point: object) -> bool:
         return (
