@@ -40,8 +40,3 @@ def test_of_every_template_is_said_whether_it_was_run() -> None:
     table = TEXT.partition("| template | application | was run")[2].partition("\n\n")[0]
     named = set(re.findall(r"`([\w.-]+)`", "\n".join(row.split("|")[1] for row in table.splitlines()[2:])))
     assert named == {path.stem for path in script.data_directory("templates").glob("*.sh")}
-
-
-def test_every_ready_campaign_is_documented() -> None:
-    for path in script.data_directory("campaigns").glob("*.yaml"):
-        assert f"`{path.stem}`" in TEXT

@@ -112,7 +112,6 @@ def test_effort_and_priors_are_shown_where_programs_can_be_built_to_count(name: 
     assert chosen.measure.effort and chosen.model.name == "swc"
 
 
-@pytest.mark.parametrize("path", [p for p in READY if p.stem != "generic"], ids=lambda path: path.stem)
 def test_the_page_names_it_with_its_evaluation_point(path: Path) -> None:
     text = PAGE.read_text()
     if path in STUDIES:
