@@ -78,7 +78,7 @@ def test_its_scripts_can_be_rendered(path: Path) -> None:
     """Of timed runs, and of those that count effort."""
     chosen = load(path, "executor.launcher='mpiexec -n {ranks}'")
     parts = assembly.assemble(chosen)
-    kinds: list[RunKind] = ["time", *(["effort"] if chosen.measure.effort else [])]
+    kinds: tuple[RunKind, ...] = ("time", "effort") if chosen.measure.effort else ("time",)
     for point in points(chosen):
         assert chosen.application_spec.check(chosen.values(point)) is None
         for kind in kinds:
