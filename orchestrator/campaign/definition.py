@@ -264,6 +264,11 @@ class Campaign:
         return program
 
     @property
+    def serial(self) -> bool:
+        """Whether the program is described in the campaign file, and every run of it has one rank."""
+        return self.program is not None and self._program(self.program).ranks.strip() == "1"
+
+    @property
     def replayed(self) -> str | None:
         """Path of the data set that a rehearsal replays, or None."""
         return self.executor.dataset if isinstance(self.executor, SimulatedOptions) else None

@@ -13,8 +13,10 @@ from orchestrator import __version__
 from orchestrator.errors import JournalWriteError, OrchestratorError
 from orchestrator.executors import inherited  # noqa: F401 (before libraries change what it looks at)
 from orchestrator.journal.file import FULL
+from orchestrator.models.compiling import when_compiling
 from orchestrator.units import did_you_mean
 
+_COMPILING = "compiling the modeler, once, about 30 s ..."
 _Run = Callable[[argparse.Namespace], int]
 
 EXIT_CODES = """\
@@ -108,6 +110,8 @@ def _parsed(argv: Sequence[str] | None) -> tuple[_Run, argparse.Namespace]:
 
 def _completed(run: _Run, arguments: argparse.Namespace) -> int:
     """Run a command to its end, with all output written; return its exit code."""
+    if sys.stderr.isatty():
+        when_compiling(lambda: print(_COMPILING, file=sys.stderr, flush=True))
     try:
         code = run(arguments)
         sys.stdout.flush()

@@ -12,6 +12,7 @@ from orchestrator.api.inputs import of_metrics
 from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError, ModelError
 from orchestrator.models.intervals import checked_levels
+from orchestrator.report.callpath_names import named, shortened
 from orchestrator.report.models_document import describe, label
 from orchestrator.report.status_text import console, interval, intervals_table, models_table
 from orchestrator.types import Measurements, format_value
@@ -88,6 +89,7 @@ def _levels(text: str) -> tuple[float, ...]:
 
 def _print(described: Sequence[dict[str, Any]], levels: Sequence[float], runs: int) -> None:
     screen = console()
+    described = named(described)
     screen.print(models_table(described))
     for item in described:
         for prediction in item["predictions"][1:]:
@@ -115,12 +117,13 @@ def _place(prediction: dict[str, Any]) -> str:
 def _shown(chosen: Measurements, texts: list[str] | None) -> set[tuple[str, str]]:
     """Return call paths and metrics that contain one of the texts; every text must be found."""
     paths = list(dict.fromkeys(item.callpath for item in chosen.items))
+    short = shortened(paths)
     for text in texts or ():
-        if not any(text in path for path in paths):
+        if not any(text in path or text in short[path] for path in paths):
             some = ", ".join(paths[:_EXAMPLES]) + ", ..." * (len(paths) > _EXAMPLES)
             raise CampaignError(f"--callpath {text!r} is in none of the {len(paths)} call paths: {some}")
     return {
         (item.callpath, item.metric)
         for item in chosen.items
-        if texts is None or any(text in item.callpath for text in texts)
+        if texts is None or any(text in item.callpath or text in short[item.callpath] for text in texts)
     }

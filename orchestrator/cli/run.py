@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestrator.api import running
 from orchestrator.campaign.definition import Campaign
 from orchestrator.cli import common
-from orchestrator.control import overview
+from orchestrator.control import compiling, overview
 from orchestrator.policy.decide import FAILURE_RULES
 from orchestrator.report import advice, status_text
 
@@ -51,6 +51,7 @@ def drive(chosen: Campaign, directory: Path, as_json: bool, cancel: bool = False
 
     ``again``: continue a campaign that had stopped because of failures.
     """
+    compiling.begin(chosen)
     state = running.drive(chosen, directory, progress=True, cancel=cancel, again=again)
     document = overview.status_of(chosen, state)
     if as_json:

@@ -71,7 +71,9 @@ def script(assembly: Assembly, point: Point, resources: Resources, kind: RunKind
         executable=executable,
         settings=campaign.values(point),
         resources=resources,
-        launcher=launcher_for(executable, options.launcher, options.name, resources, options.mpi),
+        launcher=launcher_for(
+            executable, options.launcher, options.name, resources, options.mpi, serial=campaign.serial
+        ),
         frame=frame.read_text(),
         prologue=options.prologue,
         modules=options.modules,

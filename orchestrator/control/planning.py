@@ -24,6 +24,7 @@ from orchestrator.policy import decide
 from orchestrator.report import extrapolation
 from orchestrator.resources import Reservation, core_hours, fair_limit
 from orchestrator.types import Measurements, Run
+from orchestrator.units import format_cost
 
 _SHORTEST_LIMIT = 1.0  # seconds; with less for each run nothing can be measured
 
@@ -34,6 +35,8 @@ class FirstRound:
 
     ``derived_limit`` (s) is the limit chosen from the budget where the campaign states none. ``worst`` and
     ``expected`` are the costs of all runs in core-seconds; ``expected`` is None without the user's estimate.
+    ``worst`` is what all runs reserve, or the budget; ``needed`` is what the budget must hold so that all can
+    be begun, one after another, if each takes its whole time limit.
     ``validation`` is what a run at the evaluation point may cost by what is known now, and ``kept`` the
     core-seconds kept back for it; None and 0 without a validation.
     """
@@ -44,6 +47,7 @@ class FirstRound:
     limits: tuple[float, ...]
     derived_limit: float | None
     worst: float
+    needed: float
     expected: float | None
     validation: Reservation | None = None
     kept: float = 0.0
@@ -74,14 +78,11 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     validation = () if rules.validation_point is None else (Run(rules.validation_point),)
     derived = None
     if campaign.measure.time_limit is None:
-        runs = (*proposed.runs, *validation)
-        derived = fair_limit(
-            campaign.stop.budget,
-            map(assembly.cores, (r.point for r in runs)),
-            _reserved(assembly, executor, runs),
-        )
+        needed = _needed(assembly, executor, proposed.runs, validation)
+        derived = fair_limit(campaign.stop.budget, [1], needed)
         if derived < _SHORTEST_LIMIT and not _states_times(campaign):
-            raise CampaignError(_too_small(campaign.stop.budget, cores, derived, bool(validation)))
+            least = needed(_SHORTEST_LIMIT)
+            raise CampaignError(_too_small(campaign.stop.budget, cores, least, bool(validation)))
     begun = State(time_limit=derived)
     points = dict.fromkeys(run.point for run in (*proposed.runs, *validation))
     known = estimation.estimates(assembly, executor, estimation.at_points(assembly, points, ()))
@@ -92,7 +93,8 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
         cores=cores,
         limits=tuple(item.limit for item in reservations),
         derived_limit=derived,
-        worst=sum(item.reserved for item in reservations),
+        worst=min(campaign.stop.budget, sum(item.reserved for item in reservations)),
+        needed=_one_by_one(reservations),
         expected=_expected(assembly, proposed.runs, cores),
         validation=known.reservation(begun, validation[0]) if validation else None,
         kept=decide.kept_for_validation(begun, rules, known),
@@ -175,23 +177,39 @@ def _expected(assembly: Assembly, runs: tuple[Run, ...], cores: tuple[int, ...])
     )
 
 
-def _reserved(assembly: Assembly, executor: Executor, runs: tuple[Run, ...]) -> Callable[[float], float]:
-    """Return the seconds that a core of these runs reserves on average, by the limit of time runs."""
-    cores = Counter[float]()
-    for run in runs:
-        cores[assembly.campaign.slowdown(run.kind)] += assembly.cores(run.point)
+def _needed(
+    assembly: Assembly, executor: Executor, runs: Sequence[Run], validation: Sequence[Run]
+) -> Callable[[float], float]:
+    """Return the core-seconds that begin all runs and keep the validation, by the limit of time runs.
 
-    def reserved(limit: float) -> float:
-        seconds = sum(count * executor.reserved_seconds(limit * factor) for factor, count in cores.items())
-        return seconds / cores.total()
+    A run that has ended holds no reservation any more. So what ending a run may take beyond its limit is
+    needed once, for the run in flight, and again for the validation, which is kept back meanwhile.
+    """
+    shapes = Counter((assembly.cores(run.point), assembly.campaign.slowdown(run.kind)) for run in runs)
+    last = [assembly.cores(run.point) for run in validation]
 
-    return reserved
+    def needed(limit: float) -> float:
+        taken = sum(number * cores * factor * limit for (cores, factor), number in shapes.items())
+        beyond = max(
+            cores * (executor.reserved_seconds(factor * limit) - factor * limit) for cores, factor in shapes
+        )
+        return taken + beyond + sum(cores * executor.reserved_seconds(limit) for cores in last)
+
+    return needed
+
+
+def _one_by_one(reservations: Sequence[Reservation]) -> float:
+    """Return the core-seconds that begin all runs, one after another, if each takes its whole limit."""
+    taken = [item.cores * item.limit for item in reservations]
+    return sum(taken) + max(item.reserved - most for item, most in zip(reservations, taken, strict=True))
 
 
 def _check_budget(campaign: Campaign, single: float, plan: FirstRound) -> None:
     """Refuse a first round that the budget does not hold with the validation; ``single``: of one run."""
     budget = campaign.stop.budget
-    need, what = (plan.worst, "may cost") if plan.expected is None else (plan.expected, "is expected to cost")
+    need, what = (
+        (plan.needed, "may cost") if plan.expected is None else (plan.expected, "is expected to cost")
+    )
     if need > budget:
         raise CampaignError(f"{_first_round(plan, need, what)}, {_remedy(budget, plan)}")
     if single > budget:
@@ -240,11 +258,12 @@ def _no_validation(campaign: Campaign, plan: FirstRound, need: float, kept: floa
     )
 
 
-def _too_small(budget: float, cores: tuple[int, ...], limit: float, validated: bool) -> str:
+def _too_small(budget: float, cores: tuple[int, ...], least: float, validated: bool) -> str:
     return (
-        f"stop.budget of {core_hours(budget):.4g} core-hours leaves {max(limit, 0.0):.2g} s for each of "
-        f"the {len(cores)} runs of the first round (on {sum(cores)} cores in all)"
-        f"{' and for the validation' if validated else ''}: raise it, use fewer repetitions or smaller "
-        f"points, {'write validate: false, ' if validated else ''}or state measure.time_limit and "
+        f"stop.budget of {format_cost(budget)} is too small for the {len(cores)} runs of the first round (on "
+        f"{sum(cores)} cores in all){' and the validation' if validated else ''}: with limits of only "
+        f"{_SHORTEST_LIMIT:g} s they need {format_cost(least)}, as a run may be charged for more than its "
+        "limit before it has ended: raise it, use fewer repetitions or smaller points, "
+        f"{'write validate: false, ' if validated else ''}or state measure.time_limit and "
         "measure.expected_time"
     )

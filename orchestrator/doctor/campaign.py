@@ -24,7 +24,7 @@ from orchestrator.doctor.probe import Probe
 from orchestrator.errors import CampaignError, JournalError, OrchestratorError
 from orchestrator.journal.file import LOCK_NAME, holder_of, holds_campaign
 from orchestrator.launch import script
-from orchestrator.launch.mpi import Launcher, detect
+from orchestrator.launch.mpi import Launcher, detect, unlaunched
 from orchestrator.report.wording import count
 from orchestrator.resources import core_hours
 from orchestrator.types import Point, Resources
@@ -137,7 +137,8 @@ def _program(path: Path, profiler: str, probe: Probe) -> Iterator[Check]:
         yield failed("executable", detail, remedy)
         return
     if profiler in _INSTRUMENTED:
-        yield _instrumented(path, _INSTRUMENTED[profiler], probe)
+        by = _INSTRUMENTED[profiler]
+        yield _started_by_script(path, by) if head.startswith(b"#!") else _instrumented(path, by, probe)
 
 
 def _script(path: Path, head: bytes) -> Check:
@@ -172,6 +173,12 @@ def _instrumented(path: Path, by: Instrumentation, probe: Probe) -> Check:
     return warning("instrumentation", detail, f"{by.remedy}; or set measure.profiler: stdout")
 
 
+def _started_by_script(path: Path, by: Instrumentation) -> Check:
+    """Return what is known of a script, whatever it says: only what it starts can be instrumented."""
+    detail = f"{path} is a script: whether what it starts is built with {by.name} is seen only in a run"
+    return warning("instrumentation", detail, f"orchestrator doctor --try makes one; otherwise {by.remedy}")
+
+
 def launcher(chosen: Campaign, largest: tuple[Point, Resources], probe: Probe) -> Iterator[Check]:
     """Check the launcher: that there is one, and that it is of the MPI the executable is linked with."""
     point, resources = largest
@@ -183,7 +190,7 @@ def launcher(chosen: Campaign, largest: tuple[Point, Resources], probe: Probe) -
     if configured is not None:
         yield _configured(configured, resources, point, chosen.executor.modules, probe)
         return
-    found = detect(chosen.executable, chosen.executor.name)
+    found = unlaunched(detect(chosen.executable, chosen.executor.name), chosen.executable, chosen.serial)
     yield _detected(found, resources, point)
 
 
@@ -213,7 +220,7 @@ def _detected(found: Launcher, resources: Resources, point: Point) -> Check:
             return missing(
                 "launcher", f"no launcher was found for the {resources.ranks} ranks of {point}", remedy
             )
-        return ok("launcher", "none found and none needed: every run is a single process")
+        return ok("launcher", "none needed: every run is a single process")
     return ok("launcher", found.pattern(resources))
 
 

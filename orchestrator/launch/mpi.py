@@ -65,12 +65,19 @@ class Launcher:
 
 
 def launcher_for(
-    executable: str, configured: str | None, executor_name: str, resources: Resources, mpi: str | None = None
+    executable: str,
+    configured: str | None,
+    executor_name: str,
+    resources: Resources,
+    mpi: str | None = None,
+    *,
+    serial: bool = False,
 ) -> str:
     """Return the launcher for `templates.launch_script`: the configured one, else what this machine has.
 
     The bare words ``srun``, ``mpiexec`` and ``mpirun`` get the options that they need; ``mpi`` is the
     interface through which ``srun`` starts MPI programs, by default that of the executable's MPI.
+    ``serial``: no run of the campaign has several ranks, so that a program without MPI needs no ``mpiexec``.
 
     Raises
     ------
@@ -81,13 +88,37 @@ def launcher_for(
         return configured
     if configured is None and mpi and executor_name == "slurm":
         configured = "srun"
-    found = named(configured, executable, mpi) if configured else detect(executable, executor_name)
+    if configured:
+        return named(configured, executable, mpi).pattern(resources)
+    found = unlaunched(detect(executable, executor_name), executable, serial)
     if found.kind == "none" and resources.ranks > 1:
         raise CampaignError(
             f"no mpiexec beside {executable} or on PATH to start {resources.ranks} ranks: install the MPI "
             "that the executable was built with, or set executor.launcher"
         )
     return found.pattern(resources)
+
+
+def unlaunched(found: Launcher, executable: str, serial: bool) -> Launcher:
+    """Return the launcher that was found, or none where a program without MPI is started by itself.
+
+    That is where no run has several ranks and nothing shows that the program calls MPI. ``srun`` is kept: it
+    binds a program to its cores.
+    """
+    alone = serial and found.kind != "srun" and not calls_mpi(executable)
+    return Launcher(kind="none") if alone else found
+
+
+@cache
+def calls_mpi(executable: str) -> bool:
+    """Whether a program is linked with an MPI library, or has one inside; of scripts this is not known."""
+    if linked_mpi(executable) != "unknown":
+        return True
+    try:
+        content = Path(shutil.which(executable) or executable).read_bytes()
+    except OSError:
+        return True  # nothing is known of it
+    return content.startswith(b"\x7fELF") and b"MPI_Init" in content
 
 
 def named(name: str, executable: str, mpi: str | None = None) -> Launcher:

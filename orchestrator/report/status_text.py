@@ -18,6 +18,7 @@ from rich.text import Text
 from orchestrator.journal.state import StopReason
 from orchestrator.models.effort import EFFORT
 from orchestrator.report import advice
+from orchestrator.report.callpath_names import named
 from orchestrator.report.metrics import meanings
 from orchestrator.report.models_document import CORRECTED, label, shown
 from orchestrator.report.wording import about, count, moment, outage, plain, smape, uncertainty
@@ -253,13 +254,13 @@ def models_table(models: Sequence[dict[str, Any]]) -> Table:
     predicted = next((m["predictions"][0]["point"] for m in models if m["predictions"]), None)
     where = Point.of(predicted) if predicted else None
     table = Table(title="models", title_justify="left", show_edge=False, pad_edge=False)
-    table.add_column("call path")
+    table.add_column("call path", overflow="fold")
     table.add_column("metric")
     table.add_column("model", overflow="fold")
     table.add_column("SMAPE %", justify="right")
     if where is not None:
         table.add_column(f"at {where}", justify="right")
-    for model in models:
+    for model in named(models):
         row = [label(model), model["metric"], shown(model), smape(model["smape"])]
         if where is not None:
             row.append(interval(model["predictions"][0]) if model["predictions"] else "")
@@ -278,7 +279,7 @@ def intervals_table(models: Sequence[dict[str, Any]], runs: int) -> Table:
     for level in dict.fromkeys(item["level"] for place in places for item in place["intervals"]):
         table.add_column(f"{level:g} %", justify="right")
     further = "one further run" if runs == 1 else f"the mean of {runs} further runs"
-    for model in models:
+    for model in named(models):
         for prediction in model["predictions"]:
             what = (label(model), model["metric"], str(Point.of(prediction["point"])))
             for kind, shown_kind in (("mean", "the true mean"), ("measured", further)):
@@ -301,7 +302,7 @@ def validation_table(rows: Sequence[dict[str, Any]]) -> Table:
         table.add_column(column)
     for column in ("measured", "predicted", "error %"):
         table.add_column(column, justify="right")
-    for row in rows:
+    for row in named(rows):
         table.add_row(
             Text(row["callpath"]),
             row["metric"],

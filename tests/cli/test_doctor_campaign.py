@@ -14,7 +14,7 @@ from orchestrator.doctor.probe import Answer, Probe, here
 from orchestrator.errors import CampaignError
 from orchestrator.journal.file import Journal
 from tests.cli.machines import probe
-from tests.cli.running import LOCAL, PROGRAM, SIMULATED, run, tree, write_campaign
+from tests.cli.running import LOCAL, PROGRAM, SIMULATED, run, tree, write_campaign, write_program
 
 
 def examined(text: str = LOCAL, directory: str = "tiny", machine: Probe | None = None) -> dict[str, Check]:
@@ -91,6 +91,16 @@ def test_a_program_that_is_not_instrumented() -> None:
     shutil.copy("/bin/true", "program.sh")
     shared = probe(answers={"ldd": Answer(True, "\tlibscorep_measurement.so.0 => /opt/lib/x.so\n")})
     assert examined(text, machine=shared)["instrumentation"].status is Status.OK
+
+
+@pytest.mark.parametrize("mentioned", ["", "export SCOREP_TOTAL_MEMORY=64M\n"])
+def test_a_script_is_not_called_linked_with_scorep_nor_without_a_trace_of_it(mentioned: str) -> None:
+    text = LOCAL.replace("{time_limit: 20 s}", "{time_limit: 20 s, profiler: scorep}")
+    write_program(Path.cwd(), f"#!/bin/sh\n{mentioned}./lulesh\n")
+    check = examined(text)["instrumentation"]
+    assert check.status is Status.WARNING
+    assert "is a script: whether what it starts is built with Score-P" in check.detail
+    assert "doctor --try" in check.remedy
 
 
 def test_a_program_without_caliper() -> None:

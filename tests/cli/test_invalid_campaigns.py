@@ -67,6 +67,20 @@ def test_first_round_is_unaffordable() -> None:
     assert "core-hours" in result.err
 
 
+def test_a_small_budget_that_pays_for_the_runs_one_after_another_is_accepted() -> None:
+    """Each of ten runs reserves some seconds to be ended in, but never two of them at once."""
+    text = LOCAL.replace("1 core-hour,", "60 core-seconds,").replace("{time_limit: 20 s}", "{}")
+    write_campaign(Path.cwd(), text)
+    plan = run("plan", "campaign.yaml", "--no-rehearsal", "--json").document
+    assert len(plan["runs"]) == 10
+    assert all(item["time_limit"] > 3 for item in plan["runs"])
+    assert plan["cost"]["worst"] <= plan["cost"]["budget"]
+    result = run("run", "campaign.yaml", "--json")
+    assert result.code == 0, result.err
+    assert result.document["runs"]["measured"] >= 10
+    assert result.document["cost"]["spent"] <= result.document["cost"]["budget"]
+
+
 def test_an_override_of_an_unknown_key() -> None:
     write_campaign(Path.cwd())
     result = run("run", "campaign.yaml", "--set", "stop.bugdet=3")

@@ -267,7 +267,7 @@ def test_a_file_that_holds_no_measurements(content: str) -> None:
 
 def test_a_file_that_is_missing() -> None:
     result = refused("missing.txt")
-    assert result.code == 1
+    assert result.code == 2
     assert "missing.txt" in result.err
 
 

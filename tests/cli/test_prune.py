@@ -56,4 +56,4 @@ def test_a_rehearsal_has_nothing_to_prune() -> None:
     write_campaign(Path.cwd(), SIMULATED, None)
     run("run", "campaign.yaml")
     assert run("prune", "rehearsal").out.startswith("would delete 0 files")
-    assert run("prune", "nothing").code == 1
+    assert run("prune", "nothing").code == 2

@@ -138,7 +138,7 @@ def test_without_a_time_limit_the_budget_decides_how_long_a_run_may_take(tmp_pat
         ),
         (
             ["measure.time_limit=null", "measure.expected_time=null", "stop.budget=0.001"],
-            "leaves .* s for each",
+            "is too small for the .* runs of the first round",
         ),
         (
             ["measure.expected_time=0.001", "measure.limit_margin=null", "stop.budget=0.1"],

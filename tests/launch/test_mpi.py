@@ -22,7 +22,7 @@ TWO = Resources(ranks=2, threads=1, nodes=1, ranks_per_node=2, cores=2)
 
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
-    cached = (mpi.detect, mpi.flavour_of, mpi.linked_mpi, mpi._interfaces)
+    cached = (mpi.detect, mpi.flavour_of, mpi.linked_mpi, mpi._interfaces, mpi.calls_mpi)
     for function in cached:
         function.cache_clear()
     yield
@@ -154,6 +154,20 @@ def test_without_any_launcher_one_rank_starts_by_itself_and_two_are_an_error(
     assert mpi.launcher_for(executable, None, "local", Resources(ranks=1)) == ""
     with pytest.raises(CampaignError, match=r"no mpiexec beside .*app or on PATH to start 2 ranks"):
         mpi.launcher_for(executable, None, "local", TWO)
+
+
+def test_a_program_without_mpi_needs_no_launcher_where_no_run_has_several_ranks(
+    tmp_path: Path, path_with: Path
+) -> None:
+    mpiexec, one = fake(path_with / "mpiexec", MPICH), Resources(ranks=1)
+    script, plain, static = fake(tmp_path / "app.sh", ""), tmp_path / "plain", tmp_path / "static"
+    plain.write_bytes(b"\x7fELF nothing of the kind")
+    static.write_bytes(b"\x7fELF PMPI_Init")
+    assert mpi.launcher_for(script, None, "local", one, serial=True) == ""
+    assert mpi.launcher_for(str(plain), None, "local", one, serial=True) == ""
+    assert mpi.launcher_for(str(static), None, "local", one, serial=True) == f"{mpiexec} -n {{ranks}}"
+    assert mpi.launcher_for(script, None, "local", one) == f"{mpiexec} -n {{ranks}}", "others have more ranks"
+    assert mpi.launcher_for(script, "mpiexec", "local", one, serial=True) == f"{mpiexec} -n {{ranks}}"
 
 
 @pytest.mark.mpi

@@ -12,10 +12,25 @@ from typing import TypeVar
 
 import numba
 import numpy as np
+from numba.core import event
 from numpy.typing import NDArray
 
+from orchestrator.models import compiling
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.noise import GUESS_WEIGHT
+
+
+class _Compilation(event.Listener):
+    """Tells that something is compiled; code that is on disk is only loaded."""
+
+    def on_start(self, event: object) -> None:
+        compiling.begins()
+
+    def on_end(self, event: object) -> None:
+        """Nothing is told of the end."""
+
+
+event.register("numba:compile", _Compilation())  # type: ignore[no-untyped-call]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 

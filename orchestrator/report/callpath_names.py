@@ -1,0 +1,124 @@
+"""Call paths as a reader wants them: C++ names demangled, without what does not tell them apart."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+from orchestrator.models.callpaths import SEPARATOR, bare, parts, signature
+
+_LONG = 60  # characters, beyond which outer callers are left out
+_CPP = re.compile(r"[<(]|::")
+_LEFT_OUT = "..."
+
+
+def shortened(callpaths: Iterable[str]) -> dict[str, str]:
+    """Return a short name of each call path, different ones for different call paths.
+
+    Functions are shown by their qualified names, with parameters only where functions of one caller differ
+    in these alone. Of long call paths the outer callers are left out as far as no other ends alike.
+
+    Parameters
+    ----------
+    callpaths
+        All that are shown together, with full names.
+    """
+    whole = list(dict.fromkeys(callpaths))
+    names = _regions(tuple(parts(path)) for path in whole)
+    paths = {path: names[tuple(parts(path))] for path in whole}
+    ends = Counter(path[k:] for path in paths.values() for k in range(len(path)))
+    return {path: _end(shown, ends) for path, shown in paths.items()}
+
+
+def named(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of a table with short names as ``callpath``."""
+    shown = list(rows)
+    names = shortened(row["callpath"] for row in shown)
+    return [{**row, "callpath": names[row["callpath"]]} for row in shown]
+
+
+def _regions(paths: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """Return each path with short names of its regions; siblings keep different ones."""
+    children: dict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
+    known = list(paths)
+    for path in known:
+        for k, region in enumerate(path):
+            children[path[:k]][region] = None
+    short = {caller: _apart(list(regions)) for caller, regions in children.items()}
+    return {path: tuple(short[path[:k]][region] for k, region in enumerate(path)) for path in known}
+
+
+def _apart(regions: Sequence[str]) -> dict[str, str]:
+    """Return the shortest names that tell the regions of one caller apart."""
+    full = [demangled(region) for region in regions]
+    levels = [[_shortest(text) for text in full], [_signature(text) for text in full], full]
+    counts = [Counter(names) for names in levels]
+    chosen = [
+        next((names[k] for names, often in zip(levels, counts, strict=True) if often[names[k]] == 1), region)
+        for k, region in enumerate(regions)
+    ]
+    return dict(zip(regions, chosen if len(set(chosen)) == len(chosen) else regions, strict=True))
+
+
+def _shortest(region: str) -> str:
+    return bare(region) if _is_function(region) else region
+
+
+def _signature(region: str) -> str:
+    return signature(region) if _is_function(region) else region
+
+
+def _is_function(region: str) -> bool:
+    """Whether this is a C++ function whose name can be told from what stands around it."""
+    return _CPP.search(region) is not None and "operator[" not in region and bool(bare(region))
+
+
+def _end(path: tuple[str, ...], ends: Counter[tuple[str, ...]]) -> str:
+    """Return the last regions of a long path: as many as fit, and as make it the only one that ends so."""
+    text = SEPARATOR.join(path)
+    for k in range(1, len(path)):
+        if len(text) <= _LONG:
+            break
+        if ends[path[k:]] > 1:
+            break
+        text = SEPARATOR.join((_LEFT_OUT, *path[k:]))
+    return text
+
+
+@lru_cache(maxsize=65536)
+def demangled(region: str) -> str:
+    """Return the C++ function that a linker's name (``_ZN...``) stands for; other names as they are."""
+    head, dot, _ = region.partition(".")  # compilers append .constprop.0 and the like
+    if not head.startswith("_Z"):
+        return region
+    demangle = _demangler()
+    return (demangle(head if dot else region) if demangle is not None else None) or region
+
+
+@cache
+def _demangler() -> Callable[[str], str | None] | None:
+    """Return the demangler of the C++ library (``__cxa_demangle``); None where that is not installed."""
+    try:
+        function = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
+    except (OSError, AttributeError):
+        return None
+    function.restype = ctypes.c_void_p
+    function.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
+    release = ctypes.CDLL(None).free
+    release.argtypes, release.restype = [ctypes.c_void_p], None
+
+    def demangle(name: str) -> str | None:
+        status = ctypes.c_int()
+        text = function(name.encode(), None, None, ctypes.byref(status))
+        if not text:
+            return None
+        try:
+            return ctypes.string_at(text).decode(errors="replace")
+        finally:
+            release(text)
+
+    return demangle
