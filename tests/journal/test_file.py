@@ -49,7 +49,7 @@ any_event = st.one_of(
     st.builds(events.RunGivenUp, runs, st.text()),
     st.builds(
         events.RoundCompleted,
-        round=st.integers(1),
+        round=st.integers(1, 2**63 - 1),
         smape=st.one_of(st.none(), finite),
         width=finite,
         improved=st.booleans(),
