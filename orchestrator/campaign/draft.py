@@ -44,6 +44,8 @@ class Draft:
         Items of ``program.output``; None: an adapter reads the output.
     executor
         ``local`` or ``slurm``; ``slots``: cores of this machine.
+    partition, cores_per_node
+        The default partition of the Slurm and the cores of its nodes; empty and 0 where they are not known.
     budget
         In core-hours.
     tried
@@ -61,6 +63,8 @@ class Draft:
     output: tuple[Candidate, ...] | None = None
     executor: str = "local"
     slots: int = 1
+    partition: str = ""
+    cores_per_node: int = 0
     budget: float = 1.0
     tried: str = ""
 
@@ -239,7 +243,14 @@ def _measure(draft: Draft) -> list[str]:
 
 def _executor(draft: Draft) -> list[str]:
     if draft.executor == "slurm":
-        return ["executor:", "  name: slurm", "  # partition: standard", "  # account: myproject"]
+        cores = f"  cores_per_node: {draft.cores_per_node}"
+        return [
+            "executor:",
+            "  name: slurm",
+            f"  # partition: {draft.partition or 'standard'}",
+            *([_commented(cores, f"of {draft.partition}, as sinfo reports")] if draft.cores_per_node else []),
+            "  # account: myproject",
+        ]
     return [
         "executor:",
         "  name: local",

@@ -23,6 +23,7 @@ from orchestrator.doctor import slurm
 from orchestrator.doctor.probe import here
 from orchestrator.doctor.trial_run import one_run, smallest
 from orchestrator.errors import CampaignError, OrchestratorError
+from orchestrator.executors.slurm import partitions
 from orchestrator.executors.slurm.commands import environment
 from orchestrator.journal.state import RunState, RunStatus
 from orchestrator.launch.script import template_of
@@ -86,7 +87,7 @@ def write(wanted: Wanted, interrupted: Callable[[], bool]) -> Written:
         If nothing was written: for an unknown application, a bad command or value, and for files that exist.
     """
     draft, text = _of_command(wanted) if wanted.command else _of_application(wanted)
-    draft = _evaluated(draft, wanted.evaluation_point)
+    draft = _with_nodes(_evaluated(draft, wanted.evaluation_point))
     campaign = wanted.directory / f"{draft.name}.yaml"
     template = wanted.directory / draft.template if draft.template else None
     for path in (campaign, *([template] if template else [])):
@@ -264,6 +265,14 @@ def _machine(wanted: Wanted) -> tuple[int, str]:
         return cores, wanted.executor
     _, cluster = slurm.examine(here(environment()), getpass.getuser())
     return cores, "local" if cluster is None else "slurm"
+
+
+def _with_nodes(draft: Draft) -> Draft:
+    """Return a draft for Slurm with the cores of the nodes of its default partition."""
+    found = partitions.meant(partitions.partitions(), None) if draft.executor == "slurm" else []
+    if not found or not found[0].cores:
+        return draft
+    return replace(draft, partition=found[0].name, cores_per_node=found[0].cores[0])
 
 
 def _size(chosen: Campaign) -> int:

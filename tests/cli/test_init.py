@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from orchestrator import registry
 from orchestrator.campaign import loader
 from orchestrator.cli.main import main
 from orchestrator.doctor import slurm
+from orchestrator.executors.slurm import partitions
 from orchestrator.launch.script import data_directory
 from tests.cli.running import run
 
@@ -117,6 +119,17 @@ def test_every_application_has_a_first_campaign_that_can_be_planned(name: str) -
     assert planned.code == 0, planned.err
     on_slurm = run("init", name, "--executable", path, "--no-try", "--executor", "slurm", "--name", "big")
     assert on_slurm.code == 0, on_slurm.err
+
+
+def test_on_slurm_the_cores_of_its_nodes_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = "debug*|up|idle|4|48|2:24:1|1-00:00:00\nbig|up|idle|2|96|2:48:1|1-00:00:00\n"
+    monkeypatch.setattr(partitions, "partitions", lambda: partitions.parse_partitions(nodes))
+    path = program("any", "#!/bin/sh\n")
+    shown = run("init", "lulesh", "--executable", path, "--no-try", "--executor", "slurm")
+    assert shown.code == 0, shown.err
+    text = Path("lulesh.yaml").read_text()
+    assert re.search(r"^  cores_per_node: 48 +# of debug, as sinfo reports$", text, re.MULTILINE)
+    assert loader.load(Path("lulesh.yaml")).executor.name == "slurm"
 
 
 @pytest.mark.parametrize(
