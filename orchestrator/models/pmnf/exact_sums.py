@@ -18,6 +18,7 @@ from orchestrator.models.data import Group
 from orchestrator.models.pmnf.hypotheses import block_values
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.peeling import (
+    NEGLIGIBLE,
     SMOOTH,
     Support,
     Term,
@@ -43,8 +44,6 @@ _LEAST_EXCESS, _LEAST_EVIDENCE = 2, 10.0
 _BETTER = 3.0
 # Scatter, in errors of the values, up to which a sum explains them exactly.
 _EXACT = 3.0
-# Sums less probable than the best one by this factor (natural logarithm) are left out.
-_NEGLIGIBLE = 8.0
 # Share of the squared deviations that varies along a parameter without importance. Chosen by hand.
 _ALIKE = 0.01
 # Numbers that coefficients are rounded to, and by how many standard deviations at most.
@@ -81,16 +80,18 @@ def with_exact_sums(
             continue
         # Loop bounds are rounded: what a hypothesis leaves of that needs no more terms.
         rounded = _Known.of(before, group.points, values, np.maximum(sigma, _ROUNDING)).scatter <= _ROUND
+        different = _different(group.points, values)
         fits = [
             fit
             for support in supports(group.points, values, sigma, blocks)
-            if (fit := _fit(group.points, values, sigma, support, known.pieces)) is not None
+            if different - len(support.terms) >= _LEAST_EXCESS
+            and (fit := _fit(group.points, values, sigma, support, known.pieces)) is not None
             and (fit.is_exact or not (rounded and _is_whole(values)))
         ]
         if fits and (best := max(fits, key=lambda fit: fit.score)).score > known.score(best) + _BETTER:
             fits.sort(key=lambda fit: -fit.score)
             most = max(fit.weight for fit in fits)
-            kept = [fit for fit in fits if fit is best or fit.weight > most - _NEGLIGIBLE]
+            kept = [fit for fit in fits if fit is best or fit.weight > most - NEGLIGIBLE]
             found[row] = _model(group, row, models[row], kept)
     return found
 
@@ -215,11 +216,9 @@ class _Fit:
 
 
 def _fit(points: Floats, values: Floats, sigma: Floats, support: Support, pieces: float) -> _Fit | None:
-    """Fit a sum to all values; return None where it proves nothing."""
+    """Fit a sum to all values; return None where these are no evidence for it."""
     terms = support.terms
     excess = len(values) - len(terms)
-    if _different(points, values) - len(terms) < _LEAST_EXCESS:
-        return None
     design = _columns(points, terms).T
     size = np.abs(design).max(axis=0)
     inverse = np.linalg.pinv(design / size / sigma[:, None], rcond=1e-15)

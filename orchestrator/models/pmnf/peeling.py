@@ -7,76 +7,53 @@ Their coefficients are then exact functions of the other parameters, and are des
 
 from __future__ import annotations
 
-import itertools
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
+from orchestrator.models.pmnf.block_sets import (
+    COSTS,
+    MOST_BLOCKS,
+    TERM,
+    TINY,
+    Bundle,
+    coefficients_of,
+    interpolations,
+    missed,
+    rests,
+    set_costs,
+    sets_of,
+)
 from orchestrator.models.pmnf.hypotheses import Exponents, block_values
 
 Term = tuple[Exponents, ...]
 """The block of every parameter; (0, 0) where it is not part of the product."""
 
-# What a block costs, in natural logarithms of probability. Loops over grids, their surfaces and edges come
-# first, then trees and sorting, then the rest. Chosen by hand; not derived.
-_COSTS: dict[Exponents, float] = {
-    (0.0, 0.0): 0.5,
-    (1.0, 0.0): 0.5,
-    (2.0, 0.0): 0.7,
-    (3.0, 0.0): 0.7,
-    (4.0, 0.0): 2.0,
-    (1 / 3, 0.0): 1.5,
-    (2 / 3, 0.0): 1.5,
-    (1 / 2, 0.0): 1.7,
-    (3 / 2, 0.0): 2.5,
-    (4 / 3, 0.0): 2.5,
-    (5 / 3, 0.0): 2.5,
-    (1 / 4, 0.0): 3.0,
-    (3 / 4, 0.0): 3.0,
-    (0.0, 1.0): 1.5,
-    (1.0, 1.0): 2.0,
-    (2.0, 1.0): 2.5,
-    (3.0, 1.0): 3.5,
-    (1 / 2, 1.0): 3.0,
-    (1 / 3, 1.0): 3.0,
-    (2 / 3, 1.0): 3.0,
-    (0.0, 2.0): 2.5,
-    (0.0, 3.0): 3.0,
-    (1.0, 2.0): 3.0,
-    (-1.0, 0.0): 2.0,
-    (-1 / 3, 0.0): 2.0,
-    (-2 / 3, 0.0): 2.0,
-    (-1 / 2, 0.0): 2.5,
-    (-1.0, 1.0): 3.0,
-}
-# Cost of other blocks, and of every term beyond its blocks.
-_OTHER, _TERM = 3.5, 0.5
-# Most blocks of one parameter, and what they may cost together.
-_MOST_BLOCKS, _MOST_COST = 4, 9.0
+# Cost of blocks that are not among those tried.
+_OTHER = 3.5
 # Sums that go on: of blocks of one parameter, of descriptions of each of their coefficients, and in all.
 _KEPT_BLOCKS, _KEPT_EACH, _KEPT = 10, 5, 40
+# Sums less probable than the best one by this factor (natural logarithm) are left out.
+NEGLIGIBLE = 8.0
 # Relative deviation that a wrong smooth sum leaves: closer ones count as evidence. Chosen by hand.
 SMOOTH = 1e-3
 # Standard deviations within which a coefficient is zero, and within which it is a round number.
 # Errors above which nearness to a round number is no evidence.
 _ZERO, _ROUND, _CLEAR = 4.0, 3.0, 0.03
 _DENOMINATORS = (1, 2, 3, 4, 6, 8, 12)
+_MULTIPLE = math.lcm(*_DENOMINATORS)
 # Largest scatter, in standard deviations, of coefficients around a description of them.
 _MOST_SCATTER = 4.0
 # A coefficient as any number: at most so many digits (natural logarithm) are told.
 _MOST_DIGITS = 25.0
-# Points on a line that are too many to look at, and columns that depend on each other.
-_LONGEST, _DEPENDENT = 64, 1e-9
 # With as many terms as there are values of a parameter, nothing checks the terms: up to so many are used
 # nevertheless, more only with round numbers. How round they are then counts by this share. Most values that
 # a polynomial goes through.
 _FEW_LEVELS, _CHECKED, _INTERPOLATED = 3, 0.1, 7
-_TINY = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +86,8 @@ class Support:
 def structure_cost(terms: Sequence[Term]) -> float:
     """Return the cost of the blocks of products, each block of a parameter once."""
     blocks = (set(column) for column in zip(*terms, strict=True))
-    chosen = sum(_COSTS.get(block, _OTHER) for column in blocks for block in column if any(block))
-    return chosen + _TERM * len(terms)
+    chosen = sum(COSTS.get(block, _OTHER) for column in blocks for block in column if any(block))
+    return chosen + TERM * len(terms)
 
 
 def usable(x: Floats, negative: bool) -> tuple[Exponents, ...]:
@@ -125,7 +102,7 @@ def usable(x: Floats, negative: bool) -> tuple[Exponents, ...]:
     """
     return tuple(
         block
-        for block in _COSTS
+        for block in COSTS
         if (block[0] >= 0 or (negative and x.min() > 0)) and (block[1] == 0 or x.min() >= 1)
     )
 
@@ -161,9 +138,7 @@ def supports(
 def _described(
     points: Floats, values: Floats, sigma: Floats, blocks: tuple[tuple[Exponents, ...], ...]
 ) -> list[Support]:
-    """Return sums that equal coefficients of known standard deviation; one without terms if all are zero."""
-    if np.all(np.abs(values) <= _ZERO * sigma):
-        return [Support((), 0.0)]
+    """Return sums that equal coefficients of known standard deviation."""
     if not blocks:
         return [Support(((),), float(digits_of(values, sigma)[0]))]
     if len(blocks) == 1:
@@ -193,24 +168,27 @@ def _peeled(
     lines = [np.flatnonzero(which.ravel() == j) for j in range(len(places))]
     others = (*blocks[:k], *blocks[k + 1 :])
     found: list[Support] = []
+    cheapest = math.inf
     for chosen, scatter in _along(points[:, k], values, sigma, lines, blocks[k], exact):
-        size = len(chosen)
+        misfit, size = len(values) * math.log(scatter), len(chosen)
+        if misfit > cheapest + NEGLIGIBLE:
+            continue
         known = [j for j, line in enumerate(lines) if len(line) >= size]
         table = block_values(points[:, k], np.array(chosen)).T
         fits = [_line_fit(table[lines[j]], values[lines[j]], scatter * sigma[lines[j]]) for j in known]
-        each = [
-            _described(
-                places[known],
-                np.array([c[e] for c, _ in fits]),
-                np.array([u[e] for _, u in fits]),
-                others,
-            )[:_KEPT_EACH]
-            for e in range(size)
-        ]
+        coefficients, error = (np.ascontiguousarray(np.transpose(parts)) for parts in zip(*fits, strict=True))
         # With a coefficient that is zero, the sum is one of fewer blocks.
-        if all(each) and all(option[0].terms for option in each):
-            misfit = len(values) * math.log(scatter)
-            found += [replace(support, misfit=misfit) for support in _joined(chosen, each, k)]
+        if (np.abs(coefficients) <= _ZERO * error).all(axis=1).any():
+            continue
+        each = []
+        for c, u in zip(coefficients, error, strict=True):
+            each.append(_described(places[known], c, u, others)[:_KEPT_EACH])
+            if not each[-1]:
+                break
+        else:
+            joined = [replace(support, misfit=misfit) for support in _joined(chosen, each, k)]
+            cheapest = min(cheapest, *(support.cost for support in joined))
+            found += joined
     return sorted(found, key=lambda support: support.cost)[:_KEPT]
 
 
@@ -225,40 +203,62 @@ def _along(
     """Return the sets of blocks that explain all lines best, with the scatter around them in ``sigma``."""
     reach = float(np.log(np.maximum(SMOOTH * np.abs(values) / sigma, 1.0)).mean())
     scored: list[tuple[float, tuple[Exponents, ...], float]] = []
-    for size in range(1, _MOST_BLOCKS + 1):
-        longer = [line for line in lines if size < len(line) <= _LONGEST]
-        excess = sum(len(line) - size for line in longer)
-        if excess < 1:
+    for size in range(1, MOST_BLOCKS + 1):
+        bundles = Bundle.of(x, values, sigma, [line for line in lines if size < len(line)])
+        if not bundles:
             break
-        sets = _sets(blocks, size)
-        squares = np.zeros(len(sets))
-        for line in longer:
-            table = _table(tuple(x[line].tolist()), blocks, size)
-            squares += (((values[line] - table.fit(values[line])) / sigma[line]) ** 2).sum(axis=1)
-        scatter = np.sqrt(np.maximum(squares / excess, 1.0))
-        score = excess * (reach - np.log(scatter)) - _set_costs(blocks, size)
-        if exact:
-            score[scatter > _MOST_SCATTER] = -np.inf
-        for place in np.argsort(-score)[:_KEPT_BLOCKS]:
-            if score[place] > 0 or (exact and np.isfinite(score[place])):
-                chosen = tuple(blocks[b] for b in sets[place])
-                scored.append((float(score[place]), chosen, float(scatter[place])))
+        scored += _best_sets(bundles, blocks, size, reach, exact)
     scored.sort(key=lambda item: -item[0])
     return [(chosen, scatter) for _, chosen, scatter in scored[:_KEPT_BLOCKS]]
 
 
+def _best_sets(
+    bundles: list[Bundle], blocks: tuple[Exponents, ...], size: int, reach: float, exact: bool
+) -> list[tuple[float, tuple[Exponents, ...], float]]:
+    """Return score, blocks and scatter of the best sets of one size that explain the lines."""
+    sets, costs = sets_of(blocks, size), set_costs(blocks, size)
+    excess = sum(bundle.values.size - size * bundle.values.shape[1] for bundle in bundles)
+
+    def scores(squares: Floats, some: Integers) -> Floats:
+        scatter = np.sqrt(np.maximum(squares / excess, 1.0))
+        result = excess * (reach - np.log(scatter)) - costs[some]
+        return np.where(scatter <= _MOST_SCATTER if exact else result > 0, result, -np.inf)
+
+    def squares(some: Integers) -> Floats:
+        return np.asarray(np.sum([bundle.squares(blocks, size, some) for bundle in bundles], axis=0))
+
+    least = np.sum([bundle.least_squares(blocks, size) for bundle in bundles], axis=0)
+    bound = scores(least, np.arange(len(sets)))
+    first = np.argsort(-bound)[: 2 * _KEPT_BLOCKS]
+    enough = np.sort(scores(squares(first), first))[-_KEPT_BLOCKS:][0]
+    some = np.flatnonzero(np.isfinite(bound) & (bound >= enough))
+    left = squares(some)
+    result = scores(left, some)
+    order = np.argsort(-result)[:_KEPT_BLOCKS]
+    return [
+        (
+            float(result[place]),
+            tuple(blocks[b] for b in sets[some[place]]),
+            math.sqrt(max(float(left[place]) / excess, 1.0)),
+        )
+        for place in order[np.isfinite(result[order])]
+    ]
+
+
 def _line_fit(design: Floats, values: Floats, sigma: Floats) -> tuple[Floats, Floats]:
     """Return coefficients of the blocks on one line, and their standard deviations, shape (blocks,) each."""
-    size = np.maximum(np.abs(design).max(axis=0), _TINY)
+    size = np.maximum(np.abs(design).max(axis=0), TINY)
     inverse = np.linalg.pinv(design / size / sigma[:, None])
     return inverse @ (values / sigma) / size, np.sqrt((inverse**2).sum(axis=1)) / size
 
 
 def _joined(chosen: tuple[Exponents, ...], each: list[list[Support]], k: int) -> list[Support]:
     """Return the cheapest combinations of descriptions of all coefficients, times their blocks."""
-    cheapest = sorted(itertools.product(*each), key=lambda parts: sum(part.cost for part in parts))
+    costs = functools.reduce(np.add.outer, [np.array([part.cost for part in options]) for options in each])
+    cheapest = np.argsort(costs, axis=None, kind="stable")[: 2 * _KEPT]
     found = []
-    for parts in cheapest[: 2 * _KEPT]:
+    for places in zip(*np.unravel_index(cheapest, costs.shape), strict=True):
+        parts = [options[place] for options, place in zip(each, places, strict=True)]
         terms = [
             (*term[:k], block, *term[k:])
             for block, part in zip(chosen, parts, strict=True)
@@ -273,26 +273,44 @@ def _on_line(x: Floats, values: Floats, sigma: Floats, blocks: tuple[Exponents, 
     """Describe coefficients along the last parameter: by as few and as round numbers as possible."""
     found: list[Support] = []
     at = tuple(x.tolist())
-    for size in range(1, min(_MOST_BLOCKS, len(x)) + 1):
-        table, sets = _table(at, blocks, size), _sets(blocks, size)
-        coefficients = table.inverse @ values
-        error = np.sqrt(table.inverse**2 @ sigma**2)
-        spread = np.sqrt(_squared_rest(at, blocks, size) @ sigma**2) + 0.1 * sigma
-        apart = np.abs(values - table.fit(values)) > _MOST_SCATTER * spread
-        some = np.flatnonzero(~apart.any(axis=1) & (np.abs(coefficients) > _ZERO * error).all(axis=1))
-        coefficients, error, free = coefficients[some], error[some], table.levels[some] <= size
+    absent = block_values(x, np.array(blocks)) == 0
+    for size in range(1, min(MOST_BLOCKS, len(x)) + 1):
+        some, coefficients, error = _explaining(at, values, sigma, blocks, size)
+        chosen = sets_of(blocks, size)[some]
+        free = (~absent[chosen].all(axis=1)).sum(axis=1) <= size
         fractions = _fractions(coefficients, error)
         digits = np.minimum(_numbers(coefficients, error), fractions).sum(axis=1)
         # More terms than a few through all values are believed only if their coefficients are round.
         digits[free & (size > _FEW_LEVELS) & np.isinf(fractions).any(axis=1)] = np.inf
         more = digits - digits.min(where=free, initial=np.inf)
         unchecked = np.where(free, (1 - _CHECKED) * more, 0.0)
-        order = np.argsort(digits + _set_costs(blocks, size)[some])[:_KEPT_EACH]
+        order = np.argsort(digits + set_costs(blocks, size)[some])[:_KEPT_EACH]
         for k in order[np.isfinite(digits[order])]:
-            terms = tuple((blocks[b],) for b in sets[some[k]])
+            terms = tuple((blocks[b],) for b in chosen[k])
             found.append(Support(terms, float(digits[k]), float(unchecked[k])))
     found = found or _interpolated(x, values, sigma)
     return sorted(found, key=lambda support: support.cost)[:_KEPT_EACH]
+
+
+def _explaining(
+    x: tuple[float, ...], values: Floats, sigma: Floats, blocks: tuple[Exponents, ...], size: int
+) -> tuple[Integers, Floats, Floats]:
+    """Return which sets of blocks explain values, their coefficients and errors, none of which is zero."""
+    if size == len(x):
+        some, inverse, squared = interpolations(x, blocks)
+    else:
+        # No value deviates by more than this, so the whole rest is not longer.
+        most = 1.1 * _MOST_SCATTER * math.sqrt(len(x)) * float(sigma.max())
+        some = np.flatnonzero(missed(x, blocks, size, values[:, None])[:, 0] <= most)
+        left = rests(x, blocks, size, some)
+        spread = np.sqrt(left**2 @ sigma**2) + 0.1 * sigma
+        some = some[(np.abs(left @ values) <= _MOST_SCATTER * spread).all(axis=1)]
+        inverse = coefficients_of(x, blocks, size, some)
+        squared = inverse**2
+    coefficients = (inverse.reshape(-1, len(x)) @ values).reshape(-1, size)
+    error = np.sqrt(squared.reshape(-1, len(x)) @ sigma**2).reshape(-1, size)
+    used = (np.abs(coefficients) > _ZERO * error).all(axis=1)
+    return some[used], coefficients[used], error[used]
 
 
 def _interpolated(x: Floats, values: Floats, sigma: Floats) -> list[Support]:
@@ -318,7 +336,7 @@ def digits_of(coefficients: Floats, error: Floats) -> Floats:
 
 def _numbers(coefficients: Floats, error: Floats) -> Floats:
     """Return what it costs to tell coefficients of any shape as numbers rounded to their error."""
-    size = np.abs(coefficients) / np.maximum(error, _TINY)
+    size = np.abs(coefficients) / np.maximum(error, TINY)
     return np.clip(np.log(np.maximum(size, 1.0)), 0.5, _MOST_DIGITS)
 
 
@@ -326,76 +344,15 @@ def _fractions(coefficients: Floats, error: Floats) -> Floats:
     """Return what it costs to tell coefficients as fractions, infinite where they are none."""
     size = np.abs(coefficients)
     cost = np.full(size.shape, np.inf)
+    # A fraction is also one of the least common multiple.
+    finest = size * _MULTIPLE
+    some = np.abs(finest - np.rint(finest)) <= (1 + 1e-9) * _ROUND * error * _MULTIPLE
+    size, error, costs = size[some], error[some], cost[some]
     for denominator in _DENOMINATORS:
         above = np.rint(size * denominator)
         near = np.abs(size * denominator - above) <= _ROUND * error * denominator
         clear = (_ROUND * error * denominator < _CLEAR) & (above > 0)
         told = np.log1p(above) + 2 * math.log(denominator)
-        cost = np.where(near & clear, np.minimum(cost, told), cost)
+        costs = np.where(near & clear, np.minimum(costs, told), costs)
+    cost[some] = costs
     return cost
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Least squares with every set of blocks at some values of a parameter.
-
-    Attributes
-    ----------
-    basis
-        Orthonormal, shape (sets, values, blocks).
-    inverse
-        Gives the coefficients, shape (sets, blocks, values).
-    valid
-        Of which sets the values determine the coefficients, shape (sets,).
-    levels
-        At how many values not all blocks of a set are 0, shape (sets,).
-    """
-
-    basis: Floats
-    inverse: Floats
-    valid: NDArray[np.bool_]
-    levels: Integers
-
-    def fit(self, values: Floats) -> Floats:
-        """Return the fitted values, shape (sets, values); infinite where they are not determined."""
-        fitted = self.basis @ (values @ self.basis)[:, :, None]
-        return np.where(self.valid[:, None], fitted[:, :, 0], np.inf)
-
-
-@lru_cache(maxsize=64)
-def _sets(blocks: tuple[Exponents, ...], size: int) -> Integers:
-    """Return all sets of so many blocks that do not cost too much, shape (sets, size)."""
-    cost = [_COSTS[block] for block in blocks]
-    found = [
-        chosen
-        for chosen in itertools.combinations(range(len(blocks)), size)
-        if sum(cost[b] for b in chosen) <= _MOST_COST
-    ]
-    return np.array(found, dtype=np.intp).reshape(len(found), size)
-
-
-@lru_cache(maxsize=64)
-def _set_costs(blocks: tuple[Exponents, ...], size: int) -> Floats:
-    cost = np.array([_COSTS[block] for block in blocks])
-    return np.asarray((cost[_sets(blocks, size)] + _TERM).sum(axis=1))
-
-
-@lru_cache(maxsize=64)
-def _table(x: tuple[float, ...], blocks: tuple[Exponents, ...], size: int) -> _Table:
-    columns = block_values(np.array(x), np.array(blocks))
-    scale = np.maximum(np.abs(columns).max(axis=1), _TINY)
-    sets = _sets(blocks, size)
-    basis, triangle = np.linalg.qr((columns / scale[:, None])[sets].swapaxes(1, 2))
-    diagonal = np.abs(np.einsum("sbb->sb", triangle))
-    valid = diagonal.min(axis=1) > _DEPENDENT
-    triangle[~valid] = np.eye(size)
-    inverse = np.linalg.solve(triangle, basis.swapaxes(1, 2)) / scale[sets][:, :, None]
-    levels = (columns != 0)[sets].any(axis=1).sum(axis=1)
-    return _Table(basis, inverse, valid, levels)
-
-
-@lru_cache(maxsize=64)
-def _squared_rest(x: tuple[float, ...], blocks: tuple[Exponents, ...], size: int) -> Floats:
-    """Return by how much residuals vary with the variance of every value, shape (sets, values, values)."""
-    basis = _table(x, blocks, size).basis
-    return np.asarray((np.eye(len(x)) - basis @ basis.swapaxes(1, 2)) ** 2)
