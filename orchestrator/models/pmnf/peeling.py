@@ -51,9 +51,8 @@ _MOST_SCATTER = 4.0
 # A coefficient as any number: at most so many digits (natural logarithm) are told.
 _MOST_DIGITS = 25.0
 # With as many terms as there are values of a parameter, nothing checks the terms: up to so many are used
-# nevertheless, more only with round numbers. How round they are then counts by this share. Most values that
-# a polynomial goes through.
-_FEW_LEVELS, _CHECKED, _INTERPOLATED = 3, 0.1, 7
+# nevertheless, more only with round numbers. How round they are then counts by this share.
+_FEW_LEVELS, _CHECKED = 3, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +287,6 @@ def _on_line(x: Floats, values: Floats, sigma: Floats, blocks: tuple[Exponents, 
         for k in order[np.isfinite(digits[order])]:
             terms = tuple((blocks[b],) for b in chosen[k])
             found.append(Support(terms, float(digits[k]), float(unchecked[k])))
-    found = found or _interpolated(x, values, sigma)
     return sorted(found, key=lambda support: support.cost)[:_KEPT_EACH]
 
 
@@ -311,22 +309,6 @@ def _explaining(
     error = np.sqrt(squared.reshape(-1, len(x)) @ sigma**2).reshape(-1, size)
     used = (np.abs(coefficients) > _ZERO * error).all(axis=1)
     return some[used], coefficients[used], error[used]
-
-
-def _interpolated(x: Floats, values: Floats, sigma: Floats) -> list[Support]:
-    """Return polynomials with round numbers through all levels: in the logarithm, and in a cube's edge."""
-    if not (_FEW_LEVELS < len(x) <= _INTERPOLATED and x.min() >= 1):
-        return []
-    powers = range(len(x))
-    found = []
-    for blocks in ([(0.0, float(j)) for j in powers], [(j / 3, 0.0) for j in powers]):
-        coefficients, error = _line_fit(block_values(x, np.array(blocks)).T, values, sigma)
-        used = np.abs(coefficients) > _ZERO * error
-        digits = _fractions(coefficients[used], error[used])
-        if np.isfinite(digits).all():
-            terms = tuple((block,) for block, some in zip(blocks, used, strict=True) if some)
-            found.append(Support(terms, float(digits.sum())))
-    return found
 
 
 def digits_of(coefficients: Floats, error: Floats) -> Floats:
