@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
-from typing import Literal
+from typing import Any, Literal, cast
 
 _SECONDS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
@@ -17,6 +17,13 @@ _SECONDS = {
 }
 _KNOWN = {"": ("ms", "s", "min", "h", "d"), "core-": ("seconds", "minutes", "hours", "days")}
 _SIMILAR = 0.6  # difflib's own threshold for a close match
+CostUnit = Literal["core-seconds", "core-minutes", "core-hours", "core-days"]
+_PER_UNIT: dict[CostUnit, float] = {
+    "core-seconds": 1.0,
+    "core-minutes": 60.0,
+    "core-hours": 3600.0,
+    "core-days": 86400.0,
+}
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]+)\s*")
 _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]?\d):([0-5]?\d(?:\.\d+)?)")
@@ -82,11 +89,42 @@ def format_duration(seconds: float) -> str:
     return sign + " ".join(parts)
 
 
-def format_cost(core_seconds: float) -> str:
-    """Return core-hours for a human, to four significant digits: ``12.35 core-hours``."""
-    hours = core_seconds / 3600.0
-    digits = f"{hours:.0f}" if abs(hours) >= 1000 else f"{hours:.4g}"
-    return f"{digits} core-hours"
+def cost_unit(value: object) -> CostUnit:
+    """Return the unit in which a cost is written, core-hours for a plain number and for what is no cost."""
+    match = _COST.fullmatch(value.strip()) if isinstance(value, str) else None
+    seconds = _SECONDS.get(match[2].lower()) if match else None
+    return next((unit for unit, length in _PER_UNIT.items() if length == seconds), "core-hours")
+
+
+def per_unit(unit: CostUnit) -> float:
+    """Return the core-seconds of a unit."""
+    return _PER_UNIT[unit]
+
+
+def in_unit(core_seconds: float, unit: CostUnit = "core-hours", digits: int = 4) -> str:
+    """Return the number of units that core-seconds are, for a human, to ``digits`` significant digits."""
+    number = core_seconds / _PER_UNIT[unit]
+    return f"{number:.0f}" if abs(number) >= 10 ** (digits - 1) else f"{number:.{digits}g}"
+
+
+def hours_in(core_hours: float, unit: CostUnit) -> str:
+    """Return the number of units that core-hours, as documents have them, are for a human: see `in_unit`."""
+    return in_unit(3600.0 * core_hours, unit)
+
+
+def format_cost(core_seconds: float, unit: CostUnit = "core-hours", digits: int = 4) -> str:
+    """Return a cost for a human in the unit of the budget: ``12.35 core-hours``, ``60 core-seconds``."""
+    return f"{in_unit(core_seconds, unit, digits)} {unit}"
+
+
+def cost_at_least(core_seconds: float, unit: CostUnit = "core-hours") -> str:
+    """Return a cost, rounded up to thousandths of the unit, as a budget that is enough for it."""
+    return f"{math.ceil(1000 * core_seconds / _PER_UNIT[unit]) / 1000:g} {unit}"
+
+
+def campaign_unit(campaign: Mapping[str, Any]) -> CostUnit:
+    """Return the unit of costs in a campaign as journaled; earlier versions showed core-hours."""
+    return cast(CostUnit, (campaign.get("stop") or {}).get("unit", "core-hours"))
 
 
 def _seconds(unit: str, value: object, prefix: Literal["", "core-"]) -> float:

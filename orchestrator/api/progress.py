@@ -13,7 +13,7 @@ from orchestrator.journal.file import Entry
 from orchestrator.journal.state import State
 from orchestrator.report.log import describe
 from orchestrator.report.status import counts
-from orchestrator.resources import core_hours
+from orchestrator.units import format_cost, in_unit
 
 _REFRESH = 0.1  # seconds between updates; simulated campaigns have thousands of events a second
 
@@ -30,7 +30,7 @@ class Display:
 
     def __init__(self, campaign: Campaign):
         self._console = _Unattended(stderr=True)
-        self._budget = campaign.stop.budget
+        self._budget, self._unit = campaign.stop.budget, campaign.stop.unit
         self._progress = Progress(
             TextColumn("round {task.fields[round]}"),
             BarColumn(bar_width=24),
@@ -76,6 +76,6 @@ class Display:
             self._task,
             completed=state.spent,
             round=state.round,
-            cost=f"{core_hours(state.spent):.4g} of {core_hours(self._budget):.4g} core-hours",
+            cost=f"{in_unit(state.spent, self._unit)} of {format_cost(self._budget, self._unit)}",
             runs=f"{found['measured']} measured, {found['in flight']} in flight, {found['waiting']} waiting",
         )

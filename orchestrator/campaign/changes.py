@@ -184,14 +184,17 @@ def _limitless(chosen: Campaign, known: State) -> str | None:
 
 
 def _overspent(chosen: Campaign, known: State) -> str | None:
-    budget = chosen.stop.budget
+    budget, unit = chosen.stop.budget, chosen.stop.unit
     if (
         chosen.raw["stop"]["budget"] == known.campaign["stop"]["budget"]
         or known.spent + known.reserved <= budget
     ):
         return None
+    given, spent, reserved, least = (
+        format_cost(cost, unit)
+        for cost in (budget, known.spent, known.reserved, known.spent + known.reserved)
+    )
     return (
-        f"stop.budget: {format_cost(budget)} is less than the {format_cost(known.spent)} that are spent and "
-        f"the {format_cost(known.reserved)} that are reserved for what is in flight, so the budget would be "
-        f"exceeded: give more than {format_cost(known.spent + known.reserved)}. Nothing was changed"
+        f"stop.budget: {given} is less than the {spent} that are spent and the {reserved} that are reserved "
+        f"for what is in flight, so the budget would be exceeded: give more than {least}. Nothing was changed"
     )

@@ -90,6 +90,7 @@ def loads(
     if saved and isinstance(tree.data.get("executor"), dict):
         tree.data["executor"] = schema.without_other_executors(tree.data["executor"])
     former = _executor_name(tree)
+    _keep_unit(tree, overrides, saved)
     for assignment in overrides:
         override(tree, assignment)
     expand(tree, os.environ)
@@ -106,6 +107,17 @@ def loads(
         problems = sorted(dict.fromkeys(tree.problems), key=tree.line)
         raise CampaignError("\n".join(tree.render(problem) for problem in problems))
     return campaign
+
+
+def _keep_unit(tree: Tree, overrides: Sequence[str], saved: bool) -> None:
+    """Let another budget bring its own unit. Saved budgets are in core-seconds, whatever the user wrote."""
+    stop = tree.data.get("stop")
+    if not isinstance(stop, dict):
+        return
+    if any(assignment.partition("=")[0].strip() == "stop.budget" for assignment in overrides):
+        tree.data["stop"] = {key: value for key, value in stop.items() if key != "unit"}
+    elif saved:
+        tree.data["stop"] = {"unit": "core-hours", **stop}
 
 
 def _on_cluster(tree: Tree, former: object, base: Path) -> Mapping[str, Any]:

@@ -27,6 +27,7 @@ from pydantic import (
     PlainValidator,
     Tag,
     WithJsonSchema,
+    model_validator,
 )
 
 from orchestrator import registry, units
@@ -389,6 +390,7 @@ class Stop(Section):
     """When the campaign ends, or pauses. ``budget`` is in core-seconds, ``wall_time`` in seconds.
 
     ``rule`` says what a gain is, ``without_gain`` is a share of the budget: see `orchestrator.policy.decide`.
+    ``unit``: in which costs are shown to humans; that in which the budget is written, unless it is given.
     ``infrastructure``: share of the budget that attempts may cost that Slurm, a node or a file system ended.
     """
 
@@ -401,6 +403,14 @@ class Stop(Section):
     width: Annotated[float, Field(gt=0)] | None = None
     failure_rate: Annotated[float, Field(gt=0, le=1)] | None = 0.75
     infrastructure: Annotated[float, Field(gt=0, le=1)] = 0.1
+    unit: units.CostUnit = "core-hours"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unit_of_budget(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping) or "unit" in data:
+            return data
+        return {**data, "unit": units.cost_unit(data.get("budget"))}
 
 
 def _for_all_runs(value: object) -> object:

@@ -31,7 +31,7 @@ from orchestrator.report import rehearsal_text
 from orchestrator.report.wording import count
 from orchestrator.resources import core_hours
 from orchestrator.types import format_value
-from orchestrator.units import format_duration
+from orchestrator.units import format_duration, hours_in
 
 _EFFORT = " (effort)"
 _KINDS = 12  # of runs that are listed
@@ -126,6 +126,8 @@ def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
             "expected": None if first.expected is None else core_hours(first.expected),
             "validation": None if first.validation is None else core_hours(first.validation.reserved),
             "kept_for_validation": core_hours(first.kept),
+            "unit": "core-hours",
+            "shown_in": built.campaign.stop.unit,
         },
         "packs": _packs(built.campaign),
         "extrapolation": planning.far_away(built.campaign),
@@ -165,7 +167,7 @@ def _console() -> Console:
 def show_batch(chosen: Campaign, document: dict[str, Any]) -> None:
     """Print the search space and the first batch with its cost for a human."""
     console = _console()
-    space, cost = document["space"], document["cost"]
+    space, cost, unit = document["space"], document["cost"], document["cost"]["shown_in"]
     console.print(
         f"search space: {count(space['points'], 'point')} of {count(space['combinations'], 'combination')}"
     )
@@ -188,15 +190,16 @@ def show_batch(chosen: Campaign, document: dict[str, Any]) -> None:
         table.add_row(*(Text(str(cell)) for cell in cells))
     console.print(table)
     console.print(
-        f"core-hours: at most {cost['worst']:.4g} for this batch"
-        + ("" if cost["expected"] is None else f", {cost['expected']:.4g} expected")
-        + f"; budget {cost['budget']:.4g}; {chosen.executor.name} executor, strategy {chosen.strategy.name}"
+        f"{unit}: at most {hours_in(cost['worst'], unit)} for this batch"
+        + ("" if cost["expected"] is None else f", {hours_in(cost['expected'], unit)} expected")
+        + f"; budget {hours_in(cost['budget'], unit)}; {chosen.executor.name} executor, "
+        f"strategy {chosen.strategy.name}"
     )
     if cost["validation"] is not None:
         console.print(
-            f"validation at {chosen.evaluation_point}: at most {cost['validation']:.4g} core-hours by what "
-            f"is known now; {cost['kept_for_validation']:.4g} are kept back for it, and more or less once a "
-            "model predicts its duration",
+            f"validation at {chosen.evaluation_point}: at most {hours_in(cost['validation'], unit)} {unit} "
+            f"by what is known now; {hours_in(cost['kept_for_validation'], unit)} are kept back for it, "
+            "and more or less once a model predicts its duration",
             markup=False,
         )
     if document["packs"] is not None:

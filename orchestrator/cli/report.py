@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     times, spent, reserved, state = _history(directory)
     known = measurements(state, chosen.parameters)
     models = fit(modeler(chosen), known)
-    spending = figures.ledger(times, spent, reserved, chosen.stop.budget)
+    spending = figures.ledger(times, spent, reserved, chosen.stop.budget, chosen.stop.unit)
     document = status.document(state, models, known, chosen.evaluation_point, overview.seen(directory)[1])
     text = html.page(document, models, known, chosen.evaluation_point, spending)
     output = arguments.output or directory / FILE_NAME

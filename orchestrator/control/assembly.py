@@ -123,6 +123,7 @@ class Assembly:
             round=state.round + 1,
             cost_is_relative=not predicted and campaign.measure.expected_time is None,
             cores=cost.cores_at(self.cores),
+            unit=campaign.stop.unit,
             first=None if effort is None else effort_runs.first_costs(effort, state, checks, costs),
         )
 
@@ -147,6 +148,7 @@ def policy(campaign: Campaign) -> Policy:
     hopeless = {} if can_raise else {FailureClass.MEMORY: 0}
     return Policy(
         budget=stop.budget,
+        unit=stop.unit,
         patience=stop.patience,
         rule=stop.rule,
         without_gain=stop.without_gain,

@@ -35,6 +35,7 @@ from orchestrator.report.log import describe
 from orchestrator.report.status import counts
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
+from orchestrator.units import format_cost, in_unit
 
 LOG_NAME = "notify.log"
 _MOST_WAITING = 100  # notifications; with a hook slower than its causes, the rest are dropped
@@ -132,8 +133,9 @@ class Notifier:
             self._notify("failures", last["class"], text)
         low = self._is_low(state)
         if low and not self._low:
-            left = core_hours(self._campaign.stop.budget - state.spent)
-            text = f"{left:.4g} of {core_hours(self._campaign.stop.budget):.4g} core-hours are left"
+            stop = self._campaign.stop
+            left = in_unit(stop.budget - state.spent, stop.unit)
+            text = f"{left} of {format_cost(stop.budget, stop.unit)} are left"
             self._notify("budget", "low", text)
         self._low = low
 
@@ -168,6 +170,7 @@ class Notifier:
             "round": state.round,
             "runs": counts(state),
             "cost": {
+                "unit": "core-hours",
                 "budget": core_hours(budget),
                 "spent": core_hours(state.spent),
                 "reserved": core_hours(state.reserved),

@@ -12,7 +12,7 @@ import numpy as np
 
 from orchestrator.campaign.definition import RESOURCES, Campaign
 from orchestrator.campaign.derivation import names_in
-from orchestrator.campaign.schema import LocalOptions
+from orchestrator.campaign.schema import LocalOptions, Stop
 from orchestrator.control import estimation
 from orchestrator.control.assembly import Assembly, policy, strategy
 from orchestrator.control.settle import round_of
@@ -22,9 +22,9 @@ from orchestrator.executors.local import cores as local_cores
 from orchestrator.journal.state import State
 from orchestrator.policy import decide
 from orchestrator.report import extrapolation
-from orchestrator.resources import Reservation, core_hours, fair_limit
+from orchestrator.resources import Reservation, fair_limit
 from orchestrator.types import Measurements, Run
-from orchestrator.units import format_cost
+from orchestrator.units import CostUnit, cost_at_least, format_cost, in_unit
 
 _SHORTEST_LIMIT = 1.0  # seconds; with less for each run nothing can be measured
 
@@ -82,7 +82,7 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
         derived = fair_limit(campaign.stop.budget, [1], needed)
         if derived < _SHORTEST_LIMIT and not _states_times(campaign):
             least = needed(_SHORTEST_LIMIT)
-            raise CampaignError(_too_small(campaign.stop.budget, cores, least, bool(validation)))
+            raise CampaignError(_too_small(campaign.stop, cores, least, bool(validation)))
     begun = State(time_limit=derived)
     points = dict.fromkeys(run.point for run in (*proposed.runs, *validation))
     known = estimation.estimates(assembly, executor, estimation.at_points(assembly, points, ()))
@@ -206,16 +206,16 @@ def _one_by_one(reservations: Sequence[Reservation]) -> float:
 
 def _check_budget(campaign: Campaign, single: float, plan: FirstRound) -> None:
     """Refuse a first round that the budget does not hold with the validation; ``single``: of one run."""
-    budget = campaign.stop.budget
+    budget, unit = campaign.stop.budget, campaign.stop.unit
     need, what = (
         (plan.needed, "may cost") if plan.expected is None else (plan.expected, "is expected to cost")
     )
     if need > budget:
-        raise CampaignError(f"{_first_round(plan, need, what)}, {_remedy(budget, plan)}")
+        raise CampaignError(f"{_first_round(plan, need, what, unit)}, {_remedy(budget, plan, unit)}")
     if single > budget:
         raise CampaignError(
-            f"one run of the first round reserves {core_hours(single):.4g} core-hours, stop.budget is "
-            f"{core_hours(budget):.4g}: raise it or lower measure.time_limit"
+            f"one run of the first round reserves {format_cost(single, unit)}, stop.budget is "
+            f"{in_unit(budget, unit)}: raise it or lower measure.time_limit"
         )
     if plan.validation is None:
         return
@@ -224,14 +224,14 @@ def _check_budget(campaign: Campaign, single: float, plan: FirstRound) -> None:
         raise CampaignError(_no_validation(campaign, plan, max(need, single), kept, what))
 
 
-def _first_round(plan: FirstRound, need: float, what: str) -> str:
+def _first_round(plan: FirstRound, need: float, what: str, unit: CostUnit) -> str:
     return (
         f"the first round ({len(plan.runs)} runs on up to {max(plan.cores)} cores) {what} "
-        f"{core_hours(need):.4g} core-hours"
+        f"{format_cost(need, unit)}"
     )
 
 
-def _remedy(budget: float, plan: FirstRound) -> str:
+def _remedy(budget: float, plan: FirstRound, unit: CostUnit) -> str:
     expected = (
         "state measure.expected_time if runs are much shorter than their limit"
         if plan.expected is None
@@ -239,7 +239,7 @@ def _remedy(budget: float, plan: FirstRound) -> str:
     )
     limit = "lower measure.time_limit or" if plan.expected is None else "lower"
     return (
-        f"stop.budget is {core_hours(budget):.4g}: raise stop.budget, {limit} measure.repetitions.initial, "
+        f"stop.budget is {in_unit(budget, unit)}: raise stop.budget, {limit} measure.repetitions.initial, "
         f"or {expected}"
     )
 
@@ -248,21 +248,22 @@ def _no_validation(campaign: Campaign, plan: FirstRound, need: float, kept: floa
     """Return why the validation that the campaign asks for cannot be kept, with all figures."""
     assert plan.validation is not None
     budget, validation = campaign.stop.budget, plan.validation
-    enough = math.ceil(1000 * core_hours(need + kept)) / 1000
+    unit = campaign.stop.unit
     times = "measure.expected_time" if plan.expected is None else "a smaller measure.expected_time"
     return (
-        f"validate: true needs {core_hours(kept):.4g} core-hours for a run at {campaign.evaluation_point} "
+        f"validate: true needs {format_cost(kept, unit)} for a run at {campaign.evaluation_point} "
         f"({validation.cores} cores for up to {validation.limit:.4g} s) beside the first round, which {what} "
-        f"{core_hours(need):.4g}; stop.budget is {core_hours(budget):.4g}: raise stop.budget to "
-        f"{enough:g} core-hours, state {times} if that run is shorter, or write validate: false"
+        f"{in_unit(need, unit)}; stop.budget is {in_unit(budget, unit)}: raise stop.budget to "
+        f"{cost_at_least(need + kept, unit)}, state {times} if that run is shorter, or write validate: false"
     )
 
 
-def _too_small(budget: float, cores: tuple[int, ...], least: float, validated: bool) -> str:
+def _too_small(stop: Stop, cores: tuple[int, ...], least: float, validated: bool) -> str:
+    given, needed = (format_cost(cost, stop.unit) for cost in (stop.budget, least))
     return (
-        f"stop.budget of {format_cost(budget)} is too small for the {len(cores)} runs of the first round (on "
+        f"stop.budget of {given} is too small for the {len(cores)} runs of the first round (on "
         f"{sum(cores)} cores in all){' and the validation' if validated else ''}: with limits of only "
-        f"{_SHORTEST_LIMIT:g} s they need {format_cost(least)}, as a run may be charged for more than its "
+        f"{_SHORTEST_LIMIT:g} s they need {needed}, as a run may be charged for more than its "
         "limit before it has ended: raise it, use fewer repetitions or smaller points, "
         f"{'write validate: false, ' if validated else ''}or state measure.time_limit and "
         "measure.expected_time"

@@ -328,6 +328,7 @@ def outcome(rehearsal: Rehearsal, state: State, models: Sequence[Mapping[str, An
         "notes": list(rehearsal.notes),
         "core_hours": core_hours(state.spent),
         "budget": core_hours(rehearsal.campaign.stop.budget),
+        "shown_in": rehearsal.campaign.stop.unit,
         "rounds": state.rounds_completed,
         "runs": sum(item.status is RunStatus.MEASURED for item in state.runs.values()),
         "wall_seconds": state.time - (state.time if state.started is None else state.started),

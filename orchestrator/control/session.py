@@ -38,9 +38,9 @@ from orchestrator.journal.file import (
 from orchestrator.journal.state import State, replay
 from orchestrator.policy import decide
 from orchestrator.report import advice
-from orchestrator.resources import core_hours
 from orchestrator.storage import write_atomically
 from orchestrator.types import Point, Run
+from orchestrator.units import format_cost, in_unit
 
 CAMPAIGN_FILE = "campaign.yaml"
 
@@ -252,11 +252,12 @@ def _no_validation(runtime: Runtime, known: State) -> str | None:
     if decide.kept_for_validation(known, runtime.policy, estimates):
         return None
     need, budget = estimates.least(known, Run(point)), runtime.policy.budget
+    unit = runtime.policy.unit
     return (
         f"validate: true, but as models stand the run at {point} ({need.cores} cores for {need.limit:.4g} s) "
-        f"needs {core_hours(need.reserved):.4g} core-hours, and {core_hours(budget - known.spent):.4g} of "
-        f"{core_hours(budget):.4g} are left: it is not made unless stop.budget is at least "
-        f"{core_hours(known.spent + need.reserved):.4g} core-hours; nothing is kept back for it"
+        f"needs {format_cost(need.reserved, unit)}, and {in_unit(budget - known.spent, unit)} of "
+        f"{in_unit(budget, unit)} are left: it is not made unless stop.budget is at least "
+        f"{format_cost(known.spent + need.reserved, unit)}; nothing is kept back for it"
     )
 
 

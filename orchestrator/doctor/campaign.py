@@ -26,9 +26,8 @@ from orchestrator.journal.file import LOCK_NAME, holder_of, holds_campaign
 from orchestrator.launch import script
 from orchestrator.launch.mpi import Launcher, detect, unlaunched
 from orchestrator.report.wording import count
-from orchestrator.resources import core_hours
 from orchestrator.types import Point, Resources
-from orchestrator.units import format_duration
+from orchestrator.units import format_cost, format_duration, in_unit
 
 _LEAST_SPACE = 1e9  # bytes; profiles of thousands of runs, and a journal that must never fail to grow
 _LEAST_FILES = 10_000
@@ -249,7 +248,6 @@ def side_by_side(built: Assembly) -> Iterator[Check]:
 def budget(built: Assembly, directory: Path) -> Check:
     """Check that the budget pays for the first round."""
     chosen = built.campaign
-    limit = core_hours(chosen.stop.budget)
     try:
         first = planning.first_round(built, execution.executor(chosen, directory, 0.0))
     except OrchestratorError as error:
@@ -257,7 +255,9 @@ def budget(built: Assembly, directory: Path) -> Check:
     cost = first.worst if first.expected is None else first.expected
     word = "at most" if first.expected is None else "about"
     longest = f", time limit up to {format_duration(max(first.limits))}"
-    detail = f"{len(first.runs)} runs, {word} {core_hours(cost):.4g} of {limit:.4g} core-hours{longest}"
+    unit = chosen.stop.unit
+    price = f"{word} {in_unit(cost, unit)} of {format_cost(chosen.stop.budget, unit)}"
+    detail = f"{len(first.runs)} runs, {price}{longest}"
     return ok("first round", detail)
 
 

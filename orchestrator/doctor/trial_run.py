@@ -20,8 +20,8 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.state import RunState, RunStatus, State
 from orchestrator.report import dossier
-from orchestrator.resources import core_hours
 from orchestrator.types import Point, Run
+from orchestrator.units import campaign_unit, format_cost
 
 _LIMIT = 600.0  # seconds, where the campaign states no limit of its own
 
@@ -73,7 +73,7 @@ def _outcome(state: State, run: Run, folder: Path) -> Check:
     item = state.runs.get(run, RunState())
     if item.status is RunStatus.MEASURED:
         values = sum(len(by_path) for by_path in item.samples.values())
-        charged = f"{item.elapsed:.4g} s, {core_hours(item.cost):.4g} core-hours charged"
+        charged = f"{item.elapsed:.4g} s, {format_cost(item.cost, campaign_unit(state.campaign))} charged"
         return ok("one run", f"{run.point}: {values} values in {charged}")
     reason = item.reason or (state.stopped.detail if state.stopped else "interrupted")
     return failed("one run", f"{run.point}: {reason}", f"see {folder / RUNS / run.id}")

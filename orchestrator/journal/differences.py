@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+_UNIT = "stop.unit"
 _SHOWN = 80  # characters of a value
 
 
 def differences(old: Any, new: Any, prefix: str = "") -> list[str]:
-    """Return ``key: before -> after`` for every value that differs; keys are dotted."""
+    """Return ``key: before -> after`` for every value that differs; keys are dotted.
+
+    The unit in which costs are shown is no rule.
+    """
+    if prefix == _UNIT:
+        return []
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         keys = [key for key in {**old, **new} if old.get(key) != new.get(key)]
         found = [

@@ -20,6 +20,7 @@ from orchestrator.policy.packing import Job, JobPlan, SharingRules
 from orchestrator.policy.placement import Placement
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Point, Run
+from orchestrator.units import CostUnit, format_cost, in_unit
 
 VALIDATION_SHARE = 0.5  # of what is left is kept back for more than the expected time of the validation
 # Factor on λ: so many rounds without gain end a campaign although they cost next to nothing. Chosen by hand.
@@ -64,6 +65,8 @@ class Policy:
         Which runs may share a job; None: every attempt has a job of its own.
     placement
         Which nodes runs are asked onto.
+    unit
+        In which costs are told to humans.
     """
 
     budget: float
@@ -80,6 +83,7 @@ class Policy:
     validation_point: Point | None = None
     sharing: SharingRules | None = None
     placement: Placement = "any"
+    unit: CostUnit = "core-hours"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +233,9 @@ def _pause(state: State, policy: Policy) -> Pause | None:
     """Return the pause that failures of the infrastructure require before anything more is begun."""
     known = state.setbacks
     if known.since_resumed > 0 and known.since_resumed >= policy.infrastructure:
-        cost, share = resources.core_hours(known.since_resumed), resources.core_hours(policy.infrastructure)
-        detail = f"attempts that failed because of it cost {cost:.4g} core-hours, {share:.4g} are allowed"
+        cost = format_cost(known.since_resumed, policy.unit)
+        share = in_unit(policy.infrastructure, policy.unit)
+        detail = f"attempts that failed because of it cost {cost}, {share} are allowed"
     elif known.tries >= setbacks.MOST:
         detail = f"{known.tries} tries in a row failed because of it, with growing waits between them"
     else:
@@ -308,7 +313,7 @@ def _begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) -
                 break
             smaller = estimates.fitting(state, run, budget - state.spent - reserved)
             if smaller is None:
-                chosen[run] = _unaffordable(budget - state.spent, run, alone)
+                chosen[run] = _unaffordable(budget - state.spent, run, alone, policy.unit)
                 continue
             alone, more = smaller, smaller.reserved
         plan.add(run, alone, job)
@@ -341,11 +346,11 @@ def kept_for_validation(state: State, policy: Policy, estimates: Estimates) -> f
     return max(least, min(estimates.reservation(state, run).reserved, VALIDATION_SHARE * left))
 
 
-def _unaffordable(left: float, run: Run, need: Reservation) -> Skip:
+def _unaffordable(left: float, run: Run, need: Reservation, unit: CostUnit) -> Skip:
     return Skip(
         run,
         f"{need.cores} cores for up to {need.limit:.0f} s may cost "
-        f"{resources.core_hours(need.reserved):.4g} core-hours, {resources.core_hours(left):.4g} are left",
+        f"{format_cost(need.reserved, unit)}, {in_unit(left, unit)} are left",
     )
 
 
@@ -391,14 +396,14 @@ def _patience(state: State, policy: Policy) -> BeginStop | None:
 
 
 def _budget_left(state: State, policy: Policy) -> str:
-    spent, budget = resources.core_hours(state.spent), resources.core_hours(policy.budget)
+    unit = policy.unit
     late = ""
     if state.beyond > _NOTICEABLE * policy.budget:
         late = (
-            f", {resources.core_hours(state.beyond):.4g} of them because jobs were charged longer than their "
+            f", {in_unit(state.beyond, unit)} of them because jobs were charged longer than their "
             "time limits: the scheduler noticed late that they had ended"
         )
-    return f"{spent:.4g} of {budget:.4g} core-hours are spent{late}"
+    return f"{in_unit(state.spent, unit)} of {format_cost(policy.budget, unit)} are spent{late}"
 
 
 def _finish(state: State, policy: Policy, estimates: Estimates) -> Action:

@@ -9,6 +9,7 @@ from pathlib import Path
 from orchestrator.journal.state import RunStatus, State, StopReason
 from orchestrator.policy.decide import FAILURE_RULES
 from orchestrator.types import FailureClass
+from orchestrator.units import campaign_unit
 
 _REMEDIES = {
     FailureClass.APPLICATION: "make the program work: its script is run.sh in the directory of an attempt",
@@ -48,7 +49,7 @@ def to_continue(state: State, directory: Path) -> str:
         )
     return (
         "to continue a campaign that has stopped, change a rule, for example: "
-        f"orchestrator resume {where} --set stop.budget='... core-hours'"
+        f"orchestrator resume {where} --set stop.budget='... {campaign_unit(state.campaign)}'"
     )
 
 

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from orchestrator.models.base import Model, holds_at
-from orchestrator.resources import core_hours
 from orchestrator.types import Measurement, Point
+from orchestrator.units import CostUnit, per_unit
 
 _CURVE = 60  # points of a curve
 # Parity plots: the free margin, and the ratios of their ends below which ticks at powers of ten, and at 1, 2
@@ -35,9 +35,9 @@ def png(figure: Figure) -> bytes:
 
 
 def ledger(
-    times: Sequence[float], spent: Sequence[float], reserved: Sequence[float], budget: float
+    times: Sequence[float], spent: Sequence[float], reserved: Sequence[float], budget: float, unit: CostUnit
 ) -> Figure:
-    """Draw core-hours spent and reserved over time, below the budget.
+    """Draw what was spent and reserved over time, below the budget.
 
     Parameters
     ----------
@@ -47,17 +47,19 @@ def ledger(
         Core-seconds after each entry.
     budget
         Core-seconds.
+    unit
+        Of the axis.
     """
     figure = Figure(figsize=(7, 2.6), layout="constrained")
     axes = figure.add_subplot()
     minutes = (np.asarray(times) - times[0]) / 60
-    used = np.asarray(spent) / 3600
+    used = np.asarray(spent) / per_unit(unit)
     axes.fill_between(minutes, used, step="post", alpha=0.5, label="spent")
-    upper = used + np.asarray(reserved) / 3600
+    upper = used + np.asarray(reserved) / per_unit(unit)
     axes.fill_between(minutes, used, upper, step="post", alpha=0.3, label="reserved")
-    axes.axhline(core_hours(budget), color="black", linestyle="--", linewidth=1, label="budget")
+    axes.axhline(budget / per_unit(unit), color="black", linestyle="--", linewidth=1, label="budget")
     axes.set_xlabel("minutes since the start")
-    axes.set_ylabel("core-hours")
+    axes.set_ylabel(unit)
     axes.legend(loc="lower right", fontsize="small")
     return figure
 

@@ -13,6 +13,7 @@ from orchestrator.report.models_document import CORRECTED, label, shown
 from orchestrator.report.status_text import interval, reference_line, standing
 from orchestrator.report.wording import count, smape, uncertainty
 from orchestrator.types import Measurement, Measurements, Point
+from orchestrator.units import hours_in
 
 if TYPE_CHECKING:  # drawing is expensive to import, and only `page` draws
     from matplotlib.figure import Figure
@@ -57,7 +58,7 @@ def page(
     parts = [
         f"<h1>Campaign {escape(status['campaign'])}</h1>",
         _summary(status),
-        _image(spending, "core-hours over time") if spending is not None else "",
+        _image(spending, f"{status['cost']['shown_in']} over time") if spending is not None else "",
         "<h2>Models</h2>",
         *(f"<p>{escape(text)}</p>" for text in meanings(status["metrics"])),
         models_section(status["models"]),
@@ -96,17 +97,21 @@ def status_section(status: Mapping[str, Any]) -> str:
 
 
 def _summary(status: Mapping[str, Any]) -> str:
-    cost, stop = status["cost"], status["stop_reason"]
+    cost, unit, stop = status["cost"], status["cost"]["shown_in"], status["stop_reason"]
+
+    def in_its_unit(key: str) -> str:
+        return hours_in(cost[key], unit)
+
     lines = [
         f"{standing(status)}, {count(status['round'], 'round')}, {count(status['points'], 'point')} measured",
-        f"{cost['spent']:.4g} of {cost['budget']:.4g} core-hours spent, {cost['left']:.4g} left",
+        f"{in_its_unit('spent')} of {in_its_unit('budget')} {unit} spent, {in_its_unit('left')} left",
         ", ".join(f"{number} {name}" for name, number in status["runs"].items() if number) or "no runs yet",
         f"stop rule: {stop['rule']} ({stop['detail']})" if stop else status["nearest_rule"],
     ]
     if status["noise_percent"] is not None:
         lines.append(f"repetitions deviate {status['noise_percent']:.1f} % from their mean")
     lines += [f"{kind}: {text}" for kind, text in status["machine"].items()]
-    lines += [reference_line(status["reference"])] if status["reference"] else []
+    lines += [reference_line(status)] if status["reference"] else []
     if status["uncertainty_percent"] is not None:
         lines.append(
             f"uncertainty at the evaluation point: {uncertainty(status['uncertainty_percent'] / 100)} "

@@ -16,7 +16,7 @@ from orchestrator.report.wording import about, count, outage, smape, uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt, Run
-from orchestrator.units import format_cost, format_duration
+from orchestrator.units import CostUnit, campaign_unit, format_cost, format_duration
 
 
 def document(entries: Iterable[Entry]) -> dict[str, Any]:
@@ -29,8 +29,9 @@ def document(entries: Iterable[Entry]) -> dict[str, Any]:
         ``reference``, runs and their cost;
         ``hosts`` where attempts failed; ``given_up``; and ``events``, each with ``time``, ``kind``, ``text``.
         ``spent`` has ``budget``, ``total``, ``accepted``, ``failed`` by class, ``reserved`` for attempts in
-        flight and jobs whose charge is not confirmed, and ``estimated``: the part of ``total`` that is an
-        upper bound.
+        flight and jobs whose charge is not confirmed, ``estimated``: the part of ``total`` that is an upper
+        bound, the ``unit`` of these, and that of texts,
+        ``shown_in``.
     """
     history = _History()
     for entry in entries:
@@ -201,7 +202,7 @@ class _History:
         old, self.campaign = self.campaign, event.campaign
         if isinstance(event, events.CampaignStarted):
             self.id = event.id
-            cost = format_cost(self.budget)
+            cost = format_cost(self.budget, self.unit)
             self._add(time, "campaign", f"campaign {event.campaign['name']} begins with {cost}")
         else:
             self.state = "running"
@@ -273,12 +274,17 @@ class _History:
         measured = count(self.in_round["measured"], "run")
         if len(self.round_jobs) < self.in_round["measured"]:
             measured += f" in {count(len(self.round_jobs), 'job')}"
-        return f"; {measured} measured{failed}, {format_cost(self.round_cost)}, {took}"
+        return f"; {measured} measured{failed}, {format_cost(self.round_cost, self.unit)}, {took}"
 
     @property
     def budget(self) -> float:
         """Core-seconds of the campaign."""
         return float(self.campaign["stop"]["budget"].split()[0])
+
+    @property
+    def unit(self) -> CostUnit:
+        """In which costs are shown."""
+        return campaign_unit(self.campaign)
 
     def document(self) -> dict[str, Any]:
         """Return the result."""
@@ -299,6 +305,8 @@ class _History:
                     sum(self.in_flight.values()) + sum(hold.left for hold in self.holds.values())
                 ),
                 "estimated": core_hours(self.estimated),
+                "unit": "core-hours",
+                "shown_in": self.unit,
             },
             "reference": {"runs": len(self.references), "cost": core_hours(self.reference_cost)},
             "attempts": {**self.attempts, "in flight": len(self.in_flight)},

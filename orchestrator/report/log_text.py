@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from orchestrator.report.wording import count, moment
+from orchestrator.units import hours_in
 
 _KEPT = 3  # lines about failures of one kind in a row; the rest is only counted
 _MANY = {"failure": "failed attempts", "given up": "runs given up", "skipped": "runs skipped"}
@@ -45,20 +46,21 @@ def render(history: Mapping[str, Any], everything: bool = False) -> str:
 
 
 def _spent(history: Mapping[str, Any]) -> Iterator[str]:
-    spent, attempts = history["spent"], history["attempts"]
+    spent, attempts, unit = history["spent"], history["attempts"], history["spent"]["shown_in"]
     rows = [("accepted", spent["accepted"], attempts.get("accepted", 0))]
     rows += [(f"failed: {name}", cost, attempts[name]) for name, cost in spent["failed"].items()]
-    yield f"spent: {spent['total']:.4g} of {spent['budget']:.4g} core-hours"
+    yield f"spent: {hours_in(spent['total'], unit)} of {hours_in(spent['budget'], unit)} {unit}"
     for name, cost, number in rows:
-        yield f"  {name:<24} {cost:10.4g}  {count(number, 'attempt')}"
+        yield f"  {name:<24} {hours_in(cost, unit):>10}  {count(number, 'attempt')}"
     if attempts["in flight"]:
         flying = count(attempts["in flight"], "attempt")
-        yield f"  {'reserved, in flight':<24} {spent['reserved']:10.4g}  {flying}"
+        yield f"  {'reserved, in flight':<24} {hours_in(spent['reserved'], unit):>10}  {flying}"
     if history["reference"]["runs"]:
         found = history["reference"]
-        yield f"  of this {found['cost']:.4g} for {count(found['runs'], 'reference run')}"
+        yield f"  of this {hours_in(found['cost'], unit)} for {count(found['runs'], 'reference run')}"
     if spent["estimated"]:
-        yield f"  at most {spent['estimated']:.4g} of it is an upper bound: not every end was observed"
+        most = hours_in(spent["estimated"], unit)
+        yield f"  at most {most} of it is an upper bound: not every end was observed"
     for host, found in history["hosts"].items():
         yield f"  on {host} {found['failed']} of {count(found['attempts'], 'attempt')} failed"
 

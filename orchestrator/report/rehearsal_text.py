@@ -12,6 +12,7 @@ from rich.text import Text
 from orchestrator.report.status_text import interval
 from orchestrator.report.wording import about, count, plain, uncertainty
 from orchestrator.types import Point
+from orchestrator.units import hours_in
 
 _ROWS = 12  # the call paths with the largest times; all are in the JSON document
 
@@ -61,10 +62,10 @@ def _uncertainty(expected: Mapping[str, Any]) -> str:
 
 def _cost(outcome: Mapping[str, Any]) -> str:
     """Return what the rehearsed campaign has cost."""
-    queue = outcome["queue_delay"]
+    queue, unit = outcome["queue_delay"], outcome["shown_in"]
     waiting = f", with {about(queue)} on average in the queue" if queue else ", none of it in the queue"
     return (
-        f"{outcome['core_hours']:.4g} of {outcome['budget']:.4g} core-hours: "
+        f"{hours_in(outcome['core_hours'], unit)} of {hours_in(outcome['budget'], unit)} {unit}: "
         f"{count(outcome['rounds'], 'round')}, {count(outcome['runs'], 'measured run')}, "
         f"{about(outcome['wall_seconds'])} of wall time{waiting}"
     )

@@ -18,6 +18,7 @@ from orchestrator.report.wording import count, uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Measurements, Point, Run, RunKind
+from orchestrator.units import campaign_unit
 
 if TYPE_CHECKING:  # numpy, which a status of published models does without
     from orchestrator.models.base import Model
@@ -32,7 +33,7 @@ def document(
     point: Point | None,
     running: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the status of a campaign; costs in core-hours.
+    """Return the status of a campaign; costs in core-hours, ``shown_in``: the unit of texts.
 
     Parameters
     ----------
@@ -99,6 +100,8 @@ def combined(
             "reserved": core_hours(state.reserved),
             "unconfirmed": core_hours(sum(item.reserved for item in state.unconfirmed.values())),
             "left": core_hours(budget - state.spent - state.reserved),
+            "unit": "core-hours",
+            "shown_in": campaign_unit(state.campaign),
         },
         "jobs": {
             "in_flight": state.jobs,

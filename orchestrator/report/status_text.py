@@ -23,6 +23,7 @@ from orchestrator.report.metrics import meanings
 from orchestrator.report.models_document import CORRECTED, label, shown
 from orchestrator.report.wording import about, count, moment, outage, plain, smape, uncertainty
 from orchestrator.types import Point
+from orchestrator.units import hours_in
 
 _WIDTH = 120
 # Rows of which a table shows all, and the share of the largest value below which longer ones leave rows out.
@@ -59,11 +60,13 @@ def render(status: Mapping[str, Any], directory: Path | None = None) -> Renderab
 
 def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     """Return how far the campaign is, and what was learned beside the models."""
-    cost = status["cost"]
+    cost, unit = status["cost"], status["cost"]["shown_in"]
+    spent, reserved, left, budget = (
+        hours_in(cost[key], unit) for key in ("spent", "reserved", "left", "budget")
+    )
     lines = [
         f"campaign {status['campaign']} ({status['id']}): {standing(status)}, round {status['round']}",
-        f"core-hours: {cost['spent']:.4g} spent, {cost['reserved']:.4g} reserved, {cost['left']:.4g} left "
-        f"of {cost['budget']:.4g}",
+        f"{unit}: {spent} spent, {reserved} reserved, {left} left of {budget}",
         f"runs: {_numbers(status['runs']) or 'none yet'}; {count(status['points'], 'point')} measured",
     ]
     if any(status["effort_runs"].values()):
@@ -77,7 +80,7 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     if status["noise_percent"] is not None:
         lines.append(f"noise: repetitions deviate {status['noise_percent']:.1f} % from their mean")
     lines += [f"{kind}: {text}" for kind, text in status["machine"].items()]
-    lines += [reference_line(status["reference"])] if status["reference"] else []
+    lines += [reference_line(status)] if status["reference"] else []
     if status["uncertainty_percent"] is not None:
         shown = uncertainty(status["uncertainty_percent"] / 100)
         lines.append(f"uncertainty at the evaluation point: {shown} (mean width of the 90 % intervals)")
@@ -98,10 +101,11 @@ def pace_line(status: Mapping[str, Any]) -> str:
     return f"at this pace: uncertainty of {uncertainty(final / 100)} when the budget is spent{when}"
 
 
-def reference_line(found: Mapping[str, Any]) -> str:
+def reference_line(status: Mapping[str, Any]) -> str:
     """Return which reference runs were made, and what they cost."""
+    found, unit = status["reference"], status["cost"]["shown_in"]
     points = ", ".join(str(Point.of(point)) for point in found["points"])
-    return f"reference runs: {found['measured']} measured at {points}, {found['cost']:.4g} core-hours"
+    return f"reference runs: {found['measured']} measured at {points}, {hours_in(found['cost'], unit)} {unit}"
 
 
 def standing(status: Mapping[str, Any]) -> str:
@@ -208,10 +212,11 @@ def _loss_lines(status: Mapping[str, Any]) -> list[str]:
         for item in status["suspect_nodes"]
         if item["excluded"]
     ]
+    unit = status["cost"]["shown_in"]
     if unconfirmed := status["cost"]["unconfirmed"]:
         lines.insert(
             0,
-            f"{unconfirmed:.4g} of the core-hours spent are upper bounds: the scheduler has not "
+            f"{hours_in(unconfirmed, unit)} of the {unit} spent are upper bounds: the scheduler has not "
             "confirmed yet what those attempts cost",
         )
     if status["no_validation"] is not None:

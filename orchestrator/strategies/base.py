@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from orchestrator.models.base import Model
 from orchestrator.types import Measurements, Parameter, Point, Value
+from orchestrator.units import CostUnit
 
 Costs = Callable[[Sequence[Point]], Sequence[float] | NDArray[np.float64]]
 """Expected core-seconds of one run at each of several points."""
@@ -63,6 +64,8 @@ class View:
         there, too; None where nothing is.
     cost_is_relative
         True while ``costs`` is only a guess whose ratios count: it is not compared with the budget.
+    unit
+        In which reasons say costs.
     """
 
     space: Space
@@ -80,6 +83,7 @@ class View:
     cost_is_relative: bool = False
     first: Costs | None = None
     cores: Costs | None = None
+    unit: CostUnit = "core-hours"
 
     def cost(self, point: Point) -> float:
         """Return the expected core-seconds of one time run at one point."""

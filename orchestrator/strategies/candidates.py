@@ -15,6 +15,7 @@ import numpy as np
 
 from orchestrator.strategies.base import Choice, View
 from orchestrator.types import Point
+from orchestrator.units import format_cost
 
 # Points whose cost is predicted and that are rated at once: bounds memory. Chosen by hand; not derived.
 _CHUNK = 4096
@@ -162,4 +163,4 @@ def cost_text(view: View, candidate: Candidate) -> str:
     runs = "1 repetition" if candidate.repetitions == 1 else f"{candidate.repetitions} repetitions"
     if view.cost_is_relative:
         return f"relative cost {candidate.seconds:.3g} for {runs}, none measured yet"
-    return f"{candidate.seconds / 3600:.3g} core-hours expected for {runs}"
+    return f"{format_cost(candidate.seconds, view.unit, 3)} expected for {runs}"

@@ -97,3 +97,26 @@ def test_formats() -> None:
     assert units.format_duration(59.9999) == "1 min"
     assert units.format_cost(3600 * 12.3456) == "12.35 core-hours"
     assert units.format_cost(3600 * 123456) == "123456 core-hours"
+    assert units.format_cost(60.0, "core-seconds") == "60 core-seconds"
+    assert units.format_cost(5400.0, "core-minutes") == "90 core-minutes"
+    assert units.format_cost(12345.6, "core-seconds", 3) == "12346 core-seconds"
+    assert units.hours_in(1 / 60, "core-seconds") == "60"
+    assert units.cost_at_least(1.00001, "core-seconds") == "1.001 core-seconds"
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        (50, "core-hours"),
+        ("60 core-seconds", "core-seconds"),
+        ("60 core-s", "core-seconds"),
+        ("2 core-MIN", "core-minutes"),
+        ("2 core min", "core-minutes"),
+        ("1 core-h", "core-hours"),
+        ("0.5 core-days", "core-days"),
+        ("5 core-ms", "core-hours"),
+        ("much", "core-hours"),
+    ],
+)
+def test_the_unit_of_a_cost(text: object, unit: str) -> None:
+    assert units.cost_unit(text) == unit

@@ -64,7 +64,7 @@ def test_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_first_round_is_unaffordable() -> None:
     result = refused("run", LOCAL.replace("1 core-hour,", "10 core-seconds,"))
     assert "stop.budget" in result.err
-    assert "core-hours" in result.err
+    assert "10: raise stop.budget" in result.err and "core-seconds" in result.err
 
 
 def test_a_small_budget_that_pays_for_the_runs_one_after_another_is_accepted() -> None:

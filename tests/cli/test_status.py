@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from orchestrator.campaign import loader
+from orchestrator.control import session
 from orchestrator.journal import events
 from orchestrator.journal.events import ControllerStopped
 from orchestrator.journal.file import FILE_NAME, Journal
@@ -38,7 +39,7 @@ def test_the_document_of_a_stopped_campaign() -> None:
     assert status["runs"]["measured"] > 20
     assert status["points"] > 10
     cost = status["cost"]
-    assert set(cost) == {"budget", "spent", "unconfirmed", "reserved", "left"}
+    assert set(cost) == {"budget", "spent", "unconfirmed", "reserved", "left", "unit", "shown_in"}
     assert cost["budget"] == 5, "costs are core-hours"
     assert 0 < cost["spent"] < 5
     assert cost["spent"] + cost["reserved"] + cost["left"] == pytest.approx(cost["budget"])
@@ -55,6 +56,33 @@ def test_text_for_humans_tells_the_same() -> None:
     assert f"{status['runs']['measured']} measured" in result.out
     assert f"stop rule: {status['stop_reason']['rule']}" in result.out
     assert "main" in result.out
+
+
+def test_costs_are_shown_in_the_unit_of_the_budget_and_documents_have_core_hours() -> None:
+    text = SIMULATED.replace("budget: 5 core-hours", "budget: 300 core-minutes")
+    assert text != SIMULATED
+    write_campaign(Path.cwd(), text, None)
+    assert "budget 300;" in run("plan", "campaign.yaml").out
+    ended = run("run", "campaign.yaml")
+    cost = run("status", "rehearsal", "--json").document["cost"]
+    assert (cost["budget"], cost["unit"], cost["shown_in"]) == (5, "core-hours", "core-minutes")
+    line = f"core-minutes: {60 * cost['spent']:.4g} spent, 0 reserved"
+    assert line in ended.out and line in run("status", "rehearsal").out
+    assert "core-hours" not in ended.out + ended.err + run("log", "rehearsal").out
+    # The same budget in another unit changes no rule, so a stopped campaign stays stopped.
+    same = run("resume", "rehearsal", "--set", "stop.budget=5 core-hours")
+    assert "nothing is begun" in same.out + same.err
+    more = run("resume", "rehearsal", "--set", "stop.budget=6 core-hours")
+    assert "core-hours: " in more.out and "core-minutes" not in more.out
+
+
+def test_a_directory_of_a_version_without_units_shows_core_hours() -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    run("run", "campaign.yaml")
+    saved = Path("rehearsal/campaign.yaml")
+    assert "budget: 18000.0 core-seconds" in saved.read_text()
+    saved.write_text(saved.read_text().replace("  unit: core-hours\n", ""))
+    assert session.load(Path("rehearsal")).stop.unit == "core-hours"
 
 
 def _cut(lines: int) -> None:

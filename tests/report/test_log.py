@@ -14,7 +14,7 @@ from orchestrator.report import log, log_text
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
 RUNS = tuple(Run(Point.of(p=p), "time", 1) for p in range(1, 9))
-CAMPAIGN = {"name": "demo", "stop": {"budget": "36000.0 core-seconds", "patience": 3}}
+CAMPAIGN: dict[str, Any] = {"name": "demo", "stop": {"budget": "36000.0 core-seconds", "patience": 3}}
 BEGUN = (events.CampaignStarted("ab12", CAMPAIGN, "1.0"), events.ControllerStarted("login1", 7, "1.0"))
 ROUND = events.RoundProposed(1, RUNS, ("starting set",) * len(RUNS))
 
@@ -67,6 +67,8 @@ def test_what_was_spent_is_told_by_outcome() -> None:
         "failed": {"infrastructure": 0.2, "timeout": 0.2},
         "reserved": pytest.approx(600 / 3600),
         "estimated": 0.2,
+        "unit": "core-hours",
+        "shown_in": "core-hours",
     }
     assert found["attempts"] == {"accepted": 1, "timeout": 1, "infrastructure": 1, "in flight": 1}
     assert found["hosts"] == {"n1": {"attempts": 2, "failed": 1}, "n2": {"attempts": 1, "failed": 1}}
@@ -217,3 +219,16 @@ def test_what_a_shared_job_holds_is_reserved_until_its_books_are_closed() -> Non
         for number in range(1, len(steps) + 1)
     ]
     assert found == pytest.approx([600, 1200, 1800, 1200, 600, 1100, 600, 0])
+
+
+def test_costs_are_told_in_the_unit_of_the_budget() -> None:
+    stop = {**CAMPAIGN["stop"], "unit": "core-seconds"}
+    found = story(events.CampaignStarted("ab12", {**CAMPAIGN, "stop": stop}, "1.0"), ROUND, ended(RUNS[0]))
+    assert texts(found)[0] == "campaign demo begins with 36000 core-seconds"
+    assert "spent: 360 of 36000 core-seconds" in log_text.render(found)
+    assert (found["spent"]["budget"], found["spent"]["unit"]) == (10.0, "core-hours")
+
+
+def test_another_unit_is_no_change_of_the_rules() -> None:
+    other = {**CAMPAIGN, "stop": {**CAMPAIGN["stop"], "unit": "core-minutes"}}
+    assert texts(story(*BEGUN, events.CampaignChanged(other)))[-1] == "rules changed: none"

@@ -9,6 +9,7 @@ from orchestrator.strategies.base import Nothing, View
 from orchestrator.strategies.candidates import cost_text, open_points
 from orchestrator.strategies.information.choosing import Rated, rate
 from orchestrator.strategies.information.stakes import Stakes
+from orchestrator.units import format_cost
 
 # Share of the variance at P₊ that a useful run lowers: the intervals narrow by 5 %, which counts as a gain.
 _NOTICEABLE = 0.1
@@ -46,7 +47,7 @@ def _usefulness(item: Rated, stakes: Stakes) -> tuple[bool, float]:
 
 
 def _vain(view: View, stakes: Stakes, best: Rated | None) -> str:
-    left = f"{view.budget_left / 3600:.3g} core-hours"
+    left = format_cost(view.budget_left, view.unit, 3)
     if best is None:
         return f"no run is safe to fit the {left} that are left"
     return f"no run that fits the {left} left is worth making; {_best(view, stakes, best)}"
