@@ -9,7 +9,11 @@ import pytest
 from orchestrator.launch.script import data_directory
 from tests.cli.running import LOCAL, Result, run, write_campaign
 
-READY = sorted(data_directory("campaigns").glob("*.yaml"))
+# Of different kinds; all ready campaigns are planned in another test.
+READY = [
+    data_directory("campaigns") / f"{name}.yaml"
+    for name in ("generic", "quickstart", "lulesh-small", "kripke-small", "minife-small")
+]
 ROUNDS = ("--set", "strategy.name=cpf", "--set", "stop.patience=1")  # few and fast
 
 
@@ -24,7 +28,7 @@ def outcome(*arguments: str | Path) -> Any:
 
 
 @pytest.mark.parametrize("path", READY, ids=lambda path: path.stem)
-def test_every_ready_campaign_is_rehearsed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ready_campaigns_are_rehearsed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LULESH", "KRIPKE", "MINIFE", "LAMMPS"):
         monkeypatch.delenv(name, raising=False)
     result = rehearsed(path, *ROUNDS)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
+import scipy.linalg
 
 from orchestrator.models.base import Floats
 from orchestrator.models.curves.features import Features
@@ -72,7 +73,7 @@ class Design:
         typical = float(1 / np.mean(1 / count))
         precision = count / typical
         weighted = features(points) * np.sqrt(precision)[:, None]
-        left, size, right = np.linalg.svd(weighted, full_matrices=False)
+        left, size, right = _decomposed(weighted)
         rank = max(1, int(np.count_nonzero(size > _RANK * size[0])))
         return cls(
             features=features,
@@ -178,6 +179,15 @@ def inverse_root(matrices: Floats) -> Floats:
         result[..., k, :k] = -np.einsum("...j,...ji->...i", lower[..., k, :k], result[..., :k, :k])
         result[..., k, :] /= lower[..., k, k, None]
     return np.asarray(result, np.float64)
+
+
+def _decomposed(matrix: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the singular value decomposition; LAPACK's fast one does not converge for every matrix."""
+    try:
+        left, size, right = np.linalg.svd(matrix, full_matrices=False)
+    except np.linalg.LinAlgError:
+        left, size, right = scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
+    return left, size, right
 
 
 @dataclass(frozen=True, slots=True)
