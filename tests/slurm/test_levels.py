@@ -73,7 +73,7 @@ def executed(campaign: str, folder: Path, cluster: SlurmCluster) -> Path:
         env={**cluster.environment, "SLURM_CONF": str(cluster.conf)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,
         check=False,
     )
     assert done.returncode == 0, done.stderr + done.stdout
