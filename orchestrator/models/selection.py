@@ -18,12 +18,11 @@ from orchestrator.models.curves.explanations import LIKELY
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.curves.modeler import Known, fit
 from orchestrator.models.curves.prior import Sizes, learned
-from orchestrator.models.noise import Located, locate
+from orchestrator.models.groupwise import by_group
+from orchestrator.models.noise import Located
 from orchestrator.models.pmnf.build import AT_EDGE, UNFIT
 from orchestrator.models.pmnf.modeler import fitter
 from orchestrator.models.pmnf.posterior import Posterior
-from orchestrator.models.zero import Label, ZeroModel
-from orchestrator.types import Measurements
 
 # Most formulas that are weighed against curves: the most probable ones.
 _FORMULAS = 30
@@ -64,14 +63,6 @@ def modeler(
 
     typical = learned(sizes) if isinstance(sizes, str) else sizes
 
-    def model(measurements: Measurements) -> tuple[Model, ...]:
-        found, zeros = data.groups(measurements, positive=True)
-        models: dict[Label, Model] = {label: ZeroModel.of(label) for label in zeros}
-        for group in found:
-            for item in weighed(group, locate(group.values, aggregate, group.origins)):
-                models[item.callpath, item.metric, item.category] = item
-        return data.in_order(measurements, models)
-
     def weighed(group: data.Group, located: Located) -> Iterable[Model]:
         models = {(item.callpath, item.metric): item for item in forms(group, located)}
         own = [models[label] for label in group.labels]
@@ -87,7 +78,7 @@ def modeler(
         }
         return [*own, *curves.values()]
 
-    return model
+    return by_group(weighed, aggregate)
 
 
 def _notes(form: Model, model: CurveModel) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data
-from orchestrator.models.base import Model, Modeler
+from orchestrator.models.base import Modeler
 from orchestrator.models.blas import one_thread
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Formulas
@@ -18,10 +18,9 @@ from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.curves.prior import Sizes, learned
 from orchestrator.models.curves.screening import formulas_suffice
 from orchestrator.models.curves.weighing import Scatter, explain
-from orchestrator.models.noise import AGGREGATES, GUESS_WEIGHT, Located, locate
+from orchestrator.models.groupwise import by_group
+from orchestrator.models.noise import AGGREGATES, GUESS_WEIGHT, Located
 from orchestrator.models.symbolic import Symbolic
-from orchestrator.models.zero import Label, ZeroModel
-from orchestrator.types import Measurements
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +65,7 @@ def modeler(*, aggregate: str = "auto", sizes: str | Sizes = "all") -> Modeler:
 
     typical = learned(sizes) if isinstance(sizes, str) else sizes
 
-    def model(measurements: Measurements) -> tuple[Model, ...]:
-        found, zeros = data.groups(measurements, positive=True)
-        models: dict[Label, Model] = {label: ZeroModel.of(label) for label in zeros}
-        for group in found:
-            for fitted in fit(group, locate(group.values, aggregate, group.origins), typical, None):
-                models[fitted.callpath, fitted.metric, fitted.category] = fitted
-        return data.in_order(measurements, models)
-
-    return model
+    return by_group(lambda group, located: fit(group, located, typical, None), aggregate)
 
 
 def fit(group: data.Group, located: Located, sizes: Sizes, known: Known | None) -> list[CurveModel]:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data
-from orchestrator.models.base import Floats, Model, Modeler
+from orchestrator.models.base import Floats, Modeler
 from orchestrator.models.blas import one_thread
-from orchestrator.models.noise import AGGREGATES, Located, locate
+from orchestrator.models.groupwise import by_group
+from orchestrator.models.noise import AGGREGATES, Located
 from orchestrator.models.pmnf import build as assemble
 from orchestrator.models.pmnf.correction import Features
 from orchestrator.models.pmnf.exact_sums import with_exact_sums
@@ -23,8 +24,7 @@ from orchestrator.models.pmnf.hypotheses import FALLING, HIGHER, Exponents, bloc
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.solver import Task, solve
 from orchestrator.models.pmnf.trends import falling, remarks
-from orchestrator.models.zero import Label, ZeroModel
-from orchestrator.types import Measurements, Point, format_value
+from orchestrator.types import Point, format_value
 
 # Hypotheses that are fitted closely: most and least per call path, and most for all together. Thousands may
 # explain few measurements, and to leave some out makes intervals too narrow; of a thousand call paths that
@@ -91,15 +91,7 @@ def modeler(
         wide=wide,
     )
 
-    def model(measurements: Measurements) -> tuple[Model, ...]:
-        found, zeros = data.groups(measurements, positive=True)
-        models: dict[Label, Model] = {label: ZeroModel.of(label) for label in zeros}
-        for group in found:
-            for fitted in fit(group, locate(group.values, aggregate, group.origins)):
-                models[fitted.callpath, fitted.metric, fitted.category] = fitted
-        return data.in_order(measurements, models)
-
-    return model
+    return by_group(fit, aggregate)
 
 
 def fitter(
