@@ -1,0 +1,218 @@
+"""Measurements of one call path as rows of coordinates, categories among them: what learners are fitted to.
+
+Unlike `orchestrator.models.data`, which arranges one group per combination of categories, all categories are
+together here, because a learner shares between them what they have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.models import data
+from orchestrator.models.base import Floats, Integers
+from orchestrator.models.noise import locate
+from orchestrator.models.zero import Label
+from orchestrator.types import Measurement, Measurements, Point, format_value
+
+Levels = Mapping[str, tuple[str, ...]]
+"""Categorical parameters with the texts of their values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """One parameter as a coordinate.
+
+    Attributes
+    ----------
+    name
+        Of the parameter.
+    levels
+        Texts of the values of a categorical parameter, whose coordinate is an index of them; None for numbers.
+    logarithmic
+        Whether the coordinate is the logarithm of the value.
+    low, high
+        Smallest and largest measured coordinate.
+    """
+
+    name: str
+    levels: tuple[str, ...] | None = None
+    logarithmic: bool = False
+    low: float = 0.0
+    high: float = 1.0
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether neighbouring coordinates have nothing in common."""
+        return self.levels is not None
+
+    def coordinate(self, points: Sequence[Point]) -> Floats:
+        """Return the coordinates of points, shape (points,); NaN for what has none."""
+        if self.levels is not None:
+            codes = {text: float(code) for code, text in enumerate(self.levels)}
+            found = [codes.get(format_value(point[self.name]), np.nan) for point in points]
+            return np.array(found, dtype=float)
+        values = np.array([point.number(self.name) for point in points], dtype=float)
+        return self.of_value(values)
+
+    def of_value(self, values: Floats) -> Floats:
+        """Return the coordinates of numbers."""
+        if not self.logarithmic:
+            return values
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.where(values > 0, np.log(values), np.nan))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """Measured points of one call path and metric.
+
+    Attributes
+    ----------
+    axes
+        What the columns of ``x`` are: every parameter that has at least two values.
+    x
+        Coordinates, shape (points, axes); a row appears once.
+    y
+        Logarithms of the locations, shape (points,).
+    runs
+        Effective number of repetitions behind each, shape (points,).
+    """
+
+    axes: tuple[Axis, ...]
+    x: Floats
+    y: Floats
+    runs: Floats
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def rows(self, index: Integers | NDArray[np.bool_]) -> Self:
+        """Select points; the axes keep the range of all."""
+        return replace(self, x=self.x[index], y=self.y[index], runs=self.runs[index])
+
+    def with_y(self, y: Floats) -> Self:
+        """Replace the values."""
+        return replace(self, y=y)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """The samples of a call path with what a model says of them.
+
+    Attributes
+    ----------
+    callpath, metric
+        What was measured.
+    samples
+        The points.
+    sigma
+        Relative noise of a single repetition.
+    noise_is_guessed
+        Whether nothing was repeated, so that ``sigma`` is a guess.
+    shared_sigma
+        The part of it that repetitions of one origin share.
+    notes
+        Remarks of the arrangement.
+    """
+
+    callpath: str
+    metric: str
+    samples: Samples
+    sigma: float
+    noise_is_guessed: bool
+    shared_sigma: float
+    notes: tuple[str, ...]
+
+
+def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[Series], list[Label]]:
+    """Arrange measurements for learners.
+
+    Parameters
+    ----------
+    measurements
+        What was measured; values that are not positive are left out with a note.
+    aggregate
+        How repetitions become one value.
+
+    Returns
+    -------
+    The series in the order of the measurements, and the labels of those whose every value is zero.
+
+    Raises
+    ------
+    ModelError
+        When a parameter has a value that is not finite, or when no usable value remains.
+    """
+    levels = categories(measurements)
+    groups, zeros = data.groups(_coded(measurements, levels), positive=True)
+    found: dict[tuple[str, str], Series] = {}
+    for group in groups:
+        located = locate(group.values, aggregate, group.origins)
+        axes = tuple(
+            _axis(name, column, levels.get(name))
+            for name, column in zip(group.parameters, group.points.T, strict=True)
+        )
+        columns = [axis.of_value(column) for axis, column in zip(axes, group.points.T, strict=True)]
+        x = np.column_stack(columns) if columns else np.empty((len(group.points), 0))
+        for k, (callpath, metric) in enumerate(group.labels):
+            found[callpath, metric] = Series(
+                callpath=callpath,
+                metric=metric,
+                samples=Samples(axes=axes, x=x, y=located.log_value[k], runs=located.count[k]),
+                sigma=float(located.sigma[k]),
+                noise_is_guessed=bool(located.freedom[k] <= 1),
+                shared_sigma=float(located.shared_sigma[k]),
+                notes=group.notes[k],
+            )
+    order = [(item.callpath, item.metric) for item in measurements.items]
+    return [found[label] for label in dict.fromkeys(order) if label in found], zeros
+
+
+def encoded(axes: Sequence[Axis], points: Sequence[Point]) -> Floats:
+    """Return the coordinates of points, shape (points, axes); NaN for an unknown category or no logarithm."""
+    x = np.empty((len(points), len(axes)))
+    for column, axis in enumerate(axes):
+        x[:, column] = axis.coordinate(points)
+    return x
+
+
+def categories(measurements: Measurements) -> Levels:
+    """Return the categorical parameters with the texts of their values, in the order of appearance."""
+    names = [name for name in measurements.parameters if measurements.is_categorical(name)]
+    points = measurements.points if names else ()
+    return {name: tuple(dict.fromkeys(format_value(point[name]) for point in points)) for name in names}
+
+
+def _coded(measurements: Measurements, levels: Levels) -> Measurements:
+    """Return the measurements with categories as their numbers."""
+    if not levels:
+        return measurements
+    codes = {name: {text: code for code, text in enumerate(texts)} for name, texts in levels.items()}
+    coded: dict[Point, Point] = {}
+    for point in measurements.points:
+        values = {
+            name: codes[name][format_value(value)] if name in codes else value for name, value in point.items
+        }
+        coded[point] = Point.of(values)
+    items = [
+        Measurement(
+            item.callpath,
+            item.metric,
+            {coded[point]: values for point, values in item.values.items()},
+            {coded[point]: names for point, names in item.origins.items()},
+        )
+        for item in measurements.items
+    ]
+    return Measurements(measurements.parameters, tuple(items))
+
+
+def _axis(name: str, values: Floats, levels: tuple[str, ...] | None) -> Axis:
+    logarithmic = levels is None and bool(values.min() > 0)
+    ends = (values.min(), values.max())
+    low, high = (float(np.log(end)) if logarithmic else float(end) for end in ends)
+    return Axis(name=name, levels=levels, logarithmic=logarithmic, low=low, high=high)
