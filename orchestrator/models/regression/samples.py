@@ -32,7 +32,7 @@ class Axis:
     name
         Of the parameter.
     levels
-        Texts of the values of a categorical parameter, whose coordinate is an index of them; None for numbers.
+        Texts of the values of a categorical parameter, whose coordinate is their index; None for numbers.
     logarithmic
         Whether the coordinate is the logarithm of the value.
     low, high

@@ -69,7 +69,7 @@ def fit_trend(samples: Samples, rng: np.random.Generator | None = None) -> Trend
     penalty = np.full(len(gram), _RIDGE * len(samples))
     penalty[0] = _RIDGE**2
     slopes = np.linalg.solve(gram + np.diag(penalty), columns.T @ samples.y)
-    return Trend(samples.axes, slopes)
+    return Trend(samples.axes, np.asarray(slopes, np.float64))
 
 
 def on_trend(learner: Learner) -> Learner:
