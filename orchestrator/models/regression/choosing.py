@@ -1,0 +1,220 @@
+"""Which learners predict best what they were not fitted to, and with what errors.
+
+Candidates are many and fits are slow, so they are compared on few samples first, and those that remain on
+more (successive halving: Jamieson and Talwalkar 2016, Non-stochastic best arm identification and
+hyperparameter optimization). Errors are MLogQ: the mean absolute logarithm of predicted over measured values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+
+from orchestrator.errors import ModelError
+from orchestrator.models.base import Floats
+from orchestrator.models.regression.folds import End, Split, ends
+from orchestrator.models.regression.learner import Fitted, Learner
+from orchestrator.models.regression.samples import Samples
+
+# Samples to fit to in the first comparison, and by how much they grow in each further one.
+_FIRST, _GROWTH = 512, 4
+# Of the candidates this share goes on, and no fewer than so many; the best of every family always does.
+_KEPT, _LEAST_KEPT = 3, 6
+# Candidates that are compared on all samples.
+FINALISTS = 6
+# Largest number of samples for the comparison beyond the measured range.
+_MOST_AT_ENDS = 4096
+# A member of a combination with less weight is not worth its fit.
+_LEAST_WEIGHT = 0.05
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """What learners predict where they were not fitted.
+
+    Attributes
+    ----------
+    learners
+        In the order of ``errors``, the best first.
+    errors
+        MLogQ of each, shape (learners,); infinite for one that failed.
+    rows
+        Rows of the samples that were left out, shape (rows,).
+    residuals
+        Logarithms of measured over predicted values at these rows, shape (learners, rows).
+    """
+
+    learners: tuple[Learner, ...]
+    errors: Floats
+    rows: Floats
+    residuals: Floats
+
+
+def mlogq(residuals: Floats) -> float:
+    """Return the mean absolute log ratio; infinite where a prediction is missing."""
+    error = float(np.abs(residuals).mean()) if residuals.size else np.inf
+    return error if np.isfinite(error) else np.inf
+
+
+def compared(
+    learners: Sequence[Learner], samples: Samples, splits: Sequence[Split], rng: np.random.Generator
+) -> Compared:
+    """Fit every learner to the fitted part of every split and predict the rest."""
+    rows = np.concatenate([split.left_out for split in splits])
+    found = np.array([left_out_residuals(learner, samples, splits, rng) for learner in learners])
+    errors = np.array([mlogq(row) for row in found])
+    order = np.argsort(errors, kind="stable")
+    return Compared(tuple(learners[k] for k in order), errors[order], rows, found[order])
+
+
+def left_out_residuals(
+    learner: Learner, samples: Samples, splits: Sequence[Split], rng: np.random.Generator
+) -> Floats:
+    """Return log measured over predicted values at the rows that the splits leave out; NaN if a fit fails."""
+    parts = []
+    for split in splits:
+        found = attempt(learner, samples.rows(split.fitted), rng)
+        left_out = samples.rows(split.left_out)
+        nothing = np.full(len(left_out), np.nan)
+        parts.append(left_out.y - (nothing if found is None else found.at(left_out.x)))
+    return np.concatenate(parts)
+
+
+def attempt(learner: Learner, samples: Samples, rng: np.random.Generator) -> Fitted | None:
+    """Fit a learner; None where the samples are not enough for it."""
+    try:
+        return learner.fitted(samples, rng)
+    except (ModelError, ValueError, np.linalg.LinAlgError):
+        return None
+
+
+def finalists(learners: Sequence[Learner], samples: Samples, rng: np.random.Generator) -> tuple[Learner, ...]:
+    """Return the few candidates that predict best when fitted to growing parts of the samples."""
+    remaining = tuple(learners)
+    order = rng.permutation(len(samples))
+    part = _FIRST
+    while len(remaining) > FINALISTS:
+        fitted = min(part, len(samples) * 3 // 4)
+        left_out = order[fitted : fitted + max(256, fitted // 2)]
+        split = Split(np.sort(order[:fitted]), np.sort(left_out))
+        found = compared(remaining, samples, [split], rng)
+        last = fitted < part or part * _GROWTH >= len(samples)
+        keep = FINALISTS if last else max(len(remaining) // _KEPT, _LEAST_KEPT)
+        best = dict.fromkeys([*found.learners[:keep], *_first_of_families(found.learners)])
+        remaining = tuple(learner for learner in found.learners if learner in best)
+        part *= _GROWTH
+        if last:
+            break
+    return remaining
+
+
+def _first_of_families(learners: Sequence[Learner]) -> list[Learner]:
+    first: dict[str, Learner] = {}
+    for learner in learners:
+        first.setdefault(learner.family, learner)
+    return list(first.values())
+
+
+def weights(found: Compared) -> Floats:
+    """Return weights of learners whose combination of logarithms predicts best what was left out.
+
+    Stacked regression (Breiman 1996): nonnegative least squares of the left-out values. Weights sum to 1;
+    small ones are dropped.
+
+    Returns
+    -------
+    Shape (learners,), in the order of ``found``; all on the first if the combination is no better.
+    """
+    alone = np.zeros(len(found.learners))
+    alone[0] = 1.0
+    usable = np.isfinite(found.errors)
+    if usable.sum() < 2:
+        return alone
+    # Residuals of a combination with weights that sum to 1 are the combination of the residuals.
+    residuals = np.clip(found.residuals[usable], *_limits(found.residuals[0]))
+    heavy = 1e3 * np.abs(residuals).max()
+    lines = np.vstack([residuals.T, np.full((1, len(residuals)), heavy)])
+    some, _ = nnls(lines, np.append(np.zeros(residuals.shape[1]), heavy))
+    some[some < _LEAST_WEIGHT * some.sum()] = 0
+    combined = np.zeros_like(alone)
+    combined[usable] = some / some.sum()
+    better = mlogq(combined[usable] @ found.residuals[usable]) < found.errors[0]
+    return combined if better else alone
+
+
+def _limits(residuals: Floats) -> tuple[float, float]:
+    """Return ends beyond which a residual is an outlier: it must not choose the weights by its square."""
+    scale = 5 * float(np.median(np.abs(residuals))) + 1e-12
+    return -scale, scale
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beyond:
+    """How learners predict the largest values of one axis from the others.
+
+    Attributes
+    ----------
+    axis
+        Which axis.
+    distances
+        How far beyond the fitted range the left-out samples are, in coordinates, shape (rows,).
+    residuals
+        Logarithms of measured over predicted values: of every learner, then of every learner shifted to meet
+        the prediction inside at the edge, shape (2 * learners, rows).
+    errors
+        MLogQ, shape (2 * learners,).
+    """
+
+    axis: int
+    distances: Floats
+    residuals: Floats
+    errors: Floats
+
+
+def beyond(
+    learners: Sequence[Learner], inside: Learner, samples: Samples, rng: np.random.Generator
+) -> tuple[Beyond, ...]:
+    """Compare learners at the end of every numeric axis that has enough values.
+
+    Parameters
+    ----------
+    learners
+        What may predict there; each also shifted to meet ``inside`` at the edge of the range.
+    inside
+        What predicts within the range.
+    samples
+        What was measured; of many, a random part is used.
+    rng
+        Of the fits.
+    """
+    if len(samples) > _MOST_AT_ENDS:
+        samples = samples.rows(np.sort(rng.choice(len(samples), _MOST_AT_ENDS, replace=False)))
+    return tuple(_beyond(end, learners, inside, samples, rng) for end in ends(samples))
+
+
+def _beyond(
+    end: End, learners: Sequence[Learner], inside: Learner, samples: Samples, rng: np.random.Generator
+) -> Beyond:
+    fitted, left_out = samples.rows(end.split.fitted), samples.rows(end.split.left_out)
+    edge = float(fitted.x[:, end.axis].max())
+    clamped = left_out.x.copy()
+    clamped[:, end.axis] = edge
+    nothing = np.full(len(left_out), np.nan)
+    known = attempt(inside, fitted, rng)
+    at_edge = nothing if known is None else known.at(clamped)
+    plain, anchored = [], []
+    for learner in learners:
+        found = attempt(learner, fitted, rng)
+        there, here = (nothing, nothing) if found is None else (found.at(left_out.x), found.at(clamped))
+        plain.append(left_out.y - there)
+        anchored.append(left_out.y - (there + at_edge - here))
+    residuals = np.array([*plain, *anchored])
+    return Beyond(
+        axis=end.axis,
+        distances=left_out.x[:, end.axis] - edge,
+        residuals=residuals,
+        errors=np.array([mlogq(row) for row in residuals]),
+    )

@@ -1,0 +1,101 @@
+"""How wrong predictions are: from what was left out, inside the measured range and beyond it.
+
+Inside, an interval is made of residuals of samples that were left out, around the predictions of the fits
+that had left them out (CV+: Barber, Candès, Ramdas and Tibshirani 2021, Predictive inference with the
+jackknife+, section 3). Beyond, it grows with the distance from the range, as fast as the errors at the
+largest measured values did when these were left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.special import ndtri
+
+from orchestrator.models.base import Floats
+from orchestrator.models.intervals import LEVEL
+
+# Ends of the shares of residuals that are summed up as one atom each: finer towards the tails.
+_SHARES = np.array([0, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.975, 0.99, 1.0])
+# A residual is no better known than this, so that an interval has a width where all residuals are zero.
+_LEAST = 1e-6
+# What noise may explain of the residuals at most: what remains is the error of the model.
+_MOST_NOISE = 0.9
+_NORMAL = float(ndtri(0.5 + LEVEL / 200))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Errors:
+    """Distribution of log measured over predicted values, as a mixture of normal distributions.
+
+    Attributes
+    ----------
+    weights
+        Of the atoms, shape (atoms,); they sum to 1.
+    centres, spreads
+        Mean and standard deviation of each, shape (atoms,).
+    """
+
+    weights: Floats
+    centres: Floats
+    spreads: Floats
+
+    @classmethod
+    def of(cls, residuals: Floats, noise: float) -> Self:
+        """Return the distribution of the errors of the mean behind residuals that contain noise.
+
+        Parameters
+        ----------
+        residuals
+            Of samples that were left out, shape (n,).
+        noise
+            Root mean square of the relative noise of their values.
+        """
+        found = residuals[np.isfinite(residuals)]
+        if not len(found):
+            found = np.zeros(1)
+        found = found * _without_noise(found, noise) * (1 + 2 / len(found))
+        edges = np.quantile(found, _SHARES)
+        middles = np.quantile(found, (_SHARES[1:] + _SHARES[:-1]) / 2)
+        return cls(
+            weights=np.diff(_SHARES),
+            centres=np.asarray(middles, np.float64),
+            spreads=np.maximum(np.diff(edges) / np.sqrt(12), _LEAST),
+        )
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the whole."""
+        mean = self.weights @ self.centres
+        return float(np.sqrt(self.weights @ (self.spreads**2 + (self.centres - mean) ** 2)))
+
+
+def _without_noise(residuals: Floats, noise: float) -> float:
+    """Return the share of the size of residuals that is not noise."""
+    # The median, not the variance: a few large errors say nothing about the noise of the others.
+    size = float(np.median(np.abs(residuals)) / ndtri(0.75))
+    explained = min(noise**2 / max(size, 1e-12) ** 2, _MOST_NOISE)
+    return float(np.sqrt(1 - explained))
+
+
+def growth(distances: Floats, residuals: Floats, inside: float) -> float:
+    """Return by how much the error grows per unit of distance, so that intervals hold what was left out.
+
+    Parameters
+    ----------
+    distances
+        How far beyond the range each left-out sample was, shape (n,).
+    residuals
+        Logarithms of measured over predicted values there, shape (n,).
+    inside
+        Standard deviation of errors inside the range. An error that was not seen to grow doubles its variance
+        over the distance that was left out: farther out nobody looked.
+    """
+    usable = np.isfinite(residuals) & (distances > 0)
+    if not usable.any():
+        return 1.0
+    excess = np.maximum((residuals[usable] / _NORMAL) ** 2 - inside**2, 0)
+    seen = float(np.quantile(np.sqrt(excess) / distances[usable], LEVEL / 100))
+    return max(seen, inside / float(distances.max()))

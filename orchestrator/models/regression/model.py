@@ -1,0 +1,223 @@
+"""A model learned from samples: a combination of learners within the measured range, one learner beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orchestrator.models.base import Category, Floats, Integers, Prediction, document, unit_of
+from orchestrator.models.belief import LogBelief
+from orchestrator.models.intervals import Predictive
+from orchestrator.models.regression.errors import Errors
+from orchestrator.models.regression.learner import Fitted
+from orchestrator.models.regression.samples import Axis, encoded
+from orchestrator.types import Point
+
+_LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Combination:
+    """A weighted mean of the logarithms of several predictions."""
+
+    members: tuple[Fitted, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def text(self) -> str:
+        """What it is, on one line."""
+        if len(self.members) == 1:
+            return self.members[0].text
+        order = sorted(zip(self.weights, self.members, strict=True), key=lambda item: -item[0])
+        return " + ".join(f"{weight:.2f} * ({member.text})" for weight, member in order)
+
+    def at(self, x: Floats) -> Floats:
+        """Return logarithms at coordinates (n, axes), shape (n,)."""
+        found = np.zeros(len(x))
+        for weight, member in zip(self.weights, self.members, strict=True):
+            found += weight * member.at(x)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Extrapolation:
+    """What is predicted beyond the largest (and smallest) measured value of one axis.
+
+    Attributes
+    ----------
+    fitted
+        The prediction.
+    anchored
+        Whether it is shifted to meet the prediction inside at the edge of the range.
+    growth
+        By how much the standard deviation of the error grows per unit of the coordinate.
+    """
+
+    fitted: Fitted
+    anchored: bool
+    growth: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RegressionModel:
+    """What was learned from the samples of one call path; one model for all categories.
+
+    Attributes
+    ----------
+    callpath, metric
+        What is modelled.
+    axes
+        The parameters as coordinates.
+    inside
+        The prediction within the measured range.
+    folds
+        The same, each fitted without some of the samples; none where there are thousands.
+    errors
+        Their errors where they were not fitted.
+    outside
+        Per axis, by its position, the prediction beyond the range of its values.
+    noise
+        Relative standard deviation of a single repetition.
+    shared_noise
+        The part of it that repetitions of one origin share.
+    smape
+        On the fitted samples, 0..200 %.
+    notes
+        What a reader must know.
+    reasons
+        How the learners were compared: name, MLogQ of what was left out, and weight of each.
+    """
+
+    callpath: str
+    metric: str
+    axes: tuple[Axis, ...]
+    inside: Combination
+    folds: tuple[Combination, ...]
+    errors: Errors
+    outside: dict[int, Extrapolation]
+    noise: float
+    shared_noise: float
+    smape: float
+    notes: tuple[str, ...]
+    reasons: tuple[dict[str, Any], ...]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Numeric parameters."""
+        return tuple(axis.name for axis in self.axes if not axis.is_categorical)
+
+    @property
+    def category(self) -> Category:
+        """None: the model is for all."""
+        return ()
+
+    @property
+    def expression(self) -> str:
+        """What it is, on one line."""
+        return self.inside.text
+
+    def predict(self, points: Sequence[Point]) -> Prediction:
+        """Predict the true value with a 90 % interval; NaN at points with an unknown category."""
+        return self.predictive(points).prediction(unit_of(self.metric))
+
+    def value(self, points: Sequence[Point]) -> Floats:
+        """Return the predicted values alone."""
+        return _exponential(self._log_values(encoded(self.axes, points)))
+
+    def expected(self, points: Sequence[Point]) -> Floats:
+        """Return the mean over what is possible, for costs."""
+        x = encoded(self.axes, points)
+        spread = np.minimum(np.hypot(self.errors.spread, self._growth(x)), 1.0)
+        return _exponential(self._log_values(x) + spread**2 / 2)
+
+    def predictive(self, points: Sequence[Point]) -> Predictive:
+        """Return the distribution of the true mean at every point: atoms of errors around every fold."""
+        x = encoded(self.axes, points)
+        value = self._log_values(x)
+        around = self._fold_values(x, value)
+        grown = self._growth(x)
+        mean = np.concatenate([row + self.errors.centres[:, None] for row in around])
+        spread = np.hypot(np.tile(self.errors.spreads, len(around))[:, None], grown)
+        known = np.isfinite(value)
+        return Predictive(
+            value=_exponential(value),
+            weights=np.tile(self.errors.weights, len(around)) / len(around),
+            mean=np.where(known, np.clip(mean, -_LARGEST, _LARGEST), np.nan),
+            spread=np.where(known, spread, np.nan),
+            noise=self.noise,
+            shared=self.shared_noise,
+        )
+
+    def belief(self, points: Sequence[Point]) -> LogBelief:
+        """Return the folds as members; errors beyond the range rise and fall together."""
+        x = encoded(self.axes, points)
+        mean = self._fold_values(x, self._log_values(x))
+        return LogBelief(
+            weights=np.full(len(mean), 1 / len(mean)),
+            mean=mean,
+            factor=np.broadcast_to(self._growth(x), (len(mean), 1, len(x))),
+            rough=np.full_like(mean, self.errors.spread),
+            rough_is_measured=True,
+            noise=self.noise,
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the model as a JSON-ready object, with the comparison that chose it."""
+        return {**document(self), "compared": [dict(item) for item in self.reasons]}
+
+    def _fold_values(self, x: Floats, value: Floats) -> Floats:
+        """Return the predictions of every fold, shape (folds, n): those of the model where there are none.
+
+        Beyond the range they differ from the model's as they do at its edge.
+        """
+        if not self.folds:
+            return value[None]
+        clamped = self._clamped(x)
+        own = self.inside.at(clamped)
+        return np.array([value + fold.at(clamped) - own for fold in self.folds])
+
+    def _log_values(self, x: Floats) -> Floats:
+        clamped = self._clamped(x)
+        value = self.inside.at(clamped)
+        beyond = self._axis_beyond(x)
+        for axis in np.unique(beyond[beyond >= 0]):
+            here = beyond == axis
+            value[here] = self._outside(self.outside[int(axis)], x[here], clamped[here], value[here])
+        return value
+
+    def _outside(self, found: Extrapolation, x: Floats, clamped: Floats, edge: Floats) -> Floats:
+        value = found.fitted.at(x)
+        return value + edge - found.fitted.at(clamped) if found.anchored else value
+
+    def _clamped(self, x: Floats) -> Floats:
+        low = np.array([axis.low for axis in self.axes])
+        high = np.array([axis.high for axis in self.axes])
+        return np.clip(x, low, high)
+
+    def _distances(self, x: Floats) -> Floats:
+        """Return how far beyond the range of every axis coordinates are, shape (n, axes); 0 inside."""
+        return np.nan_to_num(np.abs(x - self._clamped(x)))
+
+    def _axis_beyond(self, x: Floats) -> Integers:
+        """Return the axis by which a row is farthest beyond the range, by growth of the error; -1 inside."""
+        distances = self._distances(x)
+        if not self.outside or not distances.shape[1]:
+            return np.full(len(x), -1)
+        rates = np.array([max(self._rate(k), 1e-9) for k in range(len(self.axes))])
+        outside = np.where(distances > 0, distances * rates, -1.0)
+        return np.where(outside.max(axis=1) > 0, outside.argmax(axis=1), -1)
+
+    def _rate(self, axis: int) -> float:
+        return self.outside[axis].growth if axis in self.outside else 0.0
+
+    def _growth(self, x: Floats) -> Floats:
+        """Return the standard deviation of the error that comes from being beyond the range, shape (n,)."""
+        rates = np.array([self._rate(k) for k in range(len(self.axes))])
+        return np.asarray(np.sqrt(((self._distances(x) * rates) ** 2).sum(axis=1)), np.float64)
+
+
+def _exponential(logs: Floats) -> Floats:
+    return np.exp(np.clip(logs, -_LARGEST, _LARGEST))

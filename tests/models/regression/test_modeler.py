@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+
+from orchestrator.models.base import Floats, Model
+from orchestrator.models.intervals import predictive
+from orchestrator.models.regression.model import RegressionModel
+from orchestrator.types import Measurement, Measurements, Point, Value
+from tests.models.regression.neighbours import modeler
+
+
+def drawn(n: int, seed: int, noise: float = 0.05) -> dict[Point, tuple[float, ...]]:
+    """A power law with a wave, another level per solver."""
+    rng = np.random.default_rng(seed)
+    found: dict[Point, tuple[float, ...]] = {}
+    for _ in range(n):
+        p, size, solver = 2 ** rng.uniform(0, 10), 10 ** rng.uniform(1, 4), ("cg", "lu")[rng.integers(2)]
+        truth = size / p**0.7 * (3 if solver == "lu" else 1) * np.exp(0.5 * np.sin(np.log(size)))
+        found[Point.of(p=p, size=size, solver=solver)] = (float(truth * np.exp(rng.normal(0, noise))),)
+    return found
+
+
+def fitted(values: dict[Point, tuple[float, ...]], combine: bool = True) -> RegressionModel:
+    [model] = modeler(combine=combine)(
+        Measurements(("p", "size", "solver"), (Measurement("main", "time", values),))
+    )
+    assert isinstance(model, RegressionModel)
+    return model
+
+
+def errors(model: Model, held: dict[Point, tuple[float, ...]]) -> Floats:
+    found: Floats = np.abs(np.log(model.value(list(held)) / np.array([v[0] for v in held.values()])))
+    return found
+
+
+def test_the_best_by_left_out_samples_is_taken_and_the_comparison_is_kept() -> None:
+    model = fitted(drawn(400, 1), combine=False)
+    compared = model.document()["compared"]
+    assert [item["weight"] for item in compared] == [1.0] + [0.0] * (len(compared) - 1)
+    found = [item["mlogq"] for item in compared]
+    assert found == sorted(found) and found[0] < 0.2
+    assert compared[0]["name"].endswith("on the trend") and model.expression.endswith(
+        "on the log-linear trend"
+    )
+    assert errors(model, drawn(300, 2)).mean() < 1.2 * found[0]
+
+
+def test_a_combination_is_not_worse_than_its_best_member() -> None:
+    held = drawn(500, 9)
+    alone, together = (
+        np.mean([errors(fitted(drawn(300, seed), combine), held).mean() for seed in range(4)])
+        for combine in (False, True)
+    )
+    assert together < 1.02 * alone
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.3])
+def test_intervals_hold_what_was_not_fitted(noise: float) -> None:
+    inside = []
+    for seed in range(6):
+        held = drawn(400, 100 + seed, noise)
+        low, high = predictive(fitted(drawn(250, seed, noise)), list(held)).of_measured(90)
+        measured = np.array([v[0] for v in held.values()])
+        inside.append(np.mean((low <= measured) & (measured <= high)))
+    assert 0.84 < np.mean(inside) < 0.97
+
+
+def test_intervals_grow_beyond_the_range_and_hold_there() -> None:
+    model = fitted(drawn(300, 3))
+    points = [Point.of(p=2.0**k, size=100.0, solver="cg") for k in (8, 10, 12, 14, 16)]
+    prediction = model.predict(points)
+    widths = np.log(prediction.high / prediction.low)
+    assert np.all(np.diff(widths[1:]) > 0)
+    truth = [100.0 / 2.0 ** (0.7 * k) * np.exp(0.5 * np.sin(np.log(100))) for k in (8, 10, 12, 14, 16)]
+    assert np.all((prediction.low < truth) & (truth < prediction.high))
+
+
+def test_the_prediction_is_continuous_where_it_is_anchored() -> None:
+    model = fitted(drawn(300, 3))
+    for axis, found in model.outside.items():
+        if not found.anchored:
+            continue
+        end, name = np.exp(model.axes[axis].high), model.axes[axis].name
+        point = {"p": 20.0, "size": 500.0, "solver": "cg"}
+        near, far = (
+            model.value([Point.of({**point, name: end * factor})]) for factor in (1 - 1e-9, 1 + 1e-9)
+        )
+        assert near == pytest.approx(far, rel=1e-3)
+    assert any(found.anchored for found in model.outside.values())
+
+
+def test_an_unknown_category_has_no_prediction() -> None:
+    model = fitted(drawn(100, 4))
+    points = [Point.of(p=4.0, size=50.0, solver="qr"), Point.of(p=4.0, size=50.0, solver="lu")]
+    prediction = model.predict(points)
+    assert np.isnan([prediction.value[0], prediction.low[0], prediction.high[0]]).all()
+    assert np.isfinite(prediction.value[1])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8])
+def test_few_samples_are_enough_for_an_answer_with_a_wide_interval(n: int) -> None:
+    model = fitted(drawn(n, 5))
+    here = next(iter(drawn(n, 5)))
+    prediction = model.predict([here])
+    assert np.isfinite(prediction.value).all()
+    assert (prediction.low < prediction.value).all() and (prediction.value < prediction.high).all()
+
+
+def test_the_same_measurements_give_the_same_model() -> None:
+    points = list(drawn(50, 7))
+    one, other = (fitted(drawn(200, 6)).predict(points) for _ in range(2))
+    assert np.array_equal(one.value, other.value) and np.array_equal(one.low, other.low)
