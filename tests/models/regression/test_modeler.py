@@ -80,7 +80,7 @@ def test_the_prediction_is_continuous_where_it_is_anchored() -> None:
         if not found.anchored:
             continue
         end, name = np.exp(model.axes[axis].high), model.axes[axis].name
-        point = {"p": 20.0, "size": 500.0, "solver": "cg"}
+        point: dict[str, Value] = {"p": 20.0, "size": 500.0, "solver": "cg"}
         near, far = (
             model.value([Point.of({**point, name: end * factor})]) for factor in (1 - 1e-9, 1 + 1e-9)
         )
