@@ -332,12 +332,13 @@ class Measurements:
     """All measurements of a campaign or of files.
 
     ``parameters`` gives the order of coordinates. Those with texts as values are categorical, and those that
-    are named in ``categorical`` although they have numbers.
+    are named in ``categorical`` although they have numbers. ``notes`` say what a reader had to assume.
     """
 
     parameters: tuple[str, ...]
     items: tuple[Measurement, ...]
     categorical: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def points(self) -> tuple[Point, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ def read(
     *paths: str | os.PathLike[str],
     parameters: Sequence[str] | None = None,
     metrics: Collection[str] | None = None,
+    responses: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+    categorical: Collection[str] = (),
     aggregate: str = "mean",
     inclusive: bool = False,
 ) -> pd.DataFrame:
@@ -34,6 +38,14 @@ def read(
         do not say which.
     metrics
         The wanted metrics; None for all.
+    responses
+        Columns of CSV and Parquet files that hold values, where others are to be left out; of other inputs
+        the wanted metrics. Columns are named as in the header, or by their position from 0; ``15=time`` also
+        says what the column is called from there on. So are parameters.
+    names
+        Names of all columns, for CSV files without a header line.
+    categorical
+        Parameters whose numbers stand for categories.
     aggregate, inclusive
         For profiles: how the ranks become one value (``mean``, ``max``, ``sum``, ``min``), and whether
         the value of a region includes those it calls.
@@ -55,6 +67,9 @@ def read(
             [Path(path) for path in paths],
             parameters=parameters,
             metrics=metrics,
+            responses=responses,
+            names=names,
+            categorical=categorical,
             aggregate=aggregate,
             inclusive=inclusive,
         )
@@ -66,6 +81,9 @@ def measurements_in(
     *,
     parameters: Sequence[str] | None = None,
     metrics: Collection[str] | None = None,
+    responses: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+    categorical: Collection[str] = (),
     aggregate: str = "mean",
     inclusive: bool = False,
 ) -> Measurements:
@@ -84,14 +102,24 @@ def measurements_in(
     if directory is None:
         from orchestrator.readers.load import load
 
-        return load(paths, parameters=parameters, metrics=metrics, aggregate=aggregate, inclusive=inclusive)
+        return load(
+            paths,
+            parameters=parameters,
+            metrics=metrics,
+            responses=responses,
+            names=names,
+            categorical=categorical,
+            aggregate=aggregate,
+            inclusive=inclusive,
+        )
     from orchestrator.control import session
     from orchestrator.journal.measurements import measurements
 
     known = measurements(session.replayed(directory), session.load(directory).parameters)
     if not known.items:
         raise OrchestratorError(f"{directory}: the campaign has no measurements yet")
-    return known if metrics is None else of_metrics(known, metrics)
+    wanted = metrics if metrics is not None else responses or None
+    return known if wanted is None else of_metrics(known, wanted)
 
 
 def campaign_directory(paths: Sequence[Path]) -> Path | None:
@@ -123,4 +151,4 @@ def of_metrics(known: Measurements, metrics: Collection[str]) -> Measurements:
     if not items:
         wanted, there = ", ".join(metrics), ", ".join(known.metrics())
         raise CampaignError(f"metric {wanted}: no measurements; the inputs have the metrics {there}")
-    return Measurements(known.parameters, items, known.categorical)
+    return replace(known, items=items)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.api import inputs
@@ -26,13 +28,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         default="mean",
         help="how the ranks of a profile become one value (default mean)",
     )
-    parser.add_argument(
-        "--parameters",
-        metavar="NAMES",
-        type=lambda text: [name.strip() for name in text.split(",")],
-        help="what the parameters are, where files do not say it (columns of tables), or other than they say "
-        "(globals of Caliper profiles, variables of Ramble): p,s",
-    )
+    add_columns(parser)
     parser.add_argument(
         "--inverse",
         metavar="METRIC",
@@ -43,12 +39,69 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--inclusive", action="store_true", help="inclusive values of profiles")
 
 
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """Add what says which columns of tables are what; `read_files` uses it."""
+    parser.add_argument(
+        "--parameters",
+        metavar="NAMES",
+        type=_names,
+        help="what the parameters are, where files do not say it (columns of tables), or other than they say "
+        "(globals of Caliper profiles, variables of Ramble): p,s; columns also by position from 0: 1=p,2=s",
+    )
+    parser.add_argument(
+        "--response",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="the column of a table that holds values, others are left out: time, or by position 3=time; of "
+        "other files the metric (repeatable)",
+    )
+    parser.add_argument(
+        "--names",
+        metavar="NAMES",
+        type=_names,
+        help="names of all columns of tables without a header line: p,s,time",
+    )
+    parser.add_argument(
+        "--categorical",
+        metavar="NAMES",
+        type=_names,
+        default=[],
+        help="parameters of files whose numbers stand for categories: solver,order",
+    )
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
 def read(arguments: argparse.Namespace) -> Measurements:
-    """Return the measurements that the arguments name; raises as `inputs.measurements_in`."""
-    known = inputs.measurements_in(
-        arguments.inputs,
-        parameters=arguments.parameters,
-        aggregate=arguments.aggregate,
-        inclusive=arguments.inclusive,
+    """Return the measurements that the arguments of `add_inputs` name; raises as `inputs.measurements_in`."""
+    known = read_files(
+        arguments, arguments.inputs, aggregate=arguments.aggregate, inclusive=arguments.inclusive
     )
     return inverted(known, arguments.inverse) if arguments.inverse else known
+
+
+def read_files(
+    arguments: argparse.Namespace, paths: Sequence[Path], *, aggregate: str = "mean", inclusive: bool = False
+) -> Measurements:
+    """Return the measurements in files as the arguments of `add_columns` say; print what was assumed.
+
+    Raises
+    ------
+    OrchestratorError
+        As `inputs.measurements_in`.
+    """
+    known = inputs.measurements_in(
+        paths,
+        parameters=arguments.parameters,
+        responses=arguments.response,
+        names=arguments.names,
+        categorical=arguments.categorical,
+        aggregate=aggregate,
+        inclusive=inclusive,
+    )
+    for note in known.notes:
+        print(f"note: {note}", file=sys.stderr)
+    return known

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -124,6 +124,21 @@ def assemble(parameters: Sequence[str], entries: Iterable[Entry], source: str) -
         raise ReadError(f"{source}: no measurements")
     items = tuple(Measurement(callpath, metric, values) for (callpath, metric), values in groups.items())
     return Measurements(tuple(parameters), items)
+
+
+def of_metrics(known: Measurements, metrics: Collection[str], source: str) -> Measurements:
+    """Return the measurements of some metrics.
+
+    Raises
+    ------
+    ReadError
+        If one of them was not measured.
+    """
+    there = known.metrics()
+    missing = [metric for metric in metrics if metric not in there]
+    if missing:
+        raise ReadError(f"{source}: no measurements of {', '.join(missing)}; there are {', '.join(there)}")
+    return replace(known, items=tuple(item for item in known.items if item.metric in metrics))
 
 
 def _check_kinds(parameters: Sequence[str], entry: Entry, kinds: dict[str, Value]) -> None:

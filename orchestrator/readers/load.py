@@ -9,7 +9,8 @@ from pathlib import Path
 
 from orchestrator.errors import ReadError
 from orchestrator.readers import ramble, reframe
-from orchestrator.readers.collect import Entry, assemble, content_of, decoded
+from orchestrator.readers.collect import Entry, assemble, content_of, decoded, of_metrics
+from orchestrator.readers.columns import Choice
 from orchestrator.readers.extrap_json import read_json, read_json_lines
 from orchestrator.readers.extrap_text import KEYWORDS, read_text
 from orchestrator.readers.table import DELIMITERS, read_csv, read_parquet
@@ -21,6 +22,9 @@ def load(
     *,
     parameters: Sequence[str] | None = None,
     metrics: Collection[str] | None = None,
+    responses: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+    categorical: Collection[str] = (),
     aggregate: str = "mean",
     inclusive: bool = False,
 ) -> Measurements:
@@ -39,6 +43,13 @@ def load(
         that are parameters, where files do not say.
     metrics
         The wanted metrics; None for all.
+    responses
+        The columns of tables that hold values, where others are to be left out; of other files the wanted
+        metrics. See `orchestrator.readers.table.read_csv` for how to name columns.
+    names
+        Names of all columns, for CSV files without a header line.
+    categorical
+        Parameters whose numbers stand for categories.
     aggregate, inclusive
         For profiles: how ranks become one value, and whether it includes called regions.
 
@@ -48,13 +59,25 @@ def load(
         Naming file and line. Where no format fits, the message lists the formats that were tried.
     """
     paths = [_results(path) for path in paths]
+    choice = Choice(parameters=parameters, responses=responses, names=names)
     folders = [path for path in paths if path.is_dir()]
     parts = _profile_sets(folders, parameters, metrics, aggregate, inclusive)
-    parts += [_file(path, parameters) for path in paths if not path.is_dir()]
+    parts = [_of_responses(part, choice, ", ".join(map(str, folders))) for part in parts]
+    parts += [_file(path, choice) for path in paths if not path.is_dir()]
     if not parts:
         raise ReadError("no files to load measurements from")
     source = ", ".join(map(str, paths))
-    return _wanted(_merged(parts, source), metrics, source)
+    known = _with_categories(_merged(parts, source), categorical, source)
+    return known if metrics is None else of_metrics(known, metrics, source)
+
+
+def _with_categories(known: Measurements, categorical: Collection[str], source: str) -> Measurements:
+    if missing := [name for name in categorical if name not in known.parameters]:
+        raise ReadError(
+            f"{source}: {', '.join(missing)} cannot be categorical, as the parameters are "
+            f"{', '.join(known.parameters)}"
+        )
+    return replace(known, categorical=known.categorical | frozenset(categorical))
 
 
 def _results(path: Path) -> Path:
@@ -82,13 +105,13 @@ def _profile_sets(
     return parts + ([caliper_set.read(caliper, metrics, aggregate, inclusive, parameters)] if caliper else [])
 
 
-def _file(path: Path, parameters: Sequence[str] | None) -> Measurements:
+def _file(path: Path, choice: Choice) -> Measurements:
     content = content_of(path)
     source = str(path)
     if not content.strip():
         raise ReadError(f"{source}: the file is empty")
     if content.startswith(b"PAR1"):
-        return read_parquet(content, source, parameters)
+        return read_parquet(content, source, choice.parameters, choice.responses)
     if path.suffix in (".cubex", ".cali"):
         raise ReadError(
             f"{source}: one profile does not say at which point it was measured: give its folder, "
@@ -104,16 +127,20 @@ def _file(path: Path, parameters: Sequence[str] | None) -> Measurements:
         (line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")), ""
     )
     if start.lstrip().startswith(("{", "[")) and path.suffix.lower() != ".csv":
-        return _json(path, text, parameters)
+        return _of_responses(_json(path, text, choice.parameters), choice, source)
     if start.split()[:1] and start.split()[0] in KEYWORDS:
-        return read_text(text, source)
+        return _of_responses(read_text(text, source), choice, source)
     if any(delimiter in start for delimiter in DELIMITERS):
-        return read_csv(text, source, parameters)
+        return read_csv(text, source, choice.parameters, choice.responses, choice.names)
     raise ReadError(
         f"{source}: format not recognised from {start.strip()[:40]!r}; tried Extra-P text (starts with "
         f"{', '.join(KEYWORDS)}), JSON and JSON Lines (start with '{{'), CSV (a header with commas, "
         "semicolons or tabulators), Parquet, profiles of CUBE or Caliper (a folder)"
     )
+
+
+def _of_responses(known: Measurements, choice: Choice, source: str) -> Measurements:
+    return of_metrics(known, choice.responses, source) if choice.responses else known
 
 
 def _json(path: Path, text: str, parameters: Sequence[str] | None) -> Measurements:
@@ -157,15 +184,5 @@ def _merged(parts: Sequence[Measurements], source: str) -> Measurements:
         for point, values in item.values.items()
     )
     categorical = frozenset().union(*(part.categorical for part in parts))
-    return replace(assemble(names, entries, source), categorical=categorical)
-
-
-def _wanted(measurements: Measurements, metrics: Collection[str] | None, source: str) -> Measurements:
-    if metrics is None:
-        return measurements
-    there = measurements.metrics()
-    missing = [metric for metric in metrics if metric not in there]
-    if missing:
-        raise ReadError(f"{source}: no measurements of {', '.join(missing)}; there are {', '.join(there)}")
-    items = tuple(item for item in measurements.items if item.metric in metrics)
-    return replace(measurements, items=items)
+    notes = tuple(note for part in parts for note in part.notes)
+    return replace(assemble(names, entries, source), categorical=categorical, notes=notes)

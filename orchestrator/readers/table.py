@@ -13,8 +13,9 @@ from __future__ import annotations
 import csv
 import importlib
 import io
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.collect import (
@@ -26,50 +27,79 @@ from orchestrator.readers.collect import (
     finite,
     is_number,
     number,
+    of_metrics,
 )
+from orchestrator.readers.columns import Choice, Layout, fitting, is_header, layout, numbered
 from orchestrator.types import Measurements, Value
 
-REPETITION = ("repetition", "rep")
-RESERVED = ("callpath", "metric", "value", *REPETITION)
 DELIMITERS = (",", ";", "\t")
 
 _PANDAS_INDEX = "__index_level_"  # row labels, where they are more than row numbers
+_NOT_FINITE = frozenset({"nan", "inf", "infinity"})
 
 Row = tuple[str, Sequence[object]]  # where it was found, and a text or number per column
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    parameters: tuple[str, ...]
-    metrics: tuple[str, ...]  # one column each; empty for a long table
-    columns: dict[str, int]
-
-    def cell(self, row: Sequence[object], name: str, default: str) -> str:
-        return str(row[self.columns[name]]) if name in self.columns else default
-
-
-def read_csv(text: str, source: str, parameters: Sequence[str] | None = None) -> Measurements:
-    """Read a CSV file with a header line; comma, semicolon or tabulator separate the fields.
+def read_csv(
+    text: str,
+    source: str,
+    parameters: Sequence[str] | None = None,
+    responses: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+) -> Measurements:
+    """Read a CSV file; comma, semicolon or tabulator separate the fields.
 
     Lines that start with ``#`` are skipped before the header, and after it where they do not have as
-    many fields as the header. A wide table needs a column ``callpath``, whose left neighbours are
-    then the parameters and whose right ones the metrics, or ``parameters``.
+    many fields as the header. Where rows have one field more than the header and begin with row numbers, the
+    header lacks the name of that column, which is left out with a note.
+
+    Parameters
+    ----------
+    text, source
+        Content of the file, and what errors call it.
+    parameters
+        Columns that are parameters, each by its name or its position from 0, as ``2=ppn`` also with another
+        name. None: those left of a column ``callpath``, else those left of the first response. A wide table
+        needs one of the three; of a long one all other columns are parameters.
+    responses
+        Columns of values of a wide table, named like parameters; none: all that are not parameters. Of a long
+        table, the wanted metrics.
+    names
+        Names of all columns, for a file without a header line. A header line is replaced.
 
     Raises
     ------
     ReadError
         With file and line.
     """
+    choice = Choice(parameters=parameters, responses=responses, names=names)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
-    rows = _csv_rows(lines, source)
-    where, header = next(rows, (source, ()))
-    names = [str(name).strip() for name in header]
-    if len(names) < 2 or all(is_number(name) for name in names):
-        raise ReadError(
-            f"{where}: no header line naming the columns; add one, e.g. p,s,callpath,metric,value"
-        )
-    layout = _layout(names, where, parameters)
-    return assemble(layout.parameters, _entries(layout, len(names), rows, _from_text), source)
+    found = list(_csv_rows(lines, source))
+    header, rows = _split(found, choice, source)
+    places, fields = [place for place, _ in rows], [row for _, row in rows]
+    where = found[0][0] if found else source
+    columns, assumed = fitting(header, fields, choice, places.__getitem__)
+    chosen, more = layout(columns, where, choice)
+    return _assembled(chosen, choice, zip(places, fields, strict=True), _from_text, source, (*assumed, *more))
+
+
+def _split(
+    found: Sequence[tuple[str, list[str]]], choice: Choice, source: str
+) -> tuple[Sequence[str], Sequence[tuple[str, list[str]]]]:
+    """Return the names of the columns, and the rows of values."""
+    where, first = found[0] if found else (source, [])
+    first = [field.strip() for field in first]
+    headed = len(first) >= 2 and is_header(first)
+    if choice.names is not None:
+        return choice.names, found[headed:]
+    if headed:
+        return first, found[1:]
+    if first and choice.by_position:
+        return numbered(len(first)), found
+    raise ReadError(
+        f"{where}: no header line naming the columns; add one, e.g. p,s,callpath,metric,value, or name them "
+        "all (--names p,s,time --parameters p,s)"
+    )
 
 
 def _delimiter(text: str) -> str:
@@ -77,7 +107,7 @@ def _delimiter(text: str) -> str:
     return max(DELIMITERS, key=first.count)
 
 
-def _csv_rows(lines: Iterator[list[str]], source: str) -> Iterator[Row]:
+def _csv_rows(lines: Iterator[list[str]], source: str) -> Iterator[tuple[str, list[str]]]:
     width = 0
     line = 1
     while True:
@@ -95,7 +125,12 @@ def _csv_rows(lines: Iterator[list[str]], source: str) -> Iterator[Row]:
         yield here, row
 
 
-def read_parquet(content: bytes, source: str, parameters: Sequence[str] | None = None) -> Measurements:
+def read_parquet(
+    content: bytes,
+    source: str,
+    parameters: Sequence[str] | None = None,
+    responses: Sequence[str] = (),
+) -> Measurements:
     """Read a Parquet file with the columns of a CSV file; see `read_csv`.
 
     Raises
@@ -118,58 +153,58 @@ def read_parquet(content: bytes, source: str, parameters: Sequence[str] | None =
         raise ReadError(f"{source}: broken Parquet file: {error}") from error
     names: list[str] = [table.column_names[index] for index in kept]
     rows = ((f"{source}: row {n}", row) for n, row in enumerate(zip(*columns, strict=True), start=1))
-    layout = _layout(names, source, parameters)
-    return assemble(layout.parameters, _entries(layout, len(names), rows, coordinate), source)
+    choice = Choice(parameters=parameters, responses=responses)
+    chosen, notes = layout(names, source, choice)
+    return _assembled(chosen, choice, rows, coordinate, source, notes)
 
 
-def _layout(names: list[str], where: str, parameters: Sequence[str] | None) -> _Layout:
-    columns = {name: index for index, name in enumerate(names)}
-    if names[:1] == [""]:
-        del columns[""]  # the row numbers that pandas writes by default
-        names = names[1:]
-    if len(columns) != len(names) or "" in columns:
-        raise ReadError(f"{where}: every column needs a name of its own; found {', '.join(map(repr, names))}")
-    missing = [name for name in parameters or () if name not in columns]
-    if missing:
-        raise ReadError(f"{where}: no column for parameter {', '.join(missing)}; found {', '.join(names)}")
-    free = [name for name in names if name not in RESERVED]
-    if "value" in columns:
-        return _Layout(tuple(parameters or free), (), columns)
-    if "metric" in columns:
-        raise ReadError(f"{where}: a column 'metric' needs a column 'value'")
-    if parameters is None and "callpath" not in columns:
-        raise ReadError(
-            f"{where}: which columns are parameters? Name the parameters (--parameters p,s), or "
-            "add a column 'callpath' between them, or use the columns callpath, metric, value"
-        )
-    if parameters is None:
-        parameters = [name for name in free if columns[name] < columns["callpath"]]
-    metrics = tuple(name for name in free if name not in parameters)
-    if not metrics:
-        raise ReadError(f"{where}: no column of values; found {', '.join(names)}")
-    return _Layout(tuple(parameters), metrics, columns)
+def _assembled(
+    chosen: Layout,
+    choice: Choice,
+    rows: Iterable[Row],
+    parameter: Callable[[object, str], Value],
+    source: str,
+    notes: Sequence[str],
+) -> Measurements:
+    """Return what rows hold; a response that is no finite number comes from a run that failed."""
+    failed: list[str] = []
+    skips = choice.responses and chosen.metrics
+    entries = _entries(chosen, rows, parameter, failed if skips else None)
+    known = assemble([name for name, _ in chosen.parameters], entries, source)
+    if choice.responses and not chosen.metrics:
+        known = of_metrics(known, choice.responses, source)
+    left_out = (
+        [f"{len(failed)} values are not finite and were left out, the first at {failed[0]}"] if failed else []
+    )
+    return replace(known, notes=tuple(f"{source}: {note}" for note in (*notes, *left_out)))
 
 
 def _entries(
-    layout: _Layout, width: int, rows: Iterable[Row], parameter: Callable[[object, str], Value]
+    chosen: Layout,
+    rows: Iterable[Row],
+    parameter: Callable[[object, str], Value],
+    failed: list[str] | None,
 ) -> Iterator[Entry]:
+    """Yield the values of rows; where some are not finite, ``failed`` takes their places."""
+    columns = chosen.columns
     for where, row in rows:
-        if len(row) != width:
-            raise ReadError(f"{where}: {len(row)} fields, but {width} columns")
-        cells = ((row[layout.columns[name]], f"{where}: {name}") for name in layout.parameters)
+        cells = ((row[index], f"{where}: {name}") for name, index in chosen.parameters)
         point = tuple(parameter(cell, place) for cell, place in cells)
-        callpath = layout.cell(row, "callpath", DEFAULT_CALLPATH)
-        metric = layout.cell(row, "metric", DEFAULT_METRIC)
-        for name in layout.metrics or ("value",):
-            cell = row[layout.columns[name]]
-            if layout.metrics and _is_empty(cell):
+        callpath = str(row[columns["callpath"]]) if "callpath" in columns else DEFAULT_CALLPATH
+        metric = str(row[columns["metric"]]) if "metric" in columns else DEFAULT_METRIC
+        for name, index in chosen.metrics or (("value", columns["value"]),):
+            cell = row[index]
+            if chosen.metrics and _is_empty(cell):
                 continue  # not measured here
+            if failed is not None and _is_infinite(cell):
+                failed.append(where)
+                continue
             value = float(number(cell.strip(), f"{where}: {name}")) if isinstance(cell, str) else cell
             values = (finite(value, f"{where}: {name}"),)
             yield Entry(
                 where=where,
                 callpath=callpath,
-                metric=name if layout.metrics else metric,
+                metric=name if chosen.metrics else metric,
                 point=point,
                 values=values,
             )
@@ -177,6 +212,12 @@ def _entries(
 
 def _is_empty(cell: object) -> bool:
     return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def _is_infinite(cell: object) -> bool:
+    if isinstance(cell, str):
+        return cell.strip().lstrip("+-").lower() in _NOT_FINITE
+    return isinstance(cell, float) and not math.isfinite(cell)
 
 
 def _from_text(cell: object, where: str) -> Value:

@@ -1,0 +1,218 @@
+"""Which columns of a table hold parameters and which hold values: what the header says, and what users say.
+
+A column is named as in the header, or by its position among the fields of a row, from 0; ``15=time`` and
+``avg=time`` also say what it is called from there on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from orchestrator.errors import ReadError
+from orchestrator.readers.collect import is_number
+
+REPETITION = ("repetition", "rep")
+RESERVED = ("callpath", "metric", "value", *REPETITION)
+
+_POSITION = re.compile(r"\d+", re.ASCII)
+_ROW_NUMBERS = ""  # the name of their column, as pandas writes it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What users say of the columns of a table.
+
+    Attributes
+    ----------
+    parameters
+        Columns that are parameters; None where the table says it.
+    responses
+        Columns of values, where others are to be left out; of a long table the wanted metrics.
+    names
+        Names of all columns, for a table without a header line or with a wrong one.
+    """
+
+    parameters: Sequence[str] | None = None
+    responses: Sequence[str] = ()
+    names: Sequence[str] | None = None
+
+    @property
+    def by_position(self) -> bool:
+        """Tell whether no name of the header is needed."""
+        texts = [*(self.parameters or ()), *self.responses]
+        given = self.parameters is not None and bool(self.responses)
+        return given and all(_POSITION.fullmatch(text.partition("=")[0].strip()) for text in texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where what is: pairs of a name and the position of its column.
+
+    ``metrics`` is empty for a long table. ``columns`` are all that have a name.
+    """
+
+    parameters: tuple[tuple[str, int], ...]
+    metrics: tuple[tuple[str, int], ...]
+    columns: dict[str, int]
+
+
+def is_header(fields: Sequence[str]) -> bool:
+    """Return whether a line names columns: a number is no name, and every row of measurements has one."""
+    return not any(map(is_number, fields))
+
+
+def numbered(width: int) -> list[str]:
+    """Return names of columns that have none."""
+    return [f"column{index}" for index in range(width)]
+
+
+def fitting(
+    names: Sequence[str], rows: Sequence[Sequence[str]], choice: Choice, where: Callable[[int], str]
+) -> tuple[list[str], list[str]]:
+    """Return a name for every field of a row, and notes on what had to be assumed.
+
+    The name of the first column is missing where it holds row numbers (as R and pandas write tables): rows
+    then have one field more than the header.
+
+    Parameters
+    ----------
+    names
+        As the header, or the user, gives them.
+    rows
+        Fields of all rows.
+    choice
+        If it names all columns by position, names that do not fit are no matter.
+    where
+        Where a row was found.
+
+    Raises
+    ------
+    ReadError
+        For a row with another number of fields.
+    """
+    width = len(rows[0]) if rows else len(names)
+    odd = next((k for k, row in enumerate(rows) if len(row) != width), None)
+    if odd is None and width == len(names):
+        return list(names), []
+    if odd is None and width == len(names) + 1 and names[0] != _ROW_NUMBERS and _numbers_rows(rows):
+        some = ", ".join(row[0].strip() for row in rows[:3])
+        return [_ROW_NUMBERS, *names], [
+            f"rows have {width} fields but the header {len(names)} names: the first column "
+            f"({some}{', ...' if len(rows) > 3 else ''}) is taken for row numbers"
+        ]
+    if odd is None and choice.by_position:
+        return numbered(width), [
+            f"rows have {width} fields but the header {len(names)} names: the names are not used"
+        ]
+    if odd is not None:
+        raise ReadError(f"{where(odd)}: {len(rows[odd])} fields, but {width} columns")
+    raise ReadError(f"{where(0)}: {width} fields, but {len(names)} columns{_remedy(names, width)}")
+
+
+def _remedy(names: Sequence[str], width: int) -> str:
+    return (
+        f" ({', '.join(names)}), so it is not known which is which: name every column (--names "
+        f"{','.join(numbered(width)[:3])},...), or say what columns are by their positions from 0, "
+        "such as --parameters 1=p,2=s --response 3=time"
+    )
+
+
+def _numbers_rows(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first fields number the rows: all different, or never counted up from 0.
+
+    A last field that is always empty is the end of a line with a delimiter too many.
+    """
+    first = [row[0].strip() for row in rows]
+    if not all(map(_POSITION.fullmatch, first)) or not any(row[-1].strip() for row in rows):
+        return False
+    numbers = set(map(int, first))
+    return len(numbers) == len(rows) or numbers == {0}
+
+
+def layout(names: Sequence[str], where: str, choice: Choice) -> tuple[Layout, list[str]]:
+    """Return where parameters and values are in rows with these names, and notes on what was assumed.
+
+    Raises
+    ------
+    ReadError
+        For names that are missing or not unique, and for columns that are not there.
+    """
+    begin = 1 if list(names[:1]) == [_ROW_NUMBERS] else 0
+    columns = {name: index for index, name in enumerate(names) if index >= begin}
+    if len(columns) != len(names) - begin or _ROW_NUMBERS in columns:
+        raise ReadError(f"{where}: every column needs a name of its own; found {', '.join(map(repr, names))}")
+    parameters = _chosen(choice.parameters, "parameter", names, where)
+    if "value" in columns and ("metric" in columns or not choice.responses):
+        free = tuple((name, index) for name, index in columns.items() if name not in RESERVED)
+        return Layout(parameters or free, (), columns), []
+    if "metric" in columns and not choice.responses:
+        raise ReadError(f"{where}: a column 'metric' needs a column 'value'")
+    metrics = _chosen(choice.responses, "response", names, where)
+    notes = []
+    if choice.parameters is None:
+        end = columns.get("callpath", min((index for _, index in metrics), default=-1))
+        if end < 0:
+            raise ReadError(
+                f"{where}: which columns are parameters? Name the parameters (--parameters p,s), or "
+                "add a column 'callpath' between them, or use the columns callpath, metric, value"
+            )
+        parameters = _free(columns, metrics, lambda index: index < end)
+        if "callpath" not in columns:
+            some = ", ".join(name for name, _ in parameters)
+            notes = [f"parameters are the columns before {metrics[0][0]}: {some}; --parameters names others"]
+    metrics = metrics or _free(columns, parameters, lambda index: True)
+    if not metrics:
+        raise ReadError(f"{where}: no column of values; found {', '.join(columns)}")
+    _check_different(parameters, metrics, where)
+    return Layout(parameters, metrics, columns), notes
+
+
+def _free(
+    columns: dict[str, int], taken: Collection[tuple[str, int]], wanted: Callable[[int], bool]
+) -> tuple[tuple[str, int], ...]:
+    """Return the columns that are neither reserved nor taken, as far as their positions are wanted."""
+    indices = {index for _, index in taken}
+    free = ((name, index) for name, index in columns.items() if name not in RESERVED)
+    return tuple((name, index) for name, index in free if index not in indices and wanted(index))
+
+
+def _check_different(
+    parameters: tuple[tuple[str, int], ...], metrics: tuple[tuple[str, int], ...], where: str
+) -> None:
+    both = {index for _, index in parameters} & {index for _, index in metrics}
+    if both:
+        twice = ", ".join(name for name, index in metrics if index in both)
+        raise ReadError(f"{where}: {twice} cannot be both a parameter and a response")
+    called = [name for name, _ in metrics]
+    if len(set(called)) != len(called):
+        raise ReadError(f"{where}: every response needs a name of its own, not {', '.join(called)}")
+
+
+def _chosen(
+    texts: Sequence[str] | None, what: str, names: Sequence[str], where: str
+) -> tuple[tuple[str, int], ...]:
+    found = [(text, _found(text, names)) for text in texts or ()]
+    missing = [text for text, column in found if column is None]
+    if missing:
+        raise ReadError(
+            f"{where}: no column for {what} {', '.join(missing)}; found {', '.join(filter(None, names))} "
+            f"(or positions, 0 to {len(names) - 1})"
+        )
+    return tuple(column for _, column in found if column is not None)
+
+
+def _found(text: str, names: Sequence[str]) -> tuple[str, int] | None:
+    """Return the name and position of the column that a text names; None where there is none."""
+    if text in names:
+        return text, names.index(text)
+    column, equals, name = (part.strip() for part in text.partition("="))
+    if equals and not name:
+        return None
+    if column in names:
+        return name or column, names.index(column)
+    if _POSITION.fullmatch(column) and int(column) < len(names):
+        index = int(column)
+        return name or names[index] or numbered(index + 1)[index], index
+    return None

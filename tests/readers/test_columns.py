@@ -1,0 +1,260 @@
+"""Tables whose header says too little: which columns are what, by name and by position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.errors import ReadError
+from orchestrator.readers.load import load
+from orchestrator.readers.table import read_csv
+from orchestrator.types import Measurement, Measurements, Point, Value
+from tests.requirements import measurement_data
+
+# The defects of published tuning data: a header without the name of the row numbers, one with a name too
+# few among the others, and none at all.
+UNNUMBERED = "m,n,avg,std\n17,40,2937,0.0117,0.0096\n3,1459,2531,0.1587,0.0496\n0,40,2531,0.0100,0.0001\n"
+SHIFTED = ",ppn,shape,order,fast,slow\n0,8,cube,3,7,0.5,0.25\n0,16,cube,3,7,0.75,0.5\n"
+HEADLESS = "0008\t01\t37\t368.13\n0010\t08\t5\tinf\n0015\t15\t4\t237.31\n"
+
+NAMES = st.lists(
+    st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True).filter(
+        lambda name: name not in ("callpath", "metric", "value", "rep", "repetition", "inf", "nan")
+    ),
+    min_size=2,
+    max_size=6,
+    unique=True,
+)
+CELLS = st.integers(0, 10**6) | st.floats(1e-6, 1e6)
+
+
+def read(
+    text: str,
+    parameters: Sequence[str] | None = None,
+    responses: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+) -> Measurements:
+    return read_csv(text, "in.csv", parameters=parameters, responses=responses, names=names)
+
+
+def values_of(known: Measurements) -> list[tuple[dict[str, Value], tuple[float, ...]]]:
+    (item,) = known.items
+    return [(point.as_dict(), values) for point, values in item.values.items()]
+
+
+def test_row_numbers_without_a_name_are_left_out_with_a_note() -> None:
+    got = read(UNNUMBERED, ["m", "n"], ["avg"])
+    assert values_of(got)[:2] == [({"m": 40, "n": 2937}, (0.0117,)), ({"m": 1459, "n": 2531}, (0.1587,))]
+    assert got.notes == (
+        "in.csv: rows have 5 fields but the header 4 names: the first column (17, 3, 0) is taken for row "
+        "numbers",
+    )
+
+
+def test_row_numbers_may_begin_anew_at_every_row() -> None:
+    assert values_of(read("p,time\n0,8,1.5\n0,16,2\n", ["p"])) == [({"p": 8}, (1.5,)), ({"p": 16}, (2.0,))]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    ["8,1.5,1.6\n8,1.4,1.5\n", "0.5,8,1.5\n0.7,16,2\n", "8,1.5,\n16,2,\n"],
+    ids=["repeated", "not whole", "a delimiter too many"],
+)
+def test_a_first_column_that_does_not_number_the_rows_is_not_guessed_at(rows: str) -> None:
+    with pytest.raises(ReadError, match=r"in\.csv:2: 3 fields, but 2 columns \(p, time\).*--names"):
+        read("p,time\n" + rows, ["p"])
+
+
+def test_a_response_leaves_other_columns_out_and_those_before_it_are_parameters() -> None:
+    got = read(UNNUMBERED, responses=["avg"])
+    assert got.parameters == ("m", "n")
+    assert got.metrics() == ("avg",)
+    assert "in.csv: parameters are the columns before avg: m, n; --parameters names others" in got.notes
+
+
+def test_several_responses_are_several_metrics() -> None:
+    assert read("p,a,b,c\n1,2,3,4\n", ["p"], ["c", "a"]).metrics() == ("c", "a")
+
+
+def test_columns_get_other_names() -> None:
+    got = read("procs,avg,std\n8,1.5,0.1\n", ["procs=p"], ["avg=time"])
+    assert got.items == (Measurement("<root>", "time", {Point.of(p=8): (1.5,)}),)
+
+
+def test_a_header_that_does_not_fit_is_not_used_for_columns_by_position() -> None:
+    got = read(SHIFTED, ["1=ppn", "3=level"], ["6=slow"])
+    assert values_of(got) == [({"ppn": 8, "level": 3}, (0.25,)), ({"ppn": 16, "level": 3}, (0.5,))]
+    assert got.metrics() == ("slow",)
+    assert read(SHIFTED, ["1", "2"], ["6"]).parameters == ("column1", "column2")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "responses"), [(["ppn"], ["slow"]), (["1"], ["slow"]), (["ppn"], ["6"]), (["1"], [])]
+)
+def test_a_header_that_does_not_fit_is_refused_where_a_name_of_it_is_needed(
+    parameters: list[str], responses: list[str]
+) -> None:
+    with pytest.raises(ReadError, match=r"in\.csv:2: 7 fields, but 6 columns \(, ppn, shape, order, fast"):
+        read(SHIFTED, parameters, responses)
+
+
+def test_names_replace_a_wrong_header() -> None:
+    got = read(SHIFTED, ["ppn", "shape"], ["slow"], ["k", "ppn", "shape", "level", "order", "fast", "slow"])
+    assert values_of(got)[0] == ({"ppn": 8, "shape": "cube"}, (0.25,))
+
+
+def test_names_stand_for_a_missing_header_and_padded_integers_are_numbers() -> None:
+    got = read(HEADLESS, ["p", "n"], ["time"], ["p", "n", "k", "time"])
+    assert values_of(got) == [({"p": 8, "n": 1}, (368.13,)), ({"p": 15, "n": 15}, (237.31,))]
+
+
+def test_values_of_a_response_that_are_not_finite_are_left_out_with_a_note() -> None:
+    got = read(HEADLESS, ["0=p"], ["3=time"])
+    assert [values for _, values in values_of(got)] == [(368.13,), (237.31,)]
+    assert got.notes == ("in.csv: 1 values are not finite and were left out, the first at in.csv:2",)
+
+
+def test_without_a_header_columns_are_called_by_their_position() -> None:
+    got = read(HEADLESS, ["0", "2"], ["3"])
+    assert (got.parameters, got.metrics()) == (("column0", "column2"), ("column3",))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "responses", "reason"),
+    [
+        (
+            ["m"],
+            ["time"],
+            r"in\.csv:1: no column for response time; found m, n, avg, std \(or positions, 0 to 4\)",
+        ),
+        (["5"], ["avg"], r"in\.csv:1: no column for parameter 5; found"),
+        (["-1"], ["avg"], r"in\.csv:1: no column for parameter -1; found"),
+        (["m="], ["avg"], r"in\.csv:1: no column for parameter m=; found"),
+        (["m", "3"], ["avg", "m"], r"in\.csv:1: avg, m cannot be both a parameter and a response"),
+        (["m=x", "n=x"], ["avg"], r"in\.csv: every parameter needs a name of its own, not x, x"),
+        (["m"], ["avg=x", "std=x"], r"in\.csv:1: every response needs a name of its own, not x, x"),
+        (["m"], ["std", "nothing"], r"no column for response nothing"),
+    ],
+)
+def test_columns_that_are_not_there_or_used_twice_are_refused(
+    parameters: list[str], responses: list[str], reason: str
+) -> None:
+    with pytest.raises(ReadError, match=reason):
+        read(UNNUMBERED, parameters, responses)
+
+
+def test_the_response_of_a_long_table_is_its_metric() -> None:
+    text = "p,metric,value\n1,time,2\n1,visits,3\n"
+    assert read(text, responses=["visits"]).metrics() == ("visits",)
+    with pytest.raises(ReadError, match=r"in\.csv: no measurements of flops; there are time, visits"):
+        read(text, responses=["flops"])
+
+
+@given(NAMES, st.data())
+def test_however_columns_are_named_the_same_is_read(names: list[str], data: st.DataObject) -> None:
+    rows = data.draw(st.lists(st.tuples(*(CELLS for _ in names)), min_size=1, max_size=5))
+    lines = [",".join(map(repr, row)) for row in rows]
+    text = "\n".join([",".join(names), *lines])
+    numbered = "\n".join([",".join(names), *(f"{k},{line}" for k, line in enumerate(lines))])
+    order = data.draw(st.permutations(range(len(names))))
+    chosen, response = order[:-1], order[-1]
+    parameters, wanted = [names[k] for k in chosen], [names[response]]
+    expected = read(text, parameters, wanted)
+    by_position = [f"{k}={names[k]}" for k in chosen], [f"{response}={names[response]}"]
+    assert read(text, [str(k) for k in chosen], [str(response)]) == expected
+    assert read("\n".join(lines), *by_position) == expected
+    assert read("\n".join(lines), parameters, wanted, names) == expected
+    assert read(text, parameters, wanted, names) == expected
+    assert read(numbered, parameters, wanted) == expected
+    assert read(numbered, [str(k + 1) for k in chosen], [str(response + 1)]) == expected
+    shifted = numbered.replace(",".join(names), ",".join(["", *names[1:]]))
+    later = [f"{k + 1}={names[k]}" for k in chosen], [f"{response + 1}={names[response]}"]
+    assert read(shifted, *later) == expected
+
+
+@given(
+    st.text(',;\t\n"#01.e-pinf', max_size=60),
+    st.none() | st.lists(st.sampled_from(["0", "1", "p", "1=n", "p=q", ""]), max_size=3),
+    st.lists(st.sampled_from(["0", "2", "n", "2=time"]), max_size=2),
+    st.none() | st.just(["p", "n", "time"]),
+)
+def test_garbage_gives_measurements_or_a_read_error(
+    text: str, parameters: list[str] | None, responses: list[str], names: list[str] | None
+) -> None:
+    try:
+        got = read(text, parameters, responses, names)
+    except ReadError as error:
+        assert "in.csv" in str(error)
+    else:
+        assert got.items
+
+
+EXAFMM = "2=ppn,3=nthreads,4=nbodies,6=ncrit,7=level,8=order"
+LAMMPS = "processes,per_node,threads,output,melting,solid,time"
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "number", "first", "value"),
+    [
+        ("gemm/1-thread_test.csv", {"responses": ["avg"]}, 1000, (40, 2937, 1001), 0.0116661),
+        ("geqrf/1threads_test.csv", {"responses": ["avg"]}, 1000, (9523, 138), 0.0495007),
+        ("bcast/kt1_st1_test.csv", {"responses": ["avg"]}, 10484, (3596179, 32, 32), 0.00383642),
+        (
+            "kripke/kt0_nnodes1_test.csv",
+            {"responses": ["25=time"], "parameters": ["2", "3", "4", "5", "6", "10", "11", "15", "16"]},
+            8745,
+            (8, 8, 5, 56, 8, 8, 56, 1, 1),
+            0.796174,
+        ),
+        (
+            "exafmm/kt1_nnodes1_test.csv",
+            {"responses": ["15=time"], "parameters": EXAFMM.split(",")},
+            2512,
+            (8, 16, 8216, 123, 3, 7),
+            0.23774,
+        ),
+        (
+            "exafmm/kt1.csv",
+            {"responses": ["15=time"], "parameters": EXAFMM.split(",")},
+            35280,
+            (64, 1, 4160, 169, 2, 15),
+            0.963817,
+        ),
+        (
+            "../autotuner/lammps.csv",
+            {"responses": ["time"], "names": LAMMPS.split(",")},
+            923,
+            (8, 1, 37, 200, 16000, 20000),
+            368.13,
+        ),
+        (
+            "../autotuner/gray-scott.csv",
+            {"responses": ["4=time"], "parameters": ["0", "1", "2", "3"]},
+            2795,
+            (4, 2, 512, 500),
+            722.25,
+        ),
+    ],
+)
+def test_published_tuning_data_are_read(
+    file: str, options: dict[str, list[str]], number: int, first: tuple[int, ...], value: float
+) -> None:
+    known = load([measurement_data() / "stampede2" / file], **options)  # type: ignore[arg-type]
+    (item,) = known.items
+    assert sum(map(len, item.values.values())) == number
+    point, values = next(iter(item.values.items()))
+    assert tuple(found for _, found in point.items) == first
+    assert values[0] == value
+
+
+def test_numbers_that_stand_for_categories() -> None:
+    path = measurement_data() / "stampede2" / "kripke" / "kt0_nnodes1_test.csv"
+    known = load(
+        [path], parameters=["order", "solver", "ngroups"], responses=["k9"], categorical=["order", "solver"]
+    )
+    assert [known.is_categorical(name) for name in known.parameters] == [True, True, False]
+    with pytest.raises(ReadError, match="layout cannot be categorical, as the parameters are ngroups"):
+        load([path], parameters=["ngroups"], responses=["k9"], categorical=["layout"])
