@@ -1,0 +1,139 @@
+"""Modes of the tensor: how a coordinate becomes two neighbouring nodes and a weight.
+
+A cell is a node with weight 0 of the next one, a point between two nodes touches both: the same arrays serve
+the discretisation of the paper (section 5.1) and piecewise-linear functions at true coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.models.base import Floats
+from orchestrator.models.regression.samples import Axis, Samples
+
+Ints = NDArray[np.int32]
+
+FEW_LEVELS = 16
+"""Up to so many distinct values of a number have a node each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One mode of the tensor.
+
+    Attributes
+    ----------
+    axes
+        The axes that the coordinate of the mode is made of.
+    slopes
+        What each of them is multiplied by before they are summed.
+    nodes
+        Coordinates of the nodes, rising; the levels' numbers for a category.
+    edges
+        Bounds of the cells around the nodes, one more than nodes; the first and the last bound the range.
+    is_categorical
+        Whether neighbours have nothing in common.
+    """
+
+    axes: tuple[int, ...]
+    slopes: tuple[float, ...]
+    nodes: Floats
+    edges: Floats
+    is_categorical: bool = False
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def coordinate(self, x: Floats) -> Floats:
+        """Return the coordinate of the mode for coordinates of the axes (n, axes), shape (n,)."""
+        return np.asarray(x[:, list(self.axes)] @ np.array(self.slopes), np.float64)
+
+    def cells(self, x: Floats) -> tuple[Ints, Floats]:
+        """Return the cell of each row and weights of 0 of the next one, shapes (n,)."""
+        z = self.coordinate(x)
+        if self.is_categorical:
+            return np.asarray(z, np.int32), np.zeros(len(z))
+        cell = np.searchsorted(self.edges[1:-1], z, side="right")
+        return np.asarray(cell, np.int32), np.zeros(len(z))
+
+    def neighbours(self, x: Floats) -> tuple[Ints, Floats]:
+        """Return the node below each row and the weight of the one above, shapes (n,).
+
+        Between the last nodes and the end of the range the line through them goes on (equation 5); what
+        is beyond the range is taken at its end. NaN has weight NaN.
+        """
+        z = self.coordinate(x)
+        if self.is_categorical or len(self.nodes) == 1:
+            node = np.where(np.isnan(z), 0, z) if self.is_categorical else np.zeros(len(z))
+            return np.asarray(node, np.int32), np.where(np.isnan(z), np.nan, 0.0)
+        z = np.clip(z, self.edges[0], self.edges[-1])
+        node = np.clip(np.searchsorted(self.nodes, z, side="right") - 1, 0, len(self.nodes) - 2)
+        weight = (z - self.nodes[node]) / (self.nodes[node + 1] - self.nodes[node])
+        return np.asarray(node, np.int32), np.asarray(weight, np.float64)
+
+
+def cell_modes(samples: Samples, cells: int) -> tuple[Mode, ...]:
+    """Divide every axis into cells with a node in the middle (section 5.1)."""
+    return tuple(_of_axis(samples, k, cells, middle=True) for k in range(len(samples.axes)))
+
+
+def node_modes(samples: Samples, nodes: int) -> tuple[Mode, ...]:
+    """Place nodes along every axis, the first and the last at the ends of its range."""
+    return tuple(_of_axis(samples, k, nodes, middle=False) for k in range(len(samples.axes)))
+
+
+def combined(samples: Samples, slopes: Sequence[float], nodes: int) -> Mode:
+    """Return a mode along a combination of axes, such as the product of all sizes; nodes at quantiles."""
+    axes = tuple(k for k, slope in enumerate(slopes) if slope)
+    weights = tuple(float(slopes[k]) for k in axes)
+    z = samples.x[:, list(axes)] @ np.array(weights)
+    return Mode(axes, weights, *_nodes_of_numbers(z, float(z.min()), float(z.max()), nodes, middle=False))
+
+
+def _of_axis(samples: Samples, k: int, number: int, *, middle: bool) -> Mode:
+    axis, z = samples.axes[k], samples.x[:, k]
+    if axis.levels is not None:
+        codes = np.arange(len(axis.levels), dtype=np.float64)
+        edges = np.arange(len(codes) + 1, dtype=np.float64) - 0.5
+        return Mode((k,), (1.0,), codes, edges, is_categorical=True)
+    distinct = np.unique(z)
+    if len(distinct) <= FEW_LEVELS:
+        between = (distinct[1:] + distinct[:-1]) / 2
+        return Mode((k,), (1.0,), distinct, np.concatenate([distinct[:1], between, distinct[-1:]]))
+    edges = _edges(axis, distinct, number if middle else number - 1)
+    if middle:
+        return Mode((k,), (1.0,), (edges[1:] + edges[:-1]) / 2, edges)
+    return Mode((k,), (1.0,), edges, _around(edges))
+
+
+def _edges(axis: Axis, distinct: Floats, number: int) -> Floats:
+    """Divide the range evenly in the coordinate or, where that fits the values better, in what it is of."""
+    low, high = min(axis.low, distinct[0]), max(axis.high, distinct[-1])
+    even = np.linspace(low, high, number + 1)
+    if not axis.logarithmic:
+        return even
+    linear = np.log(np.linspace(np.exp(low), np.exp(high), number + 1))
+    linear[0], linear[-1] = low, high
+    return min(even, linear, key=lambda edges: _unevenness(edges, distinct))
+
+
+def _unevenness(edges: Floats, values: Floats) -> float:
+    return float(np.var(np.histogram(values, edges)[0]))
+
+
+def _nodes_of_numbers(
+    z: Floats, low: float, high: float, number: int, *, middle: bool
+) -> tuple[Floats, Floats]:
+    """Return nodes half-way between evenly spaced ones and quantiles, and the bounds around them."""
+    shares = np.linspace(0, 1, number)
+    nodes = (np.quantile(z, shares) + low + (high - low) * shares) / 2
+    nodes = np.unique(nodes) if high > low else np.array([low])
+    return nodes, _around(nodes)
+
+
+def _around(nodes: Floats) -> Floats:
+    return np.concatenate([nodes[:1], (nodes[1:] + nodes[:-1]) / 2, nodes[-1:]])
