@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from orchestrator import registry
-from orchestrator.cli import common, evaluate_noise, inputs
+from orchestrator.cli import common, evaluate_models, evaluate_noise, inputs
 from orchestrator.evaluation import contenders, figures
 from orchestrator.evaluation.replay import replay_outcomes
 from orchestrator.evaluation.rows import Row, rows, table
@@ -26,12 +26,13 @@ from orchestrator.evaluation.rules import Rules
 from orchestrator.evaluation.synthetic import Setting, synthetic_outcomes
 from orchestrator.evaluation.trial import Outcome
 
+_OTHERS = {"noise": evaluate_noise.run, "models": evaluate_models.run}  # with results of their own
 _TOLERANCES = (5.0, 10.0, 15.0, 20.0)  # the error intervals of the paper's figures
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the sub-commands ``synthetic``, ``replay`` and ``noise``."""
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="synthetic|replay|noise")
+    """Add the sub-commands ``synthetic``, ``replay``, ``noise`` and ``models``."""
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="synthetic|replay|noise|models")
     synthetic = kinds.add_parser("synthetic", help="draw functions and noise (the papers' section IV)")
     _add_synthetic(synthetic.add_argument)
     replay = kinds.add_parser("replay", help="choose among measured repetitions (the paper's section V)")
@@ -39,6 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_replay(replay.add_argument)
     evaluate_noise.add_arguments(
         kinds.add_parser("noise", help="models of noisy times, with and without priors")
+    )
+    evaluate_models.add_arguments(
+        kinds.add_parser("models", help="modelers on measured samples, by the number of training points")
     )
     for kind, labels in ((synthetic, contenders.STANDARD), (replay, contenders.REPLAYED)):
         _add_common(kind, labels)
@@ -86,9 +90,9 @@ def _add_common(parser: argparse.ArgumentParser, labels: tuple[str, ...]) -> Non
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    if arguments.kind == "noise":
+    if arguments.kind in _OTHERS:
         with _progress() as advance:
-            return evaluate_noise.run(arguments, advance)
+            return _OTHERS[arguments.kind](arguments, advance)
     with _progress() as advance:
         outcomes = (_synthetic if arguments.kind == "synthetic" else _replay)(arguments, advance)
     results = rows(outcomes, arguments.tolerance)
@@ -154,5 +158,5 @@ def _finite(row: Row) -> dict[str, Any]:
 def _progress() -> Iterator[Callable[[int, int], None]]:
     console = Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("functions", total=None)
+        task = bar.add_task("evaluating", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -35,15 +35,15 @@ def in_parallel(
 def _results(work: Callable[[Task], Result], tasks: Sequence[Task], workers: int | None) -> Iterator[Result]:
     count = min(workers or os.cpu_count() or 1, len(tasks))
     if count <= 1:
-        with _one_thread():
+        with one_thread():
             yield from map(work, tasks)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(count, context, initializer=_one_thread) as pool:
+    with ProcessPoolExecutor(count, context, initializer=one_thread) as pool:
         yield from pool.map(work, tasks, chunksize=max(1, min(8, len(tasks) // (8 * count))))
 
 
-def _one_thread() -> Any:
+def one_thread() -> Any:
     """Limit numerical libraries to one thread: every core has a process, and sums keep their order."""
     # threadpoolctl comes with scikit-learn and has no type stubs.
     return importlib.import_module("threadpoolctl").threadpool_limits(1)

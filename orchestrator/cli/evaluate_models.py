@@ -1,0 +1,229 @@
+"""``orchestrator evaluate models``: modelers on measured samples, over the number of training points."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Callable, Generator
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.api import inputs
+from orchestrator.cli import common
+from orchestrator.errors import CampaignError
+from orchestrator.evaluation import models_processes, models_study
+from orchestrator.evaluation.models_fit import Contender, Row, Task
+from orchestrator.evaluation.models_samples import of_response
+from orchestrator.evaluation.models_study import Study
+from orchestrator.evaluation.models_table import table
+from orchestrator.types import Measurements
+from orchestrator.units import did_you_mean, parse_duration
+
+Advance = Callable[[int, int], None]
+
+_HOUR = 3600.0
+_MODELER = "auto"
+_JOBS = Path("evaluation-jobs")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the sub-command's arguments."""
+    _add_samples(parser.add_argument)
+    _add_protocol(parser.add_argument)
+    _add_execution(parser.add_argument)
+    common.add_json(parser)
+
+
+def _add_samples(add: Callable[..., object]) -> None:
+    add(
+        "--train",
+        metavar="FILE",
+        nargs="+",
+        type=Path,
+        required=True,
+        help="measured samples to fit: a table (CSV, Parquet), or all that `orchestrator model` reads",
+    )
+    add("--test", metavar="FILE", nargs="+", type=Path, help="held-out samples; without, some of --train")
+    add("--response", metavar="NAME", help="column (metric) to model; not needed if there is one")
+    add("--callpath", metavar="NAME", help="call path to model; not needed if there is one")
+    add("--parameters", metavar="NAMES", type=_names, help="columns that are parameters: m,n,k")
+    add(
+        "--categorical",
+        metavar="NAMES",
+        type=_names,
+        default=(),
+        help="parameters whose numbers are only names: order,solver",
+    )
+
+
+def _add_protocol(add: Callable[..., object]) -> None:
+    share = common.number("a share between 0 and 1", lambda x: 0 < x < 1)
+    add(
+        "--modeler",
+        metavar="NAME",
+        action="append",
+        help=f"with options as pmnf:members=50,wide=false (values are YAML); repeatable; default {_MODELER}",
+    )
+    add(
+        "--sizes",
+        metavar="NUMBERS",
+        type=_sizes,
+        default=(),
+        help="points to fit, drawn at random, the same for all modelers and smaller sets within larger "
+        "ones: 512,2048; default: all",
+    )
+    add("--seeds", metavar="N", type=common.whole(1), default=1, help="repetitions of the draw (default 1)")
+    add("--where", metavar="EXPRESSION", action="append", default=[], help="of all points: 'm > 32'")
+    add(
+        "--train-where",
+        metavar="EXPRESSION",
+        action="append",
+        default=[],
+        help="of points to fit: 'm < 2048' (repeatable: all must hold)",
+    )
+    add(
+        "--test-where",
+        metavar="EXPRESSION",
+        action="append",
+        default=[],
+        help="of test points: 'm >= 2048'; without --test these are taken from --train",
+    )
+    add(
+        "--test-share",
+        metavar="SHARE",
+        type=share,
+        default=models_study.SHARE,
+        help=f"of points held out at random, others for each seed, without --test and --test-where "
+        f"(default {models_study.SHARE:g})",
+    )
+
+
+def _add_execution(add: Callable[..., object]) -> None:
+    add(
+        "--time-limit",
+        metavar="DURATION",
+        type=_duration,
+        default=_HOUR,
+        help="a fit that takes longer is given up (default 1 h)",
+    )
+    add("--workers", metavar="N", type=common.whole(1), help="processes (default: all cores)")
+    add("--executor", choices=("local", "slurm"), default="local", help="where to fit (default local)")
+    add("--partition", metavar="NAME", help="of Slurm jobs, one per fit")
+    add(
+        "--sbatch",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="further option of sbatch: account=project, mem=8G, or a flag: exclusive (repeatable)",
+    )
+    add("--jobs", metavar="N", type=common.whole(1), default=256, help="most jobs at a time (default 256)")
+    add(
+        "--job-files",
+        metavar="DIR",
+        type=Path,
+        default=_JOBS,
+        help=f"of Slurm jobs, on a file system that all nodes see (default {_JOBS})",
+    )
+    add("--figures", metavar="DIR", type=Path, help="write figures as PNG")
+
+
+def run(arguments: argparse.Namespace, advance: Advance) -> int:
+    """Run the sub-command."""
+    study = _study(arguments)
+    tasks = models_study.tasks(study)
+    overlap = models_study.overlap(study)
+    notes = [f"{overlap} test points are among those to fit"] * bool(overlap)
+    found: list[Row] = []
+    advance(0, len(tasks))
+    with contextlib.closing(_fitted(arguments, tasks)) as rows:
+        for row in rows:
+            found.append(row)
+            advance(len(found), len(tasks))
+    found = models_study.ordered(found, [item.label for item in study.contenders])
+    if arguments.figures is not None:
+        from orchestrator.evaluation import models_figures
+
+        models_figures.write({study.train.items[0].metric: found}, arguments.figures)
+    if arguments.json:
+        common.print_json({"rows": found, "notes": notes})
+    else:
+        print("\n".join([table(found), *(f"note: {note}" for note in notes)]))
+    return 0
+
+
+def _study(arguments: argparse.Namespace) -> Study:
+    contenders = [Contender.of(text) for text in dict.fromkeys(arguments.modeler or [_MODELER])]
+    train, source = _samples(arguments, arguments.train)
+    test, test_source = None, source
+    if arguments.test is not None:
+        test, test_source = _samples(arguments, arguments.test)
+    return Study(
+        train=train,
+        test=test,
+        share=arguments.test_share,
+        source=source,
+        test_source=test_source,
+        where=arguments.where,
+        train_where=arguments.train_where,
+        test_where=arguments.test_where,
+        sizes=arguments.sizes,
+        seeds=arguments.seeds,
+        contenders=contenders,
+    )
+
+
+def _samples(arguments: argparse.Namespace, paths: list[Path]) -> tuple[Measurements, str]:
+    """Return the samples of files, and what to call them in errors."""
+    source = ", ".join(map(str, paths))
+    known = inputs.measurements_in(paths, parameters=arguments.parameters)
+    for name in arguments.categorical:
+        if name not in known.parameters:
+            raise CampaignError(
+                f"--categorical: {source} has no parameter {name!r}: {did_you_mean(name, known.parameters)}"
+            )
+    known = replace(known, categorical=known.categorical | {*arguments.categorical})
+    return of_response(known, arguments.response, arguments.callpath, source), source
+
+
+def _fitted(arguments: argparse.Namespace, tasks: list[Task]) -> Generator[Row]:
+    """Yield rows as fits end."""
+    if arguments.executor == "local":
+        if arguments.partition or arguments.sbatch:
+            raise CampaignError("--partition and --sbatch are for --executor slurm")
+        yield from models_processes.rows(tasks, arguments.workers, arguments.time_limit)
+        return
+    from orchestrator.evaluation import models_slurm  # submitit is needed for jobs only
+
+    named = {"partition": arguments.partition} if arguments.partition else {}
+    jobs = models_slurm.Jobs(
+        folder=arguments.job_files,
+        limit=arguments.time_limit,
+        at_once=arguments.jobs,
+        sbatch=dict(_option(text) for text in arguments.sbatch) | named,
+    )
+    yield from models_slurm.rows(tasks, jobs)
+
+
+def _option(text: str) -> tuple[str, str]:
+    key, _, value = text.partition("=")
+    return key.strip().lstrip("-"), value.strip()
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    """Read ``512,2048``."""
+    read = common.whole(1)
+    return tuple(read(part.strip()) for part in text.split(","))
+
+
+def _duration(text: str) -> float:
+    try:
+        seconds = parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if seconds <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time to fit anything; write for example 10 min")
+    return seconds

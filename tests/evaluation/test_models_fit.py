@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestrator.errors import CampaignError
+from orchestrator.evaluation import models_figures, models_processes, models_table
+from orchestrator.evaluation.models_fit import Contender, Row, Task, fit
+from orchestrator.types import Measurements
+from tests.evaluation.models_toys import (
+    Toy,
+    dying,
+    faulty,
+    nearest_point,
+    refusing,
+    samples,
+    sleeping,
+    toy,
+)
+
+MEASURED = ("mlogq", "mlogq2", "mape", "mae", "mse", "smape", "bytes", "fit_seconds", "predict_seconds")
+
+
+def task(contender: Contender, train: Measurements | None = None, test: Measurements | None = None) -> Task:
+    return Task(
+        contender=contender,
+        size=40,
+        seed=3,
+        train=samples() if train is None else train,
+        test=samples(10, seed=1) if test is None else test,
+    )
+
+
+def test_a_row_has_what_came_of_a_fit() -> None:
+    row = fit(task(toy(nearest_point)))
+    assert (row["modeler"], row["size"], row["seed"], row["test"]) == ("nearest_point", 40, 3, 10)
+    assert row["failure"] is None and row["models"] == 1 and row["unpredicted"] == 0
+    assert row["expression"] == "nearest of 40 points"
+    assert all(row[key] is not None and row[key] >= 0 for key in MEASURED)  # type: ignore[literal-required]
+    assert row["bytes"] and row["bytes"] > 1000
+
+
+def test_the_model_is_right_at_points_it_was_fitted_to() -> None:
+    row = fit(task(toy(nearest_point), test=samples(5)))
+    assert row["mlogq"] == pytest.approx(0.0, abs=1e-12) and row["coverage"] == 1.0
+
+
+def test_the_normal_form_explains_what_is_in_it() -> None:
+    row = fit(
+        task(Contender.of("pmnf:members=20"), samples(60, noise=0.02), samples(200, noise=0.02, seed=1))
+    )
+    assert row["mlogq"] is not None and row["mlogq"] < 0.03
+    assert row["coverage"] is not None and 0.75 < row["coverage"] <= 1
+    assert row["width"] is not None and 1.03 < row["width"] < 1.3
+
+
+def test_one_model_per_category_is_asked_where_it_holds() -> None:
+    modeler = Contender.of("pmnf:members=20")
+    row = fit(task(modeler, samples(60, noise=0.01, texts=True), samples(20, seed=1, texts=True)))
+    assert row["unpredicted"] == 0 and row["mlogq"] is not None and row["mlogq"] < 0.05
+
+
+def test_points_of_a_category_that_was_never_measured_are_counted_not_scored() -> None:
+    train = samples(texts=True)
+    only = {point: values for point, values in train.items[0].values.items() if point["solver"] == "a"}
+    known = Measurements(train.parameters, (type(train.items[0])("main", "t", only),))
+    row = fit(task(Contender.of("pmnf:members=20"), known, samples(20, seed=1, texts=True)))
+    assert row["unpredicted"] == 10 and row["mlogq"] is not None and row["mlogq"] < 0.05
+
+
+@pytest.mark.parametrize(
+    ("contender", "reason"),
+    [
+        (toy(refusing), "fewer samples than cells"),
+        (toy(faulty), "ZeroDivisionError: a mistake of the family"),
+    ],
+)
+def test_a_fit_that_fails_gives_a_row_with_the_reason(contender: Toy, reason: str) -> None:
+    row = fit(task(contender))
+    assert row["failure"] == reason and row["mlogq"] is None and row["bytes"] is None
+
+
+def test_options_of_a_modeler_are_yaml() -> None:
+    found = Contender.of("pmnf:exponents=[[1, 0], [2, 1]],wide=false, members=50")
+    assert found.name == "pmnf"
+    assert found.options == {"exponents": [[1, 0], [2, 1]], "wide": False, "members": 50}
+    assert Contender.of("curves").options == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("pmnff", "unknown model 'pmnff': did you mean 'pmnf'"),
+        ("pmnf:members", "'members' is no option; write NAME:key=value"),
+        ("pmnf:colour=red", "modeler 'pmnf:colour=red': .*colour"),
+        ("pmnf:exponents=none", "modeler 'pmnf:exponents=none'"),
+        ("pmnf:exponents=[1", "the value of exponents is not YAML"),
+    ],
+)
+def test_a_modeler_that_cannot_be_is_refused_before_anything_is_fitted(text: str, message: str) -> None:
+    with pytest.raises(CampaignError, match=message):
+        Contender.of(text)
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_costs_its_own_row_only() -> None:
+    contenders = [toy(dying), toy(nearest_point), toy(nearest_point, "again")]
+    rows = {row["modeler"]: row for row in models_processes.rows([task(one) for one in contenders], 2)}
+    assert len(rows) == 3
+    assert rows["dying"]["failure"] == "its process was ended by SIGKILL (out of memory?)"
+    here = fit(task(toy(nearest_point)))["mlogq"]
+    assert rows["nearest_point"]["mlogq"] == rows["again"]["mlogq"] == here
+
+
+@pytest.mark.slow
+def test_a_fit_that_takes_too_long_is_given_up() -> None:
+    [row] = models_processes.rows([task(toy(sleeping))], workers=1, limit=0.5)
+    assert row["failure"] == "no result within 0.5 s"
+
+
+def some_rows() -> list[Row]:
+    rows = [
+        fit(
+            Task(
+                contender=one, size=size, seed=seed, train=samples(size, seed=seed), test=samples(10, seed=9)
+            )
+        )
+        for one in (toy(nearest_point), toy(nearest_point, "again"), toy(refusing))
+        for size in (10, 40)
+        for seed in (0, 1)
+    ]
+    return rows
+
+
+def test_a_table_has_means_over_seeds_and_the_reasons_of_failures() -> None:
+    rows = some_rows()
+    lines = models_table.table(rows).splitlines()
+    assert lines[0].split()[:3] == ["size", "modeler", "MLogQ"]
+    mean = np.mean([row["mlogq"] for row in rows[:2] if row["mlogq"] is not None])
+    assert lines[1].split()[:3] == ["10", "nearest_point", f"{mean:.4f}"] and lines[1].endswith("2/2")
+    assert lines[5].split()[:3] == ["10", "refusing", "-"] and lines[5].endswith("0/2")
+    assert lines[-1] == "refusing, 40 points, seed 1: fewer samples than cells"
+
+
+@pytest.mark.parametrize(("value", "text"), [(0, "0 B"), (999, "999 B"), (12_345, "12.3 kB"), (5e9, "5 GB")])
+def test_sizes_are_short(value: float, text: str) -> None:
+    assert models_table.size_text(value) == text
+
+
+def test_figures_are_drawn_also_where_fits_failed(tmp_path: Path) -> None:
+    rows = some_rows()
+    models_figures.write({"all": rows, "none": rows[-2:]}, tmp_path / "figures")
+    written = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert written == ["error-bytes.png", "error-size.png", "errors.png"]
+    assert all((tmp_path / "figures" / name).stat().st_size > 5000 for name in written)
