@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -327,7 +328,7 @@ class Measurement:
     origins: Mapping[Point, tuple[str, ...]] = field(default_factory=dict, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Measurements:
     """All measurements of a campaign or of files.
 
@@ -340,14 +341,21 @@ class Measurements:
     categorical: frozenset[str] = frozenset()
     notes: tuple[str, ...] = field(default=(), compare=False)
 
-    @property
+    @cached_property
     def points(self) -> tuple[Point, ...]:
         """Return every measured point once, in order of first appearance."""
         return tuple(dict.fromkeys(point for item in self.items for point in item.values))
 
+    @cached_property
+    def _texts(self) -> frozenset[str]:
+        """Return the parameters with a text among their values."""
+        return frozenset(
+            name for point in self.points for name, value in point.items if isinstance(value, str)
+        )
+
     def is_categorical(self, name: str) -> bool:
         """Tell whether the values of a parameter are categories: texts, or numbers that stand for some."""
-        return name in self.categorical or any(isinstance(point[name], str) for point in self.points)
+        return name in self.categorical or name in self._texts
 
     def metrics(self) -> tuple[str, ...]:
         """Return every metric once, in order of first appearance."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Category, Floats, Integers
-from orchestrator.types import Measurement, Measurements, Point, format_value
+from orchestrator.types import Measurement, Measurements, Point, Value, format_value
 
 Fitted = TypeVar("Fitted")
 
@@ -127,26 +127,12 @@ def groups(
     return [_group(measurements, parts) for parts in shared.values()], zeros
 
 
-def _numeric(measurements: Measurements, points: Iterable[Point]) -> tuple[str, ...]:
-    """Return the names of the parameters whose values are all numbers, and not numbers of categories."""
-    texts = {name for point in points for name, value in point.items if isinstance(value, str)}
-    return tuple(name for name in measurements.parameters if name not in texts | measurements.categorical)
-
-
 def _rows(measurements: Measurements) -> Iterator[tuple[Measurement, list[_Layout], Floats]]:
     """Yield every measurement with its layouts; call paths mostly share one, which is computed once."""
-    points: dict[Point, None] = {}
-    last: tuple[Point, ...] | None = None
-    for item in measurements.items:
-        keys = tuple(item.values)
-        if keys != last:
-            points.update(dict.fromkeys(keys))
-            last = keys
-    numeric = _numeric(measurements, points)
+    numeric = tuple(name for name in measurements.parameters if not measurements.is_categorical(name))
     categorical = tuple(name for name in measurements.parameters if name not in numeric)
-    _check_coordinates(points, numeric)
     known: list[_Layout] = []
-    last = None
+    last: tuple[Point, ...] | None = None
     for item in measurements.items:
         keys = tuple(item.values)
         if keys != last:
@@ -154,32 +140,47 @@ def _rows(measurements: Measurements) -> Iterator[tuple[Measurement, list[_Layou
         yield item, known, _padded(item.values)
 
 
-def _check_coordinates(points: Mapping[Point, None], numeric: tuple[str, ...]) -> None:
+def _coordinates(points: Sequence[Point], names: tuple[str, ...]) -> list[tuple[Value, ...]]:
+    """Return the values of some parameters at every point; points mostly name parameters in one order."""
+    order: tuple[str, ...] = ()
+    index: list[int] = []
+    found: list[tuple[Value, ...]] = []
     for point in points:
-        for name in numeric:
-            value = point.number(name)
-            if not np.isfinite(value):
-                raise ModelError(
-                    f"{point}: {name} is {format_value(value)}, but a model needs finite parameters; "
-                    "leave the point out, or make the parameter categorical"
-                )
+        there, values = zip(*point.items, strict=True) if point.items else ((), ())
+        if there != order or not found:
+            order, index = there, [there.index(name) for name in names]
+        found.append(tuple([values[k] for k in index]))
+    return found
 
 
 def _layouts(
     keys: tuple[Point, ...], numeric: tuple[str, ...], categorical: tuple[str, ...]
 ) -> list[_Layout]:
-    rows: dict[Category, list[int]] = {}
-    for k, point in enumerate(keys):
-        rows.setdefault(tuple((name, format_value(point[name])) for name in categorical), []).append(k)
+    everywhere = np.array(_coordinates(keys, numeric), dtype=float).reshape(len(keys), len(numeric))
+    _check_finite(everywhere, keys, numeric)
+    rows: dict[tuple[Value, ...], list[int]] = {}
+    for k, values in enumerate(_coordinates(keys, categorical)):
+        rows.setdefault(values, []).append(k)
     layouts = []
-    for category, index in rows.items():
-        coordinates = np.array([[keys[k].number(name) for name in numeric] for k in index], dtype=float)
-        coordinates = coordinates.reshape(len(index), len(numeric))
+    for values, found in rows.items():
+        index = np.array(found, dtype=np.intp)
+        coordinates = everywhere[index]
         order = np.lexsort(coordinates.T[::-1]) if numeric else np.arange(len(index))
         coordinates = coordinates[order]
         repeated = np.flatnonzero(np.all(coordinates[1:] == coordinates[:-1], axis=1)) + 1
-        layouts.append(_Layout(category, coordinates, np.array(index, dtype=np.intp)[order], repeated))
+        category = tuple(zip(categorical, map(format_value, values), strict=True))
+        layouts.append(_Layout(category, coordinates, index[order], repeated))
     return layouts
+
+
+def _check_finite(coordinates: Floats, points: Sequence[Point], names: tuple[str, ...]) -> None:
+    bad = np.argwhere(~np.isfinite(coordinates))
+    if len(bad):
+        point, name = points[bad[0, 0]], names[bad[0, 1]]
+        raise ModelError(
+            f"{point}: {name} is {format_value(point[name])}, but a model needs finite parameters; "
+            "leave the point out, or make the parameter categorical"
+        )
 
 
 def _padded(values: Mapping[Point, tuple[float, ...]]) -> Floats:
@@ -252,14 +253,14 @@ def _merge(
     coordinates: Floats, values: Floats | Integers, repeated: NDArray[np.intp]
 ) -> tuple[Floats, Floats]:
     """Join points with equal coordinates: their values are repetitions of one point."""
-    first = np.setdiff1d(np.arange(len(coordinates)), repeated)
-    index = np.searchsorted(first, np.arange(len(coordinates)), side="right") - 1
-    width = int(np.bincount(index).max()) * values.shape[1]
-    merged = np.full((len(first), width), np.nan)
-    for k in range(len(first)):
-        together = values[index == k].ravel()
-        merged[k, : len(together)] = together
-    return coordinates[first], merged
+    fresh = np.ones(len(coordinates), dtype=bool)
+    fresh[repeated] = False
+    index = np.cumsum(fresh) - 1
+    first = np.flatnonzero(fresh)
+    place = np.arange(len(coordinates)) - first[index]  # among those of one point
+    merged = np.full((len(first), int(place.max()) + 1, values.shape[1]), np.nan)
+    merged[index, place] = values
+    return coordinates[first], merged.reshape(len(first), -1)
 
 
 def _group(measurements: Measurements, parts: list[_Series]) -> Group:

@@ -110,19 +110,23 @@ def assemble(parameters: Sequence[str], entries: Iterable[Entry], source: str) -
         raise ReadError(f"{source}: no parameters")
     if "" in parameters or len(set(parameters)) != len(parameters):
         raise ReadError(f"{source}: every parameter needs a name of its own, not {', '.join(parameters)}")
-    groups: dict[tuple[str, str], dict[Point, tuple[float, ...]]] = {}
-    points: dict[tuple[Value, ...], Point] = {}
+    groups: dict[tuple[str, str], dict[tuple[Value, ...], list[float]]] = {}
     kinds: dict[str, Value] = {}
+    checked: set[tuple[type, ...]] = set()
     for entry in entries:
-        if entry.point not in points:
+        types = tuple(map(type, entry.point))
+        if types not in checked:
             _check_kinds(parameters, entry, kinds)
-            points[entry.point] = Point(tuple(zip(parameters, entry.point, strict=True)))
-        values = groups.setdefault((entry.callpath, entry.metric), {})
-        point = points[entry.point]
-        values[point] = values.get(point, ()) + entry.values
+            checked.add(types)
+        groups.setdefault((entry.callpath, entry.metric), {}).setdefault(entry.point, []).extend(entry.values)
     if not groups:
         raise ReadError(f"{source}: no measurements")
-    items = tuple(Measurement(callpath, metric, values) for (callpath, metric), values in groups.items())
+    coordinates = dict.fromkeys(key for values in groups.values() for key in values)
+    points = {key: Point(tuple(zip(parameters, key, strict=True))) for key in coordinates}
+    items = tuple(
+        Measurement(callpath, metric, {points[key]: tuple(found) for key, found in values.items()})
+        for (callpath, metric), values in groups.items()
+    )
     return Measurements(tuple(parameters), items)
 
 

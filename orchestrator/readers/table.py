@@ -73,8 +73,7 @@ def read_csv(
         With file and line.
     """
     choice = Choice(parameters=parameters, responses=responses, names=names)
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
-    found = list(_csv_rows(lines, source))
+    found = list(_csv_rows(text, source))
     header, rows = _split(found, choice, source)
     places, fields = [place for place, _ in rows], [row for _, row in rows]
     where = found[0][0] if found else source
@@ -107,22 +106,22 @@ def _delimiter(text: str) -> str:
     return max(DELIMITERS, key=first.count)
 
 
-def _csv_rows(lines: Iterator[list[str]], source: str) -> Iterator[tuple[str, list[str]]]:
+def _csv_rows(text: str, source: str) -> Iterator[tuple[str, list[str]]]:
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     width = 0
-    line = 1
     while True:
+        line = lines.line_num + 1
         try:
             row = next(lines, None)
         except csv.Error as error:
             raise ReadError(f"{source}:{line}: not CSV: {error}") from error
         if row is None:
             return
-        here, line = f"{source}:{line}", line + 1 + sum(field.count("\n") for field in row)
         comment = bool(row) and row[0].startswith("#") and len(row) != width
-        if comment or not any(field.strip() for field in row):
+        if comment or not any(map(str.strip, row)):
             continue
         width = width or len(row)
-        yield here, row
+        yield f"{source}:{line}", row
 
 
 def read_parquet(
@@ -182,32 +181,59 @@ def _assembled(
 def _entries(
     chosen: Layout,
     rows: Iterable[Row],
-    parameter: Callable[[object, str], Value],
+    parse: Callable[[object, str], Value],
     failed: list[str] | None,
 ) -> Iterator[Entry]:
     """Yield the values of rows; where some are not finite, ``failed`` takes their places."""
     columns = chosen.columns
+    parameter = _remembering(parse)
     for where, row in rows:
-        cells = ((row[index], f"{where}: {name}") for name, index in chosen.parameters)
-        point = tuple(parameter(cell, place) for cell, place in cells)
+        point = tuple([parameter(row[index], where, name) for name, index in chosen.parameters])
         callpath = str(row[columns["callpath"]]) if "callpath" in columns else DEFAULT_CALLPATH
         metric = str(row[columns["metric"]]) if "metric" in columns else DEFAULT_METRIC
         for name, index in chosen.metrics or (("value", columns["value"]),):
             cell = row[index]
-            if chosen.metrics and _is_empty(cell):
+            value = _finite_number(cell)
+            if value is None and chosen.metrics and _is_empty(cell):
                 continue  # not measured here
-            if failed is not None and _is_infinite(cell):
+            if value is None and failed is not None and _is_infinite(cell):
                 failed.append(where)
                 continue
-            value = float(number(cell.strip(), f"{where}: {name}")) if isinstance(cell, str) else cell
-            values = (finite(value, f"{where}: {name}"),)
+            if value is None:
+                place = f"{where}: {name}"
+                value = finite(number(cell.strip(), place) if isinstance(cell, str) else cell, place)
             yield Entry(
                 where=where,
                 callpath=callpath,
                 metric=name if chosen.metrics else metric,
                 point=point,
-                values=values,
+                values=(value,),
             )
+
+
+def _remembering(parse: Callable[[object, str], Value]) -> Callable[[object, str, str], Value]:
+    """Return what parses a cell, given where it is and the column's name: every text once, as most recur."""
+    known: dict[str, Value] = {}
+
+    def parsed(cell: object, where: str, name: str) -> Value:
+        if not isinstance(cell, str):
+            return parse(cell, f"{where}: {name}")
+        found = known.get(cell)
+        if found is None:
+            found = known[cell] = parse(cell, f"{where}: {name}")
+        return found
+
+    return parsed
+
+
+def _finite_number(cell: object) -> float | None:
+    """Return the value of a cell as a rule; None for what needs a closer look."""
+    if isinstance(cell, str):
+        text = cell.strip()
+        value = float(text) if is_number(text) else math.nan
+    else:
+        value = cell if isinstance(cell, float) else math.nan
+    return value if math.isfinite(value) else None
 
 
 def _is_empty(cell: object) -> bool:
