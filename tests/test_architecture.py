@@ -86,7 +86,7 @@ FILE_CALLS |= {"loadtxt", "savetxt", "genfromtxt", "tofile", "fromfile", "memmap
 # Rooms that import modules by name: plug-ins, commands, and what `import orchestrator` loads when it is used.
 BY_NAME = {"registry", "cli", "__init__", "models"}
 MOST_MODULES, MOST_PACKAGES = 12, 16
-FAMILIES = ("models.pmnf", "models.swc", "models.curves", "models.cpr")
+FAMILIES = ("models.pmnf", "models.swc", "models.curves", "models.cpr", "models.learned")
 
 
 def sources(room: str = "") -> list[Path]:

@@ -1,0 +1,125 @@
+"""What learners see of a point: its coordinates, categories as indicators, and columns that physics suggests.
+
+A regression tree splits one column at a time, and a distance adds columns up. Neither sees by itself that a
+time follows the product of three sizes, or that kernels are fast on multiples of a vector's length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from orchestrator.models.base import Floats
+from orchestrator.models.regression.samples import Axis, Samples
+from orchestrator.models.regression.trend import Trend, fit_trend
+
+# Lengths of vectors, cache lines and tiles, in elements.
+_ALIGNMENTS = (8, 16, 64)
+# A number is whole if it is to so much, relatively: coordinates are logarithms.
+_WHOLE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """A map from coordinates to columns.
+
+    Attributes
+    ----------
+    axes
+        What the coordinates are.
+    whole
+        Of each axis, whether every measured value is a whole number, and some is not below 8.
+    trend
+        The log-linear trend, whose value is a column; None for none.
+    products
+        Whether the sum of all logarithms is a column, and sums and differences of each two of them.
+    values
+        Whether the value of a logarithmic coordinate is a column, too.
+    alignment
+        Whether remainders of whole numbers are columns.
+    """
+
+    axes: tuple[Axis, ...]
+    whole: tuple[bool, ...]
+    trend: Trend | None = None
+    products: bool = False
+    values: bool = False
+    alignment: bool = False
+
+    def at(self, x: Floats) -> Floats:
+        """Return the columns at coordinates (n, axes), shape (n, columns)."""
+        return np.column_stack([np.empty((len(x), 0)), *self._plain(x), *self._derived(x)])
+
+    def _plain(self, x: Floats) -> list[Floats]:
+        """Coordinates as they are, and an indicator per category."""
+        found: list[Floats] = []
+        for axis, values in zip(self.axes, x.T, strict=True):
+            if axis.levels is None or len(axis.levels) == 2:
+                found.append(values)
+            else:
+                found.extend((values == code).astype(float) for code in range(len(axis.levels)))
+        return found
+
+    def _derived(self, x: Floats) -> list[Floats]:
+        found: list[Floats] = []
+        logs = [values for axis, values in zip(self.axes, x.T, strict=True) if axis.logarithmic]
+        if self.trend is not None:
+            found.append(self.trend.at(x))
+        if self.products and len(logs) > 1:
+            found.append(np.sum(logs, axis=0))
+            found.extend(a - b for a, b in combinations(logs, 2))
+            if len(logs) > 2:
+                found.extend(a + b for a, b in combinations(logs, 2))
+        if self.values:
+            found.extend(np.exp(np.minimum(values, 700.0)) for values in logs)
+        if self.alignment:
+            for axis, whole, values in zip(self.axes, self.whole, x.T, strict=True):
+                if whole:
+                    found.extend(_remainders(axis, values))
+        return found
+
+
+def columns_of(
+    samples: Samples,
+    *,
+    trend: bool = False,
+    products: bool = False,
+    values: bool = False,
+    alignment: bool = False,
+) -> Columns:
+    """Return a map to columns; what it has to know of the samples (the trend, whole numbers) it finds."""
+    whole = tuple(is_whole(axis, values) for axis, values in zip(samples.axes, samples.x.T, strict=True))
+    return Columns(
+        axes=samples.axes,
+        whole=whole,
+        trend=fit_trend(samples) if trend else None,
+        products=products,
+        values=values,
+        alignment=alignment,
+    )
+
+
+def is_whole(axis: Axis, coordinates: Floats) -> bool:
+    """Tell whether the values of an axis are whole numbers that may or may not be aligned."""
+    if axis.levels is not None or not len(coordinates):
+        return False
+    values = _values(axis, coordinates)
+    rounded = np.round(values)
+    if not bool(
+        np.all(np.abs(values - rounded) <= _WHOLE * np.abs(values)) and values.max() >= _ALIGNMENTS[0]
+    ):
+        return False
+    # Powers of two, or multiples of 64, have one remainder only.
+    large = rounded[rounded >= _ALIGNMENTS[0]]
+    return any(len(np.unique(large % length)) > 2 for length in _ALIGNMENTS)
+
+
+def _remainders(axis: Axis, coordinates: Floats) -> list[Floats]:
+    values = np.round(_values(axis, coordinates))
+    return [values % q for q in _ALIGNMENTS]
+
+
+def _values(axis: Axis, coordinates: Floats) -> Floats:
+    return np.exp(np.minimum(coordinates, 700.0)) if axis.logarithmic else coordinates

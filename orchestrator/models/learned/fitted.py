@@ -1,0 +1,95 @@
+"""What a learner of scikit-learn has learned, and what is returned where there is nothing to learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from orchestrator.models.base import Floats
+from orchestrator.models.learned.threads import one_thread
+from orchestrator.models.regression.learner import NO_LIMIT, Fitted, Learner
+from orchestrator.models.regression.samples import Samples
+from orchestrator.models.regression.trend import fit_trend
+
+FAMILY = "learned"
+# Below so many points nothing is learned beside the trend.
+FEWEST = 5
+
+
+class Estimator(Protocol):
+    """What scikit-learn's regressors have in common."""
+
+    def predict(self, x: Floats) -> Floats:
+        """Return predictions, shape (n,)."""
+        ...
+
+
+class Map(Protocol):
+    """A map from coordinates to columns."""
+
+    def at(self, x: Floats) -> Floats:
+        """Return the columns at coordinates (n, axes), shape (n, columns)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A regressor of scikit-learn on columns. Points with an unknown coordinate (NaN) have no prediction."""
+
+    text: str
+    columns: Map
+    estimator: Estimator
+
+    def at(self, x: Floats) -> Floats:
+        """Return logarithms at coordinates (n, axes), shape (n,)."""
+        known = np.isfinite(x).all(axis=1)
+        result = np.full(len(x), np.nan)
+        if known.any():
+            with one_thread():
+                result[known] = self.estimator.predict(self.columns.at(x[known]))
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyTrend:
+    """The trend, where samples are too few or all the same; NaN at unknown coordinates as everywhere."""
+
+    rest: Fitted
+
+    @property
+    def text(self) -> str:
+        """What it is."""
+        return self.rest.text
+
+    def at(self, x: Floats) -> Floats:
+        """Return logarithms at coordinates (n, axes), shape (n,)."""
+        return np.where(np.isfinite(x).all(axis=1), self.rest.at(np.nan_to_num(x)), np.nan)
+
+
+Build = Callable[[Samples, np.random.Generator], Fitted]
+
+
+def learner(name: str, build: Build, most: int = NO_LIMIT) -> Learner:
+    """Return a learner that falls back to the trend where there is nothing to learn."""
+
+    def fit(samples: Samples, rng: np.random.Generator) -> Fitted:
+        if len(samples) < FEWEST or not samples.axes or np.ptp(samples.y) == 0:
+            return OnlyTrend(fit_trend(samples))
+        return build(samples, rng)
+
+    return Learner(family=FAMILY, name=name, fit=fit, most=most)
+
+
+def estimated(text: str, columns: Map, estimator: Any, samples: Samples) -> Estimate:
+    """Fit a regressor of scikit-learn to the columns of samples."""
+    with one_thread():
+        estimator.fit(columns.at(samples.x), samples.y)
+    return Estimate(text, columns, estimator)
+
+
+def seed(rng: np.random.Generator) -> int:
+    """Return a seed for scikit-learn."""
+    return int(rng.integers(2**31))

@@ -1,0 +1,46 @@
+"""Learners that look at the nearest samples: averages of them, and straight lines through them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from orchestrator.models.learned.columns import columns_of
+from orchestrator.models.learned.distances import relevant, standardised
+from orchestrator.models.learned.fitted import estimated, learner
+from orchestrator.models.learned.trees import named
+from orchestrator.models.regression.learner import Fitted, Learner
+from orchestrator.models.regression.samples import Samples
+
+
+def nearest(neighbours: int, *, weighted: bool = True, by_relevance: bool = True, **derived: bool) -> Learner:
+    """Return the mean of the nearest samples.
+
+    Parameters
+    ----------
+    neighbours
+        How many; fewer where samples are fewer.
+    weighted
+        Whether near ones count more, by the inverse of the distance.
+    by_relevance
+        Whether parameters that matter more make more distance.
+    derived
+        Derived columns, see `columns_of`.
+    """
+    how = [
+        f"{neighbours} nearest",
+        *(["weighted"] if weighted else []),
+        *(["by relevance"] if by_relevance else []),
+    ]
+    name = named(", ".join(how), derived)
+
+    def build(samples: Samples, rng: np.random.Generator) -> Fitted:
+        from sklearn.neighbors import KNeighborsRegressor
+
+        columns = columns_of(samples, **derived)
+        scaled = relevant(columns, samples, rng) if by_relevance else standardised(columns, samples)
+        estimator = KNeighborsRegressor(
+            min(neighbours, len(samples)), weights="distance" if weighted else "uniform", n_jobs=1
+        )
+        return estimated(name, scaled, estimator, samples)
+
+    return learner(name, build)

@@ -1,0 +1,85 @@
+"""Learners that split the space: forests, extremely randomised trees, and boosted trees.
+
+Geurts, Ernst and Wehenkel 2006 for extra trees, Friedman 2001 for boosting.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from orchestrator.models.learned.columns import columns_of
+from orchestrator.models.learned.fitted import estimated, learner, seed
+from orchestrator.models.regression.learner import Fitted, Learner
+from orchestrator.models.regression.samples import Samples
+
+
+def extra_trees(*, trees: int = 64, depth: int | None = None, leaf: int = 1, **derived: bool) -> Learner:
+    """Return extremely randomised trees; ``leaf`` is the least number of samples in a leaf."""
+    return _forest("ExtraTreesRegressor", "extra trees", trees, depth, leaf, derived)
+
+
+def random_forest(*, trees: int = 64, depth: int | None = None, leaf: int = 1, **derived: bool) -> Learner:
+    """Return a random forest."""
+    return _forest("RandomForestRegressor", "forest trees", trees, depth, leaf, derived)
+
+
+def gradient_boosting(*, trees: int = 64, depth: int = 4, rate: float = 0.1, **derived: bool) -> Learner:
+    """Return boosted trees of small depth, each from half of the samples."""
+    name = named(f"{trees} boosted trees, depth {depth}, rate {rate:g}", derived)
+
+    def build(samples: Samples, rng: np.random.Generator) -> Fitted:
+        from sklearn.ensemble import GradientBoostingRegressor
+
+        estimator = GradientBoostingRegressor(
+            n_estimators=trees, max_depth=depth, learning_rate=rate, subsample=0.5, random_state=seed(rng)
+        )
+        return estimated(name, columns_of(samples, **derived), estimator, samples)
+
+    return learner(name, build)
+
+
+def histogram_boosting(
+    *, trees: int = 300, leaves: int = 15, rate: float = 0.06, leaf: int = 5, **derived: bool
+) -> Learner:
+    """Return boosted trees on at most 255 bins per column: fast for many samples."""
+    name = named(f"{trees} boosted trees, {leaves} leaves, rate {rate:g}", derived)
+
+    def build(samples: Samples, rng: np.random.Generator) -> Fitted:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        estimator = HistGradientBoostingRegressor(
+            max_iter=trees,
+            max_leaf_nodes=leaves,
+            learning_rate=rate,
+            min_samples_leaf=leaf,
+            early_stopping=False,
+            random_state=seed(rng),
+        )
+        return estimated(name, columns_of(samples, **derived), estimator, samples)
+
+    return learner(name, build)
+
+
+def named(name: str, derived: dict[str, bool]) -> str:
+    """Return a name that says which derived columns there are."""
+    return " + ".join([name, *(key for key, used in derived.items() if used)])
+
+
+def _forest(
+    kind: str, what: str, trees: int, depth: int | None, leaf: int, derived: dict[str, bool]
+) -> Learner:
+    shape = ([f"depth {depth}"] if depth else []) + ([f"leaves of {leaf}"] if leaf > 1 else [])
+    name = named(", ".join([f"{trees} {what}", *shape]), derived)
+
+    def build(samples: Samples, rng: np.random.Generator) -> Fitted:
+        import sklearn.ensemble
+
+        build_kind: Any = getattr(sklearn.ensemble, kind)
+        estimator = build_kind(
+            n_estimators=trees, max_depth=depth, min_samples_leaf=leaf, n_jobs=1, random_state=seed(rng)
+        )
+        return estimated(name, columns_of(samples, **derived), estimator, samples)
+
+    return learner(name, build)
