@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Callable, Generator
-from dataclasses import replace
 from pathlib import Path
 
-from orchestrator.api import inputs
-from orchestrator.cli import common
+from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError
 from orchestrator.evaluation import models_processes, models_study
 from orchestrator.evaluation.models_fit import Contender, Row, Task
@@ -17,7 +15,7 @@ from orchestrator.evaluation.models_samples import of_response
 from orchestrator.evaluation.models_study import Study
 from orchestrator.evaluation.models_table import table
 from orchestrator.types import Measurements
-from orchestrator.units import did_you_mean, parse_duration
+from orchestrator.units import parse_duration
 
 Advance = Callable[[int, int], None]
 
@@ -29,6 +27,7 @@ _JOBS = Path("evaluation-jobs")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the sub-command's arguments."""
     _add_samples(parser.add_argument)
+    inputs.add_columns(parser)
     _add_protocol(parser.add_argument)
     _add_execution(parser.add_argument)
     common.add_json(parser)
@@ -44,16 +43,7 @@ def _add_samples(add: Callable[..., object]) -> None:
         help="measured samples to fit: a table (CSV, Parquet), or all that `orchestrator model` reads",
     )
     add("--test", metavar="FILE", nargs="+", type=Path, help="held-out samples; without, some of --train")
-    add("--response", metavar="NAME", help="column (metric) to model; not needed if there is one")
     add("--callpath", metavar="NAME", help="call path to model; not needed if there is one")
-    add("--parameters", metavar="NAMES", type=_names, help="columns that are parameters: m,n,k")
-    add(
-        "--categorical",
-        metavar="NAMES",
-        type=_names,
-        default=(),
-        help="parameters whose numbers are only names: order,solver",
-    )
 
 
 def _add_protocol(add: Callable[..., object]) -> None:
@@ -132,7 +122,7 @@ def run(arguments: argparse.Namespace, advance: Advance) -> int:
     study = _study(arguments)
     tasks = models_study.tasks(study)
     overlap = models_study.overlap(study)
-    notes = [f"{overlap} test points are among those to fit"] * bool(overlap)
+    notes = [f"{overlap} points to fit are test points, too, and were left out"] * bool(overlap)
     found: list[Row] = []
     advance(0, len(tasks))
     with contextlib.closing(_fitted(arguments, tasks)) as rows:
@@ -175,14 +165,8 @@ def _study(arguments: argparse.Namespace) -> Study:
 def _samples(arguments: argparse.Namespace, paths: list[Path]) -> tuple[Measurements, str]:
     """Return the samples of files, and what to call them in errors."""
     source = ", ".join(map(str, paths))
-    known = inputs.measurements_in(paths, parameters=arguments.parameters)
-    for name in arguments.categorical:
-        if name not in known.parameters:
-            raise CampaignError(
-                f"--categorical: {source} has no parameter {name!r}: {did_you_mean(name, known.parameters)}"
-            )
-    known = replace(known, categorical=known.categorical | {*arguments.categorical})
-    return of_response(known, arguments.response, arguments.callpath, source), source
+    known = inputs.read_files(arguments, paths)
+    return of_response(known, arguments.callpath, source), source
 
 
 def _fitted(arguments: argparse.Namespace, tasks: list[Task]) -> Generator[Row]:
@@ -207,10 +191,6 @@ def _fitted(arguments: argparse.Namespace, tasks: list[Task]) -> Generator[Row]:
 def _option(text: str) -> tuple[str, str]:
     key, _, value = text.partition("=")
     return key.strip().lstrip("-"), value.strip()
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _sizes(text: str) -> tuple[int, ...]:

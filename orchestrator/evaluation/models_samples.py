@@ -15,35 +15,29 @@ from orchestrator.units import did_you_mean
 _EXAMPLES = 10  # names in an error
 
 
-def of_response(known: Measurements, response: str | None, callpath: str | None, source: str) -> Measurements:
-    """Return the measurements of one response at one call path: a single item.
-
-    Without a name, the only one there is.
+def of_response(known: Measurements, callpath: str | None, source: str) -> Measurements:
+    """Return the measurements of the only response, at one call path: a single item.
 
     Raises
     ------
     MeasurementError
-        Naming ``source`` and what there is, if there is no such response or call path, or more than one.
+        Naming ``source`` and what there is: for several responses, for several call paths without a choice,
+        and for an unknown call path.
     """
     metrics = known.metrics()
-    chosen = _only(metrics, response, f"{source}: the response", "--response")
-    paths = tuple(dict.fromkeys(item.callpath for item in known.items if item.metric == chosen))
-    path = _only(paths, callpath, f"{source}: the call path of {chosen}", "--callpath")
-    return replace(
-        known,
-        items=tuple(item for item in known.items if (item.callpath, item.metric) == (path, chosen)),
-    )
+    if len(metrics) != 1:
+        raise MeasurementError(f"{source}: choose one of {_some(metrics)} with --response")
+    paths = tuple(dict.fromkeys(item.callpath for item in known.items))
+    if callpath is None and len(paths) != 1:
+        raise MeasurementError(f"{source}: choose one of the call paths {_some(paths)} with --callpath")
+    if callpath is not None and callpath not in paths:
+        raise MeasurementError(f"{source}: no call path {callpath!r}: {did_you_mean(callpath, paths)}")
+    chosen = callpath or paths[0]
+    return replace(known, items=tuple(item for item in known.items if item.callpath == chosen))
 
 
-def _only(there: Sequence[str], name: str | None, what: str, option: str) -> str:
-    some = ", ".join(there[:_EXAMPLES]) + ", ..." * (len(there) > _EXAMPLES)
-    if name is None:
-        if len(there) != 1:
-            raise MeasurementError(f"{what} may be any of {some}: choose one with {option}")
-        return there[0]
-    if name not in there:
-        raise MeasurementError(f"{what} cannot be {name!r}: {did_you_mean(name, there)}")
-    return name
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_EXAMPLES]) + ", ..." * (len(names) > _EXAMPLES)
 
 
 def check_alike(train: Measurements, test: Measurements, sources: tuple[str, str]) -> None:

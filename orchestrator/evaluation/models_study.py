@@ -34,7 +34,7 @@ class Study:
         Conditions that all points must satisfy.
     train_where, test_where
         Those of points to fit and to test with: the protocol of an extrapolation. With the latter and without
-        ``test``, the test points are those of ``train``.
+        ``test``, the test points are taken from ``train``. Points on both sides are not fitted.
     sizes
         Numbers of points to fit; all there are if empty.
     seeds
@@ -84,13 +84,32 @@ def tasks(study: Study) -> list[Task]:
 
 
 def overlap(study: Study) -> int:
-    """Return how many test points are among the training points, where a model need only remember them."""
-    given = _given(study)
-    return 0 if given is None else len(set(given[0].points) & set(given[1].points))
+    """Return how many training points are test points, too. They are not fitted."""
+    sides = _sides(study)
+    return 0 if sides is None else len(set(sides[0].points) & set(sides[1].points))
 
 
 def _given(study: Study) -> tuple[Measurements, Measurements] | None:
-    """Return what to fit and to test with; None where it is drawn at random."""
+    """Return what to fit and to test with, disjoint; None where it is drawn at random."""
+    sides = _sides(study)
+    if sides is None:
+        return None
+    train, test = sides
+    held = set(test.points)
+    kept = [point for point in train.items[0].values if point not in held]
+    if not kept:
+        raise MeasurementError(
+            f"{study.source}: all {len(train.points)} points to fit are test points, too: "
+            + ("give other files" if study.test is not None else "let the conditions exclude each other")
+        )
+    train = samples.of_points(train, kept)
+    samples.check_response(train, study.source)
+    samples.check_positive(test, study.source if study.test is None else study.test_source)
+    return train, test
+
+
+def _sides(study: Study) -> tuple[Measurements, Measurements] | None:
+    """Return what satisfies the conditions of points to fit, and of test points; None without the latter."""
     if study.test is not None:
         samples.check_alike(study.train, study.test, (study.source, study.test_source))
         held, held_source = study.test, study.test_source
@@ -98,17 +117,10 @@ def _given(study: Study) -> tuple[Measurements, Measurements] | None:
         held, held_source = study.train, study.source
     else:
         return None
-    train = samples.where(study.train, (*study.where, *study.train_where), study.source)
-    test = samples.where(held, (*study.where, *study.test_where), held_source)
-    both = set(train.points) & set(test.points) if study.test is None else ()
-    if both:
-        raise MeasurementError(
-            f"{study.source}: {len(both)} points satisfy the conditions of training and of test, such as "
-            f"{next(iter(both))}: let the conditions exclude each other, or give --test"
-        )
-    samples.check_response(train, study.source)
-    samples.check_positive(test, held_source)
-    return train, test
+    return (
+        samples.where(study.train, (*study.where, *study.train_where), study.source),
+        samples.where(held, (*study.where, *study.test_where), held_source),
+    )
 
 
 def _drawn(study: Study, rng: np.random.Generator) -> tuple[Measurements, Measurements]:

@@ -77,17 +77,20 @@ def test_numbers_may_be_names_of_categories(tmp_path: Path) -> None:
     assert row["models"] == 2 and row["mlogq"] < 0.01
 
 
-def test_fitted_test_points_are_named(train: Path) -> None:
-    found = run("evaluate", "models", "--train", train, "--test", train, *FAST)
-    assert "note: 60 test points are among those to fit" in found.out
+def test_test_points_are_never_fitted(train: Path, test_file: Path) -> None:
+    both = ("--train", train, test_file, "--test", test_file)
+    found = run("evaluate", "models", *both, "--json", *FAST)
+    assert found.document["notes"] == ["30 points to fit are test points, too, and were left out"]
+    assert found.document["rows"][0]["size"] == 60
 
 
 @pytest.mark.parametrize(
     ("more", "code", "message"),
     [
-        (("--response", "avrg"), 2, "cannot be 'avrg': did you mean 'avg'"),
+        (("--response", "avrg"), 1, "avrg"),
+        (("--response", "std"), 2, "choose one of avg, std with --response"),
         (("--parameters", "m,k"), 1, "no column for parameter k"),
-        (("--categorical", "nn"), 2, "has no parameter 'nn': did you mean 'n'"),
+        (("--categorical", "nn"), 1, "nn cannot be categorical, as the parameters are m, n"),
         (("--sizes", "500"), 2, "a size of 500 is more than the 48 points there are to fit"),
         (("--sizes", "0"), 2, "'0' is not a whole number from 1"),
         (("--test-where", "m < 0"), 2, "none of the 60 points satisfies m < 0; there are m from"),
@@ -104,11 +107,18 @@ def test_wrong_input_is_refused_with_the_remedy(
     assert found.code == code and message in found.err and not found.out
 
 
-def test_a_value_that_is_no_number_is_named_with_its_line(tmp_path: Path) -> None:
-    path = written(tmp_path / "train.csv", 5)
+def test_runs_that_failed_are_named_and_left_out(tmp_path: Path) -> None:
+    path = written(tmp_path / "train.csv", 20)
     path.write_text(path.read_text() + "1,2,nan,0\n")
     found = run("evaluate", "models", "--train", path, *FAST)
-    assert found.code == 1 and f"{path}:7" in found.err
+    assert found.code == 0 and f"{path}:22" in found.err and "left out" in found.err
+
+
+def test_a_parameter_that_is_no_number_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = written(tmp_path / "train.csv", 20)
+    path.write_text(path.read_text() + "nan,2,1,0\n")
+    found = run("evaluate", "models", "--train", path, *FAST)
+    assert found.code == 1 and f"{path}:22: parameter m is" in found.err
 
 
 def test_a_constant_response_is_refused(tmp_path: Path) -> None:

@@ -70,8 +70,11 @@ def test_conditions_compare_categories() -> None:
     assert len(models_samples.where(known, ["solver == 'b'"], "a.csv").points) == 20
 
 
-def test_test_points_that_are_fitted_are_counted() -> None:
-    assert models_study.overlap(study(test=samples(10))) == 10
+def test_test_points_are_never_fitted() -> None:
+    shared = study(test=samples(10), contenders=TOYS[:1])
+    assert models_study.overlap(shared) == 10
+    [task] = models_study.tasks(shared)
+    assert task.size == 30 and not set(task.train.points) & set(task.test.points)
     assert models_study.overlap(study(test=samples(10, seed=5))) == 0
     assert models_study.overlap(study()) == 0
 
@@ -91,16 +94,10 @@ def test_test_points_that_are_fitted_are_counted() -> None:
             {"test": samples(10, seed=1), "test_where": ["m < 0"]},
             "b.csv: none of the 10 points satisfies m < 0",
         ),
-        (
-            {"test_where": ["m > 1"], "train_where": ["m > 2"]},
-            "a.csv: .* points satisfy the conditions of training",
-        ),
+        ({"test_where": ["m > 1"]}, "a.csv: all 40 points to fit are test points, too: let the conditions"),
+        ({"test": samples()}, "a.csv: all 40 points to fit are test points, too: give other files"),
         ({"train": constant(2.0)}, "a.csv: t is 2 at all 6 points: there is nothing to model"),
         ({"test": constant(2.0)}, "a.csv has the parameters m, n, but b.csv has m: .*--parameters"),
-        (
-            {"train": constant(2.0), "test": constant(0.0)},
-            "a.csv: t is 2 at all 8 points",
-        ),
         ({"share": 0.01}, "a share of 0.01 of 40 points is 0: nothing is left to test with"),
     ],
 )
@@ -125,15 +122,18 @@ def test_a_condition_of_unknown_names_is_refused() -> None:
         models_study.tasks(study(where=["nm < 4"]))
 
 
-def test_a_response_must_be_told_from_others() -> None:
-    two = Measurements(
-        ("m",), tuple(Measurement("main", name, {Point.of(m=1): (1.0,)}) for name in ("avg", "std"))
-    )
-    with pytest.raises(MeasurementError, match=r"a.csv: the response may be any of avg, std: .*--response"):
-        models_samples.of_response(two, None, None, "a.csv")
-    with pytest.raises(MeasurementError, match="the response cannot be 'avrg': did you mean 'avg'"):
-        models_samples.of_response(two, "avrg", None, "a.csv")
-    assert models_samples.of_response(two, "std", None, "a.csv").metrics() == ("std",)
+def test_one_response_at_one_call_path_is_compared() -> None:
+    values = {Point.of(m=1): (1.0,)}
+    several = [Measurement(path, name, values) for path in ("f", "g") for name in ("avg", "std")]
+    known = Measurements(("m",), tuple(several))
+    with pytest.raises(MeasurementError, match=r"a.csv: choose one of avg, std with --response"):
+        models_samples.of_response(known, None, "a.csv")
+    known = Measurements(("m",), tuple(item for item in several if item.metric == "avg"))
+    with pytest.raises(MeasurementError, match=r"a.csv: choose one of the call paths f, g with --callpath"):
+        models_samples.of_response(known, None, "a.csv")
+    with pytest.raises(MeasurementError, match=r"a.csv: no call path 'h': known: f, g"):
+        models_samples.of_response(known, "h", "a.csv")
+    assert models_samples.of_response(known, "g", "a.csv").items == (several[2],)
 
 
 def test_repetitions_of_a_point_stay_together() -> None:
