@@ -16,6 +16,8 @@ from multiprocessing.context import SpawnProcess
 from orchestrator.evaluation.models_fit import Row, Task, failed, fit
 from orchestrator.units import format_duration
 
+_TOO_LONG = "no result within"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Worker:
@@ -49,7 +51,7 @@ def rows(tasks: Sequence[Task], workers: int | None = None, limit: float | None 
                 task, _ = busy.pop(worker)
                 if not worker.connection.poll():
                     _end(worker)
-                    yield failed(task, f"no result within {format_duration(limit or 0.0)}")
+                    yield failed(task, f"{_TOO_LONG} {format_duration(limit or 0.0)}")
                     continue
                 try:
                     row: Row = worker.connection.recv()
@@ -62,6 +64,11 @@ def rows(tasks: Sequence[Task], workers: int | None = None, limit: float | None 
     finally:
         for worker in [*idle, *busy]:
             _end(worker)
+
+
+def took_too_long(row: Row) -> bool:
+    """Return whether a fit was given up because of its limit."""
+    return row["failure"] is not None and row["failure"].startswith(_TOO_LONG)
 
 
 def _ready(busy: dict[_Worker, tuple[Task, float]], limit: float | None) -> list[_Worker]:

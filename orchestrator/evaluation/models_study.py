@@ -83,6 +83,12 @@ def tasks(study: Study) -> list[Task]:
     return sorted(found, key=lambda task: task.size)
 
 
+def available(study: Study) -> int:
+    """Return how many points there are to fit; raises as `tasks`."""
+    train, _ = _given(study) or _drawn(study, np.random.default_rng(0))
+    return len(train.items[0].values)
+
+
 def overlap(study: Study) -> int:
     """Return how many training points are test points, too. They are not fitted."""
     sides = _sides(study)
