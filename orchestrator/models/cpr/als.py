@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solveh_banded
+from scipy.linalg import LinAlgError, solveh_banded
 
 from orchestrator.models.base import Floats
 from orchestrator.models.pmnf.kernels import compiled
@@ -15,6 +15,8 @@ from orchestrator.models.pmnf.kernels import compiled
 Ints = NDArray[np.int32]
 
 MOST_SWEEPS = 100
+# What is added to a singular diagonal at first, as a share of its largest element.
+_LEAST_PIVOT, _ATTEMPTS = 1e-12, 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +165,7 @@ def improved(entries: Entries, first: Ints, table: Floats, mode: int, penalty: F
     if not penalty[1:].any() and not next_one.any():
         own += np.tril(own, -1).transpose(0, 2, 1)
         own += penalty[0][:, None, None] * np.eye(rank)
-        return np.asarray(np.linalg.solve(own, right[..., None])[..., 0], np.float64)
+        return _by_rows(own, right)
     band = np.zeros((1 + min(3 * rank - 1, nodes * rank - 1), nodes * rank))
     if len(band) < 1 + 2 * rank:
         band = np.zeros((1 + 2 * rank, nodes * rank))
@@ -171,8 +173,27 @@ def improved(entries: Entries, first: Ints, table: Floats, mode: int, penalty: F
     keep = min(len(band), nodes * rank)
     while keep > 1 and not band[keep - 1].any():
         keep -= 1
-    found = solveh_banded(band[:keep], right.ravel(), lower=True, overwrite_ab=True, check_finite=False)
+    found = _solution(band[:keep], right.ravel())
     return np.asarray(found.reshape(nodes, rank), np.float64)
+
+
+def _by_rows(own: Floats, right: Floats) -> Floats:
+    """Solve a small system per node."""
+    diagonal = np.einsum("irr->ir", own)
+    diagonal += _LEAST_PIVOT * np.maximum(diagonal.max(axis=1, keepdims=True), 1e-300)
+    return np.asarray(np.linalg.solve(own, right[..., None])[..., 0], np.float64)
+
+
+def _solution(band: Floats, right: Floats) -> Floats:
+    """Solve the normal equations, a little more regular where rounding makes them singular."""
+    least = _LEAST_PIVOT * float(band[0].max())
+    for _ in range(_ATTEMPTS):
+        try:
+            return np.asarray(solveh_banded(band, right, lower=True, check_finite=False), np.float64)
+        except LinAlgError:
+            band[0] += least
+            least *= 1000
+    return np.zeros(len(right))
 
 
 def alternating(

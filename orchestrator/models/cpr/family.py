@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from orchestrator.models.cpr.completion import Completion, Recipe, complete
+from orchestrator.models.cpr.ensemble import Average, grown_average, tuned
 from orchestrator.models.cpr.penalty import Smoothness
 from orchestrator.models.regression.learner import Learner
 from orchestrator.models.regression.samples import Samples
@@ -14,25 +13,31 @@ from orchestrator.models.regression.trend import on_trend
 
 FAMILY = "cpr"
 
-# Share of the samples that decides how smooth factors are.
-_HELD_OUT = 0.2
-_SMOOTHNESS = tuple(
-    Smoothness(ridge=ridge, slope=slope, bend=bend)
-    for ridge in (1e-4, 1e-3)
-    for slope, bend in ((1e-6, 1e-7), (1e-5, 1e-6), (1e-4, 1e-5), (0.0, 1e-5), (1e-4, 0.0))
+_MEMBERS = 4
+_GROWN = ((4, 64), (8, 64), (8, 256), (16, 64), (16, 256), (32, 64))
+_SMOOTH = ((4, 32), (8, 32), (16, 32), (32, 32))
+_CELLS = ((2, 8), (8, 16), (16, 32))
+_SMOOTHNESS = (
+    tuple(Smoothness(ridge=1e-3, slope=slope, bend=slope / 10) for slope in (0.03, 0.003, 0.3)),
+    (Smoothness(ridge=1e-4, slope=0.03, bend=0.003),),
 )
-_RIDGES = tuple(Smoothness(ridge=ridge) for ridge in (1e-6, 1e-5, 1e-4, 1e-3))
+_RIDGES = (tuple(Smoothness(ridge=ridge) for ridge in (1e-4, 1e-6, 1e-5, 1e-3)),)
 
 
 def candidates(samples: Samples) -> tuple[Learner, ...]:
-    """Return the learners for points inside the measured range."""
+    """Return the learners for points inside the measured range.
+
+    Three kinds, each with several ranks and numbers of nodes as far as the samples can determine them:
+    averages of tensors that are grown along combinations of parameters, smooth tensors, and the cells of the
+    paper, which are fitted with and without the trend.
+    """
     if not samples.axes:
         return ()
-    cells = [(rank, number) for rank, number in ((2, 4), (4, 8), (16, 16), (32, 32)) if _fits(samples, rank)]
-    nodes = [(rank, number) for rank in (4, 8, 16, 32) for number in (32, 128) if _fits(samples, rank)]
-    recipes = [Recipe(rank=rank, number=number, cells=True) for rank, number in cells]
-    recipes += [Recipe(rank=rank, number=number) for rank, number in nodes]
-    return tuple(on_trend(_learner(recipe)) for recipe in recipes)
+    grown = [_grown(Recipe(rank=rank, number=number)) for rank, number in _GROWN if _fits(samples, rank)]
+    smooth = [_smooth(Recipe(rank=rank, number=number)) for rank, number in _SMOOTH if _fits(samples, rank)]
+    recipes = [Recipe(rank=rank, number=number, cells=True) for rank, number in _CELLS]
+    cells = [_cells(recipe) for recipe in recipes if _fits(samples, recipe.rank)]
+    return (*(on_trend(learner) for learner in (*grown, *smooth, *cells)), *cells)
 
 
 def extrapolators(samples: Samples) -> tuple[Learner, ...]:
@@ -41,28 +46,26 @@ def extrapolators(samples: Samples) -> tuple[Learner, ...]:
 
 
 def _fits(samples: Samples, rank: int) -> bool:
-    return rank <= 4 or rank * 16 * len(samples.axes) <= len(samples)
+    """Return whether there are enough samples for a rank: about ten for each row of a coarse factor."""
+    return rank <= 4 or 8 * rank * len(samples.axes) <= len(samples)
 
 
-def _learner(recipe: Recipe) -> Learner:
+def _grown(recipe: Recipe) -> Learner:
+    def fit(samples: Samples, rng: np.random.Generator) -> Average:
+        return grown_average(samples, recipe, _MEMBERS, rng)
+
+    return Learner(family=FAMILY, name=f"grown {recipe.text}", fit=fit)
+
+
+def _smooth(recipe: Recipe) -> Learner:
     def fit(samples: Samples, rng: np.random.Generator) -> Completion:
-        return complete(samples, _tuned(samples, recipe, rng), rng)
+        return complete(samples, tuned(samples, recipe, _SMOOTHNESS, rng), rng)
+
+    return Learner(family=FAMILY, name=f"smooth {recipe.text}", fit=fit)
+
+
+def _cells(recipe: Recipe) -> Learner:
+    def fit(samples: Samples, rng: np.random.Generator) -> Completion:
+        return complete(samples, tuned(samples, recipe, _RIDGES, rng), rng)
 
     return Learner(family=FAMILY, name=recipe.text, fit=fit)
-
-
-def _tuned(samples: Samples, recipe: Recipe, rng: np.random.Generator) -> Recipe:
-    """Choose the smoothness by the mean absolute error of samples that were left out."""
-    choices = [replace(recipe, smoothness=each) for each in (_RIDGES if recipe.cells else _SMOOTHNESS)]
-    out = np.zeros(len(samples), bool)
-    out[rng.permutation(len(samples))[: int(_HELD_OUT * len(samples))]] = True
-    if out.sum() < 2:
-        return choices[-1]
-    rest, held = samples.rows(~out), samples.rows(out)
-    seed = int(rng.integers(2**31))
-
-    def error(choice: Recipe) -> float:
-        fitted = complete(rest, choice, np.random.default_rng(seed))
-        return float(np.mean(np.abs(fitted.at(held.x) - held.y)))
-
-    return min(choices, key=error)

@@ -20,6 +20,8 @@ Ints = NDArray[np.int32]
 FEW_LEVELS = 16
 """Up to so many distinct values of a number have a node each."""
 
+_DIGITS = 9  # of sums of logarithms, which differ by rounding
+
 
 @dataclass(frozen=True, slots=True)
 class Mode:
@@ -86,12 +88,19 @@ def node_modes(samples: Samples, nodes: int) -> tuple[Mode, ...]:
     return tuple(_of_axis(samples, k, nodes, middle=False) for k in range(len(samples.axes)))
 
 
-def combined(samples: Samples, slopes: Sequence[float], nodes: int) -> Mode:
-    """Return a mode along a combination of axes, such as the product of all sizes; nodes at quantiles."""
+def combined(samples: Samples, slopes: Sequence[float], number: int) -> Mode:
+    """Return a mode along a combination of axes, such as the product of all sizes."""
     axes = tuple(k for k, slope in enumerate(slopes) if slope)
     weights = tuple(float(slopes[k]) for k in axes)
     z = samples.x[:, list(axes)] @ np.array(weights)
-    return Mode(axes, weights, *_nodes_of_numbers(z, float(z.min()), float(z.max()), nodes, middle=False))
+    distinct = np.unique(np.round(z, _DIGITS))
+    if len(distinct) > 2 * FEW_LEVELS:
+        distinct = np.unique((np.quantile(z, np.linspace(0, 1, number)) + _even(z, number)) / 2)
+    return Mode(axes, weights, distinct, _around(distinct))
+
+
+def _even(z: Floats, number: int) -> Floats:
+    return np.linspace(float(z.min()), float(z.max()), number)
 
 
 def _of_axis(samples: Samples, k: int, number: int, *, middle: bool) -> Mode:
@@ -123,16 +132,6 @@ def _edges(axis: Axis, distinct: Floats, number: int) -> Floats:
 
 def _unevenness(edges: Floats, values: Floats) -> float:
     return float(np.var(np.histogram(values, edges)[0]))
-
-
-def _nodes_of_numbers(
-    z: Floats, low: float, high: float, number: int, *, middle: bool
-) -> tuple[Floats, Floats]:
-    """Return nodes half-way between evenly spaced ones and quantiles, and the bounds around them."""
-    shares = np.linspace(0, 1, number)
-    nodes = (np.quantile(z, shares) + low + (high - low) * shares) / 2
-    nodes = np.unique(nodes) if high > low else np.array([low])
-    return nodes, _around(nodes)
 
 
 def _around(nodes: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What a column of a factor costs: its size, its slopes and its bends along the nodes of a mode."""
+"""What a column of a factor costs: its size, and its slopes, bends and jumps along the nodes of a mode."""
 
 from __future__ import annotations
 
@@ -9,34 +9,52 @@ import numpy as np
 from orchestrator.models.base import Floats
 from orchestrator.models.cpr.modes import Mode
 
+# A jump below this is none: bounds the weight of gaps across which a factor is constant.
+_NO_JUMP = 1e-2
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Smoothness:
-    """Weights of the penalty per entry, for a coordinate that runs from 0 to 1.
+    """Weights of the penalty, for a coordinate that runs from 0 to 1 and entries of variance 1.
 
     Attributes
     ----------
     ridge
-        Of the mean square: the paper's lambda.
+        Of the mean square, per entry: the paper's lambda.
     slope
-        Of the mean square of the first derivative: draws towards constants, allows jumps.
+        Of the integral of the squared first derivative, per factor.
     bend
-        Of the mean square of the second derivative: draws towards straight lines.
+        Of the integral of the squared second derivative, per factor.
+    jump
+        Of the total variation, per factor: allows few jumps and is constant between them.
     """
 
     ridge: float = 1e-4
     slope: float = 0.0
     bend: float = 0.0
+    jump: float = 0.0
 
 
 DEFAULT = Smoothness()
 
 
-def diagonals(mode: Mode, smoothness: Smoothness, entries: float) -> Floats:
+def diagonals(mode: Mode, smoothness: Smoothness, entries: float, factor: Floats | None = None) -> Floats:
     """Return the diagonal and the next two of the penalty, shape (3, nodes).
 
     The weights are of integrals, so that they mean the same for any number of nodes, evenly spaced or not.
     Neighbouring levels of a category have nothing in common: only their size counts.
+
+    Parameters
+    ----------
+    mode
+        Whose nodes.
+    smoothness
+        The weights.
+    entries
+        How many entries there are.
+    factor
+        The factor so far, shape (nodes, rank): the total variation costs as much as squares that are weighted
+        by its jumps (iteratively reweighted least squares). All columns jump at the same nodes.
     """
     nodes = len(mode)
     found = np.zeros((3, nodes))
@@ -44,12 +62,18 @@ def diagonals(mode: Mode, smoothness: Smoothness, entries: float) -> Floats:
     if mode.is_categorical or nodes < 2:
         return found
     gaps = np.diff(mode.nodes) / (mode.nodes[-1] - mode.nodes[0])
-    slopes = np.diff(np.eye(nodes), axis=0) / gaps[:, None]
-    full = entries * smoothness.slope * (slopes.T * gaps) @ slopes
-    if nodes > 2:
+    weights = smoothness.slope / gaps
+    if smoothness.jump and factor is not None:
+        jumps = np.sqrt(np.mean(np.diff(factor, axis=0) ** 2, axis=1))
+        weights += smoothness.jump / (jumps + _NO_JUMP)
+    found[0, :-1] += weights
+    found[0, 1:] += weights
+    found[1, :-1] -= weights
+    if smoothness.bend and nodes > 2:
         widths = (gaps[1:] + gaps[:-1]) / 2
-        bends = np.diff(slopes, axis=0) / widths[:, None]
-        full += entries * smoothness.bend * (bends.T * widths) @ bends
-    for k in range(min(3, nodes)):
-        found[k, : nodes - k] += np.diag(full, -k)
+        slopes = np.diff(np.eye(nodes), axis=0) / gaps[:, None]
+        bends = np.diff(slopes, axis=0)
+        full = smoothness.bend * (bends.T / widths) @ bends
+        for k in range(3):
+            found[k, : nodes - k] += np.diag(full, -k)
     return found
