@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MARKS = "<!-- tuning spaces -->\nold\n<!-- end of tuning spaces -->\n"
+MARKS = "<!-- tuning spaces -->\noutdated\n<!-- end of tuning spaces -->\n"
 OPTIONS = ("--sets", "gemm", "--sizes", "20,60,500", "--modeler", "pmnf:members=20", "--workers", "1")
 
 
@@ -47,7 +47,7 @@ def test_tables_are_written_and_rows_are_continued(tmp_path: Path) -> None:
     assert all(row["failure"] is None and row["mlogq"] < 0.1 for row in rows)
     text = page.read_text()
     assert text.startswith("before\n<!-- tuning spaces -->\n\nMLogQ, means over 1 draw of the points")
-    assert "old" not in text and text.endswith("<!-- end of tuning spaces -->\nafter\n")
+    assert "outdated" not in text and text.endswith("<!-- end of tuning spaces -->\nafter\n")
     assert f"| gemm | 100 | {rows[2]['mlogq']:.3f} |" in text
 
     # What is there is kept as it is, and only the second seed is computed.
