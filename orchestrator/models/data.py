@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ class Group:
         Remarks per row of ``values``.
     origins
         A number for what repetitions may share, in the shape of ``values``; None where nothing is known.
+    fixed
+        All numeric parameters of the measurements, each with its value if it has only one among the points.
     """
 
     parameters: tuple[str, ...]
@@ -46,6 +48,17 @@ class Group:
     labels: tuple[tuple[str, str], ...]
     notes: tuple[tuple[str, ...], ...]
     origins: Integers | None = None
+    fixed: tuple[tuple[str, float | None], ...] = ()
+
+    def take(self, rows: NDArray[np.intp]) -> Self:
+        """Select call paths."""
+        return replace(
+            self,
+            values=self.values[rows],
+            labels=tuple(self.labels[row] for row in rows),
+            notes=tuple(self.notes[row] for row in rows),
+            origins=None if self.origins is None else self.origins[rows],
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +297,10 @@ def _group(measurements: Measurements, parts: list[_Series]) -> Group:
         labels=tuple(part.label for part in parts),
         notes=tuple(part.notes + fixed for part in parts),
         origins=_joined_origins(parts, values.shape),
+        fixed=tuple(
+            (name, None if v else float(column[0]))
+            for name, column, v in zip(numeric, coordinates.T, varies, strict=True)
+        ),
     )
 
 

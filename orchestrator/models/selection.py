@@ -18,9 +18,10 @@ from orchestrator.models.curves.explanations import LIKELY
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.curves.modeler import Known, fit
 from orchestrator.models.curves.prior import Sizes, learned
-from orchestrator.models.groupwise import by_group
+from orchestrator.models.groupwise import of_groups
 from orchestrator.models.noise import Located
 from orchestrator.models.pmnf.build import AT_EDGE, UNFIT
+from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import fitter
 from orchestrator.models.pmnf.posterior import Posterior
 
@@ -63,8 +64,17 @@ def modeler(
 
     typical = learned(sizes) if isinstance(sizes, str) else sizes
 
-    def weighed(group: data.Group, located: Located) -> Iterable[Model]:
-        models = {(item.callpath, item.metric): item for item in forms(group, located)}
+    def weighed(group: data.Group, located: Located, found: Sequence[PmnfModel]) -> Iterable[Model]:
+        models = {(item.callpath, item.metric): item for item in found}
+        # Of a parameter that varies in other categories only, curves know nothing.
+        rows = [k for k, label in enumerate(group.labels) if models[label].parameters == group.parameters]
+        if len(rows) < len(models):
+            group, located = (
+                group.take(np.array(rows, dtype=np.intp)),
+                located.rows(np.array(rows, dtype=np.intp)),
+            )
+        if not rows:
+            return found
         own = [models[label] for label in group.labels]
         known = Known(
             _first([item.posterior for item in own]), lambda row: NormalForms.of(own[row].posterior), own
@@ -76,9 +86,12 @@ def modeler(
             for label, item in more.items()
             if not models[label].is_exact
         }
-        return [*own, *curves.values()]
+        return [*found, *curves.values()]
 
-    return by_group(weighed, aggregate)
+    def every(groups: Sequence[data.Group], located: Sequence[Located]) -> Iterable[Iterable[Model]]:
+        return map(weighed, groups, located, forms(groups, located))
+
+    return of_groups(every, aggregate)
 
 
 def _notes(form: Model, model: CurveModel) -> tuple[str, ...]:

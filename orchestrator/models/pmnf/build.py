@@ -31,6 +31,8 @@ _NEGLIGIBLE = 8.0
 _AMBIGUITY = 0.05
 # How notes begin that are of the best hypothesis and not of the measurements.
 UNFIT, AT_EDGE = "no form fits within the noise", "the exponent"
+# Probability from which a form counts as that of several categories.
+_LIKELY = 0.5
 # A location with less than this share of its weight left counts as an outlier. Chosen by hand; not derived.
 _OUTLIER = 0.3
 
@@ -51,6 +53,8 @@ class Case:
         The weighed hypotheses.
     members
         Most members of a posterior, which stand for all that is possible.
+    together
+        What else decides about the form: measurements of other categories.
     """
 
     group: Group
@@ -60,6 +64,50 @@ class Case:
     blocks: tuple[Floats, ...]
     solution: Solution
     members: int
+    together: Together | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Categories that may share their form.
+
+    Attributes
+    ----------
+    categories
+        Their number.
+    points
+        The points of all of them, shape (points, parameters).
+    probability
+        With which a call path shares its form here, shape (call paths of the case,).
+    """
+
+    categories: int
+    points: Floats
+    probability: Floats
+
+    @property
+    def likely(self) -> NDArray[np.bool_]:
+        """Whether it more likely does than not, shape (call paths of the case,)."""
+        return np.asarray(self.probability > _LIKELY)
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """A group whose call paths are all solved.
+
+    Attributes
+    ----------
+    group
+        The call paths.
+    cases
+        Those solved together, and which of each are the answer, as positions in `Case.rows`.
+    notes
+        Remarks from the data, per row of the group.
+    """
+
+    group: Group
+    cases: list[tuple[Case, NDArray[np.intp]]]
+    notes: list[list[str]]
 
 
 def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> dict[int, PmnfModel]:
@@ -78,11 +126,8 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
     smape = _smape(residuals)
     possible = _Possible.of(case)
     signs = _Signs.of(case, possible)
-    few = tuple(
-        f"{name} has {count} values: its exponents are uncertain"
-        for name, column in zip(case.group.parameters, case.group.points.T, strict=True)
-        if (count := len(np.unique(column))) < 4
-    )
+    few = _few_values(case.group.parameters, case.group.points)
+    fewer = few if case.together is None else _few_values(case.group.parameters, case.together.points)
     remarkable = signs.any()
     result = {}
     for k in map(int, chosen):
@@ -90,7 +135,8 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
         posterior = _posterior(case, possible, k)
         if posterior.correction is not None:
             smape[k] = _smape(residuals[k] - case.task.features @ posterior.correction.coefficients[0])
-        notes = (*case.group.notes[row], *remarks[row], *few)
+        shared = case.together is not None and bool(case.together.likely[k])
+        notes = (*case.group.notes[row], *remarks[row], *(fewer if shared else few))
         if remarkable[k]:
             notes += tuple(_notes(case, k, posterior, signs))
         callpath, metric = case.group.labels[row]
@@ -106,6 +152,15 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
             shared_noise=float(case.solution.located.shared_sigma[k]),
         )
     return result
+
+
+def _few_values(parameters: tuple[str, ...], points: Floats) -> tuple[str, ...]:
+    """Return notes on parameters with few values, of points of shape (points, parameters)."""
+    return tuple(
+        f"{name} has {count} value{'s' * (count > 1)}: its exponents are uncertain"
+        for name, column in zip(parameters, points.T, strict=True)
+        if (count := len(np.unique(column))) < 4
+    )
 
 
 def _smape(residuals: Floats) -> Floats:
@@ -303,7 +358,11 @@ def _notes(case: Case, row: int, posterior: Posterior, signs: _Signs) -> list[st
     if signs.guessed[row]:
         notes.append("no point was repeated: the noise is a guess")
     if coefficients := signs.coefficients[row]:
-        notes.append(f"{len(points)} points for {coefficients} coefficients: too few to judge the form")
+        few = f"{len(points)} points for {coefficients} coefficients"
+        if case.together is not None and case.together.likely[row]:
+            notes.append(f"{few}: the form is that of {case.together.categories} categories together")
+        else:
+            notes.append(f"{few}: too few to judge the form")
     notes += _misfit_notes(case, row, posterior, signs)
     # The truth may be beyond what was tried.
     notes += [

@@ -22,7 +22,7 @@ from orchestrator.models.pmnf.weighting import Weighting
 
 # Prior probability that the truth is not among the hypotheses, and the largest lack of fit considered, as a
 # relative standard deviation. Chosen by hand; not derived.
-_MISFIT = 0.5
+MISFIT = 0.5
 _LARGEST_MISFIT = 0.5
 # Relative lack of fit beyond which more becomes less probable, in proportion. Chosen by hand; not derived.
 _USUAL_MISFIT = 0.1
@@ -86,6 +86,7 @@ def fit(
     log_prior: Floats,
     *,
     free: bool = False,
+    misfit: float = MISFIT,
 ) -> Fits:
     """Fit every candidate to its call path.
 
@@ -103,6 +104,8 @@ def fit(
         Log prior of every candidate.
     free
         Accept only hypotheses with a negative constant (at a cost) instead of only those without.
+    misfit
+        Prior probability that the truth is not among the hypotheses.
     """
     count, terms = candidates.terms.shape[:2]
     result = Fits(
@@ -122,7 +125,7 @@ def fit(
             # Hypotheses that cannot be fitted overflow somewhere; they end with an infinite score.
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 part = _fit_same_size(data, row, np.ascontiguousarray(candidates.terms[some, :size]), free)
-                score, variance = _evidence(part, weighting, row, log_value.shape[1])
+                score, variance = _evidence(part, weighting, row, log_value.shape[1], misfit)
             result.score[some] = np.where(np.isfinite(score), score + log_prior[some], -np.inf)
             result.variance[some] = variance
             result.rss[some] = part.rss
@@ -247,7 +250,9 @@ def _truncated(
     return c + direction * change, inverse + direction[:, None] * direction[None] * known
 
 
-def _evidence(part: _Part, weighting: Weighting, row: Integers, points: int) -> tuple[Floats, Floats]:
+def _evidence(
+    part: _Part, weighting: Weighting, row: Integers, points: int, wrong: float
+) -> tuple[Floats, Floats]:
     """Log marginal likelihood, and the posterior mean of the variance.
 
     The variance is either about what was expected (scaled inverse chi², conjugate), or larger for lack
@@ -274,8 +279,8 @@ def _evidence(part: _Part, weighting: Weighting, row: Integers, points: int) -> 
     least = np.where(freedom <= GUESS_WEIGHT, LEAST_NOISE**2, expected)
     width = np.log(np.maximum(_LARGEST_MISFIT**2 / least, 2.0))
     misfit = _log_lower_gamma(half, part.rss / (2 * least)[of]) - half * np.log(part.rss / 2)
-    noise += np.log(1 - _MISFIT)
-    misfit += np.log(_MISFIT) - np.log(width)[of]
+    noise += np.log(1 - wrong)
+    misfit += np.log(wrong) - np.log(width)[of]
     misfit -= np.maximum(np.log(part.rss / (left * _USUAL_MISFIT**2)) / 2, 0.0)
     share = 1 / (1 + np.exp(np.clip(noise - misfit, -700, 700)))
     mean_misfit = np.maximum(part.rss / max(left - 2, 1), least[of])

@@ -15,9 +15,11 @@ from orchestrator.errors import ModelError
 from orchestrator.models import data
 from orchestrator.models.base import Floats, Modeler
 from orchestrator.models.blas import one_thread
-from orchestrator.models.groupwise import by_group
+from orchestrator.models.groupwise import of_groups
 from orchestrator.models.noise import AGGREGATES, Located
 from orchestrator.models.pmnf import build as assemble
+from orchestrator.models.pmnf.build import Solved
+from orchestrator.models.pmnf.categories import with_shared_forms
 from orchestrator.models.pmnf.correction import Features
 from orchestrator.models.pmnf.exact_sums import with_exact_sums
 from orchestrator.models.pmnf.hypotheses import FALLING, HIGHER, Exponents, block_values, exponent_set
@@ -36,7 +38,7 @@ _FITTED_TOGETHER = 256_000
 # Values of a parameter that cannot show two terms in it: a constant and two terms have three coefficients.
 _FEW_VALUES = 3
 
-Fitter = Callable[[data.Group, Located], list[PmnfModel]]
+Fitter = Callable[[Sequence[data.Group], Sequence[Located]], list[list[PmnfModel]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +93,7 @@ def modeler(
         wide=wide,
     )
 
-    return by_group(fit, aggregate)
+    return of_groups(fit, aggregate)
 
 
 def fitter(
@@ -102,9 +104,10 @@ def fitter(
     members: int,
     wide: bool,
 ) -> Fitter:
-    """Return what fits one model to every call path of a group, whose values were located before.
+    """Return what fits one model to every call path of every group, whose values were located before.
 
-    Options and errors are those of `modeler`.
+    What it returns takes the groups of all categories, because these may share their form, and gives the
+    models of each group. Options and errors are those of `modeler`.
     """
     options = Options(
         exponents=exponent_set(exponents),
@@ -120,11 +123,13 @@ def fitter(
     if members < 1:
         raise ModelError(f"members is {members}: a model needs at least one hypothesis")
 
-    def fit(group: data.Group, located: Located) -> list[PmnfModel]:
-        _check_parameters(group)
+    def fit(groups: Sequence[data.Group], located: Sequence[Located]) -> list[list[PmnfModel]]:
+        for group in groups:
+            _check_parameters(group)
         # Hypotheses that the points cannot tell apart or determine are marked invalid, not warned about.
         with one_thread(), np.errstate(all="ignore"):
-            return _fit_group(group, located, options)
+            solved = [_solved(*pair, options) for pair in zip(groups, located, strict=True)]
+            return [_models(item, options) for item in with_shared_forms(solved)]
 
     return fit
 
@@ -141,7 +146,19 @@ def _check_parameters(group: data.Group) -> None:
         )
 
 
-def _fit_group(group: data.Group, located: Located, options: Options) -> list[PmnfModel]:
+def _models(solved: Solved, options: Options) -> list[PmnfModel]:
+    """Build the models of a group; values that repeat exactly may be sums that are longer than hypotheses."""
+    models: dict[int, PmnfModel] = {}
+    for case, chosen in solved.cases:
+        models.update(assemble.models(case, chosen, solved.notes))
+    if options.wide and options.extends:
+        # A parameter that varies in other categories only is none of the group's.
+        plain = {row: item for row, item in models.items() if item.parameters == solved.group.parameters}
+        models.update(with_exact_sums(solved.group, plain, options.negative != "false"))
+    return list(models.values())
+
+
+def _solved(group: data.Group, located: Located, options: Options) -> Solved:
     points = group.points if group.parameters else np.ones((len(group.points), 1))
     features = Features.of(points)
     if options.negative == "auto":
@@ -151,20 +168,20 @@ def _fit_group(group: data.Group, located: Located, options: Options) -> list[Pm
     notes = remarks(group.parameters, group.points, located)
     flags = np.stack([falls, np.zeros_like(falls)], axis=2)
     cases = [_solve(group, features, located, rows, flags[rows[0]], options) for rows in _alike(flags)]
-    models, score = {}, np.zeros(len(group.labels))
+    score, latest = np.zeros(len(group.labels)), np.zeros(len(group.labels), dtype=np.intp)
     more = np.zeros_like(flags)
-    for case in cases:
-        models.update(assemble.models(case, np.arange(len(case.rows)), notes))
+    for number, case in enumerate(cases):
+        latest[case.rows] = number
         score[case.rows] = case.solution.fits.score[case.solution.first()]
         more[case.rows] = _more_blocks(case, flags[case.rows], options)
     again = np.flatnonzero(more.any(axis=(1, 2)))
     for rows in _alike((flags | more)[again]):
         case = _solve(group, features, located, again[rows], (flags | more)[again[rows[0]]], options)
         better = case.solution.fits.score[case.solution.first()] > score[case.rows]
-        models.update(assemble.models(case, np.flatnonzero(better), notes))
-    if options.wide and options.extends:
-        models.update(with_exact_sums(group, models, options.negative != "false"))
-    return list(models.values())
+        latest[case.rows[better]] = len(cases)
+        cases.append(case)
+    chosen = ((case, np.flatnonzero(latest[case.rows] == number)) for number, case in enumerate(cases))
+    return Solved(group, [(case, rows) for case, rows in chosen if len(rows)], notes)
 
 
 def _more_blocks(case: assemble.Case, flags: NDArray[np.bool_], options: Options) -> NDArray[np.bool_]:

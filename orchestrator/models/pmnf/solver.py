@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -105,11 +106,10 @@ class Solution:
     def put(self, index: NDArray[np.intp], part: Solution) -> Self:
         """Replace what is known of some call paths."""
         stays = np.flatnonzero(~np.isin(self.candidates.row, index))
-        width = max(self.candidates.terms.shape[1], part.candidates.terms.shape[1])
-        old = _padded(self.candidates.take(stays), self.fits.take(stays), width)
-        new = _padded(Candidates(index[part.candidates.row], part.candidates.terms), part.fits, width)
+        old = self.candidates.take(stays), self.fits.take(stays)
+        new = Candidates(index[part.candidates.row], part.candidates.terms), part.fits
         return type(self)(
-            *_ordered(*_concatenate([old, new])),
+            *joined([old, new]),
             self.located.put(index, part.located),
             self.weighting.put(index, part.weighting),
         )
@@ -406,6 +406,12 @@ def _levels(task: Task, part: Solution) -> tuple[Floats, Floats, Floats]:
 def _position(row: Integers) -> Integers:
     begin = np.searchsorted(row, row)
     return (np.arange(len(row)) - begin).astype(np.intp)
+
+
+def joined(pairs: Sequence[tuple[Candidates, Fits]]) -> tuple[Candidates, Fits]:
+    """Concatenate hypotheses with any numbers of terms, ordered by call path and score."""
+    width = max(candidates.terms.shape[1] for candidates, _ in pairs)
+    return _ordered(*_concatenate([_padded(*pair, width) for pair in pairs]))
 
 
 def _padded(candidates: Candidates, fits: Fits, width: int) -> tuple[Candidates, Fits]:
