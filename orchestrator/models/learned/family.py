@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import product
+
+from orchestrator.models.learned.columns import is_whole
+from orchestrator.models.learned.ends import with_straight_ends
+from orchestrator.models.learned.kernels import KERNELS, gaussian_process, support_vectors
 from orchestrator.models.learned.linear import lasso, least_squares, ridge
 from orchestrator.models.learned.neighbours import nearest
+from orchestrator.models.learned.networks import networks
 from orchestrator.models.learned.trees import (
     extra_trees,
     gradient_boosting,
@@ -14,33 +21,84 @@ from orchestrator.models.regression.learner import Learner
 from orchestrator.models.regression.samples import Samples
 from orchestrator.models.regression.trend import on_trend
 
+# From so many samples on, more and larger trees.
+_MANY = 8000
+# The grid of the paper's comparison (section 6.0.4): its ranges, doubled from step to step.
+_DEPTHS, _TREES, _NEIGHBOURS, _DEGREES = (2, 4, 8, 16), (1, 4, 16, 64), range(1, 7), (1, 2, 3)
+_LAYERS, _WIDTHS, _ACTIVATIONS = (1, 2, 4, 8), (2, 8, 32, 128, 512, 2048), ("relu", "tanh")
+
 
 def candidates(samples: Samples) -> tuple[Learner, ...]:
     """Return learners for points inside the measured range, cheap ones first; names are unique."""
-    rest: list[Learner] = [
+    many = len(samples) >= _MANY
+    columns = zip(samples.axes, samples.x.T, strict=True)
+    aligned = any(is_whole(axis, values) for axis, values in columns)
+    plain = [ridge(2), least_squares(3), ridge(4), lasso(3)]
+    trees, leaves = (1000, 31) if many else (400, 15)
+    rest = [
         nearest(3),
-        nearest(6),
-        extra_trees(),
-        extra_trees(leaf=3),
-        extra_trees(products=True),
+        nearest(6, products=True),
+        extra_trees(leaf=2 if many else 1),
+        extra_trees(leaf=2 if many else 1, products=True),
         extra_trees(leaf=3, products=True),
-        random_forest(products=True),
-        gradient_boosting(trees=300, products=True),
-        histogram_boosting(),
-        histogram_boosting(products=True),
-        histogram_boosting(trees=600, rate=0.04, products=True, values=True),
+        random_forest(leaf=2, products=True),
+        histogram_boosting(trees=trees, leaves=leaves),
+        histogram_boosting(trees=trees, leaves=leaves, products=True),
+        histogram_boosting(trees=2 * trees, leaves=leaves, share=0.3, products=True),
+        histogram_boosting(trees=trees, leaves=31, absolute=True, products=True),
+        gradient_boosting(trees=300, depth=6, products=True),
+        support_vectors(by_relevance=True, products=True),
+        gaussian_process(by_relevance=False, own_lengths=len(samples.axes) <= 12),
+        gaussian_process(products=True),
+        networks(),
+        networks(products=True),
+        networks(layers=3, width=64 if not many else 128, products=True),
+        networks(activation="tanh", products=True),
     ]
-    plain: list[Learner] = [ridge(2), least_squares(3), ridge(4), lasso(3), extra_trees(products=True)]
+    if aligned:
+        rest += [
+            extra_trees(leaf=2, products=True, alignment=True),
+            histogram_boosting(trees=trees, leaves=leaves, values=True, alignment=True),
+            histogram_boosting(trees=trees, leaves=leaves, products=True, values=True, alignment=True),
+            histogram_boosting(trees=trees, absolute=True, products=True, values=True, alignment=True),
+        ]
     return (*plain, *map(on_trend, rest))
 
 
 def extrapolators(samples: Samples) -> tuple[Learner, ...]:
-    """Return learners for points beyond the measured range."""
-    return (
-        least_squares(1),
-        ridge(2),
-        lasso(2),
-        on_trend(nearest(6)),
-        on_trend(extra_trees(products=True)),
-        on_trend(histogram_boosting(products=True)),
-    )
+    """Return learners for points beyond the measured range: straight lines there, by different guides."""
+    trees = on_trend(extra_trees(leaf=3, products=True))
+    steady = [with_straight_ends(trees, share=share, coupled=coupled) for share, coupled in _ENDS]
+    return (least_squares(1), ridge(2), trees, *steady)
+
+
+_ENDS = tuple(product((0.5, 0.33, 0.2), (False, True)))
+
+
+def paper_grid(samples: Samples) -> tuple[Learner, ...]:
+    """Return all learners and options of the comparison by Hutter and Solomonik (section 6.0.4).
+
+    Depths, numbers of trees, layers and widths in powers of two or four. Each with and without the trend.
+    """
+    return tuple(form(learner) for form in _FORMS for learner in _grid())
+
+
+_FORMS: tuple[Callable[[Learner], Learner], ...] = (lambda learner: learner, on_trend)
+
+
+def _grid() -> list[Learner]:
+    return [
+        *(nearest(k, weighted=False, by_relevance=False) for k in _NEIGHBOURS),
+        *(
+            kind(trees=trees, depth=depth)
+            for kind in (random_forest, extra_trees, gradient_boosting)
+            for depth, trees in product(_DEPTHS, _TREES)
+        ),
+        *(gaussian_process(kernel, by_relevance=False) for kernel in KERNELS),
+        *(support_vectors("poly", degree=degree) for degree in _DEGREES),
+        support_vectors("rbf"),
+        *(
+            networks(layers=layers, width=width, count=1, activation=activation, by_relevance=False)
+            for layers, width, activation in product(_LAYERS, _WIDTHS, _ACTIVATIONS)
+        ),
+    ]

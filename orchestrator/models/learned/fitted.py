@@ -22,6 +22,10 @@ FEWEST = 5
 class Estimator(Protocol):
     """What scikit-learn's regressors have in common."""
 
+    def fit(self, x: Floats, y: Floats) -> object:
+        """Fit to columns (n, columns) and a response (n,)."""
+        ...
+
     def predict(self, x: Floats) -> Floats:
         """Return predictions, shape (n,)."""
         ...
@@ -69,6 +73,24 @@ class OnlyTrend:
         return np.where(np.isfinite(x).all(axis=1), self.rest.at(np.nan_to_num(x)), np.nan)
 
 
+@dataclass(frozen=True, slots=True)
+class Rescaled:
+    """What was learned of a response of mean zero and variance one."""
+
+    rest: Fitted
+    shift: float
+    scale: float
+
+    @property
+    def text(self) -> str:
+        """What it is."""
+        return self.rest.text
+
+    def at(self, x: Floats) -> Floats:
+        """Return logarithms at coordinates (n, axes), shape (n,)."""
+        return self.shift + self.scale * self.rest.at(x)
+
+
 Build = Callable[[Samples, np.random.Generator], Fitted]
 
 
@@ -88,6 +110,17 @@ def estimated(text: str, columns: Map, estimator: Any, samples: Samples) -> Esti
     with one_thread():
         estimator.fit(columns.at(samples.x), samples.y)
     return Estimate(text, columns, estimator)
+
+
+def unit_response(samples: Samples) -> tuple[Samples, Callable[[Fitted], Rescaled]]:
+    """Return samples with a response of mean zero and variance one, and the way back for what is fitted."""
+    shift, scale = float(samples.y.mean()), float(samples.y.std()) or 1.0
+    return samples.with_y((samples.y - shift) / scale), lambda rest: Rescaled(rest, shift, scale)
+
+
+def named(name: str, derived: dict[str, bool]) -> str:
+    """Return a name that says which derived columns there are."""
+    return " + ".join([name, *(key for key, used in derived.items() if used)])
 
 
 def seed(rng: np.random.Generator) -> int:

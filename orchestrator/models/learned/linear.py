@@ -21,6 +21,8 @@ from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Axis, Samples
 from orchestrator.models.regression.trend import linear_columns
 
+# More products and samples than these are slow to fit, and rarely worth it.
+_MOST_PRODUCTS, _MOST = 600, 20_000
 _PENALTIES = tuple(10.0**k for k in range(-4, 4))
 
 
@@ -47,7 +49,7 @@ def least_squares(degree: int) -> Learner:
     def solve(columns: Floats, y: Floats, rng: np.random.Generator) -> Floats:
         return np.asarray(np.linalg.lstsq(columns, y, rcond=1e-10)[0], np.float64)
 
-    return _polynomial(f"least squares, products of {degree} logarithms", degree, solve, per_column=2.0)
+    return _polynomial(f"least squares, products of {degree} logarithms", degree, solve, per_product=2.0)
 
 
 def ridge(degree: int) -> Learner:
@@ -61,7 +63,7 @@ def ridge(degree: int) -> Learner:
         estimator.fit(scaled, y)
         return _unscaled(estimator, mean, scale)
 
-    return _polynomial(f"ridge, products of {degree} logarithms", degree, solve, per_column=0.2)
+    return _polynomial(f"ridge, products of {degree} logarithms", degree, solve, per_product=0.2)
 
 
 def lasso(degree: int) -> Learner:
@@ -83,23 +85,28 @@ def lasso(degree: int) -> Learner:
         estimator.fit(scaled, y)
         return _unscaled(estimator, mean, scale)
 
-    return _polynomial(f"lasso, products of {degree} logarithms", degree, solve, per_column=0.2, most=4096)
+    return _polynomial(f"lasso, products of {degree} logarithms", degree, solve, per_product=0.2, most=4096)
 
 
 Solve = Callable[[Floats, Floats, np.random.Generator], Floats]
 
 
-def _polynomial(name: str, degree: int, solve: Solve, per_column: float, most: int = 10**9) -> Learner:
+def _polynomial(name: str, degree: int, solve: Solve, per_product: float, most: int = _MOST) -> Learner:
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
-        width = linear_columns(samples.axes, samples.x[:1]).shape[1]
-        usable = max(
-            [d for d in range(1, degree + 1) if comb(width + d, d) * per_column <= len(samples)], default=1
-        )
-        powers = exponents(samples.axes, usable)
+        affordable = min(len(samples) / per_product, _MOST_PRODUCTS)
+        powers = exponents(samples.axes, _degree(samples.axes, degree, affordable))
         slopes = solve(products(samples.axes, samples.x, powers), samples.y, rng)
         return Polynomial(name, samples.axes, powers, slopes)
 
     return learner(name, build, most)
+
+
+def _degree(axes: tuple[Axis, ...], largest: int, products: float) -> int:
+    """Return the largest degree with at most so many products, and 1 at least."""
+    width = sum(1 if axis.levels is None else len(axis.levels) for axis in axes)
+    return max(
+        [degree for degree in range(1, largest + 1) if comb(width + degree, degree) <= products], default=1
+    )
 
 
 def exponents(axes: tuple[Axis, ...], degree: int) -> NDArray[np.int64]:

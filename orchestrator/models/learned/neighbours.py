@@ -6,8 +6,7 @@ import numpy as np
 
 from orchestrator.models.learned.columns import columns_of
 from orchestrator.models.learned.distances import relevant, standardised
-from orchestrator.models.learned.fitted import estimated, learner
-from orchestrator.models.learned.trees import named
+from orchestrator.models.learned.fitted import estimated, learner, named
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
 

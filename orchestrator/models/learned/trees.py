@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from orchestrator.models.learned.columns import columns_of
-from orchestrator.models.learned.fitted import estimated, learner, seed
+from orchestrator.models.learned.fitted import estimated, learner, named, seed
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
 
@@ -41,10 +41,32 @@ def gradient_boosting(*, trees: int = 64, depth: int = 4, rate: float = 0.1, **d
 
 
 def histogram_boosting(
-    *, trees: int = 300, leaves: int = 15, rate: float = 0.06, leaf: int = 5, **derived: bool
+    *,
+    trees: int = 300,
+    leaves: int = 15,
+    rate: float = 0.06,
+    leaf: int = 5,
+    share: float = 1.0,
+    absolute: bool = False,
+    **derived: bool,
 ) -> Learner:
-    """Return boosted trees on at most 255 bins per column: fast for many samples."""
-    name = named(f"{trees} boosted trees, {leaves} leaves, rate {rate:g}", derived)
+    """Return boosted trees on at most 255 bins per column: fast for many samples.
+
+    Parameters
+    ----------
+    trees, leaves, leaf
+        Trees, the most leaves of each, and the least samples of a leaf.
+    rate
+        Of learning: by how much every tree counts.
+    share
+        Of the columns among which a split is chosen.
+    absolute
+        Whether absolute errors are minimised instead of squares, so that outliers count less.
+    derived
+        Derived columns, see `columns_of`.
+    """
+    how = [*([f"{share:g} of columns"] if share < 1 else []), *(["absolute errors"] if absolute else [])]
+    name = named(", ".join([f"{trees} boosted trees, {leaves} leaves, rate {rate:g}", *how]), derived)
 
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         from sklearn.ensemble import HistGradientBoostingRegressor
@@ -54,17 +76,14 @@ def histogram_boosting(
             max_leaf_nodes=leaves,
             learning_rate=rate,
             min_samples_leaf=leaf,
+            max_features=share,
+            loss="absolute_error" if absolute else "squared_error",
             early_stopping=False,
             random_state=seed(rng),
         )
         return estimated(name, columns_of(samples, **derived), estimator, samples)
 
     return learner(name, build)
-
-
-def named(name: str, derived: dict[str, bool]) -> str:
-    """Return a name that says which derived columns there are."""
-    return " + ".join([name, *(key for key, used in derived.items() if used)])
 
 
 def _forest(

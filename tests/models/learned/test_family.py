@@ -9,9 +9,12 @@ import joblib  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
-from orchestrator.models.learned.family import candidates, extrapolators
+from orchestrator.models.learned.ends import with_straight_ends
+from orchestrator.models.learned.family import candidates, extrapolators, paper_grid
+from orchestrator.models.learned.kernels import KERNELS, gaussian_process, support_vectors
 from orchestrator.models.learned.linear import lasso, least_squares, ridge
 from orchestrator.models.learned.neighbours import nearest
+from orchestrator.models.learned.networks import networks
 from orchestrator.models.learned.trees import (
     extra_trees,
     gradient_boosting,
@@ -37,6 +40,14 @@ LEARNERS = {
         on_trend(random_forest(trees=8, depth=9, values=True)),
         on_trend(gradient_boosting(trees=30, products=True)),
         on_trend(histogram_boosting(trees=30, products=True)),
+        on_trend(histogram_boosting(trees=60, share=0.5, absolute=True)),
+        on_trend(gaussian_process(products=True)),
+        on_trend(gaussian_process("rbf", own_lengths=True, by_relevance=False)),
+        support_vectors(products=True),
+        on_trend(support_vectors("poly", degree=2, by_relevance=True)),
+        on_trend(networks(count=2, width=16)),
+        on_trend(networks(count=1, layers=1, width=16, activation="tanh", by_relevance=False, products=True)),
+        with_straight_ends(on_trend(extra_trees(trees=8, products=True))),
     )
 }
 EVERY = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS.keys())
@@ -47,7 +58,7 @@ def rng() -> np.random.Generator:
 
 
 @pytest.mark.parametrize("choose", [candidates, extrapolators])
-@pytest.mark.parametrize("count", [1, 30, 256])
+@pytest.mark.parametrize("count", [1, 30, 9000])
 def test_names_are_unique(choose: object, count: int) -> None:
     assert callable(choose)
     names = [learner.name for learner in choose(space(count))]
@@ -55,13 +66,28 @@ def test_names_are_unique(choose: object, count: int) -> None:
     assert 5 <= len(names) <= 30
 
 
-@pytest.mark.parametrize("choose", [candidates, extrapolators])
-def test_every_choice_learns(choose: object) -> None:
-    assert callable(choose)
-    of_trend = np.abs(fit_trend(TRAIN).at(TEST.x) - TEST.y).mean()
-    for learner in choose(TRAIN):
-        error = np.abs(learner.fitted(TRAIN, rng()).at(TEST.x) - TEST.y).mean()
-        assert error < 1.01 * of_trend, learner.name
+def test_the_paper_s_grid() -> None:
+    names = [learner.name for learner in paper_grid(TRAIN)]
+    assert len(names) == len(set(names)) == 2 * (6 + 3 * 16 + 5 + 4 + 4 * 6 * 2)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_every_kernel_fits(kernel: str) -> None:
+    fitted = on_trend(gaussian_process(kernel, by_relevance=False)).fitted(TRAIN, rng())
+    error = np.abs(fitted.at(TEST.x) - TEST.y).mean()
+    assert error < 1.05 * np.abs(fit_trend(TRAIN).at(TEST.x) - TEST.y).mean()
+
+
+def test_many_samples_stop_networks_early() -> None:
+    fitted = on_trend(networks(count=1, width=32)).fitted(space(800), rng())
+    assert np.abs(fitted.at(TEST.x) - TEST.y).mean() < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", (*candidates(TRAIN), *extrapolators(TRAIN)), ids=lambda each: each.name)
+def test_every_choice_learns(learner: Learner) -> None:
+    error = np.abs(learner.fitted(TRAIN, rng()).at(TEST.x) - TEST.y).mean()
+    assert error < 1.01 * np.abs(fit_trend(TRAIN).at(TEST.x) - TEST.y).mean()
 
 
 @EVERY

@@ -1,0 +1,106 @@
+"""Neural networks: small ones, several of which are averaged (Hansen and Salamon 1990)."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.models.base import Floats
+from orchestrator.models.learned.columns import columns_of
+from orchestrator.models.learned.distances import relevant, standardised
+from orchestrator.models.learned.fitted import Estimator, estimated, learner, named, seed, unit_response
+from orchestrator.models.regression.learner import Fitted, Learner
+from orchestrator.models.regression.samples import Samples
+
+# Below so many samples none can be spared for stopping early, and a quasi-Newton method is fast.
+_FEW = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """The mean of several regressors."""
+
+    members: tuple[Estimator, ...]
+
+    def fit(self, x: Floats, y: Floats) -> None:
+        """Fit all."""
+        for member in self.members:
+            member.fit(x, y)
+
+    def predict(self, x: Floats) -> Floats:
+        """Return predictions, shape (n,)."""
+        return np.asarray(np.mean([member.predict(x) for member in self.members], axis=0), np.float64)
+
+
+def networks(
+    *,
+    layers: int = 2,
+    width: int = 64,
+    count: int = 4,
+    activation: str = "relu",
+    by_relevance: bool = True,
+    **derived: bool,
+) -> Learner:
+    """Return the mean of fully connected networks that differ in how they begin.
+
+    Parameters
+    ----------
+    layers, width
+        Hidden layers, and units in each.
+    count
+        How many are averaged.
+    activation
+        ``relu`` or ``tanh``.
+    by_relevance
+        Whether columns are scaled by what extra trees find relevant, or to variance one.
+    derived
+        Derived columns, see `columns_of`.
+    """
+    how = [
+        f"{count} networks of {layers} x {width} {activation}",
+        *(["by relevance"] if by_relevance else []),
+    ]
+    name = named(", ".join(how), derived)
+
+    def build(samples: Samples, rng: np.random.Generator) -> Fitted:
+        columns = columns_of(samples, **derived)
+        scaled = relevant(columns, samples, rng) if by_relevance else standardised(columns, samples)
+        unit, rescaled = unit_response(samples)
+        members = tuple(_network(len(samples), layers, width, activation, rng) for _ in range(count))
+        with warnings.catch_warnings():
+            # The largest number of iterations is a limit of time, no mistake.
+            warnings.simplefilter("ignore")
+            return rescaled(estimated(name, scaled, Mean(members), unit))
+
+    return learner(name, build)
+
+
+def _network(n: int, layers: int, width: int, activation: str, rng: np.random.Generator) -> Estimator:
+    from sklearn.neural_network import MLPRegressor
+
+    shape = (width,) * layers
+    if n < _FEW:
+        few: Estimator = MLPRegressor(
+            hidden_layer_sizes=shape,
+            activation=activation,
+            solver="lbfgs",
+            alpha=0.01,
+            max_iter=300,
+            random_state=seed(rng),
+        )
+        return few
+    many: Estimator = MLPRegressor(
+        hidden_layer_sizes=shape,
+        activation=activation,
+        alpha=1e-4,
+        batch_size=min(256, max(32, n // 50)),
+        learning_rate_init=3e-3,
+        early_stopping=True,
+        validation_fraction=0.1,
+        n_iter_no_change=15,
+        max_iter=max(20, min(300, 3_000_000 // n)),
+        random_state=seed(rng),
+    )
+    return many
