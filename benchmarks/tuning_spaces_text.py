@@ -15,6 +15,7 @@ _BLOCK = re.compile(r"(<!-- tuning spaces -->\n).*?(<!-- end of tuning spaces --
 _MARKS = "<!-- tuning spaces --> ... <!-- end of tuning spaces -->"
 _CHOICE = "auto"
 _NEAR = 1.05  # of the smallest error: what the choice promises with thousands of points
+_CLOSE = 1.1  # of the smallest error: a good model, which may be small
 _WIDE = 100  # from which a width needs no decimals
 
 Found = Mapping[str, Sequence[Row]]
@@ -112,7 +113,7 @@ def _shown(group: Group, key: str, show: Callable[[float], str]) -> str:
 
 
 def _summary(found: Found, modelers: Sequence[str]) -> list[str]:
-    """Return a sentence about the choice, and one about the intervals of each modeler."""
+    """Return a sentence about the choice among families, and what each modeler does in all rows."""
     arranged = [members for by_size in _arranged(found).values() for members in by_size.values()]
     sentences = []
     ratios = [ratio for members in arranged if (ratio := _ratio(members)) is not None]
@@ -122,19 +123,32 @@ def _summary(found: Found, modelers: Sequence[str]) -> list[str]:
             f"`{_CHOICE}` is at most {100 * (_NEAR - 1):.0f} % above the best other modeler in {near} of "
             f"{len(ratios)} rows; the largest ratio is {max(ratios):.2f}."
         )
-    for label in modelers:
-        held = [
-            share
-            for members in arranged
-            if label in members and (share := members[label].mean("coverage")) is not None
-        ]
-        if held:
-            within = sum(0.85 <= share <= 0.95 for share in held)
-            sentences.append(
-                f"90 % intervals of `{label}` hold {100 * min(held):.0f} to {100 * max(held):.0f} %, "
-                f"85 to 95 % in {within} of {len(held)} rows."
-            )
-    return sentences
+    return [*sentences, *(_about(label, arranged) for label in modelers)]
+
+
+def _about(label: str, arranged: Sequence[Mapping[str, Group]]) -> str:
+    """Return how a modeler compares with the best one of each row, and how well its intervals hold."""
+    near, sizes, shares = 0, [], []
+    for members in arranged:
+        winner = _winner(members)
+        if winner is None or label not in members:
+            continue
+        own, best = (members[name].mean("mlogq") for name in (label, winner))
+        own_size, size = (members[name].mean("bytes") for name in (label, winner))
+        near += own is not None and best is not None and own <= _CLOSE * best
+        if own_size is not None and size:
+            sizes.append(own_size / size)
+        if (share := members[label].mean("coverage")) is not None:
+            shares.append(share)
+    if not shares:
+        return f"`{label}` has no model."
+    within = sum(0.85 <= share <= 0.95 for share in shares)
+    sentence = f"`{label}` is at most {100 * (_CLOSE - 1):.0f} % above the smallest error in {near} of "
+    sentence += f"{len(arranged)} rows"
+    if sizes:
+        sentence += f"; the median of its size is {100 * statistics.median(sizes):.3g} % of the best model's"
+    sentence += f". Its 90 % intervals hold {100 * min(shares):.0f} to {100 * max(shares):.0f} %"
+    return f"{sentence}, 85 to 95 % in {within} of {len(shares)} rows."
 
 
 def _failures(found: Found) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Generator, Sequence
@@ -97,9 +98,18 @@ def _started() -> _Worker:
 def _serve(connection: Connection) -> None:
     """Fit what comes until the other side leaves."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the other side ends this process
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with suppress(EOFError, BrokenPipeError):
         while True:
             connection.send(fit(connection.recv()))
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone, in the middle of a fit, too."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _end(worker: _Worker) -> None:

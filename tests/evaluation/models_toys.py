@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -61,6 +62,18 @@ def dying(measurements: Measurements) -> tuple[Model, ...]:
 def sleeping(measurements: Measurements) -> tuple[Model, ...]:
     time.sleep(600)
     raise AssertionError
+
+
+@dataclass(frozen=True, slots=True)
+class Telling(Contender):
+    """Its fit writes its process number into the file that is its label, and does not end."""
+
+    def modeler(self) -> Modeler:
+        def fit(measurements: Measurements) -> tuple[Model, ...]:
+            Path(self.label).write_text(f"{os.getpid()}\n")
+            return sleeping(measurements)
+
+        return fit
 
 
 def toy(model: Modeler, label: str = "") -> Toy:

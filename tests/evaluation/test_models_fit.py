@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +22,18 @@ from tests.evaluation.models_toys import (
     sleeping,
     toy,
 )
+from tests.slurm.daemons import wait_for
 
+ROOT = Path(__file__).parents[2]
+PARENT = """\
+from orchestrator.evaluation import models_processes
+from orchestrator.evaluation.models_fit import Task
+from tests.evaluation.models_toys import Telling, samples
+if __name__ == "__main__":
+    known = samples()
+    task = Task(contender=Telling({pids!r}, "toy", {{}}), size=40, seed=0, train=known, test=known)
+    list(models_processes.rows([task], workers=1))
+"""
 MEASURED = ("mlogq", "mlogq2", "mape", "mae", "mse", "smape", "bytes", "fit_seconds", "predict_seconds")
 
 
@@ -118,6 +132,20 @@ def test_a_process_that_dies_costs_its_own_row_only() -> None:
 def test_a_fit_that_takes_too_long_is_given_up() -> None:
     [row] = models_processes.rows([task(toy(sleeping))], workers=1, limit=0.5)
     assert row["failure"] == "no result within 0.5 s"
+
+
+@pytest.mark.slow
+def test_fits_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT.format(pids=str(pids)))
+    parent = subprocess.Popen([sys.executable, script], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    wait_for(lambda: pids.exists() and pids.read_text().endswith("\n"), "the fit")
+    child = int(pids.read_text())
+    assert Path(f"/proc/{child}").exists()
+    parent.kill()
+    parent.wait()
+    wait_for(lambda: not Path(f"/proc/{child}").exists(), "the end of the fit")
 
 
 def some_rows() -> list[Row]:
