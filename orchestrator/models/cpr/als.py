@@ -45,7 +45,7 @@ class Entries:
 
 
 @compiled
-def _product(
+def product_at(
     node: Ints, weight: Floats, first: Ints, table: Floats, left_out: int, n: int, product: Floats
 ) -> None:
     """Write the product of the factors of all modes but one at an entry, shape (rank,)."""
@@ -79,7 +79,7 @@ def completed(node: Ints, weight: Floats, first: Ints, table: Floats) -> Floats:
     product = np.empty(table.shape[1])
     values = np.zeros(node.shape[1])
     for n in range(node.shape[1]):
-        _product(node, weight, first, table, -1, n, product)
+        product_at(node, weight, first, table, -1, n, product)
         for r in range(len(product)):
             values[n] += product[r]
     return values
@@ -102,7 +102,7 @@ def _gram(
     rank = table.shape[1]
     product = np.empty(rank)
     for n in range(len(y)):
-        _product(node, weight, first, table, mode, n, product)
+        product_at(node, weight, first, table, mode, n, product)
         i, above = node[mode, n], weight[mode, n]
         below = 1.0 - above
         a, b, c = share[n] * below * below, share[n] * below * above, share[n] * above * above

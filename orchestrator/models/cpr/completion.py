@@ -59,7 +59,7 @@ class Completion:
         Factors of all modes one below the other, and a row of zeros, shape (rows + 1, rank).
     mean, scale
         What is added to the sum and what it is multiplied by.
-    text
+    recipe
         How it was made.
     """
 
@@ -67,7 +67,12 @@ class Completion:
     table: NDArray[np.float32]
     mean: float
     scale: float
-    text: str
+    recipe: Recipe
+
+    @property
+    def text(self) -> str:
+        """What it is."""
+        return self.recipe.text
 
     def at(self, x: Floats) -> Floats:
         """Return logarithms at coordinates (n, axes), shape (n,): equation 5 on logarithms."""
@@ -103,4 +108,4 @@ def complete(samples: Samples, recipe: Recipe, rng: np.random.Generator) -> Comp
         table = alternating(means, penalties, table, sweeps=MOST_SWEEPS)
     else:
         table = fitted_table(modes, at_samples(modes, normal.x, normal.y), recipe.smoothness, table)
-    return Completion(modes, table.astype(np.float32), mean, scale, recipe.text)
+    return Completion(modes, table.astype(np.float32), mean, scale, recipe)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 
 from orchestrator.models.cpr.completion import Completion, Recipe, complete
+from orchestrator.models.cpr.continuation import continued_by
 from orchestrator.models.cpr.ensemble import Average, grown_average, tuned
 from orchestrator.models.cpr.penalty import Smoothness
+from orchestrator.models.cpr.rank_one import PositiveTensor, positive_tensor
+from orchestrator.models.cpr.splines import Spline, last_half, mars
 from orchestrator.models.regression.learner import Learner
 from orchestrator.models.regression.samples import Samples
 from orchestrator.models.regression.trend import on_trend
@@ -14,9 +19,14 @@ from orchestrator.models.regression.trend import on_trend
 FAMILY = "cpr"
 
 _MEMBERS = 4
+# Ranks with numbers of nodes or cells.
 _GROWN = ((4, 64), (8, 64), (8, 256), (16, 64), (16, 256), (32, 64))
 _SMOOTH = ((4, 32), (8, 32), (16, 32), (32, 32))
-_CELLS = ((2, 8), (8, 16), (16, 32))
+_CELLS = ((2, 8), (8, 16), (16, 32), (64, 64))
+_GROWN_BEYOND = ((8, 64), (16, 64))
+_SMOOTH_BEYOND = ((8, 32), (16, 32))
+_POSITIVE = ((2, 16), (8, 16))
+_LINES = (0.25, 0.5, 0.0)
 _SMOOTHNESS = (
     tuple(Smoothness(ridge=1e-3, slope=slope, bend=slope / 10) for slope in (0.03, 0.003, 0.3)),
     (Smoothness(ridge=1e-4, slope=0.03, bend=0.003),),
@@ -41,12 +51,33 @@ def candidates(samples: Samples) -> tuple[Learner, ...]:
 
 
 def extrapolators(samples: Samples) -> tuple[Learner, ...]:
-    """Return the learners for points beyond the measured range."""
-    return candidates(samples)
+    """Return the learners for points beyond the measured range.
+
+    Tensors on the trend that go on along lines, and positive tensors (section 5.3) with and without it.
+    """
+    if not samples.axes:
+        return ()
+    grown = [
+        _grown(Recipe(rank=rank, number=number)) for rank, number in _GROWN_BEYOND if _fits(samples, rank)
+    ]
+    smooth = [
+        _smooth(Recipe(rank=rank, number=number)) for rank, number in _SMOOTH_BEYOND if _fits(samples, rank)
+    ]
+    if not smooth:
+        smooth = [_smooth(Recipe(rank=4, number=32))]
+    lines = [continued_by(on_trend(each), part) for each in (*grown, *smooth) for part in _LINES]
+    ends = {"a line": last_half} | ({"MARS": mars} if find_spec("pyearth") else {})
+    positive = [
+        _positive(rank, cells, how, spline)
+        for rank, cells in _POSITIVE
+        if _fits(samples, rank)
+        for how, spline in ends.items()
+    ]
+    return (*lines, *positive, *(on_trend(each) for each in positive))
 
 
 def _fits(samples: Samples, rank: int) -> bool:
-    """Return whether there are enough samples for a rank: about ten for each row of a coarse factor."""
+    """Return whether there are enough samples for a rank: about as many as eight rows of every factor."""
     return rank <= 4 or 8 * rank * len(samples.axes) <= len(samples)
 
 
@@ -69,3 +100,11 @@ def _cells(recipe: Recipe) -> Learner:
         return complete(samples, tuned(samples, recipe, _RIDGES, rng), rng)
 
     return Learner(family=FAMILY, name=recipe.text, fit=fit)
+
+
+def _positive(rank: int, cells: int, how: str, spline: Spline) -> Learner:
+    def fit(samples: Samples, rng: np.random.Generator) -> PositiveTensor:
+        return positive_tensor(samples, rank, cells, rng, spline)
+
+    name = f"positive tensor of rank {rank} with {cells} cells, continued by {how}"
+    return Learner(family=FAMILY, name=name, fit=fit)

@@ -62,6 +62,7 @@ def fitted_table(
     *,
     rounds: int = 4,
     sweeps: int = 10,
+    is_begun: bool = False,
 ) -> Floats:
     """Return the factors after rounds of sweeps.
 
@@ -77,18 +78,21 @@ def fitted_table(
         After each, weights of residuals and of jumps are taken anew.
     sweeps
         At most so many in each.
+    is_begun
+        Whether the table already follows the samples, so that weights are taken from it at once.
     """
     first = row_begins([len(mode) for mode in modes])
     begun = replace(smoothness, slope=_FIRST_SLOPE * smoothness.slope)
     later = replace(smoothness, slope=smoothness.slope / 100) if smoothness.jump else smoothness
     for k in range(rounds):
-        if k:
+        follows = is_begun or k > 0
+        if follows:
             values = completed(entries.node, entries.weight, first, table)
             entries = replace(entries, share=_shares(values - entries.y))
         penalties = [
-            diagonals(
-                mode, later if k else begun, len(entries), table[begin : begin + len(mode)] if k else None
-            )
+            diagonals(mode, later, len(entries), table[begin : begin + len(mode)])
+            if follows
+            else diagonals(mode, begun, len(entries))
             for mode, begin in zip(modes, first, strict=True)
         ]
         table = alternating(entries, penalties, table, sweeps=sweeps, tolerance=1e-3)

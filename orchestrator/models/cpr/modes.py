@@ -113,21 +113,21 @@ def _of_axis(samples: Samples, k: int, number: int, *, middle: bool) -> Mode:
     if len(distinct) <= FEW_LEVELS:
         between = (distinct[1:] + distinct[:-1]) / 2
         return Mode((k,), (1.0,), distinct, np.concatenate([distinct[:1], between, distinct[-1:]]))
-    edges = _edges(axis, distinct, number if middle else number - 1)
+    edges = _edges(axis, z, number if middle else number - 1)
     if middle:
         return Mode((k,), (1.0,), (edges[1:] + edges[:-1]) / 2, edges)
     return Mode((k,), (1.0,), edges, _around(edges))
 
 
-def _edges(axis: Axis, distinct: Floats, number: int) -> Floats:
+def _edges(axis: Axis, z: Floats, number: int) -> Floats:
     """Divide the range evenly in the coordinate or, where that fits the values better, in what it is of."""
-    low, high = min(axis.low, distinct[0]), max(axis.high, distinct[-1])
+    low, high = min(axis.low, float(z.min())), max(axis.high, float(z.max()))
     even = np.linspace(low, high, number + 1)
     if not axis.logarithmic:
         return even
     linear = np.log(np.linspace(np.exp(low), np.exp(high), number + 1))
     linear[0], linear[-1] = low, high
-    return min(even, linear, key=lambda edges: _unevenness(edges, distinct))
+    return min(even, linear, key=lambda edges: _unevenness(edges, z))
 
 
 def _unevenness(edges: Floats, values: Floats) -> float:
