@@ -60,6 +60,9 @@ TABLES = MappingProxyType(
             "pmnf": "orchestrator.models.pmnf.modeler:modeler",
             "swc": "orchestrator.models.swc.modeler:modeler",
             "curves": "orchestrator.models.curves.modeler:modeler",
+            "formulas": "orchestrator.models.formulas:modeler",
+            "cpr": "orchestrator.models.cpr.modeler:modeler",
+            "learned": "orchestrator.models.learned.modeler:modeler",
         },
         "strategy": {
             "full": "orchestrator.strategies.full:strategy",

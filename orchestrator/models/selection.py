@@ -1,34 +1,39 @@
-"""One model from formulas and curves: a short formula where it explains the measurements, else curves.
+"""One modeler for everything: formulas for scaling, learners for tuning spaces, chosen per call path.
 
-The performance model normal form is the language of the answer where it is as good as the rest. What it
-leaves unexplained is followed by curves around it, and where it explains too little, curves alone remain.
+A scaling study has few points of few parameters: formulas and curves around them are right there. A tuning
+space has many parameters, categories and jumps: learners are right there, if there are points enough. Where
+both are possible, they are compared by what was left out, never by training error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from orchestrator.models import data
-from orchestrator.models.base import Floats, Integers, Model, Modeler
-from orchestrator.models.curves.explanations import LIKELY
+from orchestrator.models.base import Model, Modeler
+from orchestrator.models.blas import one_thread
+from orchestrator.models.cpr import family as cpr
 from orchestrator.models.curves.model import CurveModel
-from orchestrator.models.curves.modeler import Known, fit
-from orchestrator.models.curves.prior import Sizes, learned
-from orchestrator.models.groupwise import of_groups
-from orchestrator.models.noise import Located
-from orchestrator.models.pmnf.build import AT_EDGE, UNFIT
+from orchestrator.models.formulas import modeler as formulas_modeler
+from orchestrator.models.learned import family as learned
 from orchestrator.models.pmnf.model import PmnfModel
-from orchestrator.models.pmnf.modeler import fitter
-from orchestrator.models.pmnf.posterior import Posterior
+from orchestrator.models.regression import modeler as regression
+from orchestrator.models.regression.choice import Family, Memory
+from orchestrator.models.regression.choosing import attempt
+from orchestrator.models.regression.formula import FORMULA, Formula, formula_learner
+from orchestrator.models.regression.learner import Learner
+from orchestrator.models.regression.model import RegressionModel, SymbolicRegressionModel
+from orchestrator.models.regression.samples import Samples, Series, arranged
+from orchestrator.models.zero import ZeroModel
+from orchestrator.types import Measurement, Measurements
 
-# Most formulas that are weighed against curves: the most probable ones.
-_FORMULAS = 30
-# Exponent above which a formula becomes improbable: the largest of the normal form as published.
-_STEEPEST = 3.0
+# Points from which learners may take part; with categories or as many parameters as here, formulas need far
+# more points than learners, and fewer do. Chosen by hand; not derived.
+_MANY, _SOME, _PARAMETERS = 200, 50, 5
+# Points up to which a formula that wins is fitted to everything, with its own intervals.
+_MOST_FOR_FORMULAS = 400
 
 
 def modeler(
@@ -38,9 +43,10 @@ def modeler(
     aggregate: str = "auto",
     members: int = 200,
     wide: bool = True,
-    sizes: str | Sizes = "all",
+    sizes: str = "all",
+    seed: int = 0,
 ) -> Modeler:
-    """Return a modeler that weighs the formulas of ``pmnf`` against ``curves``.
+    """Return the modeler that chooses among all families.
 
     Parameters
     ----------
@@ -48,135 +54,82 @@ def modeler(
         Options of ``pmnf``.
     sizes
         Option of ``curves``.
+    seed
+        Of the random parts of learners and of their comparison.
 
     Raises
     ------
     ModelError
         For an option that makes no sense; and by the modeler when no call path can be fitted.
     """
-    forms = fitter(
+    formulas = formulas_modeler(
         exponents=exponents,
         negative_exponents=negative_exponents,
         aggregate=aggregate,
         members=members,
         wide=wide,
+        sizes=sizes,
     )
-
-    typical = learned(sizes) if isinstance(sizes, str) else sizes
-
-    def weighed(group: data.Group, located: Located, found: Sequence[PmnfModel]) -> Iterable[Model]:
-        models = {(item.callpath, item.metric): item for item in found}
-        # Of a parameter that varies in other categories only, curves know nothing.
-        rows = [k for k, label in enumerate(group.labels) if models[label].parameters == group.parameters]
-        if len(rows) < len(models):
-            group, located = (
-                group.take(np.array(rows, dtype=np.intp)),
-                located.rows(np.array(rows, dtype=np.intp)),
-            )
-        if not rows:
-            return found
-        own = [models[label] for label in group.labels]
-        known = Known(
-            _first([item.posterior for item in own]), lambda row: NormalForms.of(own[row].posterior), own
-        )
-        more = {(item.callpath, item.metric): item for item in fit(group, located, typical, known)}
-        # Of an exact sum, nothing is left for curves to explain.
-        curves = {
-            label: replace(item, remarks=_notes(models[label], item))
-            for label, item in more.items()
-            if not models[label].is_exact
-        }
-        return [*found, *curves.values()]
-
-    def every(groups: Sequence[data.Group], located: Sequence[Located]) -> Iterable[Iterable[Model]]:
-        return map(weighed, groups, located, forms(groups, located))
-
-    return of_groups(every, aggregate)
-
-
-def _notes(form: Model, model: CurveModel) -> tuple[str, ...]:
-    """Return the notes of a formula that hold where it is only one explanation of several."""
-    wrong = (UNFIT,) if model.share >= LIKELY else (UNFIT, AT_EDGE)
-    return tuple(note for note in form.notes if not note.startswith(wrong))
-
-
-def _part(posterior: Posterior, index: Integers | slice) -> Posterior:
-    """Return some hypotheses: what they are, but not how well that is known."""
-    weights = posterior.weights[index]
-    return Posterior(
-        weights=weights,
-        exponents=posterior.exponents[index],
-        coefficients=posterior.coefficients[index],
-        covariance=np.empty((len(weights), 0, 0)),
-        misfit=np.empty(0),
+    formula = formula_learner(formulas)
+    family = Family(
+        inside=lambda samples: (formula, *_candidates(samples)),
+        outside=lambda samples: (*cpr.extrapolators(samples), *learned.extrapolators(samples)),
+        combine=True,
+        preferred=FORMULA,
     )
+    memory = Memory()
+
+    def model(measurements: Measurements) -> tuple[Model, ...]:
+        enough = tuple(item for item in measurements.items if _has_enough(item, measurements))
+        models: dict[tuple[str, str], list[Model]] = {}
+        why: dict[tuple[str, str], str] = {}
+        if enough:
+            series, _ = arranged(replace(measurements, items=enough), aggregate)
+            with one_thread():
+                for one in series:
+                    found = regression.fit(one, family, memory, seed)
+                    if _is_formula(found, one):
+                        why[one.callpath, one.metric] = found.notes[-1]
+                    else:
+                        models[one.callpath, one.metric] = [_with_form(found, formula, one.samples, seed)]
+        others = tuple(i for i in measurements.items if (i.callpath, i.metric) not in models)
+        for item in formulas(replace(measurements, items=others)) if others else ():
+            label = item.callpath, item.metric
+            models.setdefault(label, []).append(_noted(item, why[label]) if label in why else item)
+        order = dict.fromkeys((item.callpath, item.metric) for item in measurements.items)
+        return tuple(item for label in order for item in models.get(label, ()))
+
+    return model
 
 
-def _first(posteriors: Sequence[Posterior]) -> NormalForms:
-    """Return the most probable hypothesis of every posterior."""
-    return NormalForms(_joined([_part(item, slice(1)) for item in posteriors]))
+def _candidates(samples: Samples) -> tuple[Learner, ...]:
+    return (*cpr.candidates(samples), *learned.candidates(samples))
 
 
-def _joined(parts: Sequence[Posterior]) -> Posterior:
-    """Return the hypotheses of several posteriors, those of one after those of another."""
-    terms = max(item.exponents.shape[1] for item in parts)
-    number = sum(len(item.weights) for item in parts)
-    exponents = np.zeros((number, terms, *parts[0].exponents.shape[2:]))
-    coefficients = np.zeros((number, terms + 1))
-    begin = 0
-    for item in parts:
-        here, used = slice(begin, begin + len(item.weights)), item.exponents.shape[1]
-        exponents[here, :used], coefficients[here, : used + 1] = item.exponents, item.coefficients
-        begin += len(item.weights)
-    return Posterior(
-        weights=np.concatenate([item.weights for item in parts]),
-        exponents=exponents,
-        coefficients=coefficients,
-        covariance=np.empty((number, 0, 0)),
-        misfit=np.empty(0),
-    )
+def _has_enough(item: Measurement, measurements: Measurements) -> bool:
+    """Return whether a call path has so many points that learners may take part."""
+    if len(item.values) < _SOME:
+        return False
+    many = len(item.values) >= _MANY or len(measurements.parameters) >= _PARAMETERS
+    return many or any(measurements.is_categorical(name) for name in measurements.parameters)
 
 
-@dataclass(frozen=True, slots=True)
-class NormalForms:
-    """Hypotheses of a posterior as formulas around which there may be curves."""
+def _is_formula(model: RegressionModel, series: Series) -> bool:
+    """Return whether the formula alone was chosen, for so few points that it can be fitted to all of them."""
+    members = model.inside.members
+    return len(members) == 1 and isinstance(members[0], Formula) and len(series.samples) <= _MOST_FOR_FORMULAS
 
-    posterior: Posterior
 
-    @classmethod
-    def of(cls, posterior: Posterior) -> Self:
-        """Keep the most probable hypotheses, without their correction: the curves do its work."""
-        kept = np.argsort(-posterior.weights, kind="stable")[:_FORMULAS]
-        return cls(_part(posterior, np.concatenate([[0], kept[kept != 0]])))
+def _noted(model: Model, note: str) -> Model:
+    """Add a note to a model of formulas or curves."""
+    if isinstance(model, CurveModel):
+        return replace(model, remarks=(*model.remarks, note))
+    return replace(model, notes=(*model.notes, note)) if isinstance(model, PmnfModel | ZeroModel) else model
 
-    @property
-    def weights(self) -> Floats:
-        """Their probabilities among all hypotheses, shape (formulas,)."""
-        return self.posterior.weights
 
-    @property
-    def factors(self) -> Integers:
-        """How many powers and logarithms each has, shape (formulas,)."""
-        used = (self.posterior.coefficients[:, 1:] != 0)[:, :, None, None]
-        return np.asarray(((self.posterior.exponents != 0) & used).sum(axis=(1, 2, 3)), np.intp)
-
-    @property
-    def steepness(self) -> Floats:
-        """By how much exponents exceed `_STEEPEST`, shape (formulas,)."""
-        used = self.posterior.coefficients[:, 1:] != 0
-        beyond = np.maximum(self.posterior.exponents[..., 0] - _STEEPEST, 0) * used[:, :, None]
-        return np.asarray(beyond.sum(axis=(1, 2)), np.float64)
-
-    @property
-    def coefficients(self) -> Floats:
-        """Constant first, shape (formulas, coefficients)."""
-        return self.posterior.coefficients
-
-    def at(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return logarithms (formulas, n), and their slopes by coefficients (formulas, coefficients, n)."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            return self.posterior.log_slopes(x)
-
-    def followed_by(self, others: Sequence[Self]) -> Self:
-        """Return these formulas, then those of each of the others."""
-        return type(self)(_joined([self.posterior, *(other.posterior for other in others)]))
+def _with_form(model: RegressionModel, formula: Learner, samples: Samples, seed: int) -> RegressionModel:
+    """Add the formula that reads best, where there is one for all categories."""
+    found = attempt(formula, samples, np.random.default_rng(seed))
+    if not isinstance(found, Formula) or found.symbolic is None:
+        return model
+    return SymbolicRegressionModel.of(model, found.symbolic)

@@ -1,127 +1,114 @@
-"""Formulas and curves together: each where it is right, and both where that is not known."""
+"""One modeler for scaling studies and tuning spaces."""
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from itertools import product
 
 import numpy as np
 import pytest
 
+from orchestrator.models import formulas
 from orchestrator.models.curves.model import CurveModel
+from orchestrator.models.intervals import predictive
 from orchestrator.models.pmnf.model import PmnfModel
-from orchestrator.models.pmnf.modeler import modeler as pmnf
+from orchestrator.models.regression.model import RegressionModel
 from orchestrator.models.selection import modeler
+from orchestrator.models.symbolic import Symbolic
 from orchestrator.types import Measurement, Measurements, Point
 
-RANKS, SIZES = (4, 8, 16, 32, 64), (10, 20, 30, 40, 50)
-INSIDE = [Point.of(p=p, n=n) for p, n in product(RANKS, SIZES)]
-FAR = Point.of(p=128, n=60)
+Truth = Callable[[dict[str, float]], float]
 
 
-def measured(
-    truth: Callable[[float, float], float], noise: float = 0.02, seed: int = 0, repetitions: int = 3
-) -> Measurements:
+def tuning(n: int, seed: int, truth: Truth) -> dict[Point, tuple[float, ...]]:
+    """Six parameters, one of them a category, drawn at random, with 3 % noise."""
     rng = np.random.default_rng(seed)
+    found: dict[Point, tuple[float, ...]] = {}
+    while len(found) < n:
+        values = {name: float(np.exp(rng.uniform(0, 5))) for name in "abcde"}
+        layout = int(rng.integers(3))
+        time = truth({**values, "layout": layout}) * np.exp(rng.normal(0, 0.03))
+        found[Point.of({**values, "layout": ("zdg", "gdz", "dgz")[layout]})] = (float(time),)
+    return found
+
+
+def jumps(v: dict[str, float]) -> float:
+    """Tiles that do not fit the cache, and a layout that counts where a is large."""
+    spill = 2.5 if v["b"] * v["c"] > 800 else 1.0
+    return float(
+        v["a"] ** 0.9 * v["b"] ** 0.4 * spill * (1 + 2 * v["layout"] * (v["a"] > 30)) / v["d"] ** 0.2
+    )
+
+
+NAMES = (*"abcde", "layout")
+
+
+@pytest.fixture(scope="module")
+def space() -> tuple[Measurements, RegressionModel]:
+    known = Measurements(NAMES, (Measurement("main", "time", tuning(160, 1, jumps)),))
+    [model] = modeler()(known)
+    assert isinstance(model, RegressionModel) and model.category == ()
+    return known, model
+
+
+@pytest.mark.slow
+def test_a_tuning_space_is_learned_and_its_intervals_hold(
+    space: tuple[Measurements, RegressionModel],
+) -> None:
+    known, model = space
+    held = tuning(300, 2, jumps)
+    measured = np.array([values[0] for values in held.values()])
+    found = predictive(model, list(held))
+    formula = np.nansum([item.value(list(held)) for item in formulas.modeler()(known)], axis=0)
+    assert np.abs(np.log(found.value / measured)).mean() < 0.9 * np.abs(np.log(formula / measured)).mean()
+    low, high = found.of_measured(90)
+    assert 0.8 < np.mean((low <= measured) & (measured <= high)) < 0.98
+
+
+@pytest.mark.slow
+def test_the_choice_is_documented(space: tuple[Measurements, RegressionModel]) -> None:
+    _, model = space
+    compared = model.document()["compared"]
+    assert sum(item["weight"] for item in compared) == pytest.approx(1.0)
+    assert {"formula", "log-linear trend"} <= {item["name"] for item in compared}
+    assert any("left out of the fit" in note and "formula" in note for note in model.notes)
+
+
+def test_a_scaling_study_has_the_models_of_formulas() -> None:
+    rng = np.random.default_rng(0)
     values = {
         Point.of(p=p, n=n): tuple(
-            float(truth(p, n) * np.exp(rng.normal(0, noise))) for _ in range(repetitions)
+            float((0.5 + 1e-3 * p**0.5 * n) * np.exp(rng.normal(0, 0.02))) for _ in "12"
         )
-        for p, n in product(RANKS, SIZES)
+        for p, n in product((4, 8, 16, 32, 64), (10, 20, 30, 40, 50))
     }
-    return Measurements(("p", "n"), (Measurement("main", "time", values),))
+    known = Measurements(("p", "n"), (Measurement("main", "time", values),))
+    [model], [other] = modeler()(known), formulas.modeler()(known)
+    assert type(model) is type(other) and model.document() == other.document()
 
 
-def fitted(known: Measurements) -> CurveModel:
-    (model,) = modeler()(known)
-    assert isinstance(model, CurveModel)
-    return model
+def test_a_formula_wins_where_it_is_as_good_and_says_why() -> None:
+    """One parameter with 220 values of an exact law: nothing to learn."""
+    values = {Point.of(n=n): (float(2.0 + 0.5 * n * np.log2(n)),) for n in range(2, 222)}
+    [model] = modeler()(Measurements(("n",), (Measurement("main", "time", values),)))
+    assert isinstance(model, Symbolic) and isinstance(model, PmnfModel | CurveModel)
+    assert model.value([Point.of(n=4096)])[0] == pytest.approx(2.0 + 0.5 * 4096 * 12, rel=0.01)
+    assert any(note.startswith("formula: error") for note in model.notes)
 
 
-def short(p: float, n: float) -> float:
-    return float(0.5 + 1e-3 * p**0.5 * n)
-
-
-def test_a_formula_that_explains_the_measurements_is_the_model_alone() -> None:
-    (model,) = modeler()(measured(short, noise=0.005))
-    assert isinstance(model, PmnfModel)
-
-
-def bent(p: float, n: float) -> float:
-    """Nearly of the normal form: 4 % more in the middle of p."""
-    return short(p, n) * (1.04 if p == 16 else 1.0)
-
-
-def test_what_a_formula_leaves_over_is_followed_by_curves_around_it() -> None:
-    model = fitted(measured(bent, noise=0.003))
-    assert 0.5 < model.share <= 1.0
-    assert model.document()["probability_of_formula"] == model.share
-    assert "p" in model.normal_form
-    truth = np.array([bent(point.number("p"), point.number("n")) for point in INSIDE])
-    assert np.abs(np.log(model.value(INSIDE) / truth)).max() < 0.03
-    said = model.predict([FAR])
-    assert said.low[0] < bent(128, 60) < said.high[0]
-
-
-def steps(p: float, n: float) -> float:
-    """Time that jumps where a message no longer fits a buffer, then stays."""
-    return float((1.0 if p < 16 else 3.1) * (1.0 if n < 25 else 1.7) * (1.3 if p == 64 and n < 35 else 1.0))
-
-
-def test_steps_are_followed_by_curves_and_the_interval_holds() -> None:
-    known = measured(steps)
-    model, (formula,) = fitted(known), pmnf()(known)
-    predicted = model.predict([FAR])
-    assert predicted.low[0] < steps(128, 60) < predicted.high[0]
-    truth = np.array([steps(point.number("p"), point.number("n")) for point in INSIDE])
-    own, other = (np.abs(np.log(item.value(INSIDE) / truth)).mean() for item in (model, formula))
-    assert own < other / 2
-
-
-def test_waiting_gets_a_wide_interval_and_no_steep_exponent() -> None:
-    """Non-monotonic, noisy: what a barrier takes depends on who comes late."""
-    rng = np.random.default_rng(6)
-    late = {(p, n): float(np.exp(rng.normal(0, 0.7))) for p, n in product(RANKS, SIZES)}
-    model = fitted(measured(lambda p, n: late[int(p), int(n)], noise=0.3))
-    said = model.predict([FAR])
-    assert said.high[0] / said.low[0] > 4
-    assert 0.2 < said.value[0] < 5
-
-
-def test_a_small_bump_does_not_become_a_steep_exponent() -> None:
-    """Flat but for 2 % at one value of p, far beyond the noise: further out it stays nearly flat."""
-    model = fitted(measured(lambda p, n: 4000.0 * (1.02 if p == 32 else 1.0), noise=0.003))
-    far = Point.of(p=128, n=50)
-    said = model.predict([far])
-    assert said.value[0] == pytest.approx(4000, rel=0.05)
-    assert said.low[0] < 4000 < said.high[0]
-
-
-def test_a_rise_that_only_the_last_value_shows_is_doubted() -> None:
-    """A step at the largest p: nobody knows whether it goes on."""
-    model = fitted(measured(lambda p, n: 1e-3 if p < 64 else 2e-3, noise=0.03))
-    said = model.predict([Point.of(p=128, n=50)])
-    assert said.low[0] < 2e-3 < said.high[0]
-    assert not any("largest tried" in note for note in model.notes)
-
-
-def test_counts_are_exact_and_stay_so() -> None:
-    (model,) = modeler()(measured(lambda p, n: 72 + 2193 * p * n + 9 * p, noise=0.0, repetitions=2))
-    said = model.predict([FAR])
-    truth = 72 + 2193 * 128 * 60 + 9 * 128
-    assert said.value[0] == pytest.approx(truth, rel=1e-3)
-    assert said.high[0] / said.low[0] < 1.01
-
-
-def test_a_model_survives_a_journey_to_another_process() -> None:
-    model = fitted(measured(bent, noise=0.003))
-    there = pickle.loads(pickle.dumps(model))
-    assert there.value([FAR]) == pytest.approx(model.value([FAR]))
-
-
-def test_zeros_are_a_model_of_zero() -> None:
-    values = dict.fromkeys(INSIDE, (0.0, 0.0))
-    (model,) = modeler()(Measurements(("p", "n"), (Measurement("main", "time", values),)))
-    assert model.predict([FAR]).value[0] == 0.0
-    assert model.notes == ("every value is zero",)
+@pytest.mark.slow
+def test_call_paths_are_chosen_for_one_by_one() -> None:
+    """In one campaign: one learned, one always zero, one with few points."""
+    learned = tuning(50, 3, jumps)
+    few = dict(list(learned.items())[:12])
+    items = (
+        Measurement("few", "time", few),
+        Measurement("jumps", "time", learned),
+        Measurement("zero", "time", dict.fromkeys(learned, (0.0,))),
+    )
+    models = modeler()(Measurements(NAMES, items))
+    assert list(dict.fromkeys(model.callpath for model in models)) == ["few", "jumps", "zero"]
+    assert any("left out of the fit" in note for m in models if m.callpath == "jumps" for note in m.notes)
+    assert not any("left out of the fit" in note for m in models if m.callpath == "few" for note in m.notes)
+    zeros = [m.value([point])[0] for m in models if m.callpath == "zero" for point in list(learned)[:9]]
+    assert {value for value in zeros if np.isfinite(value)} == {0.0}

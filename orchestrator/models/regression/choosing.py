@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Floats
+from orchestrator.models.base import Floats, Integers
 from orchestrator.models.regression.folds import End, Split, ends
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
@@ -26,7 +27,9 @@ _KEPT, _LEAST_KEPT = 3, 6
 # Candidates that are compared on all samples.
 FINALISTS = 6
 # Largest number of samples for the comparison beyond the measured range.
-_MOST_AT_ENDS = 4096
+_MOST_AT_ENDS = 1024
+# A learner is far behind with an error so many times that of the best: it is not fitted to further parts.
+_FAR_BEHIND = 1.5
 # A member of a combination with less weight is not worth its fit.
 _LEAST_WEIGHT = 0.05
 
@@ -40,7 +43,8 @@ class Compared:
     learners
         In the order of ``errors``, the best first.
     errors
-        MLogQ of each, shape (learners,); infinite for one that failed.
+        MLogQ of each, shape (learners,); infinite for one that failed, of the first part alone for one that
+        was far behind there.
     rows
         Rows of the samples that were left out, shape (rows,).
     residuals
@@ -49,7 +53,7 @@ class Compared:
 
     learners: tuple[Learner, ...]
     errors: Floats
-    rows: Floats
+    rows: Integers
     residuals: Floats
 
 
@@ -62,25 +66,35 @@ def mlogq(residuals: Floats) -> float:
 def compared(
     learners: Sequence[Learner], samples: Samples, splits: Sequence[Split], rng: np.random.Generator
 ) -> Compared:
-    """Fit every learner to the fitted part of every split and predict the rest."""
+    """Fit learners to the fitted part of every split and predict the rest.
+
+    Those that are far behind after the first split are not fitted again: their other residuals are NaN.
+    """
     rows = np.concatenate([split.left_out for split in splits])
-    found = np.array([left_out_residuals(learner, samples, splits, rng) for learner in learners])
-    errors = np.array([mlogq(row) for row in found])
-    order = np.argsort(errors, kind="stable")
-    return Compared(tuple(learners[k] for k in order), errors[order], rows, found[order])
-
-
-def left_out_residuals(
-    learner: Learner, samples: Samples, splits: Sequence[Split], rng: np.random.Generator
-) -> Floats:
-    """Return log measured over predicted values at the rows that the splits leave out; NaN if a fit fails."""
-    parts = []
+    found = np.full((len(learners), len(rows)), np.nan)
+    running = list(range(len(learners)))
+    end = 0
     for split in splits:
-        found = attempt(learner, samples.rows(split.fitted), rng)
-        left_out = samples.rows(split.left_out)
-        nothing = np.full(len(left_out), np.nan)
-        parts.append(left_out.y - (nothing if found is None else found.at(left_out.x)))
-    return np.concatenate(parts)
+        begin, end = end, end + len(split.left_out)
+        for k in running:
+            found[k, begin:end] = left_out_residuals(learners[k], samples, split, rng)
+        so_far = {k: mlogq(found[k, :end]) for k in running}
+        running = [k for k in running if so_far[k] <= _FAR_BEHIND * min(so_far.values())]
+    seen = len(splits[0].left_out)
+    complete = np.isfinite(found).all(axis=1)
+    error = np.array(
+        [mlogq(row if whole else row[:seen]) for row, whole in zip(found, complete, strict=True)]
+    )
+    # Among those that were not fitted everywhere none is better than one that was.
+    order = np.lexsort((error, ~complete))
+    return Compared(tuple(learners[k] for k in order), error[order], rows, found[order])
+
+
+def left_out_residuals(learner: Learner, samples: Samples, split: Split, rng: np.random.Generator) -> Floats:
+    """Return log measured over predicted values at the rows that a split leaves out; NaN if the fit fails."""
+    left_out = samples.rows(split.left_out)
+    found = attempt(learner, samples.rows(split.fitted), rng)
+    return np.full(len(left_out), np.nan) if found is None else left_out.y - found.at(left_out.x)
 
 
 def attempt(learner: Learner, samples: Samples, rng: np.random.Generator) -> Fitted | None:
@@ -130,7 +144,7 @@ def weights(found: Compared) -> Floats:
     """
     alone = np.zeros(len(found.learners))
     alone[0] = 1.0
-    usable = np.isfinite(found.errors)
+    usable = np.isfinite(found.residuals).all(axis=1)
     if usable.sum() < 2:
         return alone
     # Residuals of a combination with weights that sum to 1 are the combination of the residuals.
@@ -192,11 +206,22 @@ def beyond(
     """
     if len(samples) > _MOST_AT_ENDS:
         samples = samples.rows(np.sort(rng.choice(len(samples), _MOST_AT_ENDS, replace=False)))
-    return tuple(_beyond(end, learners, inside, samples, rng) for end in ends(samples))
+    found: list[Beyond] = []
+    running = np.ones(len(learners), bool)
+    for end in ends(samples):
+        found.append(_beyond(end, learners, running, inside, samples, rng))
+        errors = np.mean([item.errors.reshape(2, -1).min(axis=0) for item in found], axis=0)
+        running = errors <= _FAR_BEHIND * errors.min()
+    return tuple(found)
 
 
 def _beyond(
-    end: End, learners: Sequence[Learner], inside: Learner, samples: Samples, rng: np.random.Generator
+    end: End,
+    learners: Sequence[Learner],
+    running: NDArray[np.bool_],
+    inside: Learner,
+    samples: Samples,
+    rng: np.random.Generator,
 ) -> Beyond:
     fitted, left_out = samples.rows(end.split.fitted), samples.rows(end.split.left_out)
     edge = float(fitted.x[:, end.axis].max())
@@ -206,8 +231,8 @@ def _beyond(
     known = attempt(inside, fitted, rng)
     at_edge = nothing if known is None else known.at(clamped)
     plain, anchored = [], []
-    for learner in learners:
-        found = attempt(learner, fitted, rng)
+    for learner, runs in zip(learners, running, strict=True):
+        found = attempt(learner, fitted, rng) if runs else None
         there, here = (nothing, nothing) if found is None else (found.at(left_out.x), found.at(clamped))
         plain.append(left_out.y - there)
         anchored.append(left_out.y - (there + at_edge - here))

@@ -20,7 +20,7 @@ _MOST_HELD_OUT = 4096
 # Share of the samples with the largest values of a parameter that is left out, and the least number of
 # different values that must remain and of samples on either side. Chosen by hand; not derived.
 _END = 0.2
-_LEAST_VALUES, _LEAST_SAMPLES = 3, 8
+_LEAST_VALUES, _LEAST_SAMPLES = 3, 4
 
 
 @dataclass(frozen=True, slots=True)

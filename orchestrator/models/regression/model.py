@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from orchestrator.models.intervals import Predictive
 from orchestrator.models.regression.errors import Errors
 from orchestrator.models.regression.learner import Fitted
 from orchestrator.models.regression.samples import Axis, encoded
+from orchestrator.models.symbolic import Symbolic
 from orchestrator.types import Point
 
 _LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
@@ -217,6 +218,41 @@ class RegressionModel:
         """Return the standard deviation of the error that comes from being beyond the range, shape (n,)."""
         rates = np.array([self._rate(k) for k in range(len(self.axes))])
         return np.asarray(np.sqrt(((self._distances(x) * rates) ** 2).sum(axis=1)), np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SymbolicRegressionModel(RegressionModel):
+    """One that also reads as a sum of terms: the best formula, which may or may not take part in predictions.
+
+    Attributes
+    ----------
+    form
+        The formula as a model of its own.
+    """
+
+    form: Symbolic
+
+    @classmethod
+    def of(cls, model: RegressionModel, form: Symbolic) -> Self:
+        """Add the formula to a model."""
+        own = {item.name: getattr(model, item.name) for item in fields(model)}
+        note = f"the expression is the best formula; predictions come from {model.inside.text}"
+        return cls(**{**own, "notes": (*model.notes, note)}, form=form)
+
+    @property
+    def terms(self) -> list[dict[str, Any]]:
+        """Those of the formula."""
+        return self.form.terms
+
+    @property
+    def normal_form(self) -> str:
+        """That of the formula."""
+        return self.form.normal_form
+
+    @property
+    def expression(self) -> str:
+        """The formula."""
+        return self.normal_form
 
 
 def _exponential(logs: Floats) -> Floats:

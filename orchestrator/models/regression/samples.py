@@ -66,6 +66,12 @@ class Axis:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.where(values > 0, np.log(values), np.nan))
 
+    def values(self, column: Floats) -> list[float] | list[str]:
+        """Return the values at coordinates: those that `of_value` takes, or texts of categories."""
+        if self.levels is not None:
+            return ["" if np.isnan(code) else self.levels[int(code)] for code in column]
+        return [float(value) for value in _rounded(np.exp(column) if self.logarithmic else column)]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
@@ -76,7 +82,7 @@ class Samples:
     axes
         What the columns of ``x`` are: every parameter that has at least two values.
     x
-        Coordinates, shape (points, axes); a row appears once.
+        Coordinates, shape (points, axes), in the order of measurement; a row appears once.
     y
         Logarithms of the locations, shape (points,).
     runs
@@ -149,7 +155,8 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
         When a parameter has a value that is not finite, or when no usable value remains.
     """
     levels = categories(measurements)
-    groups, zeros = data.groups(_coded(measurements, levels), positive=True)
+    coded = _coded(measurements, levels)
+    groups, zeros = data.groups(coded, positive=True)
     found: dict[tuple[str, str], Series] = {}
     for group in groups:
         located = locate(group.values, aggregate, group.origins)
@@ -159,18 +166,21 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
         )
         columns = [axis.of_value(column) for axis, column in zip(axes, group.points.T, strict=True)]
         x = np.column_stack(columns) if columns else np.empty((len(group.points), 0))
+        order = _in_time(coded, group)
         for k, (callpath, metric) in enumerate(group.labels):
             found[callpath, metric] = Series(
                 callpath=callpath,
                 metric=metric,
-                samples=Samples(axes=axes, x=x, y=located.log_value[k], runs=located.count[k]),
+                samples=Samples(
+                    axes=axes, x=x[order], y=located.log_value[k, order], runs=located.count[k, order]
+                ),
                 sigma=float(located.sigma[k]),
                 noise_is_guessed=bool(located.freedom[k] <= 1),
                 shared_sigma=float(located.shared_sigma[k]),
                 notes=group.notes[k],
             )
-    order = [(item.callpath, item.metric) for item in measurements.items]
-    return [found[label] for label in dict.fromkeys(order) if label in found], zeros
+    labels = dict.fromkeys((item.callpath, item.metric) for item in measurements.items)
+    return [found[label] for label in labels if label in found], zeros
 
 
 def encoded(axes: Sequence[Axis], points: Sequence[Point]) -> Floats:
@@ -179,6 +189,13 @@ def encoded(axes: Sequence[Axis], points: Sequence[Point]) -> Floats:
     for column, axis in enumerate(axes):
         x[:, column] = axis.coordinate(points)
     return x
+
+
+def decoded(axes: Sequence[Axis], x: Floats) -> list[Point]:
+    """Return the points at coordinates (n, axes), with texts of categories; empty for an unknown one."""
+    columns = [axis.values(column) for axis, column in zip(axes, x.T, strict=True)]
+    names = [axis.name for axis in axes]
+    return [Point(tuple(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
 
 
 def categories(measurements: Measurements) -> Levels:
@@ -209,6 +226,21 @@ def _coded(measurements: Measurements, levels: Levels) -> Measurements:
         for item in measurements.items
     ]
     return Measurements(measurements.parameters, tuple(items))
+
+
+def _rounded(values: Floats) -> Floats:
+    """Return whole numbers where rounding alone keeps values from being whole."""
+    whole = np.round(values)
+    return np.where(np.abs(values - whole) <= 1e-12 * np.abs(values), whole, values)
+
+
+def _in_time(measurements: Measurements, group: data.Group) -> Integers:
+    """Return the points of a group in the order in which they were measured: groups sort them."""
+    places: dict[tuple[float, ...], int] = {}
+    for place, point in enumerate(measurements.points):
+        values = point.as_dict()
+        places.setdefault(tuple(float(values[name]) for name in group.parameters), place)
+    return np.argsort([places[tuple(row)] for row in group.points.tolist()], kind="stable")
 
 
 def _axis(name: str, values: Floats, levels: tuple[str, ...] | None) -> Axis:

@@ -9,8 +9,9 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from orchestrator.models.base import Floats, Modeler
+from orchestrator.models.regression.choice import Family
 from orchestrator.models.regression.learner import Fitted, Learner
-from orchestrator.models.regression.modeler import Family, modeler_of
+from orchestrator.models.regression.modeler import modeler_of
 from orchestrator.models.regression.samples import Samples
 from orchestrator.models.regression.trend import on_trend
 

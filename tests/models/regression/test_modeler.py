@@ -3,7 +3,10 @@ import pytest
 
 from orchestrator.models.base import Floats, Model
 from orchestrator.models.intervals import predictive
+from orchestrator.models.regression import choice
+from orchestrator.models.regression.choice import Choice, Family, choose
 from orchestrator.models.regression.model import RegressionModel
+from orchestrator.models.regression.samples import Samples
 from orchestrator.types import Measurement, Measurements, Point, Value
 from tests.models.regression.neighbours import modeler
 
@@ -109,3 +112,31 @@ def test_the_same_measurements_give_the_same_model() -> None:
     points = list(drawn(50, 7))
     one, other = (fitted(drawn(200, 6)).predict(points) for _ in range(2))
     assert np.array_equal(one.value, other.value) and np.array_equal(one.low, other.low)
+
+
+def test_a_choice_is_the_same_remembered_or_made_again_after_a_restart() -> None:
+    points = drawn(260, 5)
+    held = list(drawn(20, 6))
+    first = dict(list(points.items())[:255])  # a refit after few more samples does not choose again
+    names = ("p", "size", "solver")
+    remembering = modeler()
+    remembering(Measurements(names, (Measurement("main", "time", first),)))
+    [one] = remembering(Measurements(names, (Measurement("main", "time", points),)))
+    [other] = modeler()(Measurements(names, (Measurement("main", "time", points),)))
+    assert np.array_equal(one.value(held), other.value(held))
+
+
+def test_a_refit_after_few_more_samples_chooses_from_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def counted(samples: Samples, family: Family, rng: np.random.Generator) -> Choice:
+        made.append(len(samples))
+        return choose(samples, family, rng)
+
+    monkeypatch.setattr(choice, "choose", counted)
+    remembering = modeler()
+    points = drawn(400, 5)
+    for n in (250, 260, 300, 312, 313):  # 200 * 1.25 = 250, then 312.5
+        known = Measurement("main", "time", dict(list(points.items())[:n]))
+        remembering(Measurements(("p", "size", "solver"), (known,)))
+    assert made == [250, 312]

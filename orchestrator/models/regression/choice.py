@@ -1,0 +1,213 @@
+"""The choice among the learners of a family: which of them predict, with what weights, and what beyond.
+
+It takes many fits, which a refit with a few more samples need not repeat: of many samples it depends on the
+first ones only, and their number is a step of a geometric series. So the same measurements give the same
+choice, whether it is remembered or made again after a restart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.errors import ModelError
+from orchestrator.models.base import Floats
+from orchestrator.models.regression.choosing import beyond, compared, finalists, mlogq, weights
+from orchestrator.models.regression.errors import growth
+from orchestrator.models.regression.folds import folds
+from orchestrator.models.regression.learner import Learner
+from orchestrator.models.regression.samples import Samples
+from orchestrator.models.regression.trend import fit_trend
+
+Candidates = Callable[[Samples], Sequence[Learner]]
+
+# What predicts wherever nothing better can be fitted.
+TREND = Learner(family="trend", name="log-linear trend", fit=fit_trend)
+# By how much the samples must grow before a choice is made again, once there are so many.
+_STEP, _MANY = 1.25, 200
+_REMEMBERED = 512
+# How much worse the learner that is preferred where errors are equal may be. Chosen by hand; not derived.
+_TIE = 1.02
+# So many of those within the range are tried beyond it, too.
+_AT_ENDS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """What a family of learners brings.
+
+    Attributes
+    ----------
+    inside
+        Candidates within the measured range.
+    outside
+        Candidates beyond it.
+    combine
+        Whether several may be combined, or the best one is taken alone.
+    preferred
+        The family that wins where errors are as good as equal; empty for none.
+    """
+
+    inside: Candidates
+    outside: Candidates
+    combine: bool = False
+    preferred: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outside:
+    """What predicts beyond the range of an axis.
+
+    Attributes
+    ----------
+    learner
+        The learner.
+    anchored
+        Whether it is shifted to meet the prediction inside at the edge of the range.
+    growth
+        By how much the standard deviation of its error grows per unit of the coordinate.
+    error
+        MLogQ of the largest values that were left out; NaN where there were too few values to tell.
+    """
+
+    learner: Learner
+    anchored: bool
+    growth: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What was chosen, and why.
+
+    Attributes
+    ----------
+    learners
+        All finalists, the best first.
+    errors
+        MLogQ of each, where it was not fitted, shape (learners,); infinite for one that failed.
+    weights
+        Of each in the prediction within the range, shape (learners,).
+    error
+        MLogQ of their weighted combination.
+    outside
+        Per numeric axis what predicts beyond its range.
+    samples
+        So many the choice was made with.
+    """
+
+    learners: tuple[Learner, ...]
+    errors: Floats
+    weights: Floats
+    error: float
+    outside: dict[int, Outside]
+    samples: int
+
+    @property
+    def used(self) -> tuple[tuple[Learner, float], ...]:
+        """The learners that have a weight, with it."""
+        pairs = zip(self.learners, self.weights, strict=True)
+        return tuple((learner, float(weight)) for learner, weight in pairs if weight)
+
+    @property
+    def text(self) -> str:
+        """Why it was chosen, on one line: its error where it was not fitted, and those of other families."""
+        used = {learner for learner, _ in self.used}
+        best: dict[str, float] = {}
+        for learner, error in zip(self.learners, self.errors, strict=True):
+            if learner not in used and np.isfinite(error):
+                best[learner.family] = min(best.get(learner.family, np.inf), float(error))
+        others = ", ".join(f"{family} {error:.3f}" for family, error in best.items())
+        names = " and ".join(learner.name for learner, _ in self.used)
+        chosen = f"{names}: error {self.error:.3f} (mean |log ratio|) at points left out of the fit"
+        return f"{chosen}; {others}" if others else chosen
+
+
+class Memory:
+    """Choices by the samples that they were made with, the latest ones."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, Choice] = OrderedDict()
+
+    def choice(self, samples: Samples, family: Family, seed: int) -> Choice:
+        """Return the choice for samples: a remembered one if it would be the same."""
+        first = in_order(samples.rows(np.arange(_counted(len(samples)))))
+        key = hashlib.sha256(first.x.tobytes() + first.y.tobytes()).digest()
+        if key not in self._known:
+            self._known[key] = choose(first, family, np.random.default_rng(seed))
+            while len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        return self._known[key]
+
+
+def _counted(n: int) -> int:
+    """Return the largest step of the series that is not above n; n itself before its first step."""
+    if n < _MANY:
+        return n
+    return int(_MANY * _STEP ** np.floor(np.log(n / _MANY) / np.log(_STEP) + 1e-9))
+
+
+def in_order(samples: Samples) -> Samples:
+    """Return samples by coordinates: the order of measurement must not matter for a fit."""
+    return samples.rows(np.lexsort(samples.x.T[::-1])) if samples.axes else samples
+
+
+def choose(samples: Samples, family: Family, rng: np.random.Generator) -> Choice:
+    """Compare the candidates of a family on samples that they were not fitted to.
+
+    Raises
+    ------
+    ModelError
+        When no learner can be fitted.
+    """
+    chosen = finalists([*family.inside(samples), TREND], samples, rng)
+    found = compared(chosen, samples, folds(len(samples), rng), rng)
+    if not np.isfinite(found.errors[0]):
+        raise ModelError(f"no learner can be fitted to {len(samples)} points: measure more")
+    share = weights(found) if family.combine else np.eye(len(found.learners))[0]
+    error = mlogq(share[share > 0] @ found.residuals[share > 0])
+    for k, learner in enumerate(found.learners):
+        if learner.family == family.preferred and found.errors[k] <= _TIE * error:
+            share, error = np.eye(len(found.learners))[k], found.errors[k]
+            break
+    best = found.learners[int(np.argmax(share))]
+    return Choice(
+        learners=found.learners,
+        errors=found.errors,
+        weights=share,
+        error=float(error),
+        outside=_outside(found.learners[:_AT_ENDS], best, family, samples, error, rng),
+        samples=len(samples),
+    )
+
+
+def _outside(
+    inside: Sequence[Learner],
+    best: Learner,
+    family: Family,
+    samples: Samples,
+    error: float,
+    rng: np.random.Generator,
+) -> dict[int, Outside]:
+    """Return per axis what predicted its left-out largest values best, plain or anchored at the edge."""
+    learners = list(dict.fromkeys([*family.outside(samples), TREND, *inside]))
+    seen = {item.axis: item for item in beyond(learners, best, samples, rng)}
+    found: dict[int, Outside] = {}
+    for axis in (k for k, item in enumerate(samples.axes) if not item.is_categorical):
+        item = seen.get(axis)
+        if item is None or not np.isfinite(item.errors.min()):
+            # Too few values to tell: the trend is the safest, and little is known.
+            found[axis] = Outside(learner=TREND, anchored=True, growth=1.0, error=float("nan"))
+            continue
+        place = int(np.argmin(item.errors))
+        found[axis] = Outside(
+            learner=learners[place % len(learners)],
+            anchored=place >= len(learners),
+            growth=growth(item.distances, item.residuals[place], error),
+            error=float(item.errors[place]),
+        )
+    return found

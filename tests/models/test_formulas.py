@@ -1,0 +1,127 @@
+"""Formulas and curves together: each where it is right, and both where that is not known."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+
+from orchestrator.models.curves.model import CurveModel
+from orchestrator.models.formulas import modeler
+from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.models.pmnf.modeler import modeler as pmnf
+from orchestrator.types import Measurement, Measurements, Point
+
+RANKS, SIZES = (4, 8, 16, 32, 64), (10, 20, 30, 40, 50)
+INSIDE = [Point.of(p=p, n=n) for p, n in product(RANKS, SIZES)]
+FAR = Point.of(p=128, n=60)
+
+
+def measured(
+    truth: Callable[[float, float], float], noise: float = 0.02, seed: int = 0, repetitions: int = 3
+) -> Measurements:
+    rng = np.random.default_rng(seed)
+    values = {
+        Point.of(p=p, n=n): tuple(
+            float(truth(p, n) * np.exp(rng.normal(0, noise))) for _ in range(repetitions)
+        )
+        for p, n in product(RANKS, SIZES)
+    }
+    return Measurements(("p", "n"), (Measurement("main", "time", values),))
+
+
+def fitted(known: Measurements) -> CurveModel:
+    (model,) = modeler()(known)
+    assert isinstance(model, CurveModel)
+    return model
+
+
+def short(p: float, n: float) -> float:
+    return float(0.5 + 1e-3 * p**0.5 * n)
+
+
+def test_a_formula_that_explains_the_measurements_is_the_model_alone() -> None:
+    (model,) = modeler()(measured(short, noise=0.005))
+    assert isinstance(model, PmnfModel)
+
+
+def bent(p: float, n: float) -> float:
+    """Nearly of the normal form: 4 % more in the middle of p."""
+    return short(p, n) * (1.04 if p == 16 else 1.0)
+
+
+def test_what_a_formula_leaves_over_is_followed_by_curves_around_it() -> None:
+    model = fitted(measured(bent, noise=0.003))
+    assert 0.5 < model.share <= 1.0
+    assert model.document()["probability_of_formula"] == model.share
+    assert "p" in model.normal_form
+    truth = np.array([bent(point.number("p"), point.number("n")) for point in INSIDE])
+    assert np.abs(np.log(model.value(INSIDE) / truth)).max() < 0.03
+    said = model.predict([FAR])
+    assert said.low[0] < bent(128, 60) < said.high[0]
+
+
+def steps(p: float, n: float) -> float:
+    """Time that jumps where a message no longer fits a buffer, then stays."""
+    return float((1.0 if p < 16 else 3.1) * (1.0 if n < 25 else 1.7) * (1.3 if p == 64 and n < 35 else 1.0))
+
+
+def test_steps_are_followed_by_curves_and_the_interval_holds() -> None:
+    known = measured(steps)
+    model, (formula,) = fitted(known), pmnf()(known)
+    predicted = model.predict([FAR])
+    assert predicted.low[0] < steps(128, 60) < predicted.high[0]
+    truth = np.array([steps(point.number("p"), point.number("n")) for point in INSIDE])
+    own, other = (np.abs(np.log(item.value(INSIDE) / truth)).mean() for item in (model, formula))
+    assert own < other / 2
+
+
+def test_waiting_gets_a_wide_interval_and_no_steep_exponent() -> None:
+    """Non-monotonic, noisy: what a barrier takes depends on who comes late."""
+    rng = np.random.default_rng(6)
+    late = {(p, n): float(np.exp(rng.normal(0, 0.7))) for p, n in product(RANKS, SIZES)}
+    model = fitted(measured(lambda p, n: late[int(p), int(n)], noise=0.3))
+    said = model.predict([FAR])
+    assert said.high[0] / said.low[0] > 4
+    assert 0.2 < said.value[0] < 5
+
+
+def test_a_small_bump_does_not_become_a_steep_exponent() -> None:
+    """Flat but for 2 % at one value of p, far beyond the noise: further out it stays nearly flat."""
+    model = fitted(measured(lambda p, n: 4000.0 * (1.02 if p == 32 else 1.0), noise=0.003))
+    far = Point.of(p=128, n=50)
+    said = model.predict([far])
+    assert said.value[0] == pytest.approx(4000, rel=0.05)
+    assert said.low[0] < 4000 < said.high[0]
+
+
+def test_a_rise_that_only_the_last_value_shows_is_doubted() -> None:
+    """A step at the largest p: nobody knows whether it goes on."""
+    model = fitted(measured(lambda p, n: 1e-3 if p < 64 else 2e-3, noise=0.03))
+    said = model.predict([Point.of(p=128, n=50)])
+    assert said.low[0] < 2e-3 < said.high[0]
+    assert not any("largest tried" in note for note in model.notes)
+
+
+def test_counts_are_exact_and_stay_so() -> None:
+    (model,) = modeler()(measured(lambda p, n: 72 + 2193 * p * n + 9 * p, noise=0.0, repetitions=2))
+    said = model.predict([FAR])
+    truth = 72 + 2193 * 128 * 60 + 9 * 128
+    assert said.value[0] == pytest.approx(truth, rel=1e-3)
+    assert said.high[0] / said.low[0] < 1.01
+
+
+def test_a_model_survives_a_journey_to_another_process() -> None:
+    model = fitted(measured(bent, noise=0.003))
+    there = pickle.loads(pickle.dumps(model))
+    assert there.value([FAR]) == pytest.approx(model.value([FAR]))
+
+
+def test_zeros_are_a_model_of_zero() -> None:
+    values = dict.fromkeys(INSIDE, (0.0, 0.0))
+    (model,) = modeler()(Measurements(("p", "n"), (Measurement("main", "time", values),)))
+    assert model.predict([FAR]).value[0] == 0.0
+    assert model.notes == ("every value is zero",)
