@@ -18,7 +18,7 @@ from orchestrator.models.data import Group
 # as are fitted within a minute on one core, with 1 to 12 parameters; chosen by hand.
 _COORDINATES = 3072
 _MOST = 2048
-_LEAST = 256
+_LEAST = 128
 
 
 def thinned(groups: Sequence[Group], rng: np.random.Generator) -> list[Group]:
@@ -29,7 +29,7 @@ def thinned(groups: Sequence[Group], rng: np.random.Generator) -> list[Group]:
     Parameters
     ----------
     groups
-        Categories share what is kept, but keep 256 points each.
+        Categories share what is kept, but keep 128 points each.
     rng
         For the draw.
     """

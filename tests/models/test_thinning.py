@@ -36,7 +36,7 @@ def test_the_ends_of_every_parameter_are_kept_and_values_stay_with_their_points(
 ) -> None:
     (before,) = grouped(sampled(number, parameters))
     (after,) = thinned([before], np.random.default_rng(seed))
-    assert len(after.points) == min(number, max(min(3072 // parameters, 2048), 256))
+    assert len(after.points) == min(number, max(min(3072 // parameters, 2048), 128))
     assert np.array_equal(after.points.min(axis=0), before.points.min(axis=0))
     assert np.array_equal(after.points.max(axis=0), before.points.max(axis=0))
     rows = [int(np.flatnonzero((before.points == point).all(axis=1))[0]) for point in after.points]
