@@ -31,7 +31,7 @@ from orchestrator.types import Measurement, Measurements
 
 # Points from which learners may take part; with categories or as many parameters as here, formulas need far
 # more points than learners, and fewer do. Chosen by hand; not derived.
-_MANY, _SOME, _PARAMETERS = 200, 50, 5
+_MANY, _SOME, _PARAMETERS = 200, 100, 5
 # Points up to which a formula that wins is fitted to everything, with its own intervals.
 _MOST_FOR_FORMULAS = 400
 

@@ -28,7 +28,7 @@ Candidates = Callable[[Samples], Sequence[Learner]]
 # What predicts wherever nothing better can be fitted.
 TREND = Learner(family="trend", name="log-linear trend", fit=fit_trend)
 # By how much the samples must grow before a choice is made again, once there are so many.
-_STEP, _MANY = 1.25, 200
+_STEP, _MANY = 1.25, 100
 _REMEMBERED = 512
 # How much worse the learner that is preferred where errors are equal may be. Chosen by hand; not derived.
 _TIE = 1.02
