@@ -99,7 +99,7 @@ def test_a_formula_wins_where_it_is_as_good_and_says_why() -> None:
 @pytest.mark.slow
 def test_call_paths_are_chosen_for_one_by_one() -> None:
     """In one campaign: one learned, one always zero, one with few points."""
-    learned = tuning(50, 3, jumps)
+    learned = tuning(100, 3, jumps)
     few = dict(list(learned.items())[:12])
     items = (
         Measurement("few", "time", few),
