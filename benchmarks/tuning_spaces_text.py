@@ -146,9 +146,15 @@ def _about(label: str, arranged: Sequence[Mapping[str, Group]]) -> str:
     sentence = f"`{label}` is at most {100 * (_CLOSE - 1):.0f} % above the smallest error in {near} of "
     sentence += f"{len(arranged)} rows"
     if sizes:
-        sentence += f"; the median of its size is {100 * statistics.median(sizes):.3g} % of the best model's"
+        sentence += (
+            f"; the median of its size is {_times_or_percent(statistics.median(sizes))} the best model's"
+        )
     sentence += f". Its 90 % intervals hold {100 * min(shares):.0f} to {100 * max(shares):.0f} %"
     return f"{sentence}, 85 to 95 % in {within} of {len(shares)} rows."
+
+
+def _times_or_percent(ratio: float) -> str:
+    return f"{100 * ratio:.2g} % of" if ratio < 1 else f"{ratio:.3g} times"
 
 
 def _failures(found: Found) -> list[str]:
