@@ -68,6 +68,8 @@ TABLES = MappingProxyType(
             "full": "orchestrator.strategies.full:strategy",
             "cpf": "orchestrator.strategies.cpf:strategy",
             "random": "orchestrator.strategies.random:strategy",
+            "sample": "orchestrator.strategies.sample:strategy",
+            "active": "orchestrator.strategies.active:strategy",
             "grid": "orchestrator.strategies.grid:strategy",
             "gpr": "orchestrator.strategies.gpr:strategy",
             "information": "orchestrator.strategies.information.strategy:strategy",

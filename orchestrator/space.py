@@ -1,21 +1,29 @@
 """The search space: parameters and constraints, walked lazily.
 
 The product of the parameters' values is walked depth first, and every constraint is applied as soon as
-all its names have values, so what it excludes is cut off as a whole. Nothing is stored.
+all its names have values, so what it excludes is cut off as a whole. Nothing is stored. Of spaces that are
+too large to be walked, points are drawn at random instead.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+
+import numpy as np
 
 from orchestrator.expressions import Expression
 from orchestrator.types import Parameter, Point, Value
 
 MOST_COMBINATIONS = 10**8
+"""Combinations up to which strategies may walk a space."""
+
+_MOST_VISITED = 1_000_000  # values that a description looks at before it draws combinations instead
+_DRAWN = 20_000  # combinations that such a description draws
+_SEED = 0  # of what a description draws: it is the same every time
 
 Check = Callable[[Mapping[str, Value]], str | None]
 Solve = Callable[[Mapping[str, Value]], int | float | None]
@@ -39,6 +47,9 @@ class Description:
         Per parameter, the values that occur in points, in order.
     last
         The reason that excluded combinations last, i.e. after every other one; None if none did.
+    drawn
+        0 where the figures are exact. Else the space is too large to be walked, and they are estimates by so
+        many combinations, drawn at random; ``values`` are those of the points among these.
     """
 
     combinations: int
@@ -46,6 +57,7 @@ class Description:
     infeasible: Mapping[str, int]
     values: Mapping[str, tuple[Value, ...]]
     last: str | None
+    drawn: int = 0
 
     @property
     def bounds(self) -> dict[str, tuple[Value, Value]]:
@@ -128,28 +140,85 @@ class SearchSpace:
 
     def within(self, fixed: Mapping[str, Value]) -> Iterator[Point]:
         """Walk the points at which some parameters have the given values; no others are looked at."""
-        names = self._names
-        for values in self._walk(_ignore, fixed):
-            yield Point(tuple([(name, values[name]) for name in names]))
+        return map(self._point, self._walk(_ignore, fixed))
 
     def __contains__(self, point: object) -> bool:
         if not isinstance(point, Point) or tuple(name for name, _ in point.items) != self._names:
             return False
         if any(value not in allowed for (_, value), allowed in zip(point.items, self._allowed, strict=True)):
             return False
-        values = {**self._settings, **point.as_dict()}
-        if any(_derive(items, values) is not None for items in self._derived):
-            return False
-        return all(constraint(values) for level in self._levels for constraint in level) and (
-            self._check(values) is None
-        )
+        return self._excluded({**self._settings, **point.as_dict()}, _ignore) is None
+
+    def some(self, walked: int = 100_000, drawn: int = _DRAWN) -> Iterator[Point]:
+        """Yield the first points, and if these are not all, such that are drawn from the whole space, too.
+
+        Parameters
+        ----------
+        walked
+            Most points that are walked; ten times as many combinations are looked at.
+        drawn
+            Combinations that are drawn uniformly, always the same ones; those that are points are yielded.
+        """
+        left = 10 * walked
+
+        def exclude(reason: str, depth: int, order: int) -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise _TooManyError
+
+        try:
+            for number, values in enumerate(self._walk(exclude)):
+                if number == walked:
+                    raise _TooManyError
+                yield self._point(values)
+        except _TooManyError:
+            yield from self.drawn(drawn)
+
+    def sampled(self) -> tuple[Iterator[Point], float]:
+        """Return all points, or such that are drawn; and how many points of the space each stands for."""
+        if not self.describe().drawn:
+            return iter(self), 1.0
+        return self.drawn(_DRAWN), self.combinations / _DRAWN
+
+    def drawn(self, number: int) -> Iterator[Point]:
+        """Yield those of so many combinations that are points; drawn uniformly, always the same ones."""
+        return (self._point(values) for values in self._draws(number, _ignore))
+
+    def _draws(self, number: int, exclude: Exclude) -> Iterator[dict[str, Value]]:
+        rng = np.random.default_rng(_SEED)
+        lengths = [len(parameter.values) for parameter in self._parameters]
+        for row in rng.integers(0, lengths, size=(number, len(lengths))).tolist():
+            chosen = {p.name: p.values[index] for p, index in zip(self._parameters, row, strict=True)}
+            values = {**self._settings, **chosen}
+            if self._excluded(values, exclude) is None:
+                yield values
+
+    def _point(self, values: Mapping[str, Value]) -> Point:
+        return Point(tuple([(name, values[name]) for name in self._names]))
+
+    def _excluded(self, values: dict[str, Value], exclude: Exclude) -> str | None:
+        """Return why a combination is no point, or None; adds the derived values."""
+        for depth, level in enumerate(self._levels):
+            reason, order = _derive(self._derived[depth], values), -1
+            if reason is None:
+                order, reason = next(
+                    ((order, item.text) for order, item in enumerate(level) if not item(values)), (-1, None)
+                )
+            if reason is not None:
+                exclude(reason, depth, order)
+                return reason
+        reason = self._check(values)
+        if reason is not None:
+            exclude(reason, len(self._levels) - 1, len(self._levels[-1]))
+        return reason
 
     def size(self) -> int:
-        """Return the number of points, without storing any."""
+        """Return the number of points, without storing any; an estimate where `describe` gives estimates."""
         return self.describe().feasible
 
     def describe(self) -> Description:
-        """Count points and excluded combinations by reason: one walk, remembered."""
+        """Count points and excluded combinations by reason: one walk, or draws; remembered."""
         return self._description
 
     def _walk(self, exclude: Exclude, fixed: Mapping[str, Value] | None = None) -> Iterator[dict[str, Value]]:
@@ -187,20 +256,110 @@ class SearchSpace:
     def _description(self) -> Description:
         lengths = [len(parameter.values) for parameter in self._parameters]
         tally = _Tally([math.prod(lengths[depth + 1 :]) for depth in range(len(lengths))])
+        visited = 0
+
+        def exclude(reason: str, depth: int, order: int) -> None:
+            nonlocal visited
+            visited += 1
+            if visited > _MOST_VISITED:
+                raise _TooManyError
+            tally.exclude(reason, depth, order)
+
         seen: dict[str, set[Value]] = {name: set() for name in self._names}
         feasible = 0
-        for values in self._walk(tally.exclude):
-            feasible += 1
+        try:
+            for values in self._walk(exclude):
+                feasible += 1
+                if feasible + visited > _MOST_VISITED:
+                    raise _TooManyError
+                for name, known in seen.items():
+                    known.add(values[name])
+        except _TooManyError:
+            return self._estimate()
+        return self._described(feasible, tally.named(), seen, tally.last)
+
+    def _estimate(self) -> Description:
+        """Return estimates by combinations that are drawn; a space of which none is a point has one."""
+        tally = _Tally([1] * len(self._names))
+        seen: dict[str, set[Value]] = {name: set() for name in self._names}
+        found = 0
+        for values in self._draws(_DRAWN, tally.exclude):
+            found += 1
             for name, known in seen.items():
                 known.add(values[name])
-        occurring = {p.name: tuple(v for v in p.values if v in seen[p.name]) for p in self._parameters}
+        each = self.combinations / _DRAWN
+        excluded = {reason: round(number * each) for reason, number in tally.named().items()}
+        counted = self._described(max(round(found * each), 1), excluded, seen, tally.last)
+        return replace(counted, drawn=_DRAWN)
+
+    def _described(
+        self,
+        feasible: int,
+        infeasible: Mapping[str, int],
+        seen: Mapping[str, Collection[Value]],
+        last: str | None,
+    ) -> Description:
+        values = {p.name: tuple(v for v in p.values if v in seen[p.name]) for p in self._parameters}
         return Description(
             combinations=self.combinations,
             feasible=feasible,
-            infeasible=tally.named(),
-            values=occurring,
-            last=tally.last,
+            infeasible=infeasible,
+            values=values,
+            last=last,
         )
+
+
+class ListedSpace(SearchSpace):
+    """A search space whose points are known: it is walked along their list, and nothing else is looked at.
+
+    Parameters
+    ----------
+    space
+        The space.
+    points
+        Coordinates of all its points, in any order; others than those of its points are left out.
+    """
+
+    def __init__(self, space: SearchSpace, points: Collection[tuple[Value, ...]]):
+        self.__dict__.update(space.__dict__)
+        self._whole = space
+        place = [{value: index for index, value in enumerate(p.values)} for p in self._parameters]
+        known = [c for c in points if all(v in at for v, at in zip(c, place, strict=True))]
+        known.sort(key=lambda c: [at[v] for v, at in zip(c, place, strict=True)])
+        # Numbers as the campaign writes them: 8, not 8.0.
+        own = ([p.values[at[v]] for p, v, at in zip(self._parameters, c, place, strict=True)] for c in known)
+        listed = (Point(tuple(zip(self._names, values, strict=True))) for values in own)
+        self.points = tuple(point for point in dict.fromkeys(listed) if point in space)
+        self._listed = frozenset(self.points)
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    def within(self, fixed: Mapping[str, Value]) -> Iterator[Point]:
+        """Return the points at which some parameters have the given values."""
+        return (point for point in self.points if all(point[name] == v for name, v in fixed.items()))
+
+    def __contains__(self, point: object) -> bool:
+        return point in self._listed
+
+    def some(self, walked: int = 0, drawn: int = 0) -> Iterator[Point]:
+        """Return all points."""
+        return iter(self.points)
+
+    def sampled(self) -> tuple[Iterator[Point], float]:
+        """Return all points, of which each stands for itself."""
+        return iter(self.points), 1.0
+
+    @cached_property
+    def _description(self) -> Description:
+        whole = self._whole.describe()
+        seen = {name: {point[name] for point in self.points} for name in self._names}
+        found = self._described(len(self.points), whole.infeasible, seen, whole.last)
+        return replace(found, drawn=whole.drawn)
+
+
+class _TooManyError(Exception):
+    """A space has more points or combinations than are looked at."""
 
 
 def _derive(derived: Sequence[Derived], values: dict[str, Value]) -> str | None:

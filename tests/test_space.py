@@ -15,7 +15,7 @@ from orchestrator import expressions
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.errors import CampaignError
-from orchestrator.space import SearchSpace
+from orchestrator.space import ListedSpace, SearchSpace
 from orchestrator.types import Parameter, Point, Value
 
 NAMES = ("a", "b", "c")
@@ -182,7 +182,9 @@ def test_empty_space_names_the_constraint_that_removed_the_last_points() -> None
 
 def test_too_many_combinations_are_refused_before_they_are_walked() -> None:
     wide = "{from: 1, to: 100000}"
-    with pytest.raises(CampaignError, match=r"1e\+10 combinations, more than 1e\+08; use fewer values"):
+    with pytest.raises(
+        CampaignError, match=r"1e\+10 combinations, more than 1e\+08, and strategy information looks"
+    ):
         _campaign(f"parameters: {{p: {wide}, s: {wide}}}\nconstraints: ['p + s < 0']\n")
 
 
@@ -199,3 +201,55 @@ def test_a_part_of_a_space_is_walked_without_looking_at_the_rest() -> None:
     looked.clear()
     assert list(found.within({"word": "b"})) == wanted and len(wanted) == 4
     assert {values["word"] for values in looked} == {"b"}
+
+
+def vast(*texts: str) -> SearchSpace:
+    """10^9 combinations, of which constraints leave some."""
+    parameters = [Parameter(name, tuple(range(1, 1001))) for name in NAMES]
+    return SearchSpace(parameters, [expressions.parse(text, NAMES) for text in texts])
+
+
+def test_what_is_too_large_to_be_walked_is_described_by_draws() -> None:
+    found = vast("a % 2 == 0", "b <= c").describe()
+    assert found.drawn > 0
+    assert found.combinations == 10**9
+    assert found.feasible == pytest.approx(0.25e9, rel=0.1)
+    assert found.infeasible["a % 2 == 0"] == pytest.approx(0.5e9, rel=0.1)
+    assert found.infeasible["b <= c"] == pytest.approx(0.25e9, rel=0.1)
+    assert len(found.values["a"]) > 400
+
+
+def test_constraints_that_cut_off_most_of_a_large_space_leave_exact_figures() -> None:
+    found = vast("a == 1", "b == 2").describe()
+    assert (found.drawn, found.feasible) == (0, 1000)
+
+
+def test_some_points_are_all_of_a_small_space_and_spread_over_a_large_one() -> None:
+    small = vast("a == 1", "b == 2")
+    assert list(small.some(2000, 10)) == list(small)
+    points = list(vast().some(walked=5, drawn=20))
+    assert points[:5] == [Point.of(a=1, b=1, c=c) for c in range(1, 6)]
+    assert len({point["a"] for point in points[5:]}) > 10
+    assert points == list(vast().some(walked=5, drawn=20))
+    sparse = vast("a == 1000", "b == 1000", "c == 1000")
+    assert len(list(sparse.some(walked=10, drawn=10))) == 0  # and ends
+
+
+def test_a_listed_space_is_its_points_in_order_as_the_campaign_writes_them() -> None:
+    whole = vast("a <= b")
+    listed = ListedSpace(whole, [(2.0, 4.0, 8.0), (1, 7, 7), (9, 1, 1), (1, 5000, 1), (1, 7, 7)])
+    assert list(listed) == [Point.of(a=1, b=7, c=7), Point.of(a=2, b=4, c=8)]
+    assert all(isinstance(value, int) for point in listed for _, value in point.items)
+    assert Point.of(a=1, b=8, c=8) in whole and Point.of(a=1, b=8, c=8) not in listed
+    assert list(listed.within({"c": 8})) == [Point.of(a=2, b=4, c=8)]
+    assert listed.describe().feasible == 2
+    assert list(listed.some()) == list(listed.sampled()[0]) == list(listed)
+
+
+def test_strategies_that_draw_take_any_number_of_combinations() -> None:
+    wide = "{from: 1, to: 100000}"
+    for strategy in ("sample", "active"):
+        text = f"parameters: {{p: {wide}, s: {wide}}}\nstrategy: {strategy}\nconstraints: ['p < s']\n"
+        assert _campaign(text).space.combinations == 10**10
+    with pytest.raises(CampaignError, match=r"no point of the search space was found: none among 20000 comb"):
+        _campaign(text.replace("p < s", "p + s == 7.5"))

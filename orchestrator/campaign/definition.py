@@ -36,7 +36,7 @@ from orchestrator.launch.template import Template
 from orchestrator.launch.template import parse as parse_template
 from orchestrator.policy.placement import Placement
 from orchestrator.resources import Asked, Machine, resources
-from orchestrator.space import MOST_COMBINATIONS, Check, SearchSpace
+from orchestrator.space import MOST_COMBINATIONS, Check, ListedSpace, SearchSpace
 from orchestrator.types import (
     Application,
     FailureClass,
@@ -47,6 +47,11 @@ from orchestrator.types import (
     Value,
     format_value,
 )
+
+_WALKING = registry.TABLES["strategy"].keys() - {"sample", "active"}  # those of ours that look at all points
+# Of a space that no strategy walks: a first point is looked for in ten times as many combinations, in order,
+# and in so many that are drawn from the whole space.
+_WALKED, _DRAWN = 100_000, 100_000
 
 RESOURCES = tuple(ResourcesSection.model_fields)
 """The keys under ``resources``, which are names in expressions, too, where they are known."""
@@ -311,15 +316,20 @@ class Campaign:
         ------
         CampaignError
             If it is empty, naming the constraint that removed the last points, or has more than
-            `MOST_COMBINATIONS` combinations.
+            `MOST_COMBINATIONS` combinations, and the strategy is one of ours that walks all points.
         """
         space = self.space_of(_possible(self))
-        if space.combinations > MOST_COMBINATIONS:
+        walks = self.strategy.name in _WALKING
+        listed = dataset.points(self.replayed, [p.name for p in self.parameters], self.measure.measured)
+        if listed is not None:
+            space = ListedSpace(space, listed)
+        elif walks and space.combinations > MOST_COMBINATIONS:
             raise CampaignError(
                 f"the parameters have {space.combinations:.3g} combinations, more than "
-                f"{MOST_COMBINATIONS:.0e}; use fewer values, or a constraint on the values of one parameter"
+                f"{MOST_COMBINATIONS:.0e}, and strategy {self.strategy.name} looks at all of them; use "
+                "strategy sample or active, fewer values, or a constraint on the values of one parameter"
             )
-        if next(iter(space), None) is None:
+        if next(space.some(MOST_COMBINATIONS if walks else _WALKED, _DRAWN), None) is None:
             raise CampaignError(_emptiness(space))
         return space
 
@@ -382,6 +392,13 @@ def _whole(key: str, expression: Expression, values: Mapping[str, Value], least:
 def _emptiness(space: SearchSpace) -> str:
     """Return why a search space is empty, and what to do."""
     description = space.describe()
+    if description.drawn:
+        counts = "; ".join(f"{count:.3g} by {reason!r}" for reason, count in description.infeasible.items())
+        return (
+            f"no point of the search space was found: none among {description.drawn} combinations drawn from "
+            f"{description.combinations:.3g} (excluded: about {counts}); relax constraints, or state the "
+            "values of fewer parameters and derive the others"
+        )
     counts = "; ".join(f"{count} by {reason!r}" for reason, count in description.infeasible.items())
     return (
         f"the search space is empty: the last of {description.combinations} combinations was excluded by "

@@ -50,6 +50,7 @@ from orchestrator.executors.attempt.directory import OURS
 from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.expressions import Kind
 from orchestrator.launch import generic, script
+from orchestrator.space import ListedSpace
 from orchestrator.types import Point, Resources, Value
 from orchestrator.units import closest, did_you_mean
 
@@ -58,7 +59,7 @@ Problems = Iterator[Problem]
 START = "(start)"
 """Blocks the checks of a campaign that is to be run; no key of a file has this name."""
 
-_MOST_POINTS = 100_000  # of which launch scripts are rendered, one for every shape of a run
+_MOST_POINTS = 100_000  # that are looked at for a second value of a parameter
 
 
 def check(campaign: Campaign, blocked: frozenset[str]) -> list[Problem]:
@@ -397,7 +398,7 @@ def _shapes(campaign: Campaign) -> dict[Resources, Mapping[str, Value]]:
     """Return what the runs of a campaign occupy, each with the settings of the first such run."""
     found: dict[Resources, Mapping[str, Value]] = {}
     validated = campaign.evaluation_point if campaign.validate else None
-    points = itertools.islice(campaign.space, _MOST_POINTS)
+    points = campaign.space.some()
     for point in itertools.chain(points, [] if validated is None else [validated]):
         # `_evaluation_point` reports a point that the machine cannot hold.
         with suppress(ValueError, CampaignError):
@@ -466,7 +467,9 @@ def _times(campaign: Campaign) -> Problems:
     ):
         if text is None:
             continue
-        everywhere = iter(points) if campaign.expression(text).names else itertools.islice(points, 1)
+        everywhere = points.some()
+        if not campaign.expression(text).names:
+            everywhere = itertools.islice(everywhere, 1)
         if campaign.validate and campaign.evaluation_point is not None:
             everywhere = itertools.chain(everywhere, [campaign.evaluation_point])
         try:
@@ -527,7 +530,9 @@ def _only_value(campaign: Campaign, name: str) -> Value | None:
 
     The machine does not count: a campaign may go on where only its small runs fit.
     """
-    points = itertools.islice(campaign.space_of(campaign.application_spec.check), _MOST_POINTS + 1)
+    replayed = isinstance(campaign.space, ListedSpace)
+    space = campaign.space if replayed else campaign.space_of(campaign.application_spec.check)
+    points = itertools.islice(space, _MOST_POINTS + 1)
     first = next(points)[name]
     for number, point in enumerate(points, start=1):
         if point[name] != first or number == _MOST_POINTS:

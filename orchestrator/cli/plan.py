@@ -99,6 +99,7 @@ def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
         "space": {
             "combinations": space.combinations,
             "points": space.feasible,
+            "drawn": space.drawn,
             "bounds": {name: list(values) for name, values in ends.items()},
             "infeasible": dict(space.infeasible),
         },
@@ -168,13 +169,12 @@ def show_batch(chosen: Campaign, document: dict[str, Any]) -> None:
     """Print the search space and the first batch with its cost for a human."""
     console = _console()
     space, cost, unit = document["space"], document["cost"], document["cost"]["shown_in"]
-    console.print(
-        f"search space: {count(space['points'], 'point')} of {count(space['combinations'], 'combination')}"
-    )
+    console.print(_size(space))
     for name, values in space["bounds"].items():
         text = (", " if name in _categories(chosen) else " .. ").join(map(str, values))
         console.print(f"  {name}: {text}", markup=False)
     for reason, number in space["infeasible"].items():
+        number = f"about {number:.3g}" if space["drawn"] else number
         console.print(f"  excluded {number}: {reason}", markup=False)
     for line in _kinds(document["resources"]):
         console.print(line, markup=False)
@@ -208,6 +208,17 @@ def show_batch(chosen: Campaign, document: dict[str, Any]) -> None:
         console.print(f"note: {text}", markup=False)
     if document["side_by_side"] is not None:
         console.print(f"note: {document['side_by_side']}", markup=False)
+
+
+def _size(space: dict[str, Any]) -> str:
+    """Return how large the search space is, and how that is known where it is an estimate."""
+    if not space["drawn"]:
+        of = count(space["combinations"], "combination")
+        return f"search space: {count(space['points'], 'point')} of {of}"
+    return (
+        f"search space: about {space['points']:.2g} points of {space['combinations']:.3g} combinations, by "
+        f"{space['drawn']} combinations drawn at random; values and resources are of these"
+    )
 
 
 def _kinds(kinds: list[dict[str, Any]]) -> list[str]:

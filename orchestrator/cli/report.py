@@ -7,7 +7,8 @@ from pathlib import Path
 
 from orchestrator.cli import common
 from orchestrator.control import overview, session
-from orchestrator.control.assembly import modeler
+from orchestrator.control.assembly import assemble, modeler
+from orchestrator.control.fastest import fastest
 from orchestrator.control.runtime import fit
 from orchestrator.errors import CampaignError
 from orchestrator.journal import file as journal
@@ -33,7 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
     known = measurements(state, chosen.parameters)
     models = fit(modeler(chosen), known)
     spending = figures.ledger(times, spent, reserved, chosen.stop.budget, chosen.stop.unit)
-    document = status.document(state, models, known, chosen.evaluation_point, overview.seen(directory)[1])
+    running, quickest = overview.seen(directory)[1], fastest(assemble(chosen), models, known)
+    document = status.document(state, models, known, chosen.evaluation_point, running, quickest)
     text = html.page(document, models, known, chosen.evaluation_point, spending)
     output = arguments.output or directory / FILE_NAME
     try:

@@ -233,6 +233,7 @@ class Controller:
             narrow=quality.width is not None and quality.width <= enough(quality.noise),
             machine=machine,
             news=tuple(kind for kind in machine if kind not in self.state.remarked),
+            targets=quality.targets,
         )
         self.commit([completed])
         self._runtime.publish(self.state, self._models)

@@ -29,12 +29,14 @@ def status_of(campaign: Campaign, now: State, running: dict[str, Any] | None = N
         Which controller is running, from `report.controller`; None where the controller has just stopped in
         good order.
     """
-    from orchestrator.control.assembly import modeler
+    from orchestrator.control.assembly import assemble, modeler
+    from orchestrator.control.fastest import fastest
     from orchestrator.control.runtime import fit
 
     known = measurements(now, campaign.parameters)
     models = fit(modeler(campaign), known)
-    return status.document(now, models, known, campaign.evaluation_point, running)
+    quickest = fastest(assemble(campaign), models, known)
+    return status.document(now, models, known, campaign.evaluation_point, running, quickest)
 
 
 def status_in(directory: Path, before: Seen | None = None) -> dict[str, Any]:

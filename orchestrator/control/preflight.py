@@ -18,7 +18,6 @@ from orchestrator.executors.slurm.partitions import Partition, meant
 from orchestrator.launch import mpi, script
 from orchestrator.types import Point, Resources
 
-_MOST_POINTS = 100_000  # searched for a run with several ranks
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH (or derived)"}
 _WORDS = ("time", "command", "builtin", "eval", "exec")  # words of the shell, no programs
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*")
@@ -68,17 +67,14 @@ def node_fault(
     campaign
         The campaign.
     runs
-        Points with their resources; at most a hundred thousand are looked at.
+        Points with their resources.
     known
         Asks for the partitions of the cluster; called only if the answer matters.
     """
     options = campaign.executor
     if not isinstance(options, SlurmOptions) or options.cores_per_node or options.by_size:
         return None
-    sizes = [
-        (item.ranks_per_node * item.threads, item.nodes, point)
-        for point, item in itertools.islice(runs, _MOST_POINTS)
-    ]
+    sizes = [(item.ranks_per_node * item.threads, item.nodes, point) for point, item in runs]
     need, nodes, point = max(sizes, key=lambda size: size[0], default=(0, 1, None))
     whole = options.exclusive or options.billing == "nodes"
     if need <= 1 and not whole:
@@ -112,7 +108,7 @@ def _no_node_holds(point: Point | None, need: int, nodes: int, largest: Partitio
 
 def most_ranks(resources: Iterable[Resources]) -> int:
     """Return 1 where no run has several ranks, else a number above 1."""
-    return next((item.ranks for item in itertools.islice(resources, _MOST_POINTS) if item.ranks > 1), 1)
+    return next((item.ranks for item in resources if item.ranks > 1), 1)
 
 
 def _unmeasurable(campaign: Campaign) -> Fault | None:

@@ -17,17 +17,19 @@ from typing import Any
 from orchestrator.campaign import loader, resolve
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SimulatedOptions, executor_keys
-from orchestrator.control import assumption
+from orchestrator.control import assumption, fastest
 from orchestrator.control.assembly import assemble
 from orchestrator.control.execution import Earlier, earlier, true_values
 from orchestrator.control.runtime import LONGEST_WAITS
 from orchestrator.errors import CampaignError
 from orchestrator.executors.simulated.truth import BLOCKS_PER_SECOND, COUNTING
 from orchestrator.journal.file import holds_campaign
-from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
+from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN, measurements
 from orchestrator.journal.state import RunStatus, State
+from orchestrator.readers.load import load
 from orchestrator.report.wording import count
 from orchestrator.resources import core_hours
+from orchestrator.types import Point
 
 NOISE = 5.0  # percent: of a rehearsal that states none
 _SOURCES = ("truth", "dataset", "models")
@@ -337,7 +339,39 @@ def outcome(rehearsal: Rehearsal, state: State, models: Sequence[Mapping[str, An
         "stop_detail": None if stop is None else stop.detail,
         "point": None if point is None else point.as_dict(),
         "uncertainty_percent": None if state.uncertainty is None else 100 * state.uncertainty,
+        "uncertainty_targets": state.targets,
         "found": _found(rehearsal.campaign, models),
+        "fastest": _fastest(rehearsal.campaign, state) if models else None,
+    }
+
+
+def _fastest(campaign: Campaign, state: State) -> dict[str, Any] | None:
+    """Return the fastest measured configuration against the fastest one of the data set that is replayed.
+
+    None with an evaluation point, or where no data set is replayed. ``rank`` is the place of the one found
+    among the points of the data set, from 1.
+    """
+    if campaign.replayed is None or campaign.evaluation_point is not None:
+        return None
+    built, known = assemble(campaign), measurements(state, campaign.parameters)
+    paths = fastest.counted(built, known)
+    found = fastest.totals(known, paths)
+    there = fastest.totals(load([Path(campaign.replayed)]), paths)
+    names = [item.name for item in campaign.parameters]
+    here = {Point(tuple((name, at[name]) for name in names)): seconds for at, (seconds, _) in there.items()}
+    true = {point: seconds for point, seconds in here.items() if point in built.space}
+    if not found or not true:
+        return None
+    best, lowest = (min(times, key=lambda point: times[point]) for times in (found, true))
+    own = true.get(best, found[best][0])
+    return {
+        "point": best.as_dict(),
+        "seconds": own,
+        "best_point": lowest.as_dict(),
+        "best_seconds": true[lowest],
+        "times_best": own / true[lowest] if true[lowest] else None,
+        "rank": 1 + sum(seconds < own for seconds in true.values()),
+        "points": len(true),
     }
 
 

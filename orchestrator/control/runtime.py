@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from orchestrator.control import assembly as plugins
 from orchestrator.control import attempts, estimation, provenance
 from orchestrator.control.assembly import Assembly
+from orchestrator.control.fastest import fastest
 from orchestrator.errors import ModelError
 from orchestrator.executors.base import Executor
 from orchestrator.journal.events import Samples
@@ -28,6 +30,7 @@ from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.estimates import Estimates, PointEstimate
 from orchestrator.report import models_document
 from orchestrator.strategies.base import Choice, View
+from orchestrator.strategies.drawing import Law
 from orchestrator.types import Attempt, AttemptRequest, Measurements, Observation, Point, Run
 
 # Longest waits in seconds: real executors return when something ends, and an interrupt must be heeded soon.
@@ -35,6 +38,7 @@ from orchestrator.types import Attempt, AttemptRequest, Measurements, Observatio
 LONGEST_WAITS = {"local": 0.5, "slurm": 5.0}
 
 _MOST_POINTS = 20_000  # of which reservations are predicted for one round
+_TARGETS = 100  # random points over which models are assessed where there is no evaluation point
 
 
 class Runtime:
@@ -121,7 +125,7 @@ class Runtime:
             or not self._too_expensive(state, models, view, (c.point for c in choices))
         ):
             return choices
-        points = itertools.islice(view.space, _MOST_POINTS)
+        points = itertools.chain((c.point for c in choices), itertools.islice(view.space, _MOST_POINTS))
         excluded = self._too_expensive(state, models, view, points)
         again = self.strategy(replace(view, infeasible=view.infeasible | excluded), rng)
         return again or choices  # of which the decision skips all that do not fit, with the figures
@@ -151,7 +155,16 @@ class Runtime:
 
     def assess(self, models: tuple[Model, ...]) -> progress.Quality:
         """Return the quality of models, for the stop rules."""
-        return progress.assess(models, self.campaign.evaluation_point)
+        return progress.assess(models, self.campaign.evaluation_point, self._targets)
+
+    @cached_property
+    def _targets(self) -> tuple[Point, ...]:
+        """Random points over which models are assessed without an evaluation point, always the same."""
+        if self.campaign.evaluation_point is not None:
+            return ()
+        law = Law.of(self.campaign.parameters, (), ())
+        drawn = law.points(self.assembly.space, np.random.default_rng([self.campaign.seed, _TARGETS]))
+        return tuple(itertools.islice(drawn, _TARGETS))
 
     def gain(self, now: progress.Quality, before: progress.Quality) -> str:
         """Return what a round improved by the campaign's rule; empty where that is nothing."""
@@ -160,8 +173,10 @@ class Runtime:
 
     def publish(self, state: State, models: tuple[Model, ...]) -> None:
         """Write ``models.json``; raise ``JournalWriteError``, which stops the campaign resumably."""
+        quickest = fastest(self.assembly, models, self.measurements(state))
         with writing(self.directory / models_document.FILE_NAME):
-            models_document.write(self.directory, state, models, self.campaign.evaluation_point)
+            point = self.campaign.evaluation_point
+            models_document.write(self.directory, state, models, point, quickest)
 
     def _effort_checks(self, state: State) -> EffortChecks:
         if self._checks is None or self._checks[0] != state.round:

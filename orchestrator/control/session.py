@@ -184,7 +184,7 @@ def refuse_launch(built: Assembly) -> None:
     def points() -> Iterator[Point]:
         if chosen.validate and chosen.evaluation_point is not None:
             yield chosen.evaluation_point
-        yield from built.space
+        yield from built.space.some()
 
     ranks = preflight.most_ranks(map(built.resources, points()))
     launcher = preflight.fault(chosen, ranks)

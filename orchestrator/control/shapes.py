@@ -16,17 +16,31 @@ _FIELDS = ("nodes", "ranks_per_node", "threads", "gpus_per_node", "ranks", "core
 
 
 def at_points(built: Assembly) -> Iterator[tuple[Point, Resources]]:
-    """Yield the points of the search space, and P₊ if it is to be measured, each with its resources."""
+    """Yield the points of the search space, and P₊ if it is to be measured, each with its resources.
+
+    Of a space with more than a hundred thousand points these are the first ones, and some drawn at random.
+    """
     campaign = built.campaign
     last = [campaign.evaluation_point] if campaign.validate and campaign.evaluation_point is not None else []
-    points = itertools.chain(itertools.islice(iter(built.space), MOST_POINTS), last)
-    return ((point, built.resources(point)) for point in points)
+    return ((point, built.resources(point)) for point in itertools.chain(built.space.some(), last))
 
 
 def kinds(built: Assembly) -> dict[Resources, int]:
-    """Return the kinds of runs with their numbers of points, the one with fewest cores first."""
-    counted = Counter(resources for _, resources in at_points(built))
-    return dict(sorted(counted.items(), key=lambda item: _size(item[0])))
+    """Return the kinds of runs with their numbers of points, the one with fewest cores first.
+
+    The numbers are estimates where those of the space are (`orchestrator.space.Description.drawn`).
+    """
+    points, each = built.space.sampled()
+    counted = Counter(map(built.resources, itertools.islice(points, MOST_POINTS)))
+    campaign = built.campaign
+    found = {
+        resources: number if each == 1 else int(float(f"{each * number:.2g}"))
+        for resources, number in counted.items()
+    }
+    if campaign.validate and campaign.evaluation_point is not None:
+        validated = built.resources(campaign.evaluation_point)
+        found[validated] = found.get(validated, 0) + 1
+    return dict(sorted(found.items(), key=lambda item: _size(item[0])))
 
 
 def _size(resources: Resources) -> tuple[int, ...]:

@@ -70,7 +70,7 @@ def suggest(known: Measurements, question: Question) -> list[Suggestion]:
         For malformed expressions, an empty space, an evaluation point within it, or points without cores.
     """
     points = _space(known, question)
-    for point in points:  # before anything is fitted: whether each has cores
+    for point in points.some():  # before anything is fitted: whether each has cores
         question.cores(point)
     models = _fit(known)
     costs, relative = _costs(models, question.cores)
@@ -115,7 +115,7 @@ def _space(known: Measurements, question: Question) -> SearchSpace:
         ordered = sorted(values, key=str if categorical else float)
         parameters.append(Parameter(name, tuple(ordered), categorical))
     points = _constrained(parameters, question)
-    if not points.size():
+    if next(points.some(), None) is None:
         raise CampaignError("no point satisfies the constraints: relax them or give more --values")
     if question.evaluation_point in points:
         raise CampaignError(

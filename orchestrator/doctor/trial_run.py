@@ -29,7 +29,7 @@ _LIMIT = 600.0  # seconds, where the campaign states no limit of its own
 def smallest(built: Assembly) -> Point:
     """Return the point with the fewest cores, and among these the one with the lowest expected cost."""
     costs = built.expected_costs(())
-    return min(built.space, key=lambda point: (built.cores(point), costs([point])[0]))
+    return min(built.space.some(), key=lambda point: (built.cores(point), costs([point])[0]))
 
 
 def checks(chosen: Campaign, directory: Path, probe: Probe, interrupted: Callable[[], bool]) -> list[Check]:

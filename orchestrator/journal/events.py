@@ -184,7 +184,8 @@ class RoundCompleted:
     the range that holds 90 % of single runs at P₊. ``narrow`` says that ``width`` is as small as the noise
     permits: see `orchestrator.policy.progress.enough`. ``machine``: what is known about
     the machine, a sentence by kind (see `orchestrator.policy.machine.findings`); ``news``: the kinds that no
-    earlier round had.
+    earlier round had. ``targets``: without P₊, the number of random points of which ``width``, ``widest`` and
+    ``noise`` are medians.
     """
 
     round: int
@@ -198,6 +199,7 @@ class RoundCompleted:
     narrow: bool = False
     machine: Mapping[str, str] = field(default_factory=dict)
     news: tuple[str, ...] = ()
+    targets: int = 0
 
 
 @dataclass(frozen=True, slots=True)

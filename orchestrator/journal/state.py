@@ -144,6 +144,7 @@ class State(NamedTuple):
     width: float | None = None  # of the last round that changed it clearly: see `progress.gain`
     widest: float | None = None
     uncertainty: float | None = None  # width of the last round
+    targets: int = 0  # points of which that is a median; 0: it is the width at P₊
     noise: float | None = None  # relative width of the range of single runs at P₊
     narrow_rounds: int = 0  # in a row, with intervals as narrow as the noise permits
     spent_at_gain: float = 0.0  # when a round was completed that was a gain
@@ -471,6 +472,7 @@ def _round_completed(event: events.RoundCompleted, state: State) -> State:
         width=event.width if event.improved and event.gain != "fit" else state.width,
         widest=event.widest,
         uncertainty=event.width,
+        targets=event.targets,
         noise=event.noise,
         narrow_rounds=state.narrow_rounds + 1 if event.narrow else 0,
         spent_at_gain=state.spent if event.improved else state.spent_at_gain,

@@ -2,7 +2,8 @@
 
 The uncertainty at a point is the relative width of the 90 % intervals there, ``(high - low) / value``, as a
 mean over the relevant models, weighted by predicted time. Stop rules, the reasons of choices, the status, the
-log and the report show this figure and no other.
+log and the report show this figure and no other. A campaign without an evaluation point shows its median over
+random points of the search space.
 """
 
 from __future__ import annotations
@@ -69,6 +70,34 @@ def at(models: Sequence[Model], point: Point) -> Uncertainty:
         _finite(float(spans.sum() / total)),
         _finite(float((spans / values).max())),
         _finite(float(_CENTRAL * (values * noise).sum() / total)),
+    )
+
+
+def over(models: Sequence[Model], points: Sequence[Point], metric: str = "time") -> Uncertainty:
+    """Return the median of the uncertainty at points, such as random ones of a search space.
+
+    ``widest`` and ``noise`` are medians, too. A point at which no model predicts anything counts as
+    infinitely uncertain, so there is no median until models are for half of the points.
+    """
+    chosen = tuple(model for model in models if model.metric == metric) or tuple(models)
+    if not chosen or not points:
+        return Uncertainty()
+    predicted = [model.predict(points) for model in chosen]
+    values = np.array([np.abs(item.value) for item in predicted])
+    spans = np.array([item.high - item.low for item in predicted])
+    values, spans = np.where(values > 0, values, 0.0), np.where(np.isnan(spans), np.inf, spans)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        counts = values > RELEVANT_SHARE * values.sum(axis=0)
+        values = np.where(counts, values, 0.0)
+        total = values.sum(axis=0)
+        noise = np.array([model.noise for model in chosen]) @ values / total
+        width = np.where(counts, spans, 0.0).sum(axis=0) / total
+        widest = np.where(counts, spans / values, 0.0).max(axis=0)
+    unknown = total == 0
+    return Uncertainty(
+        _finite(float(np.median(np.where(unknown, np.inf, width)))),
+        _finite(float(np.median(np.where(unknown, np.inf, widest)))),
+        _finite(float(np.median(np.where(unknown, np.inf, _CENTRAL * noise)))),
     )
 
 

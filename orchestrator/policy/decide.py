@@ -364,9 +364,14 @@ def _after_round(state: State, policy: Policy) -> Action:
     if policy.width is not None and state.widest is not None and state.widest <= policy.width:
         return BeginStop(
             "precision",
-            f"no relevant interval at the evaluation point is wider than {100 * state.widest:.3g} %",
+            f"no relevant interval {_place(state)} is wider than {100 * state.widest:.3g} %",
         )
     return _converged(state, policy) or _patience(state, policy) or Propose(state.round + 1)
+
+
+def _place(state: State) -> str:
+    """Return where the uncertainty of a state is known."""
+    return "over the search space" if state.targets else "at the evaluation point"
 
 
 def _converged(state: State, policy: Policy) -> BeginStop | None:
@@ -376,7 +381,7 @@ def _converged(state: State, policy: Policy) -> BeginStop | None:
     width, noise = (100 * (value or 0.0) for value in (state.uncertainty, state.noise))
     return BeginStop(
         "converged",
-        f"the uncertainty at the evaluation point is {width:.3g} %, where single runs scatter over "
+        f"the uncertainty {_place(state)} is {width:.3g} %, where single runs scatter over "
         f"{noise:.3g} %; {_budget_left(state, policy)}",
     )
 

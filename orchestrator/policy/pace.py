@@ -52,7 +52,7 @@ def pace(marks: Sequence[RoundMark], spent: float, budget: float) -> Pace:
     seconds = _seconds(marks[-ROUNDS:], spent, budget)
     known = [mark for mark in marks if mark.uncertainty and mark.spent > 0][-ROUNDS:]
     if not known:
-        return Pace(no_trend="no round has intervals at the evaluation point yet", seconds=seconds)
+        return Pace(no_trend="no round has intervals yet", seconds=seconds)
     last = known[-1]
     why = _no_trend(known)
     if why:

@@ -25,13 +25,15 @@ class Quality:
 
     ``smape`` in %: the mean over models. Relative width of an interval, (high - low) / value at P₊: ``width``
     is the mean, weighted by value; ``widest`` is the largest. ``noise`` is the width of the range that holds
-    90 % of single runs. See `orchestrator.models.uncertainty`.
+    90 % of single runs. See `orchestrator.models.uncertainty`. Without P₊ these are medians over so many
+    ``targets``, random points of the search space.
     """
 
     smape: float | None = None
     width: float | None = None
     widest: float | None = None
     noise: float | None = None
+    targets: int = 0
 
 
 def gain(now: Quality, before: Quality) -> str:
@@ -73,16 +75,15 @@ def fits_better(now: Quality, before: Quality) -> str:
     return "fit" if now.smape < before.smape else ""
 
 
-def assess(models: Sequence[Model], point: Point | None) -> Quality:
-    """Return the quality of a set of models."""
+def assess(models: Sequence[Model], point: Point | None, targets: Sequence[Point] = ()) -> Quality:
+    """Return the quality of a set of models at P₊; without one, over targets."""
     chosen = uncertainty.relevant_models(models, point)
     if not chosen:
         return Quality()
     smape = _finite(float(np.mean([model.smape for model in chosen])))
-    if point is None:
-        return Quality(smape)
-    found = uncertainty.at(models, point)
-    return Quality(smape, found.width, found.widest, noise=found.noise)
+    found = uncertainty.over(models, targets) if point is None else uncertainty.at(models, point)
+    number = len(targets) if point is None else 0
+    return Quality(smape, found.width, found.widest, noise=found.noise, targets=number)
 
 
 def enough(noise: float | None) -> float:

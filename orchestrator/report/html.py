@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.models.base import Model, holds_at
 from orchestrator.report.metrics import meanings
 from orchestrator.report.models_document import CORRECTED, label, shown
-from orchestrator.report.status_text import interval, reference_line, standing
-from orchestrator.report.wording import count, smape, uncertainty
+from orchestrator.report.status_text import configuration, fastest_lines, interval, reference_line, standing
+from orchestrator.report.wording import count, measure, place, smape, uncertainty
 from orchestrator.types import Measurement, Measurements, Point
 from orchestrator.units import hours_in
 
@@ -63,6 +63,7 @@ def page(
         *(f"<p>{escape(text)}</p>" for text in meanings(status["metrics"])),
         models_section(status["models"]),
         *(f"<p>contradiction: {escape(item['note'])}</p>" for item in status["contradictions"]),
+        _fastest(status["fastest"]),
         _validation(status["validation"]),
         "" if status["no_validation"] is None else f"<p>{escape(status['no_validation'])}</p>",
         _given_up(status["given_up"]),
@@ -91,6 +92,7 @@ def status_section(status: Mapping[str, Any]) -> str:
             f"<p><b>campaign {escape(status['campaign'])}</b></p>",
             _summary(status),
             models_section(status["models"]),
+            _fastest(status["fastest"]),
             _validation(status["validation"]),
         ]
     )
@@ -114,8 +116,8 @@ def _summary(status: Mapping[str, Any]) -> str:
     lines += [reference_line(status)] if status["reference"] else []
     if status["uncertainty_percent"] is not None:
         lines.append(
-            f"uncertainty at the evaluation point: {uncertainty(status['uncertainty_percent'] / 100)} "
-            "(mean width of the 90 % intervals)"
+            f"uncertainty {place(status['uncertainty_targets'])}: "
+            f"{uncertainty(status['uncertainty_percent'] / 100)} ({measure(status['uncertainty_targets'])})"
         )
     return "<p>" + "<br>".join(map(escape, lines)) + "</p>"
 
@@ -158,6 +160,23 @@ def _validation(rows: Sequence[Mapping[str, Any]]) -> str:
     ]
     heads = ("call path", "metric", "measured", "predicted", "error %")
     return f"<h2>Validation at {escape(str(Point.of(rows[0]['point'])))}</h2>" + _table(heads, cells)
+
+
+def _fastest(found: Mapping[str, Any] | None) -> str:
+    if not found:
+        return ""
+    rows = [
+        (
+            configuration(row),
+            row["seconds"],
+            row["runs"],
+            interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
+        )
+        for row in found["measured"]
+    ]
+    heads = ("configuration", "measured s", "runs", "predicted s")
+    lines = "".join(f"<p>{escape(line)}</p>" for line in fastest_lines(found))
+    return "<h2>Fastest measured configurations</h2>" + _table(heads, rows) + lines
 
 
 def _given_up(items: Sequence[Mapping[str, Any]]) -> str:

@@ -12,7 +12,7 @@ from orchestrator.journal import allocations, events
 from orchestrator.journal.differences import differences
 from orchestrator.journal.file import Entry
 from orchestrator.journal.references import REASON
-from orchestrator.report.wording import about, count, outage, smape, uncertainty
+from orchestrator.report.wording import about, count, outage, place, smape, uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt, Run
@@ -78,9 +78,8 @@ def describe(event: events.Event) -> str:
 
 def _round_done(event: events.RoundCompleted) -> str:
     fit = "no models yet" if event.smape is None else f"models fit to {smape(event.smape)} % SMAPE"
-    spread = (
-        "" if event.width is None else f", uncertainty at the evaluation point {uncertainty(event.width)}"
-    )
+    where = place(event.targets)
+    spread = "" if event.width is None else f", uncertainty {where} {uncertainty(event.width)}"
     gain = " (no improvement)" if not event.improved and event.measured else ""
     if event.gain == "surprise":
         gain = " (wider than before: the earlier intervals were too narrow)"

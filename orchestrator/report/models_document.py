@@ -107,8 +107,17 @@ def validation(state: State, models: Sequence[Model]) -> list[dict[str, Any]]:
     return rows
 
 
-def document(state: State, models: Sequence[Model], point: Point | None, basis: str = "") -> dict[str, Any]:
-    """Return the content of ``models.json``; ``basis`` identifies what the models were fitted to."""
+def document(
+    state: State,
+    models: Sequence[Model],
+    point: Point | None,
+    basis: str = "",
+    fastest: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the content of ``models.json``.
+
+    ``basis`` identifies what the models were fitted to; ``fastest`` is from `control.fastest`.
+    """
     return {
         "campaign": state.campaign.get("name"),
         "round": state.rounds_completed,
@@ -116,6 +125,7 @@ def document(state: State, models: Sequence[Model], point: Point | None, basis: 
         "models": [describe(model, [point] if point else []) for model in models],
         "validation": validation(state, models),
         "contradictions": contradictions(state, models, point),
+        "fastest": fastest,
     }
 
 
@@ -145,9 +155,15 @@ def contradictions(state: State, models: Sequence[Model], point: Point | None) -
     ]
 
 
-def write(directory: Path, state: State, models: Sequence[Model], point: Point | None) -> None:
+def write(
+    directory: Path,
+    state: State,
+    models: Sequence[Model],
+    point: Point | None,
+    fastest: Mapping[str, Any] | None = None,
+) -> None:
     """Replace ``models.json`` atomically; it can be rebuilt from the journal at any time."""
-    content = document(state, models, point, _basis(directory, state))
+    content = document(state, models, point, _basis(directory, state), fastest)
     write_atomically(directory / FILE_NAME, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.report.status_text import interval
-from orchestrator.report.wording import about, count, plain, uncertainty
+from orchestrator.report.wording import about, count, measure, plain, uncertainty
 from orchestrator.types import Point
 from orchestrator.units import hours_in
 
@@ -21,7 +21,9 @@ def render(outcome: Mapping[str, Any]) -> RenderableType:
     """Return the outcome of a rehearsal (`control.rehearsal.outcome`) as text and a table."""
     lines = [f"truth of this rehearsal: {outcome['truth']}", *outcome["notes"]]
     lines.append(f"it would have cost {_cost(outcome)}; {_end(outcome)}")
-    if outcome["point"] is None:
+    if outcome["fastest"] is not None:
+        lines.append(_fastest(outcome["fastest"]))
+    elif outcome["point"] is None:
         lines.append("without evaluation_point nothing is compared with the truth")
     elif not outcome["found"]:
         lines.append(f"nothing is compared with the truth at {Point.of(outcome['point'])}: {_why(outcome)}")
@@ -51,12 +53,22 @@ def expectation(expected: Mapping[str, Any] | None) -> list[str]:
 def _uncertainty(expected: Mapping[str, Any]) -> str:
     """Return how wide the intervals are that the rehearsed campaign has come to."""
     width, point = expected["uncertainty_percent"], expected["point"]
-    if point is None:
-        return "without evaluation_point no uncertainty is known"
+    over = expected["uncertainty_targets"]
+    where = f"at {Point.of(point)}" if point is not None else "over the search space"
     if width is None:
-        return f"no intervals at {Point.of(point)}"
+        return f"no intervals {where}"
+    return f"uncertainty of {uncertainty(width / 100)} {where} ({measure(over)})"
+
+
+def _fastest(found: Mapping[str, Any]) -> str:
+    """Return the fastest measured configuration against the fastest of the data set."""
+    text = f"fastest measured configuration: {Point.of(found['point'])}, {plain(found['seconds'], 4)} s, "
+    if found["rank"] == 1:
+        return f"{text}the fastest of the {found['points']} points of the data set"
     return (
-        f"uncertainty of {uncertainty(width / 100)} at {Point.of(point)} (mean width of the 90 % intervals)"
+        f"{text}{plain(found['times_best'], 3)} times the fastest of the data set "
+        f"({plain(found['best_seconds'], 4)} s at {Point.of(found['best_point'])}), rank {found['rank']} of "
+        f"{found['points']}"
     )
 
 

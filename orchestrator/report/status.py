@@ -32,6 +32,7 @@ def document(
     known: Measurements,
     point: Point | None,
     running: dict[str, Any] | None = None,
+    fastest: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the status of a campaign; costs in core-hours, ``shown_in``: the unit of texts.
 
@@ -46,8 +47,10 @@ def document(
     running
         Which controller is running, from `report.controller`; None where the controller has just stopped in
         good order.
+    fastest
+        The fastest configurations, from `control.fastest`.
     """
-    return combined(state, known, models_document.document(state, models, point), running)
+    return combined(state, known, models_document.document(state, models, point, fastest=fastest), running)
 
 
 def combined(
@@ -119,6 +122,7 @@ def combined(
         "noise_percent": noise(known),
         "extrapolation": extrapolation.of_measured(_evaluation_point(state), known),
         "uncertainty_percent": None if state.uncertainty is None else 100 * state.uncertainty,
+        "uncertainty_targets": state.targets,
         "pace": pace_of(state, budget),
         "last_round": [
             {"run": run.id, "status": state.runs[run].status, "reason": _reason(state, run)}
@@ -133,6 +137,7 @@ def combined(
         "models": models["models"],
         "validation": models["validation"],
         "contradictions": models.get("contradictions", []),
+        "fastest": models.get("fastest"),
         "no_validation": no_validation(state),
     }
 

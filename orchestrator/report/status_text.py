@@ -21,8 +21,18 @@ from orchestrator.report import advice
 from orchestrator.report.callpath_names import named
 from orchestrator.report.metrics import meanings
 from orchestrator.report.models_document import CORRECTED, label, shown
-from orchestrator.report.wording import about, count, moment, outage, plain, smape, uncertainty
-from orchestrator.types import Point
+from orchestrator.report.wording import (
+    about,
+    count,
+    measure,
+    moment,
+    outage,
+    place,
+    plain,
+    smape,
+    uncertainty,
+)
+from orchestrator.types import Point, format_value
 from orchestrator.units import hours_in
 
 _WIDTH = 120
@@ -44,6 +54,9 @@ def render(status: Mapping[str, Any], directory: Path | None = None) -> Renderab
     if large_rows:
         parts += [Text(line) for line in meanings(status["metrics"])]
         parts.append(models_table(large_rows))
+    if status["fastest"]:
+        parts.append(fastest_table(status["fastest"]))
+        parts += [Text(line) for line in fastest_lines(status["fastest"])]
     if status["contradictions"]:
         parts.append(Text("\n".join(_contradiction_lines(status["contradictions"]))))
     if large_checks:
@@ -83,7 +96,8 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     lines += [reference_line(status)] if status["reference"] else []
     if status["uncertainty_percent"] is not None:
         shown = uncertainty(status["uncertainty_percent"] / 100)
-        lines.append(f"uncertainty at the evaluation point: {shown} (mean width of the 90 % intervals)")
+        over = status["uncertainty_targets"]
+        lines.append(f"uncertainty {place(over)}: {shown} ({measure(over)})")
     lines += status["extrapolation"]
     if status["pace"] is not None:
         lines.append(pace_line(status))
@@ -281,7 +295,7 @@ def intervals_table(models: Sequence[dict[str, Any]], runs: int) -> Table:
     for column in ("call path", "metric", "at", "of"):
         table.add_column(column)
     places = [prediction for model in models for prediction in model["predictions"]]
-    for level in dict.fromkeys(item["level"] for place in places for item in place["intervals"]):
+    for level in dict.fromkeys(item["level"] for one in places for item in one["intervals"]):
         table.add_column(f"{level:g} %", justify="right")
     further = "one further run" if runs == 1 else f"the mean of {runs} further runs"
     for model in named(models):
@@ -316,6 +330,37 @@ def validation_table(rows: Sequence[dict[str, Any]]) -> Table:
             _figure(row["error_percent"], "{:+.1f}"),
         )
     return table
+
+
+def fastest_table(found: Mapping[str, Any]) -> Table:
+    """Return the fastest measured configurations (`control.fastest`), with what the models give there."""
+    title = f"fastest measured configurations, of {count(found['points'], 'point')}"
+    table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
+    table.add_column("configuration", overflow="fold")
+    for column in ("measured s", "runs", "predicted s"):
+        table.add_column(column, justify="right")
+    for row in found["measured"]:
+        predicted = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
+        table.add_row(*map(Text, (configuration(row), _figure(row["seconds"]), str(row["runs"]), predicted)))
+    return table
+
+
+def fastest_lines(found: Mapping[str, Any]) -> list[str]:
+    """Return which configuration is predicted to be fastest, and whether it was measured."""
+    row = found["predicted"]
+    if row is None:
+        return []
+    value = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
+    measured = "not measured yet" if row["seconds"] is None else f"measured {_figure(row['seconds'])} s"
+    return [
+        f"fastest by prediction, of {count(found['candidates'], 'point')}: {configuration(row)}: {value} s, "
+        f"{measured}"
+    ]
+
+
+def configuration(row: Mapping[str, Any]) -> str:
+    """Return the parameters of a configuration as text."""
+    return ", ".join(f"{name}={format_value(value)}" for name, value in row["point"].items())
 
 
 def interval(prediction: dict[str, Any]) -> str:

@@ -30,6 +30,17 @@ def uncertainty(share: float) -> str:
     return f"{plain(share)} times the value" if share > _TIMES else f"{plain(100 * share)} %"
 
 
+def place(targets: int) -> str:
+    """Return where an uncertainty is known: at P₊, or over so many random points."""
+    return "over the search space" if targets else "at the evaluation point"
+
+
+def measure(targets: int) -> str:
+    """Return what an uncertainty is."""
+    median = f", the median of {targets} random points" if targets else ""
+    return f"mean width of the 90 % intervals{median}"
+
+
 def smape(value: float | None) -> str:
     """Return a SMAPE in percent; a dash where there is none."""
     return "-" if value is None else f"{value:.2f}"

@@ -170,7 +170,7 @@ HALVED = tuple(0.8 / k**0.5 for k in range(1, 5))
             None,
         ),
         ((0.2, 0.3, 0.4), "the intervals did not become narrower in the last 3 rounds", None),
-        ((None, None), "no round has intervals at the evaluation point yet", None),
+        ((None, None), "no round has intervals yet", None),
     ],
 )
 def test_what_becomes_of_a_campaign_at_its_pace(

@@ -49,6 +49,21 @@ def check(dataset: str | None, parameters: Collection[str], metrics: Sequence[st
     return reason
 
 
+def points(
+    dataset: str | None, parameters: Sequence[str], metrics: Sequence[str]
+) -> list[tuple[Value, ...]] | None:
+    """Return the coordinates of all points at which something can be replayed.
+
+    None where no data set is replayed, where it cannot be read, or where it does not vary all ``parameters``
+    and no others.
+    """
+    held = _held(dataset, metrics)
+    if held is None or set(held.parameters) != set(parameters):
+        return None
+    order = [held.parameters.index(name) for name in parameters]
+    return [tuple(values[index] for index in order) for values in held.points]
+
+
 def restricted(spec: Application, missing: Check, wanted: Mapping[str, Value] | None) -> Application:
     """Return the application that is impossible where ``missing`` (see `check`) gives a reason, but at P₊."""
     check = spec.check

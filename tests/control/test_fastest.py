@@ -1,0 +1,120 @@
+"""The fastest configuration of a campaign without an evaluation point, and the uncertainty of its models."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestrator.models import uncertainty
+from orchestrator.report import status_text
+from orchestrator.types import Point
+from tests.cli.running import Result, run
+from tests.strategies.views import TrueModel
+
+CAMPAIGN = """\
+name: tuning
+application: generic
+executable: /bin/true
+program:
+  arguments: ["{n}", "{k}", "{layout}"]
+  output: [{callpath: main, pattern: 't=(.*)'}]
+parameters:
+  n: {from: 1, to: 1000000}
+  k: {from: 1, to: 1000}
+  layout: [DGZ, ZGD]
+constraints: ["n % 2 == 0"]
+measure: {time_limit: 12 s, repetitions: {initial: 1, maximum: 1}}
+strategy: {name: sample, batch_size: 15}
+stop: {budget: 3.5 core-minutes, patience: 4}
+executor: {name: simulated, noise: 0, truth: {main: "2 + 8 * (n > 1000) + k / 1000"}}
+model: pmnf
+seed: 1
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def rehearsed(text: str, *options: str) -> Result:
+    Path("campaign.yaml").write_text(text)
+    result = run("simulate", "campaign.yaml", "--directory", "rehearsal", *options)
+    assert result.code == 0, result.err
+    return result
+
+
+def test_a_space_of_two_billion_combinations_is_planned_run_shown_and_reported() -> None:
+    Path("campaign.yaml").write_text(CAMPAIGN)
+    plan = run("plan", "campaign.yaml", "--no-rehearsal")
+    assert "search space: about 1e+09 points of 2e+09 combinations" in plan.out, plan.err
+    result = rehearsed(CAMPAIGN)
+    assert "fastest measured configurations" in result.out
+    assert "uncertainty over the search space" in result.out
+    shown = run("status", "rehearsal", "--json").document
+    times = [row["seconds"] for row in shown["fastest"]["measured"]]
+    assert times == sorted(times) and 2 < times[0] < 3.5
+    assert shown["fastest"]["points"] == shown["points"] > 10
+    assert shown["fastest"]["predicted"]["predicted"] > 0
+    assert shown["uncertainty_targets"] == 100
+    assert run("report", "rehearsal").code == 0
+    page = Path("rehearsal/report.html").read_text()
+    assert "Fastest measured configurations" in page and f"{times[0]:.4g}" in page
+
+
+def dataset(rows: list[tuple[int, int, str, float]]) -> None:
+    lines = ["n,k,layout,callpath,time", *(",".join(map(str, (n, k, c, "main", t))) for n, k, c, t in rows)]
+    Path("data.csv").write_text("\n".join(lines) + "\n")
+
+
+def test_a_rehearsal_with_a_data_set_compares_with_the_fastest_of_it() -> None:
+    """Its points are few among a billion: nothing else is looked at."""
+    rng = np.random.default_rng(1)
+    grid = itertools.product((10, 1000, 50_000, 1_000_000), (1, 7, 900), ("DGZ", "ZGD"))
+    rows = [(n, k, c, round(1 + n / 1e6 + k / 1e3 + 0.1 * rng.random(), 4)) for n, k, c in grid]
+    dataset([*rows, (10, 8, "DGZ", 0.5), (11, 8, "DGZ", 0.1)])  # the last one is no point
+    result = rehearsed(CAMPAIGN, "--dataset", "data.csv", "--json")
+    found = result.document["rehearsal"]["fastest"]
+    assert found["points"] == 25
+    assert found["best_point"] == {"n": 10, "k": 8, "layout": "DGZ"} and found["best_seconds"] == 0.5
+    assert found["seconds"] == found["times_best"] * 0.5
+    assert result.document["points"] == 25  # the budget holds all
+    assert found["rank"] == 1
+    lines = run("simulate", "campaign.yaml", "--dataset", "data.csv", "--set", "stop.budget=3.2 core-minutes")
+    assert "times the fastest of the data set" in lines.out or "the fastest of the 25 points" in lines.out
+
+
+def test_an_evaluation_point_is_what_counts_where_there_is_one() -> None:
+    text = CAMPAIGN.replace("measure:", "evaluation_point: {n: 2000001, k: 1001, layout: DGZ}\nmeasure:")
+    result = rehearsed(text.replace("3.5 core-minutes", "3.2 core-minutes"), "--json")
+    assert result.document["fastest"] is None
+    assert result.document["uncertainty_targets"] == 0
+
+
+def test_the_fastest_is_the_time_of_the_whole_run() -> None:
+    truth = '{main: "n / 100", "main->solve": "n / 200", "setup": "5"}'
+    text = CAMPAIGN.replace('{main: "2 + 8 * (n > 1000) + k / 1000"}', truth).replace("1000000", "20")
+    found = rehearsed(text, "--json").document["fastest"]
+    assert found["callpaths"] == ["main"]
+    best = found["measured"][0]
+    assert best["seconds"] == pytest.approx(best["point"]["n"] / 100)
+
+
+def test_configurations_without_models_are_shown_without_predictions() -> None:
+    row = {"point": {"n": 8}, "seconds": 0.5, "runs": 2, "predicted": None, "low": None, "high": None}
+    found = {"measured": [row], "predicted": None, "points": 1, "candidates": 3, "callpaths": ["main"]}
+    assert status_text.fastest_lines(found) == []
+    assert status_text.fastest_table(found).row_count == 1
+
+
+def test_the_uncertainty_over_points_is_their_median_and_unknown_where_most_have_no_model() -> None:
+    points = [Point.of(n=n, layout=layout) for n in (1, 2, 3) for layout in ("DGZ", "ZGD")]
+    everywhere = uncertainty.over([TrueModel("main"), TrueModel("main->f", 0.001)], points)
+    assert everywhere.width == pytest.approx(0.2, rel=0.01)  # from 0.9 to 1.1 times the value
+    assert everywhere.noise == pytest.approx(3.29 * 0.03, rel=0.01)
+    assert (
+        uncertainty.over([], points) == uncertainty.over([TrueModel("main")], []) == uncertainty.Uncertainty()
+    )
