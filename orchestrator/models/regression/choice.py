@@ -115,16 +115,16 @@ class Choice:
 
     @property
     def text(self) -> str:
-        """Why it was chosen, on one line: its error where it was not fitted, and those of other families."""
-        used = {learner for learner, _ in self.used}
+        """Why it was chosen, on one line: its error where it was not fitted, and those of the families."""
         best: dict[str, float] = {}
         for learner, error in zip(self.learners, self.errors, strict=True):
-            if learner not in used and np.isfinite(error):
+            if np.isfinite(error):
                 best[learner.family] = min(best.get(learner.family, np.inf), float(error))
-        others = ", ".join(f"{family} {error:.3f}" for family, error in best.items())
-        names = " and ".join(learner.name for learner, _ in self.used)
-        chosen = f"{names}: error {self.error:.3f} (mean |log ratio|) at points left out of the fit"
-        return f"{chosen}; {others}" if others else chosen
+        alone = ", ".join(f"{family} {error:.3f}" for family, error in best.items())
+        return (
+            f"chosen for its error at points left out of fits: {self.error:.3f} (mean |log ratio|); the best "
+            f"of every family alone: {alone}"
+        )
 
 
 class Memory:

@@ -236,8 +236,8 @@ class SymbolicRegressionModel(RegressionModel):
     def of(cls, model: RegressionModel, form: Symbolic) -> Self:
         """Add the formula to a model."""
         own = {item.name: getattr(model, item.name) for item in fields(model)}
-        note = f"the expression is the best formula; predictions come from {model.inside.text}"
-        return cls(**{**own, "notes": (*model.notes, note)}, form=form)
+        note = f"the expression is the best formula, but predictions come from {model.inside.text}"
+        return cls(**{**own, "notes": (note, *model.notes)}, form=form)
 
     @property
     def terms(self) -> list[dict[str, Any]]:

@@ -26,6 +26,9 @@ from orchestrator.types import Measurements
 # Samples below which nothing can be compared, and the standard deviation of the error that is then assumed.
 # Chosen by hand; not derived.
 _FEW, _UNKNOWN = 5, 1.0
+# Errors fall about with this power of the number of samples: those of the fit to all are smaller than those
+# of fits without a part. Between 1/5 and 1/3 on measured tuning spaces.
+_LEARNING = 0.25
 
 
 def modeler_of(family: Family, *, aggregate: str = "auto", seed: int = 0) -> Modeler:
@@ -75,6 +78,7 @@ def fit(series: Series, family: Family, memory: Memory, seed: int) -> Regression
     rows = np.concatenate([split.left_out for split in splits])
     predicted = [fold.at(samples.x[split.left_out]) for fold, split in zip(fits, splits, strict=True)]
     residuals = samples.y[rows] - np.concatenate(predicted)
+    residuals = residuals * (1 - len(splits[0].left_out) / len(samples)) ** _LEARNING
     noise = _noise(series, residuals)
     inside = _combination(learners, weight, samples, rng)
     return RegressionModel(
