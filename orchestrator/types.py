@@ -347,15 +347,25 @@ class Measurements:
         return tuple(dict.fromkeys(point for item in self.items for point in item.values))
 
     @cached_property
-    def _texts(self) -> frozenset[str]:
-        """Return the parameters with a text among their values."""
-        return frozenset(
-            name for point in self.points for name, value in point.items if isinstance(value, str)
-        )
+    def _distinct(self) -> Mapping[str, tuple[Value, ...]]:
+        found: dict[str, dict[Value, None]] = {name: {} for name in self.parameters}
+        for point in self.points:
+            for name, value in point.items:
+                found.setdefault(name, {})[value] = None
+        return {name: tuple(values) for name, values in found.items()}
+
+    def values_of(self, name: str) -> tuple[Value, ...]:
+        """Return every measured value of a parameter once, in order of first appearance."""
+        return self._distinct[name]
 
     def is_categorical(self, name: str) -> bool:
         """Tell whether the values of a parameter are categories: texts, or numbers that stand for some."""
-        return name in self.categorical or name in self._texts
+        return name in self._categories
+
+    @cached_property
+    def _categories(self) -> frozenset[str]:
+        texts = {name for name, values in self._distinct.items() if any(isinstance(v, str) for v in values)}
+        return self.categorical | texts
 
     def metrics(self) -> tuple[str, ...]:
         """Return every metric once, in order of first appearance."""

@@ -43,7 +43,7 @@ def coordinate(value: object, name: str, known: Measurements) -> Value:
     """
     found = plain(value)
     if known.is_categorical(name):
-        there = {format_value(point[name]): point[name] for point in known.points}
+        there = {format_value(value): value for value in known.values_of(name)}
         if format_value(found) not in there:
             raise MeasurementError(f"{name}={value}: models exist only for {', '.join(there)}")
         return there[format_value(found)]
@@ -61,7 +61,7 @@ def check_number(value: Value, name: str, known: Measurements, text: str = "") -
     text = text or str(value)
     if isinstance(value, str) or not -_LARGEST <= value <= _LARGEST:
         raise MeasurementError(f"{name}={text}: {name} is a number, so write one")
-    if value < 0 or (value == 0 and all(point.number(name) > 0 for point in known.points)):
+    if value < 0 or (value == 0 and all(float(x) > 0 for x in known.values_of(name))):
         raise MeasurementError(
             f"{name}={text}: models have powers and logarithms of {name}, so it must be greater than 0"
         )

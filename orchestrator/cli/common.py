@@ -129,7 +129,7 @@ def parse_category(text: str, name: str, known: Measurements) -> Value:
     """
     if not text:
         raise CampaignError(f"{name}=: a category has a name")
-    return text if any(isinstance(point[name], str) for point in known.points) else parse_value(text)
+    return text if any(isinstance(value, str) for value in known.values_of(name)) else parse_value(text)
 
 
 def parse_value(text: str) -> Value:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 
 import numpy as np
@@ -31,6 +32,14 @@ def test_callpaths_with_the_same_points_form_one_group() -> None:
     assert [group.labels for group in found] == [(("f0", "time"), ("f1", "time")), (("f2", "time"),)]
     assert found[0].values[1, :, 0].tolist() == [4.0, 5.0]
     assert zeros == []
+
+
+def test_measurements_know_the_values_of_every_parameter_and_which_are_categories() -> None:
+    values = {Point.of(p=2, s=7, kind="b"): (1.0,), Point.of(p=1, s=7, kind="a"): (3.0,)}
+    known = Measurements(("p", "s", "kind"), (Measurement("main", "time", values),), frozenset({"s"}))
+    assert [known.values_of(name) for name in known.parameters] == [(2, 1), (7,), ("b", "a")]
+    assert [known.is_categorical(name) for name in known.parameters] == [False, True, True]
+    assert pickle.loads(pickle.dumps(known)) == known
 
 
 def test_repetitions_of_different_number_are_padded() -> None:

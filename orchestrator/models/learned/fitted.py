@@ -20,11 +20,7 @@ FEWEST = 5
 
 
 class Estimator(Protocol):
-    """What scikit-learn's regressors have in common."""
-
-    def fit(self, x: Floats, y: Floats) -> object:
-        """Fit to columns (n, columns) and a response (n,)."""
-        ...
+    """What scikit-learn's fitted regressors have in common."""
 
     def predict(self, x: Floats) -> Floats:
         """Return predictions, shape (n,)."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from orchestrator.models.base import Floats
 from orchestrator.models.learned.columns import columns_of
 from orchestrator.models.learned.distances import relevant, standardised
-from orchestrator.models.learned.fitted import Estimator, estimated, learner, named, seed, unit_response
+from orchestrator.models.learned.fitted import Estimate, Estimator, learner, named, seed, unit_response
+from orchestrator.models.learned.threads import one_thread
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
 
-# Below so many samples none can be spared for stopping early, and a quasi-Newton method is fast.
-_FEW = 600
+# Below so many samples none can be spared for stopping early: a penalty on weights takes its place.
+_FEW, _PENALTY = 1500, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +25,6 @@ class Mean:
     """The mean of several regressors."""
 
     members: tuple[Estimator, ...]
-
-    def fit(self, x: Floats, y: Floats) -> None:
-        """Fit all."""
-        for member in self.members:
-            member.fit(x, y)
 
     def predict(self, x: Floats) -> Floats:
         """Return predictions, shape (n,)."""
@@ -68,30 +65,31 @@ def networks(
         columns = columns_of(samples, **derived)
         scaled = relevant(columns, samples, rng) if by_relevance else standardised(columns, samples)
         unit, rescaled = unit_response(samples)
-        members = tuple(_network(len(samples), layers, width, activation, rng) for _ in range(count))
-        with warnings.catch_warnings():
+        members = [_network(len(samples), layers, width, activation, rng) for _ in range(count)]
+        measured = scaled.at(samples.x)
+        with warnings.catch_warnings(), one_thread():
             # The largest number of iterations is a limit of time, no mistake.
             warnings.simplefilter("ignore")
-            return rescaled(estimated(name, scaled, Mean(members), unit))
+            fitted = tuple(member.fit(measured, unit.y) for member in members)
+        return rescaled(Estimate(name, scaled, Mean(fitted)))
 
     return learner(name, build)
 
 
-def _network(n: int, layers: int, width: int, activation: str, rng: np.random.Generator) -> Estimator:
+def _network(n: int, layers: int, width: int, activation: str, rng: np.random.Generator) -> Any:
     from sklearn.neural_network import MLPRegressor
 
     shape = (width,) * layers
     if n < _FEW:
-        few: Estimator = MLPRegressor(
+        return MLPRegressor(
             hidden_layer_sizes=shape,
             activation=activation,
             solver="lbfgs",
-            alpha=0.01,
+            alpha=_PENALTY,
             max_iter=300,
             random_state=seed(rng),
         )
-        return few
-    many: Estimator = MLPRegressor(
+    return MLPRegressor(
         hidden_layer_sizes=shape,
         activation=activation,
         alpha=1e-4,
@@ -103,4 +101,3 @@ def _network(n: int, layers: int, width: int, activation: str, rng: np.random.Ge
         max_iter=max(20, min(300, 3_000_000 // n)),
         random_state=seed(rng),
     )
-    return many

@@ -5,12 +5,14 @@ Geurts, Ernst and Wehenkel 2006 for extra trees, Friedman 2001 for boosting.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from orchestrator.models.learned.columns import columns_of
 from orchestrator.models.learned.fitted import estimated, learner, named, seed
+from orchestrator.models.learned.forest import flattened
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
 
@@ -35,7 +37,10 @@ def gradient_boosting(*, trees: int = 64, depth: int = 4, rate: float = 0.1, **d
         estimator = GradientBoostingRegressor(
             n_estimators=trees, max_depth=depth, learning_rate=rate, subsample=0.5, random_state=seed(rng)
         )
-        return estimated(name, columns_of(samples, **derived), estimator, samples)
+        grown = estimated(name, columns_of(samples, **derived), estimator, samples)
+        found = [tree.tree_ for tree in estimator.estimators_[:, 0]]
+        start = float(estimator.init_.constant_[0, 0])
+        return replace(grown, estimator=flattened(found, start, rate))
 
     return learner(name, build)
 
@@ -99,6 +104,8 @@ def _forest(
         estimator = build_kind(
             n_estimators=trees, max_depth=depth, min_samples_leaf=leaf, n_jobs=1, random_state=seed(rng)
         )
-        return estimated(name, columns_of(samples, **derived), estimator, samples)
+        grown = estimated(name, columns_of(samples, **derived), estimator, samples)
+        found = [tree.tree_ for tree in estimator.estimators_]
+        return replace(grown, estimator=flattened(found, 0.0, 1 / trees))
 
     return learner(name, build)
