@@ -39,7 +39,7 @@ class Contender:
 
     @classmethod
     def of(cls, text: str) -> Contender:
-        """Read ``pmnf`` or ``learned:kind=trees,depth=[4, 8]``; values are YAML.
+        """Read ``pmnf`` or ``learned:only=trees,seed=1``; values are YAML.
 
         Raises
         ------
