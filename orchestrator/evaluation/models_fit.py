@@ -7,6 +7,7 @@ import io
 import pickle
 import re
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
@@ -120,12 +121,15 @@ class Row(Place, Errors, Coverage):
 def fit(task: Task) -> Row:
     """Fit and test. A modeler that fails gives a row that says why."""
     try:
-        _warm_up(task)
-        with one_thread():
-            modeler = task.contender.modeler()
-            start = time.process_time()
-            models = modeler(task.train)
-            return _row(task, models, time.process_time() - start)
+        # What a library warns about, once per fit of hundreds, would cover the progress.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _warm_up(task)
+            with one_thread():
+                modeler = task.contender.modeler()
+                start = time.process_time()
+                models = modeler(task.train)
+                return _row(task, models, time.process_time() - start)
     except OrchestratorError as error:
         return failed(task, str(error))
     except Exception as error:  # noqa: BLE001 (the other modelers are compared all the same)

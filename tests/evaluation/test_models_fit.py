@@ -21,6 +21,7 @@ from tests.evaluation.models_toys import (
     samples,
     sleeping,
     toy,
+    warning,
 )
 from tests.slurm.daemons import wait_for
 
@@ -94,6 +95,11 @@ def test_points_of_a_category_that_was_never_measured_are_counted_not_scored() -
 def test_a_fit_that_fails_gives_a_row_with_the_reason(contender: Toy, reason: str) -> None:
     row = fit(task(contender))
     assert row["failure"] == reason and row["mlogq"] is None and row["bytes"] is None
+
+
+def test_warnings_of_libraries_do_not_cover_the_progress(recwarn: pytest.WarningsRecorder) -> None:
+    assert fit(task(toy(warning)))["failure"] is None
+    assert not recwarn.list
 
 
 def test_options_of_a_modeler_are_yaml() -> None:
