@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,6 +19,8 @@ from orchestrator.models.sums import with_sums
 from orchestrator.space import SearchSpace
 from orchestrator.strategies.base import Choice, Costs, Nothing, Strategy, View
 from orchestrator.types import ROOTS, Measurements, Parameter, Point, Value
+
+_MOST_COMBINATIONS = 20_000  # of values, among which points are suggested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,12 +112,7 @@ def suggest(known: Measurements, question: Question) -> list[Suggestion]:
 
 
 def _space(known: Measurements, question: Question) -> SearchSpace:
-    parameters = []
-    for name in known.parameters:
-        values = {*(point[name] for point in known.points), *question.values.get(name, ())}
-        categorical = name in known.categorical or any(isinstance(value, str) for value in values)
-        ordered = sorted(values, key=str if categorical else float)
-        parameters.append(Parameter(name, tuple(ordered), categorical))
+    parameters = _parameters(known, question.values)
     points = _constrained(parameters, question)
     if next(points.some(), None) is None:
         raise CampaignError("no point satisfies the constraints: relax them or give more --values")
@@ -123,6 +122,47 @@ def _space(known: Measurements, question: Question) -> SearchSpace:
             "models must be checked where they were not fitted; move it beyond them"
         )
     return points
+
+
+def _parameters(known: Measurements, further: Mapping[str, Sequence[Value]]) -> list[Parameter]:
+    """Return the parameters with their measured and further values.
+
+    Samples of a tuning space hold thousands of values each, with more combinations than can be looked at: of
+    numbers that were measured, so many are taken that `_MOST_COMBINATIONS` remain.
+    """
+    parameters = []
+    for name in known.parameters:
+        values = {*known.values_of(name), *further.get(name, ())}
+        categorical = name in known.categorical or any(isinstance(value, str) for value in values)
+        ordered = sorted(values, key=str if categorical else float)
+        parameters.append(Parameter(name, tuple(ordered), categorical))
+    most = _most_values(parameters)
+    return [
+        item
+        if item.categorical or len(item.values) <= most
+        else replace(item, values=_spread(item.values, most, further.get(item.name, ())))
+        for item in parameters
+    ]
+
+
+def _most_values(parameters: Sequence[Parameter]) -> int:
+    """Return how many values of numeric parameters leave few enough combinations; at least 2."""
+
+    def combinations(most: int) -> int:
+        numbers = (
+            len(item.values) if item.categorical else min(len(item.values), most) for item in parameters
+        )
+        return math.prod(numbers)
+
+    longest = max((len(item.values) for item in parameters), default=0)
+    return max(2, 1 + bisect_right(range(2, longest + 1), _MOST_COMBINATIONS, key=combinations))
+
+
+def _spread(values: Sequence[Value], most: int, further: Sequence[Value]) -> tuple[Value, ...]:
+    """Return the ends of sorted values and others between, at even steps, and all further ones."""
+    steps = np.linspace(0, len(values) - 1, most).round().astype(int)
+    kept = {*(values[step] for step in steps), *further}
+    return tuple(value for value in values if value in kept)
 
 
 def _constrained(parameters: Sequence[Parameter], question: Question) -> SearchSpace:

@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,29 @@ def test_suggestions_satisfy_constraints(measured: Path) -> None:
         point = item["point"]
         assert isinstance(point, dict)
         assert point["p"] * point["s"] >= 640
+
+
+def test_samples_of_a_tuning_space_have_more_combinations_than_are_looked_at() -> None:
+    """40 random values of five parameters have 10^8 combinations; points have measured or given values."""
+    rng = random.Random(1)
+    names = ("a", "b", "c", "d", "e")
+    drawn = [tuple(rng.uniform(1, 100) for _ in names) for _ in range(40)]
+    rows = [
+        f"{k},{','.join(f'{x:.2f}' for x in point)},{0.1 + 0.01 * point[0]}" for k, point in enumerate(drawn)
+    ]
+    Path("samples.csv").write_text("\n".join([f"{','.join(names)},time", *rows]) + "\n")
+    at = ",".join(f"{name}=200" for name in names)
+    result = run(
+        *("suggest", "samples.csv", "--response", "time", "--at", at, "--budget", "1 core-hour"),
+        *("--strategy", "random", "--values", "a=300", "--constraint", "a >= 200", "--json"),
+    )
+    assert result.code == 0, result.err
+    found = [item["point"] for item in result.document["suggestions"]]
+    assert found
+    for point in found:
+        assert point["a"] == 300
+        for name, column in zip(names[1:], list(zip(*drawn, strict=True))[1:], strict=True):
+            assert point[name] in [float(f"{x:.2f}") for x in column]
 
 
 def test_a_suggestion_for_humans(measured: Path) -> None:
