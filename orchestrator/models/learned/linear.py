@@ -94,14 +94,14 @@ Solve = Callable[[Floats, Floats, np.random.Generator], Floats]
 def _polynomial(name: str, degree: int, solve: Solve, per_product: float, most: int = _MOST) -> Learner:
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         affordable = min(len(samples) / per_product, _MOST_PRODUCTS)
-        powers = exponents(samples.axes, _degree(samples.axes, degree, affordable))
+        powers = exponents(samples.axes, affordable_degree(samples.axes, degree, affordable))
         slopes = solve(products(samples.axes, samples.x, powers), samples.y, rng)
         return Polynomial(name, samples.axes, powers, slopes)
 
     return learner(name, build, most)
 
 
-def _degree(axes: tuple[Axis, ...], largest: int, products: float) -> int:
+def affordable_degree(axes: tuple[Axis, ...], largest: int, products: float) -> int:
     """Return the largest degree with at most so many products, and 1 at least."""
     width = sum(1 if axis.levels is None else len(axis.levels) for axis in axes)
     return max(

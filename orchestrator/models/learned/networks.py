@@ -17,7 +17,7 @@ from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
 
 # Below so many samples none can be spared for stopping early: a penalty on weights takes its place.
-_FEW, _PENALTY = 1500, 1.0
+_FEW, _PENALTY = 3000, 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ def test_every_kernel_fits(kernel: str) -> None:
 
 
 def test_many_samples_stop_networks_early() -> None:
-    fitted = on_trend(networks(count=1, width=32)).fitted(space(1600), rng())
+    fitted = on_trend(networks(count=1, width=16)).fitted(space(3000), rng())
     assert np.abs(fitted.at(TEST.x) - TEST.y).mean() < 0.1
 
 
