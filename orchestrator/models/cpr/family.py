@@ -53,7 +53,8 @@ def candidates(samples: Samples) -> tuple[Learner, ...]:
 def extrapolators(samples: Samples) -> tuple[Learner, ...]:
     """Return the learners for points beyond the measured range.
 
-    Tensors on the trend that go on along lines, and positive tensors (section 5.3) with and without it.
+    Tensors on the trend that go on along lines, and positive tensors (section 5.3), which have no trend
+    removed: the first singular vector of what a trend leaves says little.
     """
     if not samples.axes:
         return ()
@@ -73,7 +74,7 @@ def extrapolators(samples: Samples) -> tuple[Learner, ...]:
         if _fits(samples, rank)
         for how, spline in ends.items()
     ]
-    return (*lines, *positive, *(on_trend(each) for each in positive))
+    return (*lines, *positive)
 
 
 def _fits(samples: Samples, rank: int) -> bool:
