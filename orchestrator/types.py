@@ -37,7 +37,7 @@ def format_value(value: Value) -> str:
 class Parameter:
     """A named execution parameter ``x_l`` with its ordered set of values.
 
-    ``categorical`` values have no order or distance: models are fitted per category.
+    ``categorical`` values have no order or distance.
     """
 
     name: str

@@ -46,7 +46,7 @@ def fit(
         One row per run (and call path); or a long table with the columns ``callpath``, ``metric`` and
         ``value``, as `orchestrator.read` returns it.
     parameters
-        Columns that are execution parameters. Texts are categories: each combination gets its own models.
+        Columns that are execution parameters. Texts are categories.
     response
         Columns that were measured, one per metric; times in seconds. Not needed for a long table.
     callpath
