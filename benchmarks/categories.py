@@ -54,13 +54,20 @@ def again(function: Function, kind: str, rng: np.random.Generator) -> Function:
 
 
 def measured(
-    functions: Sequence[Function], axes: list[list[float]], noise: float, rng: np.random.Generator
+    functions: Sequence[Function],
+    axes: list[list[float]],
+    noise: float,
+    rng: np.random.Generator,
+    few: int | None = None,
 ) -> Measurements:
-    names, times = NAMES[: len(axes)], {}
+    """Run every category at all points, but the first one only at the first few."""
+    names = NAMES[: len(axes)]
+    times: dict[Point, tuple[float, ...]] = {}
     for k, function in enumerate(functions):
         for place in product(*axes):
             point = dict(zip(names, place, strict=True))
-            if sum(x != axis[0] for x, axis in zip(place, axes, strict=True)) > 1:
+            off = sum(x != axis[0] for x, axis in zip(place, axes, strict=True)) > 1
+            if off or (few is not None and k == 0 and len(times) >= few):
                 continue
             runs = function(Point.of(point)) * (1 + noise / 100 * rng.standard_normal(2))
             there: dict[str, Value] = {**point, "layout": f"c{k}"}
@@ -69,12 +76,19 @@ def measured(
 
 
 def scores(
-    modeler: Modeler, functions: Sequence[Function], known: Measurements, axes: list[list[float]]
+    modeler: Modeler,
+    functions: Sequence[Function],
+    known: Measurements,
+    axes: list[list[float]],
+    few: int | None = None,
 ) -> Iterator[tuple[float, float, float]]:
-    """Yield of every category whether the prediction is close, the interval holds, and its log width."""
+    """Yield whether the prediction is close, whether the interval holds, and its log width.
+
+    Of every category, or of the first one if that has few points.
+    """
     models = modeler(known)
     corner: dict[str, Value] = {n: 2 * axis[-1] for n, axis in zip(NAMES, axes, strict=False)}
-    for k, function in enumerate(functions):
+    for k, function in enumerate(functions if few is None else functions[:1]):
         point = Point.of({**corner, "layout": f"c{k}"})
         model = next(model for model in models if holds_at(model, point))
         said, truth = model.predict([point]), function(Point.of(corner))
@@ -93,6 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--categories", nargs="+", type=int, default=(2, 4, 8))
     parser.add_argument("--points", nargs="+", type=int, default=(3, 5, 9))
     parser.add_argument("--noise", nargs="+", type=float, default=(2.0, 5.0))
+    parser.add_argument("--few", type=int, help="so many points in the first category, which alone counts")
     chosen = parser.parse_args(arguments)
     modeler = registry.load("model", chosen.modeler)()
     print("| categories are | noise | categories | points | within 10 % | 90 % hold | width |")
@@ -106,7 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rows: list[tuple[float, float, float]] = []
         for _ in range(chosen.functions):
             functions = drawn(kind, categories, series, rng)
-            rows += scores(modeler, functions, measured(functions, axes, noise, rng), axes)
+            known = measured(functions, axes, noise, rng, chosen.few)
+            rows += scores(modeler, functions, known, axes, chosen.few)
         found = np.array(rows, dtype=float)
         close, holds = 100 * found[:, :2].mean(axis=0)
         width = math.exp(min(float(np.median(found[:, 2])), 20.0))

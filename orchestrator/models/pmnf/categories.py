@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.data import Group
 from orchestrator.models.noise import Located
+from orchestrator.models.pmnf.borrowing import Others, borrowed
 from orchestrator.models.pmnf.build import Case, Solved, Together
 from orchestrator.models.pmnf.candidates import Candidates
 from orchestrator.models.pmnf.correction import Features
@@ -37,6 +38,11 @@ from orchestrator.models.shared_noise import SharedNoise
 # common lose little (docs/models.md).
 _SHARES = ((0.0, 0.9), (0.9, 0.05), (1.0, 0.05))
 _MISFIT = 0.05
+# Probability that a category with few points has a form that no other has, if these have forms of their own.
+# Chosen by hand; not derived.
+_OTHER = 0.3
+# A category has a form of its own if it has at least so many points more than there are parameters.
+_LEAST_POINTS = 2
 # Hypotheses of all categories that are weighed at a time, which keeps their arrays small, and least per call
 # path. Chosen by hand.
 _TOGETHER, _LEAST = 1_000_000, 100
@@ -145,7 +151,7 @@ def coordinates(group: Group, parameters: Sequence[str]) -> Floats:
     return np.stack(columns, axis=1) if columns else np.empty((len(group.points), 0))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Category:
     """Call paths in one category, with the hypotheses that were found for it alone.
 
@@ -168,6 +174,12 @@ class _Category:
     evidence: Floats
     total: Floats
     members: int
+
+    @property
+    def can_have_a_form(self) -> bool:
+        """Whether the points can show a form: they differ in every parameter, and are more than these."""
+        points = self.group.points
+        return bool(np.ptp(points, axis=0).all() and len(points) >= points.shape[1] + _LEAST_POINTS)
 
     @classmethod
     def of(cls, solved: Solved, rows: NDArray[np.intp], space: _Space) -> Self:
@@ -279,7 +291,10 @@ def _log_structures(parameters: int) -> float:
 
 def _weighed(parts: Sequence[_Category], space: _Space) -> list[Case]:
     """Weigh the hypotheses of some call paths in all categories together."""
-    candidates = _candidates(parts, space)
+    able = [part for part in parts if part.can_have_a_form]
+    if len(able) == len(parts) or not able:
+        able = list(parts)
+    candidates = _candidates(able, space)
     nothing = np.zeros(len(candidates.row))
     fits = [
         fit(
@@ -290,22 +305,33 @@ def _weighed(parts: Sequence[_Category], space: _Space) -> list[Case]:
             nothing,
             misfit=_MISFIT,
         )
-        for part in parts
+        for part in able
     ]
     likelihood = np.stack([item.score for item in fits], axis=1)
-    prior = log_prior(candidates, parts[0].task.tables) - _log_structures(len(space.parameters))
-    odds = _Odds.of(candidates.row, likelihood, prior, np.stack([part.evidence for part in parts], axis=1))
+    prior = log_prior(candidates, able[0].task.tables) - _log_structures(len(space.parameters))
+    odds = _Odds.of(candidates.row, likelihood, prior, np.stack([part.evidence for part in able], axis=1))
+    different = (_OTHER * np.exp(odds.own).mean(axis=1))[candidates.row]
+    others = Others(
+        fits=fits,
+        probability=np.exp(odds.of_forms(candidates.row, likelihood + prior[:, None]))
+        * (1 - different)[:, None],
+        prior=different * np.exp(prior),
+    )
     points = np.concatenate([part.group.points for part in parts])
-    return [
-        _case(
-            part,
-            space,
-            (candidates, replace(item, score=odds.shared[:, k])),
-            odds.own[:, k],
-            Together(len(parts), points, 1 - np.exp(odds.own[:, k])),
-        )
-        for k, (part, item) in enumerate(zip(parts, fits, strict=True))
-    ]
+    cases = []
+    for part in parts:
+        if part in able:
+            k = able.index(part)
+            together = Together(len(parts), points, 1 - np.exp(odds.own[:, k]))
+            shared = candidates, replace(fits[k], score=odds.shared[:, k])
+            cases.append(_case(part, space, _with_own(part, shared, odds.own[:, k]), together))
+        else:
+            known = borrowed(
+                candidates, part.task.tables, part.solution.located.log_value, part.solution.weighting, others
+            )
+            together = Together(len(parts), points, np.ones(len(part.rows)))
+            cases.append(_case(part, space, joined([(candidates.take(known[0]), known[1])]), together))
+    return cases
 
 
 def _candidates(parts: Sequence[_Category], space: _Space) -> Candidates:
@@ -331,10 +357,9 @@ def _candidates(parts: Sequence[_Category], space: _Space) -> Candidates:
         gains.append(gain - floor[found.row[some]])
     row, all_terms, gain = np.concatenate(rows), np.concatenate(terms), np.concatenate(gains)
     ordered, code = canonical(all_terms)
-    keys = np.column_stack([row, code])
-    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(_numbers(row, code), return_index=True, return_inverse=True)
     union = Candidates(row[first], ordered[first])
-    total = np.bincount(inverse.ravel(), weights=gain) + log_prior(union, parts[0].task.tables)
+    total = np.bincount(inverse, weights=gain) + log_prior(union, parts[0].task.tables)
     order = np.lexsort((-total, union.row))
     place = np.arange(len(order)) - np.searchsorted(union.row[order], union.row[order])
     return union.take(order[place < space.keep])
@@ -393,11 +418,25 @@ class _Odds:
             total = np.logaddexp(total, _log_sums(row, joint, count))
         return cls(shared - total[row][:, None], own - total[:, None])
 
+    def of_forms(self, row: Integers, score: Floats) -> Floats:
+        """Return logarithms of the probabilities of forms, shared or not, shape (candidates, categories).
 
-def _case(
-    part: _Category, space: _Space, shared: tuple[Candidates, Fits], own: Floats, together: Together
-) -> Case:
-    """Return the call paths of a category with shared forms and own ones in one posterior."""
+        Parameters
+        ----------
+        row
+            Call path of every form, shape (candidates,), ascending.
+        score
+            Logarithm of the posterior of each category alone, up to a constant: (candidates, categories).
+        """
+        result = np.empty_like(score)
+        for k, each in enumerate(score.T):
+            alone = each - _log_sums(row, each, len(self.own))[row] + self.own[row, k]
+            result[:, k] = np.logaddexp(self.shared[:, k], np.where(np.isfinite(each), alone, -np.inf))
+        return result
+
+
+def _with_own(part: _Category, shared: tuple[Candidates, Fits], own: Floats) -> tuple[Candidates, Fits]:
+    """Return the hypotheses of a category, shared forms and own ones, with their probabilities as scores."""
     candidates, fits = shared
     alone, score = part.solution.candidates, part.solution.fits.score
     score = score - part.total[alone.row] + own[alone.row]
@@ -407,14 +446,18 @@ def _case(
         (candidates.take(possible), fits.take(possible)),
         (alone.take(kept), replace(part.solution.fits.take(kept), score=score[kept])),
     ]
-    solution = Solution(*_merged(joined(pairs)), part.solution.located, part.solution.weighting)
+    return _merged(joined(pairs))
+
+
+def _case(part: _Category, space: _Space, found: tuple[Candidates, Fits], together: Together) -> Case:
+    """Return the solved call paths of a category."""
     return Case(
         group=part.group,
         rows=part.rows,
         task=part.task,
         features=part.features,
         blocks=space.blocks,
-        solution=solution,
+        solution=Solution(*found, part.solution.located, part.solution.weighting),
         members=part.members,
         together=together,
     )
@@ -424,7 +467,21 @@ def _merged(found: tuple[Candidates, Fits]) -> tuple[Candidates, Fits]:
     """Add up the probabilities of hypotheses that are there twice, as shared form and as own form."""
     candidates, fits = found
     _, code = canonical(candidates.terms)
-    alike = np.column_stack([candidates.row, code, np.signbit(fits.coefficients[:, 0]).astype(np.intp)])
-    _, first, inverse = np.unique(alike, axis=0, return_index=True, return_inverse=True)
-    score = _log_sums(inverse.ravel(), fits.score, len(first))
+    negative = np.signbit(fits.coefficients[:, :1]).astype(np.intp)
+    numbers = _numbers(candidates.row, np.hstack([code, negative]))
+    _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    score = _log_sums(inverse, fits.score, len(first))
     return joined([(candidates.take(first), replace(fits.take(first), score=score))])
+
+
+def _numbers(row: Integers, code: Integers) -> Integers:
+    """Return a number for every different combination of a call path and a row of numbers, shape (n,).
+
+    Numbers ascend with the call path.
+    """
+    result = row
+    for column in code.T:
+        # To sort whole numbers is much faster than to sort rows.
+        number = np.unique(column, return_inverse=True)[1]
+        _, result = np.unique(result * (number.max(initial=0) + 1) + number, return_inverse=True)
+    return np.asarray(result, dtype=np.intp)

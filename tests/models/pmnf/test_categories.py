@@ -133,3 +133,40 @@ def test_a_category_that_was_not_measured_has_no_model() -> None:
     models = fitted(measured(SHARED, {})).values()
     assert not any(holds_at(model, point(64.0, "new")) for model in models)
     assert all(np.isnan(model.predict([point(64.0, "new")]).value[0]) for model in models)
+
+
+def test_a_category_with_one_point_has_the_form_of_the_others_and_its_own_level() -> None:
+    truths: Mapping[str, Truth] = {
+        name: lambda p, factor=factor: factor * (2.0 + 0.3 * p**1.5)  # type: ignore[misc]
+        for name, factor in {"a": 1.0, "b": 3.0, "c": 0.5, "d": 1.7, "few": 4.0}.items()
+    }
+    known = measured(truths, {**dict.fromkeys(truths, RANKS), "few": RANKS[:1]})
+    model, place = fitted(known)["few"], [point(128.0, "few")]
+    said, truth = model.predict(place), truths["few"](128.0)
+    assert said.value[0] == pytest.approx(truth, rel=0.1)
+    assert said.low[0] < truth < said.high[0]
+    # How large the share of each term is, one point does not show.
+    assert said.high[0] / said.low[0] > 1.3
+    assert np.isnan(alone(known, "few").value([point(128.0, "a")])[0])
+    assert alone(known, "few").value(place)[0] < truth / 10
+
+
+def test_growth_along_a_parameter_that_is_constant_in_a_category_is_that_of_the_others() -> None:
+    rng = np.random.default_rng(2)
+    values: dict[Point, tuple[float, ...]] = {}
+    for layout, factor in {"a": 1.0, "b": 2.0, "c": 5.0}.items():
+        for p, n in [(4, 10), (4, 20), (4, 40), (4, 80), *((p, 10) for p in (8, 16, 32) if layout != "c")]:
+            place: dict[str, Value] = {"n": n, "p": p, "layout": layout}
+            runs = factor * (1 + 0.05 * p * n) * (1 + 0.01 * rng.standard_normal(2))
+            values[Point.of(place)] = tuple(map(float, runs))
+    models = fitted(Measurements(("n", "p", "layout"), (Measurement("main", "time", values),)))
+    assert models["c"].parameters == ("n", "p")
+    assert not any("has the one value" in note for note in models["c"].notes)
+    far: dict[str, Value] = {"n": 100, "p": 64, "layout": "c"}
+    assert models["c"].value([Point.of(far)])[0] == pytest.approx(5 * (1 + 0.05 * 6400), rel=0.1)
+
+
+def test_categories_of_one_point_each_remain_constants() -> None:
+    models = fitted(measured(SHARED, dict.fromkeys(SHARED, RANKS[:1])))
+    assert {len(model.terms) for model in models.values()} == {1}
+    assert models["a"].value([point(64.0, "a")])[0] == pytest.approx(SHARED["a"](4.0), rel=0.1)
