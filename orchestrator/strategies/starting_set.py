@@ -68,11 +68,15 @@ def starting_points(
 ) -> dict[Point, str]:
     """Return the points of the starting set, each with its role.
 
-    Models are fitted per category, so each combination of categorical values gets a starting set of its
-    own, that of the evaluation point first. Where constraints leave the lowest line without ``per_line``
-    points (or all values, if there are fewer), the line of a parameter is the one that has the most
-    points and then is the cheapest. Where even the best lines show fewer values of a parameter than the
-    space has, the cheapest points at further values are added: a model needs different values.
+    The category of the evaluation point gets a whole starting set, and every category if there is no such
+    point. Models of categories may share their form, so the other combinations of categorical values get a
+    part of one: the ends of each line and one point off the lines, from which coefficients follow (of a
+    single line the middle, too).
+
+    Where constraints leave the lowest line without ``per_line`` points (or all values, if there are fewer),
+    the line of a parameter is the one that has the most points and then is the cheapest. Where even the best
+    lines show fewer values of a parameter than the space has, the cheapest points at further values are
+    added: a model needs different values.
 
     The lowest lines need one look at each of their points, the points off the lines one pass over the
     space, constrained lines up to two further passes per parameter; memory is needed for as many numbers
@@ -88,18 +92,22 @@ def starting_points(
         Points off the lines; one per varying numeric parameter unless given.
     """
     chosen: dict[Point, str] = {}
-    for category in _categories(view):
+    for number, category in enumerate(_categories(view)):
         part = _Slice(view, category)
+        whole = number == 0 or view.evaluation_point is None
         lines = {parameter.name: _best_line(part, parameter, per_line) for parameter in part.varying}
+        if not whole:
+            lines = {name: _ends(points, len(lines) == 1) for name, points in lines.items()}
         selection: dict[Point, str] = {}
         for name, points in lines.items():
             for point in points:
                 selection.setdefault(point, f"starting set, line of {name}: {_constants(point, name)}")
         wanted = len(part.varying) if extra is None else extra
+        wanted = wanted if whole else min(wanted, 1)
         for point in _off_lines(part, lines, wanted):
             selection.setdefault(point, "starting set: cheapest point off the lines")
         for name, points in lines.items():
-            if len(points) < per_line:
+            if whole and len(points) < per_line:
                 selection.update(_further_values(part, name, selection, per_line))
         chosen.update(selection)
     return chosen
@@ -160,6 +168,12 @@ def _best_line(part: _Slice, varied: Parameter, per_line: int) -> list[Point]:
         return []
     best = min(lines, key=lambda constants: (-len(lines[constants]), sum(lines[constants])))
     return heapq.nsmallest(per_line, part.line(varied, dict(best)), key=part.cost)
+
+
+def _ends(points: list[Point], middle: bool) -> list[Point]:
+    """Return the first and the last of some points, and maybe the one between them."""
+    places = {0, len(points) // 2, len(points) - 1} if middle else {0, len(points) - 1}
+    return [points[place] for place in sorted(places)] if points else []
 
 
 def _lowest(parameter: Parameter) -> Value:

@@ -94,14 +94,34 @@ def test_infeasible_points_are_replaced() -> None:
     assert Point.of(p=343, s=10) in chosen
 
 
-def test_every_category_has_a_starting_set_and_that_of_the_evaluation_point_comes_first() -> None:
+def test_the_category_of_the_evaluation_point_has_a_whole_starting_set_and_the_others_parts() -> None:
     layouts = Parameter("layout", ("DGZ", "DZG", "GDZ"), categorical=True)
     view = make_view(Box((P, S, layouts)), evaluation_point=Point.of(p=512, s=35, layout="GDZ"))
     chosen = list(starting_points(view))
 
     per_layout = {layout: [p for p in chosen if p["layout"] == layout] for layout in layouts.values}
-    assert {len(members) for members in per_layout.values()} == {11}
     assert chosen[:11] == per_layout["GDZ"]
+    whole = [tuple(point[name] for name in ("p", "s")) for point in per_layout["GDZ"]]
+    for layout in ("DGZ", "DZG"):
+        part = [tuple(point[name] for name in ("p", "s")) for point in per_layout[layout]]
+        assert len(part) == 4 and set(part) < set(whole)
+        for column, all_ in zip(zip(*part, strict=True), zip(*whole, strict=True), strict=True):
+            assert {min(all_), max(all_)} <= set(column)
+
+
+def test_of_a_single_line_other_categories_get_three_points() -> None:
+    layouts = Parameter("layout", ("DGZ", "DZG"), categorical=True)
+    view = make_view(Box((S, layouts)), evaluation_point=Point.of(s=35, layout="DZG"))
+    chosen = list(starting_points(view))
+    assert [point["layout"] for point in chosen] == ["DZG"] * 5 + ["DGZ"] * 3
+    others = [point["s"] for point in chosen[5:]]
+    assert {others[0], others[-1]} == {chosen[0]["s"], chosen[4]["s"]}
+
+
+def test_without_an_evaluation_point_every_category_has_a_whole_starting_set() -> None:
+    layouts = Parameter("layout", ("DGZ", "DZG"), categorical=True)
+    chosen = starting_points(make_view(Box((P, S, layouts)), evaluation_point=None))
+    assert [sum(point["layout"] == layout for point in chosen) for layout in layouts.values] == [11, 11]
 
 
 def test_runs_that_are_there_already_are_not_repeated() -> None:
