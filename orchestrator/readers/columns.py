@@ -14,7 +14,9 @@ from orchestrator.errors import ReadError
 from orchestrator.readers.collect import is_number
 
 REPETITION = ("repetition", "rep")
-RESERVED = ("callpath", "metric", "value", *REPETITION)
+LONG = frozenset({"callpath", "metric", "value"})
+"""Columns of long tables; a wide one may have the first."""
+RESERVED = (*sorted(LONG), *REPETITION)
 
 _POSITION = re.compile(r"\d+", re.ASCII)
 _ROW_NUMBERS = ""  # the name of their column, as pandas writes it
@@ -59,8 +61,11 @@ class Layout:
 
 
 def is_header(fields: Sequence[str]) -> bool:
-    """Return whether a line names columns: a number is no name, and every row of measurements has one."""
-    return not any(map(is_number, fields))
+    """Return whether a line names columns: a number is no name, and every row of measurements has one.
+
+    Unless a parameter is called so, in a table with one of the columns that every long table has.
+    """
+    return not LONG.isdisjoint(fields) or not any(map(is_number, fields))
 
 
 def numbered(width: int) -> list[str]:
