@@ -15,7 +15,7 @@ from orchestrator.readers.collect import is_number
 
 REPETITION = ("repetition", "rep")
 LONG = frozenset({"callpath", "metric", "value"})
-"""Columns of long tables; a wide one may have the first."""
+"""Columns of long tables."""
 RESERVED = (*sorted(LONG), *REPETITION)
 
 _POSITION = re.compile(r"\d+", re.ASCII)
@@ -63,9 +63,9 @@ class Layout:
 def is_header(fields: Sequence[str]) -> bool:
     """Return whether a line names columns: a number is no name, and every row of measurements has one.
 
-    Unless a parameter is called so, in a table with one of the columns that every long table has.
+    Unless a parameter is called so, in a table with all columns of a long one.
     """
-    return not LONG.isdisjoint(fields) or not any(map(is_number, fields))
+    return set(fields) >= LONG or not any(map(is_number, fields))
 
 
 def numbered(width: int) -> list[str]:
