@@ -32,6 +32,8 @@ from orchestrator.types import Measurement, Measurements
 # Points from which learners may take part; with categories or as many parameters as here, formulas need far
 # more points than learners, and fewer do. Chosen by hand; not derived.
 _MANY, _SOME, _PARAMETERS = 200, 100, 5
+# Numeric parameters up to which a formula is searched beside learners.
+_MOST_SEARCHED = 6
 # Points up to which a formula that wins is fitted to everything, with its own intervals.
 _MOST_FOR_FORMULAS = 400
 
@@ -72,7 +74,7 @@ def modeler(
     )
     formula = formula_learner(formulas)
     family = Family(
-        inside=lambda samples: (formula, *_candidates(samples)),
+        inside=lambda samples: (*_formulas(formula, samples), *_candidates(samples)),
         outside=lambda samples: (*cpr.extrapolators(samples), *learned.extrapolators(samples)),
         combine=True,
         preferred=FORMULA,
@@ -102,6 +104,12 @@ def modeler(
     return model
 
 
+def _formulas(formula: Learner, samples: Samples) -> tuple[Learner, ...]:
+    """Return the learner of formulas, or nothing where the search would take longer than all other fits."""
+    numeric = [axis for axis in samples.axes if not axis.is_categorical]
+    return (formula,) if len(numeric) <= _MOST_SEARCHED else ()
+
+
 def _candidates(samples: Samples) -> tuple[Learner, ...]:
     return (*cpr.candidates(samples), *learned.candidates(samples))
 
@@ -129,7 +137,8 @@ def _noted(model: Model, note: str) -> Model:
 
 def _with_form(model: RegressionModel, formula: Learner, samples: Samples, seed: int) -> RegressionModel:
     """Add the formula that reads best, where there is one for all categories."""
-    found = attempt(formula, samples, np.random.default_rng(seed))
+    allowed = _formulas(formula, samples)
+    found = attempt(formula, samples, np.random.default_rng(seed)) if allowed else None
     if not isinstance(found, Formula) or found.symbolic is None:
         return model
     return SymbolicRegressionModel.of(model, found.symbolic)
