@@ -125,6 +125,13 @@ class SlurmCluster:
         self.start_controller()
         self._daemons.wait_for(lambda: self._succeeds("scontrol", "ping"), "slurmctld")
 
+    def resume_nodes(self) -> None:
+        """Resume nodes that were drained for a job that a killed controller had forgotten."""
+        for line in set(self.run("sinfo", "--noheader", "--Node", "--format=%N|%E").splitlines()):
+            name, _, reason = line.partition("|")
+            if reason == "Duplicate jobid":
+                self.run("scontrol", "update", f"NodeName={name}", "State=RESUME")
+
     def end_controller(self, how: signal.Signals = signal.SIGTERM) -> None:
         """End ``slurmctld``."""
         self._daemons.end("slurmctld", how)
