@@ -27,6 +27,7 @@ from orchestrator.types import Measurements, Run
 from orchestrator.units import CostUnit, cost_at_least, format_cost, in_unit
 
 _SHORTEST_LIMIT = 1.0  # seconds; with less for each run nothing can be measured
+_ROUNDING = 1e-9  # of a sum: a limit that is derived from the budget makes the first round cost just that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +211,7 @@ def _check_budget(campaign: Campaign, single: float, plan: FirstRound) -> None:
     need, what = (
         (plan.needed, "may cost") if plan.expected is None else (plan.expected, "is expected to cost")
     )
-    if need > budget:
+    if need > budget * (1 + _ROUNDING):
         raise CampaignError(f"{_first_round(plan, need, what, unit)}, {_remedy(budget, plan, unit)}")
     if single > budget:
         raise CampaignError(
