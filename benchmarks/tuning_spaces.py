@@ -85,37 +85,27 @@ class Space:
         return of_response(known, None, str(path))
 
 
-def _gemm(train_where: tuple[str, ...] = (), test_where: tuple[str, ...] = ()) -> Space:
-    return Space(
-        train="stampede2/gemm/1-thread.csv",
-        test="stampede2/gemm/1-thread_test.csv",
-        parameters=("m", "n", "k"),
-        response="avg",
-        train_where=train_where,
-        test_where=test_where,
-    )
-
-
-def _bcast(train_where: tuple[str, ...] = (), test_where: tuple[str, ...] = ()) -> Space:
-    return Space(
-        train="stampede2/bcast/kt1_st1.csv",
-        test="stampede2/bcast/kt1_st1_test.csv",
-        parameters=("msgsize", "ppn", "nnodes"),
-        response="avg",
-        train_where=train_where,
-        test_where=test_where,
-    )
-
-
+_GEMM = Space(
+    train="stampede2/gemm/1-thread.csv",
+    test="stampede2/gemm/1-thread_test.csv",
+    parameters=("m", "n", "k"),
+    response="avg",
+)
+_BCAST = Space(
+    train="stampede2/bcast/kt1_st1.csv",
+    test="stampede2/bcast/kt1_st1_test.csv",
+    parameters=("msgsize", "ppn", "nnodes"),
+    response="avg",
+)
 SPACES = {
-    "gemm": _gemm(),
+    "gemm": _GEMM,
     "geqrf": Space(
         train="stampede2/geqrf/geqrf_kt0_st1_1threads.csv",
         test="stampede2/geqrf/1threads_test.csv",
         parameters=("m", "n"),
         response="avg",
     ),
-    "bcast": _bcast(),
+    "bcast": _BCAST,
     "exafmm": Space(
         train="stampede2/exafmm/kt1.csv",
         test="stampede2/exafmm/kt1_nnodes1_test.csv",
@@ -144,8 +134,8 @@ SPACES = {
         parameters=("processes", "per_node"),
         response="time",
     ),
-    "gemm, m": _gemm(("m < 2048",), ("m >= 2048",)),
-    "bcast, nodes": _bcast(("nnodes <= 64",), ("nnodes == 128",)),
+    "gemm, m": replace(_GEMM, train_where=("m < 2048",), test_where=("m >= 2048",)),
+    "bcast, nodes": replace(_BCAST, train_where=("nnodes <= 64",), test_where=("nnodes == 128",)),
 }
 
 

@@ -136,6 +136,11 @@ def unit_of(metric: str) -> str:
     return "bytes" if metric.startswith("bytes") else ""
 
 
+def smape_of(residuals: Floats) -> Floats:
+    """Return the SMAPE, 0..200 %, from residuals of logarithms: the mean over the last axis."""
+    return np.asarray(200 * np.tanh(np.abs(residuals) / 2).mean(axis=-1))
+
+
 def coordinates(points: Sequence[Point], parameters: Sequence[str]) -> Floats:
     """Return the values of numeric parameters at points, shape (points, parameters)."""
     x = np.array([[point.number(name) for name in parameters] for point in points], dtype=float)

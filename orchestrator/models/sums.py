@@ -15,7 +15,7 @@ from typing import TypeGuard
 import numpy as np
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Category, Floats, Model, Modeler, is_of
+from orchestrator.models.base import Category, Floats, Model, Modeler, is_of, smape_of
 from orchestrator.models.belief import ModelWithBelief, has_belief
 from orchestrator.models.callpaths import SEPARATOR
 from orchestrator.models.consistency import families
@@ -219,7 +219,7 @@ def _chosen(family: Family, key: Key, models: Mapping[Key, Model], values: _Valu
         parts=tuple(known),
         scale=family.scale,
         correlation=correlation(measured[1:] - modelled),
-        smape=float(200 * np.tanh(np.abs(residuals[1]) / 2).mean()),
+        smape=float(smape_of(residuals[1])),
         points=tuple(points),
     )
     values.known[id(found)] = found, points, total

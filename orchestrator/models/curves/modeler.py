@@ -9,7 +9,7 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data
-from orchestrator.models.base import Modeler
+from orchestrator.models.base import Modeler, smape_of
 from orchestrator.models.blas import one_thread
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Formulas
@@ -120,7 +120,7 @@ def _model(
         metric=metric,
         parameters=group.parameters,
         category=group.category,
-        smape=float(200 * np.tanh(np.abs(explained.left_over) / 2).mean()),
+        smape=float(smape_of(explained.left_over)),
         noise=float(located.sigma[row]),
         remarks=(*group.notes[row], *guessed),
         corner=tuple(map(float, group.points.max(axis=0))) if group.parameters else (),

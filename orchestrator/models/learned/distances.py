@@ -28,6 +28,13 @@ class Scaled:
         return (self.columns.at(x) - self.shift) * self.scale
 
 
+def scaled_columns(
+    columns: Columns, samples: Samples, rng: np.random.Generator, *, by_relevance: bool
+) -> Scaled:
+    """Return columns scaled by relevance, or to variance one."""
+    return relevant(columns, samples, rng) if by_relevance else standardised(columns, samples)
+
+
 def standardised(columns: Columns, samples: Samples) -> Scaled:
     """Return columns of mean zero and variance one."""
     measured = columns.at(samples.x)

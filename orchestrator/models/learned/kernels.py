@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from orchestrator.models.learned.columns import columns_of
-from orchestrator.models.learned.distances import relevant, standardised
+from orchestrator.models.learned.distances import scaled_columns
 from orchestrator.models.learned.fitted import estimated, learner, named, seed, unit_response
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
@@ -43,8 +43,7 @@ def gaussian_process(
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         from sklearn.gaussian_process import GaussianProcessRegressor
 
-        columns = columns_of(samples, **derived)
-        scaled = relevant(columns, samples, rng) if by_relevance else standardised(columns, samples)
+        scaled = scaled_columns(columns_of(samples, **derived), samples, rng, by_relevance=by_relevance)
         unit, rescaled = unit_response(samples)
         lengths = scaled.shift.size if own_lengths else 1
         part = unit.rows(rng.permutation(len(unit))[:_MOST_OF_KERNEL])
@@ -78,8 +77,7 @@ def support_vectors(
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         from sklearn.svm import SVR
 
-        columns = columns_of(samples, **derived)
-        scaled = relevant(columns, samples, rng) if by_relevance else standardised(columns, samples)
+        scaled = scaled_columns(columns_of(samples, **derived), samples, rng, by_relevance=by_relevance)
         unit, rescaled = unit_response(samples)
         estimator = SVR(
             kernel=kernel, degree=degree, C=penalty, epsilon=0.05, gamma="scale", coef0=1.0, max_iter=200_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from orchestrator.models.learned.columns import columns_of
-from orchestrator.models.learned.distances import relevant, standardised
+from orchestrator.models.learned.distances import scaled_columns
 from orchestrator.models.learned.fitted import estimated, learner, named
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
@@ -35,8 +35,7 @@ def nearest(neighbours: int, *, weighted: bool = True, by_relevance: bool = True
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
         from sklearn.neighbors import KNeighborsRegressor
 
-        columns = columns_of(samples, **derived)
-        scaled = relevant(columns, samples, rng) if by_relevance else standardised(columns, samples)
+        scaled = scaled_columns(columns_of(samples, **derived), samples, rng, by_relevance=by_relevance)
         estimator = KNeighborsRegressor(
             min(neighbours, len(samples)), weights="distance" if weighted else "uniform", n_jobs=1
         )

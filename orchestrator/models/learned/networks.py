@@ -10,7 +10,7 @@ import numpy as np
 
 from orchestrator.models.base import Floats
 from orchestrator.models.learned.columns import columns_of
-from orchestrator.models.learned.distances import relevant, standardised
+from orchestrator.models.learned.distances import scaled_columns
 from orchestrator.models.learned.fitted import Estimate, Estimator, learner, named, seed, unit_response
 from orchestrator.models.learned.threads import one_thread
 from orchestrator.models.regression.learner import Fitted, Learner
@@ -62,8 +62,7 @@ def networks(
     name = named(", ".join(how), derived)
 
     def build(samples: Samples, rng: np.random.Generator) -> Fitted:
-        columns = columns_of(samples, **derived)
-        scaled = relevant(columns, samples, rng) if by_relevance else standardised(columns, samples)
+        scaled = scaled_columns(columns_of(samples, **derived), samples, rng, by_relevance=by_relevance)
         unit, rescaled = unit_response(samples)
         members = [_network(len(samples), layers, width, activation, rng) for _ in range(count)]
         measured = scaled.at(samples.x)

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.models.base import Floats, Integers
+from orchestrator.models.base import Floats, Integers, smape_of
 from orchestrator.models.data import Group
 from orchestrator.models.noise import GUESS_WEIGHT
 from orchestrator.models.pmnf.correction import ROUGH, Correction, Features
@@ -123,7 +123,7 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
         Notes from the data, per row of the group.
     """
     residuals = best_residuals(case.task, case.solution)
-    smape = _smape(residuals)
+    smape = smape_of(residuals)
     possible = _Possible.of(case)
     signs = _Signs.of(case, possible)
     few = _few_values(case.group.parameters, case.group.points)
@@ -134,7 +134,7 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
         row = int(case.rows[k])
         posterior = _posterior(case, possible, k)
         if posterior.correction is not None:
-            smape[k] = _smape(residuals[k] - case.task.features @ posterior.correction.coefficients[0])
+            smape[k] = smape_of(residuals[k] - case.task.features @ posterior.correction.coefficients[0])
         shared = case.together is not None and bool(case.together.likely[k])
         notes = (*case.group.notes[row], *remarks[row], *(fewer if shared else few))
         if remarkable[k]:
@@ -161,11 +161,6 @@ def _few_values(parameters: tuple[str, ...], points: Floats) -> tuple[str, ...]:
         for name, column in zip(parameters, points.T, strict=True)
         if (count := len(np.unique(column))) < 4
     )
-
-
-def _smape(residuals: Floats) -> Floats:
-    """Symmetric mean absolute percentage error from residuals of logarithms, over the last axis."""
-    return np.asarray(200 * np.tanh(np.abs(residuals) / 2).mean(axis=-1))
 
 
 def at_edge(case: Case) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.models.base import Floats
+from orchestrator.models.base import Floats, smape_of
 from orchestrator.models.data import Group
 from orchestrator.models.pmnf.hypotheses import block_values
 from orchestrator.models.pmnf.model import PmnfModel
@@ -331,7 +331,7 @@ def _model(group: Group, row: int, before: PmnfModel, fits: list[_Fit]) -> PmnfM
     residuals = np.log(values / posterior.best(group.points))
     return replace(
         before,
-        smape=float(200 * np.tanh(np.abs(residuals) / 2).mean()),
+        smape=float(smape_of(residuals)),
         notes=_notes(group, row, before, fits[0]),
         posterior=posterior,
         is_exact=fits[0].is_exact,

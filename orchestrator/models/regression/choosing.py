@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Floats, Integers
+from orchestrator.models.base import Floats
 from orchestrator.models.regression.folds import End, Split, ends
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
@@ -45,15 +45,12 @@ class Compared:
     errors
         MLogQ of each, shape (learners,); infinite for one that failed, of the first part alone for one that
         was far behind there.
-    rows
-        Rows of the samples that were left out, shape (rows,).
     residuals
-        Logarithms of measured over predicted values at these rows, shape (learners, rows).
+        Logarithms of measured over predicted values at the rows that were left out, shape (learners, rows).
     """
 
     learners: tuple[Learner, ...]
     errors: Floats
-    rows: Integers
     residuals: Floats
 
 
@@ -70,8 +67,7 @@ def compared(
 
     Those that are far behind after the first split are not fitted again: their other residuals are NaN.
     """
-    rows = np.concatenate([split.left_out for split in splits])
-    found = np.full((len(learners), len(rows)), np.nan)
+    found = np.full((len(learners), sum(len(split.left_out) for split in splits)), np.nan)
     running = list(range(len(learners)))
     end = 0
     for split in splits:
@@ -87,7 +83,7 @@ def compared(
     )
     # Among those that were not fitted everywhere none is better than one that was.
     order = np.lexsort((error, ~complete))
-    return Compared(tuple(learners[k] for k in order), error[order], rows, found[order])
+    return Compared(tuple(learners[k] for k in order), error[order], found[order])
 
 
 def left_out_residuals(learner: Learner, samples: Samples, split: Split, rng: np.random.Generator) -> Floats:

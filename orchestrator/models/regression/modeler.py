@@ -9,7 +9,7 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data
-from orchestrator.models.base import Floats, Model, Modeler
+from orchestrator.models.base import Floats, Model, Modeler, smape_of
 from orchestrator.models.blas import one_thread
 from orchestrator.models.noise import AGGREGATES
 from orchestrator.models.regression.choice import Choice, Family, Memory, in_order
@@ -92,7 +92,7 @@ def fit(series: Series, family: Family, memory: Memory, seed: int) -> Regression
         outside=_outside(choice, samples, rng),
         noise=noise,
         shared_noise=series.shared_sigma,
-        smape=float(200 * np.tanh(np.abs(samples.y - inside.at(samples.x)) / 2).mean()),
+        smape=float(smape_of(samples.y - inside.at(samples.x))),
         notes=(*series.notes, choice.text),
         reasons=_reasons(choice),
     )
@@ -111,7 +111,7 @@ def _of_few(series: Series) -> RegressionModel:
         outside={},
         noise=series.sigma,
         shared_noise=series.shared_sigma,
-        smape=float(200 * np.tanh(np.abs(samples.y - trend.at(samples.x)) / 2).mean()),
+        smape=float(smape_of(samples.y - trend.at(samples.x))),
         notes=(*series.notes, f"{len(samples)} points: too few to compare learners; the interval is a guess"),
         reasons=(),
     )

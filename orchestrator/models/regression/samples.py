@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from orchestrator.models import data
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.noise import locate
+from orchestrator.models.noise import GUESS_WEIGHT, locate
 from orchestrator.models.zero import Label
 from orchestrator.types import Measurement, Measurements, Point, format_value
 
@@ -175,7 +175,7 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
                     axes=axes, x=x[order], y=located.log_value[k, order], runs=located.count[k, order]
                 ),
                 sigma=float(located.sigma[k]),
-                noise_is_guessed=bool(located.freedom[k] <= 1),
+                noise_is_guessed=bool(located.freedom[k] <= GUESS_WEIGHT),
                 shared_sigma=float(located.shared_sigma[k]),
                 notes=group.notes[k],
             )

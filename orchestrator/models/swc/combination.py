@@ -12,7 +12,7 @@ from typing import Self
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Model
+from orchestrator.models.base import Category, Floats, Model, smape_of
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.swc.columns import Column, evaluate, names
@@ -92,7 +92,7 @@ class _FittedPrior:
 
     @property
     def smape(self) -> float:
-        return float(200 * np.mean(np.tanh(np.abs(self.fit.residuals) / 2)))
+        return float(smape_of(self.fit.residuals))
 
 
 def _combined(model: PmnfModel, skeleton: Skeleton, prior: _FittedPrior, trust: float | None) -> Model:
