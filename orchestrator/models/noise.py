@@ -296,7 +296,8 @@ def _moderate(variance: Floats, freedom: Floats, independent: float) -> tuple[Fl
     some = freedom > 0
     if np.count_nonzero(some) < 3:
         moderate = _towards_guess(variance, freedom)
-        pooled = moderate[some].mean()
+        # Where only exact call paths were repeated, nothing is known of the noise of the others.
+        pooled = moderate[some].mean() if np.any(some) else GUESSED_NOISE**2
         return np.sqrt(np.where(some, moderate, pooled)), np.where(some, freedom, GUESS_WEIGHT)
     half = freedom[some] / 2
     logs = np.log(variance[some]) - polygamma(0, half) + np.log(half)

@@ -23,7 +23,7 @@ from orchestrator.models.regression import modeler as regression
 from orchestrator.models.regression.choice import Family, Memory
 from orchestrator.models.regression.choosing import attempt
 from orchestrator.models.regression.formula import FORMULA, Formula, formula_learner
-from orchestrator.models.regression.learner import Learner
+from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.model import RegressionModel, SymbolicRegressionModel
 from orchestrator.models.regression.samples import Samples, Series, arranged
 from orchestrator.models.zero import ZeroModel
@@ -136,9 +136,10 @@ def _noted(model: Model, note: str) -> Model:
 
 
 def _with_form(model: RegressionModel, formula: Learner, samples: Samples, seed: int) -> RegressionModel:
-    """Add the formula that reads best, where there is one for all categories."""
-    allowed = _formulas(formula, samples)
-    found = attempt(formula, samples, np.random.default_rng(seed)) if allowed else None
+    """Add the formula, where there is one for all categories: that which takes part, else one of its own."""
+    found: Fitted | None = next((item for item in model.inside.members if isinstance(item, Formula)), None)
+    if found is None and _formulas(formula, samples):
+        found = attempt(formula, samples, np.random.default_rng(seed))
     if not isinstance(found, Formula) or found.symbolic is None:
         return model
     return SymbolicRegressionModel.of(model, found.symbolic)

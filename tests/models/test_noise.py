@@ -37,6 +37,14 @@ def test_without_repetitions_the_noise_is_a_guess() -> None:
     assert located.freedom.tolist() == [1.0, 1.0]
 
 
+def test_where_only_exact_values_are_repeated_the_noise_of_the_others_is_a_guess() -> None:
+    values = np.full((2, 6, 2), 7.0) * np.arange(1.0, 7.0)[:, None]
+    values[1, :, 1] = np.nan
+    located = locate(values)
+    assert located.sigma[1] == GUESSED_NOISE
+    assert located.freedom[1] == 1.0
+
+
 def test_exact_repetitions_have_the_least_noise() -> None:
     assert locate(np.full((1, 5, 4), 7.0)).sigma[0] == LEAST_NOISE
 
