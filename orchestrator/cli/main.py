@@ -37,6 +37,7 @@ COMMANDS = {
     "status": "show where a campaign stands",
     "log": "show what happened, what was spent, what was given up and why",
     "report": "write one self-contained HTML file with plots",
+    "explore": "show what depends on what in existing measurements, before any model",
     "model": "fit models to existing measurements",
     "suggest": "suggest what to measure next for existing measurements",
     "generate": "write MPI programs of known complexity (benchmark generator)",

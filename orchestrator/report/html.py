@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.models.base import Model, holds_at
+from orchestrator.report import pages
 from orchestrator.report.metrics import meanings
 from orchestrator.report.models_document import CORRECTED, label, shown
 from orchestrator.report.status_text import configuration, fastest_lines, interval, reference_line, standing
@@ -19,20 +19,6 @@ if TYPE_CHECKING:  # drawing is expensive to import, and only `page` draws
     from matplotlib.figure import Figure
 
 _MOST_FIGURES = 24  # call paths with a figure, largest first
-
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 68em; padding: 0 1em; color: #222 }
-h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em; border-bottom: 1px solid #ddd }
-table { border-collapse: collapse; width: 100%; font-size: 0.92em }
-th, td { text-align: left; padding: 0.25em 0.8em 0.25em 0; border-bottom: 1px solid #eee }
-th, td { vertical-align: top }
-td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
-code { font-size: 0.95em } img { max-width: 100%; height: auto } .note { color: #777 }
-"""
-
-
-class _Number(str):
-    """A figure that is formatted already."""
 
 
 def page(
@@ -58,7 +44,7 @@ def page(
     parts = [
         f"<h1>Campaign {escape(status['campaign'])}</h1>",
         _summary(status),
-        _image(spending, f"{status['cost']['shown_in']} over time") if spending is not None else "",
+        pages.image(spending, f"{status['cost']['shown_in']} over time") if spending is not None else "",
         "<h2>Models</h2>",
         *(f"<p>{escape(text)}</p>" for text in meanings(status["metrics"])),
         models_section(status["models"]),
@@ -72,17 +58,12 @@ def page(
         "both up to the evaluation point. Right: all points that the model is for.</p>",
         *_pictures(models, known, point),
         "<h2>Last round</h2>",
-        _table(
+        pages.table(
             ("run", "status", "why"),
             [(item["run"], item["status"], item["reason"]) for item in status["last_round"]],
         ),
     ]
-    body = "\n".join(part for part in parts if part)
-    title = escape(status["campaign"])
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
-    )
+    return pages.document(status["campaign"], parts)
 
 
 def status_section(status: Mapping[str, Any]) -> str:
@@ -131,7 +112,7 @@ def models_section(described: Sequence[Mapping[str, Any]]) -> str:
     heads += [f"at {Point.of(predicted)}"] if predicted else []
     rows = []
     for item in described:
-        row: list[object] = [label(item), item["metric"], shown(item), _Number(smape(item["smape"]))]
+        row: list[object] = [label(item), item["metric"], shown(item), pages.Number(smape(item["smape"]))]
         if predicted:
             row.append(interval(item["predictions"][0]) if item["predictions"] else "")
         rows.append(row)
@@ -142,7 +123,7 @@ def models_section(described: Sequence[Mapping[str, Any]]) -> str:
     )
     corrected = any(item["expression"] != item["normal_form"] for item in described)
     legend = f'<p class="note">{escape(CORRECTED)}</p>' if corrected else ""
-    return _table(heads, rows) + legend + notes
+    return pages.table(heads, rows) + legend + notes
 
 
 def _validation(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -154,12 +135,12 @@ def _validation(rows: Sequence[Mapping[str, Any]]) -> str:
             row["metric"],
             row["measured"],
             interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
-            None if row["error_percent"] is None else _Number(f"{row['error_percent']:+.1f}"),
+            None if row["error_percent"] is None else pages.Number(f"{row['error_percent']:+.1f}"),
         )
         for row in rows
     ]
     heads = ("call path", "metric", "measured", "predicted", "error %")
-    return f"<h2>Validation at {escape(str(Point.of(rows[0]['point'])))}</h2>" + _table(heads, cells)
+    return f"<h2>Validation at {escape(str(Point.of(rows[0]['point'])))}</h2>" + pages.table(heads, cells)
 
 
 def _fastest(found: Mapping[str, Any] | None) -> str:
@@ -176,13 +157,15 @@ def _fastest(found: Mapping[str, Any] | None) -> str:
     ]
     heads = ("configuration", "measured s", "runs", "predicted s")
     lines = "".join(f"<p>{escape(line)}</p>" for line in fastest_lines(found))
-    return "<h2>Fastest measured configurations</h2>" + _table(heads, rows) + lines
+    return "<h2>Fastest measured configurations</h2>" + pages.table(heads, rows) + lines
 
 
 def _given_up(items: Sequence[Mapping[str, Any]]) -> str:
     if not items:
         return ""
-    return "<h2>Given up</h2>" + _table(("run", "reason"), [(item["run"], item["reason"]) for item in items])
+    return "<h2>Given up</h2>" + pages.table(
+        ("run", "reason"), [(item["run"], item["reason"]) for item in items]
+    )
 
 
 def _pictures(models: Sequence[Model], known: Measurements, point: Point | None) -> list[str]:
@@ -199,7 +182,7 @@ def _pictures(models: Sequence[Model], known: Measurements, point: Point | None)
     for model, item in pairs[:_MOST_FIGURES]:
         name = label({"callpath": model.callpath, "category": dict(model.category)})
         heading = f"<h3>{escape(name)} <small>{escape(model.metric)}</small></h3>"
-        picture = _image(figures.model_figure(model, item, point), f"{name} {model.metric}")
+        picture = pages.image(figures.model_figure(model, item, point), f"{name} {model.metric}")
         blocks.append(f"{heading}<p><code>{escape(model.expression)}</code></p>{picture}")
     if (left := len(pairs) - _MOST_FIGURES) > 0:
         verb = "is" if left == 1 else "are"
@@ -210,23 +193,3 @@ def _pictures(models: Sequence[Model], known: Measurements, point: Point | None)
 def _largest(model: Model, item: Measurement) -> float:
     """Return the largest value at the points for which the model holds."""
     return max((max(values) for point, values in item.values.items() if holds_at(model, point)), default=0.0)
-
-
-def _image(figure: Figure, alt: str) -> str:
-    from orchestrator.report import figures
-
-    content = base64.b64encode(figures.png(figure)).decode()
-    return f'<img alt="{escape(alt, quote=True)}" src="data:image/png;base64,{content}">'
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-    body = "\n".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, int | float | _Number):
-        text = value if isinstance(value, _Number) else f"{value:.4g}"
-        return f'<td class="number">{text}</td>'
-    return f"<td>{escape(str('-' if value is None else value))}</td>"

@@ -1,0 +1,73 @@
+"""Explore measurements before modelling: which parameters matter, and what is redundant.
+
+Parameters and responses are clustered by rank correlation, parameters are ranked by what they explain of each
+response, and every response is drawn over intervals of every parameter.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.api.inputs import of_metrics
+from orchestrator.cli import common, inputs
+from orchestrator.errors import CampaignError
+from orchestrator.report import explore, explore_page
+from orchestrator.report.explore_samples import chosen
+from orchestrator.report.explore_statistics import INTERVALS
+from orchestrator.report.status_text import console
+
+_FILE = Path("explore.html")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    inputs.add_inputs(parser)
+    parser.add_argument("--metric", action="append", help="explore only this metric (repeatable)")
+    parser.add_argument(
+        "--callpath", action="append", default=[], help="only call paths with this text (repeatable)"
+    )
+    parser.add_argument(
+        "--responses",
+        metavar="N",
+        type=common.whole(1),
+        default=explore.MOST,
+        help=f"the N largest responses (default {explore.MOST})",
+    )
+    parser.add_argument(
+        "--intervals",
+        metavar="N",
+        type=common.whole(2),
+        default=INTERVALS,
+        help=f"of a parameter with more than 2 N values (default {INTERVALS})",
+    )
+    parser.add_argument(
+        "--output", metavar="FILE", type=Path, default=_FILE, help=f"page to write (default {_FILE})"
+    )
+    common.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    known = inputs.read(arguments)
+    known = known if arguments.metric is None else of_metrics(known, arguments.metric)
+    known = replace(known, items=chosen(known, arguments.callpath), notes=())  # notes are printed already
+    found = explore.explored(known, arguments.responses, arguments.intervals)
+    title = ", ".join(path.name or str(path.resolve()) for path in arguments.inputs)
+    output: Path = arguments.output
+    try:
+        output.write_text(explore_page.page(found, title), encoding="utf-8")
+    except OSError as error:
+        raise CampaignError(f"cannot write {output}: {error.strerror}") from error
+    if arguments.json:
+        common.print_json({**explore.document(found), "page": str(output)})
+        return 0
+    screen = console()
+    screen.print(explore_page.overview(found))
+    for text in found.findings:
+        screen.print(text, markup=False)
+    for text in found.samples.notes:
+        screen.print(f"note: {text}", markup=False, style="dim")
+    print(output)
+    return 0

@@ -1,0 +1,210 @@
+"""An exploration of measurements: what depends on what, as one JSON-ready document."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from orchestrator.models.base import Floats
+from orchestrator.report.explore_samples import Column, Samples, samples
+from orchestrator.report.explore_statistics import (
+    INTERVALS,
+    Association,
+    Interval,
+    Merge,
+    association,
+    by_intervals,
+    merges,
+    similarity,
+)
+from orchestrator.types import Measurements
+
+MOST = 12  # responses by default
+
+# Similarities (squared correlations) from which columns are said to belong together. Chosen by hand:
+# responses that share 90 % of their variance have one shape, and parameters that share a fifth (a correlation
+# of 0.45) were hardly varied independently.
+_SAME_RESPONSE = 0.9
+_ENTANGLED = 0.2
+_BENT = 0.1  # more explained by a parabola than by a straight line of ranks
+_CHANCE = 0.01  # largest p-value of what is called an effect
+_PER_PARAMETER = 20  # samples per predictor that keep a regression from overfitting (Lee et al., 2.4.1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A parameter, how much it explains of a response, and the response over its intervals."""
+
+    parameter: Column
+    association: Association
+    intervals: tuple[Interval, ...]
+
+    @property
+    def factor(self) -> float | None:
+        """The largest of the intervals' medians over the smallest; None unless all are positive."""
+        medians = [interval.median for interval in self.intervals]
+        return max(medians) / min(medians) if min(medians) > 0 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exploration:
+    """What was found.
+
+    Attributes
+    ----------
+    samples
+        The columns.
+    rankings
+        Per response, its parameters, those that explain most first.
+    shares, tree, merges
+        Similarity of all columns (parameters, then responses), and how they cluster; see
+        `orchestrator.report.explore_statistics`.
+    findings
+        Sentences.
+    """
+
+    samples: Samples
+    rankings: tuple[tuple[Column, tuple[Ranked, ...]], ...]
+    shares: Floats
+    tree: Floats
+    merges: tuple[Merge, ...]
+    findings: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Parameters, then responses."""
+        return (*self.samples.parameters, *self.samples.responses)
+
+
+def explored(known: Measurements, most: int = MOST, intervals: int = INTERVALS) -> Exploration:
+    """Return what measurements say before any model; raises as `orchestrator.report.explore_samples.samples`.
+
+    Parameters
+    ----------
+    known
+        What was measured.
+    most
+        Responses to look at, the largest.
+    intervals
+        Of a parameter with many values.
+    """
+    found = samples(known, most)
+    columns = (*found.parameters, *found.responses)
+    shares = similarity(columns)
+    steps, tree = merges(columns, shares)
+    rankings = tuple((response, _ranking(found, response, intervals)) for response in found.responses)
+    return Exploration(
+        samples=found,
+        rankings=rankings,
+        shares=shares,
+        tree=tree,
+        merges=steps,
+        findings=tuple(_findings(found, rankings, shares)),
+    )
+
+
+def _ranking(found: Samples, response: Column, intervals: int) -> tuple[Ranked, ...]:
+    ranked = [
+        Ranked(
+            parameter=parameter,
+            association=association(parameter, response),
+            intervals=by_intervals(parameter, response, intervals),
+        )
+        for parameter in found.parameters
+    ]
+    return tuple(sorted(ranked, key=lambda item: -max(item.association.explained, item.association.bent)))
+
+
+def _findings(
+    found: Samples, rankings: tuple[tuple[Column, tuple[Ranked, ...]], ...], shares: Floats
+) -> list[str]:
+    """Return what the figures say, in words."""
+    count, texts = len(found.parameters), []
+    for i in range(count):
+        for j in range(i):
+            if shares[i, j] >= _ENTANGLED:
+                texts.append(
+                    f"{found.parameters[j].name} and {found.parameters[i].name} were not varied "
+                    f"independently (similarity {shares[i, j]:.2f}): their effects are hard to tell apart"
+                )
+    texts += _alike(found.responses, shares[count:, count:])
+    for parameter in found.parameters:
+        mine = [item.association for _, ranks in rankings for item in ranks if item.parameter is parameter]
+        if all(item.p_value > _CHANCE and item.bent < _BENT for item in mine):
+            texts.append(f"{parameter.name} has no visible effect on any response")
+    for response, ranks in rankings:
+        bent = [item for item in ranks if item.association.bent - item.association.explained >= _BENT]
+        if bent:
+            names = ", ".join(item.parameter.name for item in bent)
+            texts.append(f"{response.name} both rises and falls with {names}")
+    if found.points < _PER_PARAMETER * count:
+        texts.append(
+            f"{found.points} points for {count} parameters: below {_PER_PARAMETER} each, a regression with "
+            "a coefficient per parameter already risks overfitting"
+        )
+    return texts
+
+
+def _alike(responses: tuple[Column, ...], shares: Floats) -> list[str]:
+    """Say which responses one of them can stand for: those in one cluster at `_SAME_RESPONSE`."""
+    left = list(range(len(responses)))
+    texts = []
+    while left:
+        group, waiting = {left[0]}, [left[0]]
+        while waiting:
+            near = set(np.flatnonzero(shares[waiting.pop()] >= _SAME_RESPONSE).tolist()) - group
+            group |= near
+            waiting += near
+        left = [k for k in left if k not in group]
+        if len(group) > 1:
+            names = ", ".join(responses[k].name for k in sorted(group))
+            texts.append(f"one model may stand for all of these, which rise and fall together: {names}")
+    return texts
+
+
+def document(found: Exploration) -> dict[str, Any]:
+    """Return an exploration as one JSON-ready document."""
+    return {
+        "points": found.samples.points,
+        "parameters": [_parameter(column) for column in found.samples.parameters],
+        "responses": [
+            {
+                "name": response.name,
+                "callpath": response.callpath,
+                "metric": response.metric,
+                "ranking": [
+                    {
+                        "parameter": item.parameter.name,
+                        **asdict(item.association),
+                        "factor": item.factor,
+                        "intervals": [asdict(interval) for interval in item.intervals],
+                    }
+                    for item in ranks
+                ],
+            }
+            for response, ranks in found.rankings
+        ],
+        "clusters": {
+            "columns": [column.name for column in found.columns],
+            "similarity": found.shares.tolist(),
+            "merges": [
+                {"members": list(step.members), "similarity": step.similarity} for step in found.merges
+            ],
+        },
+        "findings": list(found.findings),
+        "notes": list(found.samples.notes),
+    }
+
+
+def _parameter(column: Column) -> dict[str, Any]:
+    if column.categorical:
+        return {"name": column.name, "categories": list(column.levels)}
+    values = np.unique(column.values)
+    return {
+        "name": column.name,
+        "low": float(values[0]),
+        "high": float(values[-1]),
+        "values": len(values),
+    }

@@ -1,0 +1,100 @@
+"""An exploration for people: one self-contained HTML page, and a table for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from rich.table import Table
+
+from orchestrator.report import explore_figures, pages
+from orchestrator.report.explore import Exploration, Ranked
+from orchestrator.report.explore_samples import Column
+from orchestrator.report.wording import count
+
+_STRONGEST = 4  # parameters that a line of the terminal's table names
+_VISIBLE = 0.005  # share of variance below which nothing is to be seen
+_CLUSTERS = (
+    "Parameters (black) and responses (red) by what they have in common: the nearer to their names two of "
+    "them are joined, the more alike they are. Parameters that join at more than 0.2 were hardly varied "
+    "independently. One model can stand for all responses that join at 0.9 or more."
+)
+_RANKING = (
+    "Explained is the share of the variance of the response's ranks that the parameter's ranks explain: "
+    "Spearman's ρ², and for categories what remains after chance. Bent: the same if the response may rise "
+    "and fall. Factor is the largest median of an interval over the smallest. Chance is the probability of "
+    "as much without any effect."
+)
+_ASSOCIATION = (
+    "The response over intervals of each parameter, the strongest first; the figure beside its name is what "
+    "it explains. Points are means, dashes medians, bars the middle half of the points in an interval; the "
+    "grey line is the mean of all points."
+)
+
+
+def page(found: Exploration, title: str) -> str:
+    """Return the page: findings, clusters, and for every response its ranking and associations."""
+    samples = found.samples
+    size = (
+        f"{count(samples.points, 'point')}, {count(len(samples.parameters), 'parameter')}, "
+        f"{count(len(samples.responses), 'response')}"
+    )
+    parts = [
+        f"<h1>Exploration of {escape(title)}</h1>",
+        f"<p>{escape(size)}</p>",
+        *(f"<p>{escape(text)}</p>" for text in found.findings),
+        *(f'<p class="note">{escape(text)}</p>' for text in samples.notes),
+        "<h2>Clusters</h2>",
+        f'<p class="note">{escape(_CLUSTERS)}</p>',
+        pages.image(explore_figures.clusters(found), "clusters of parameters and responses"),
+        "<h2>Responses</h2>",
+        f'<p class="note">{escape(_RANKING)}</p>',
+        f'<p class="note">{escape(_ASSOCIATION)}</p>',
+    ]
+    for response, ranks in found.rankings:
+        parts.append(f"<h3>{escape(response.name)} <small>{escape(response.metric)}</small></h3>")
+        parts.append(_ranking(ranks))
+        parts.append(pages.image(explore_figures.associations(response, ranks), response.name))
+    return pages.document(f"Exploration of {title}", parts)
+
+
+def _ranking(ranks: Sequence[Ranked]) -> str:
+    heads = ("parameter", "ρ", "explained", "bent", "factor", "chance", "points")
+    rows = [
+        (
+            item.parameter.name,
+            None if item.association.rho is None else pages.Number(f"{item.association.rho:+.2f}"),
+            pages.Number(f"{item.association.explained:.3f}"),
+            pages.Number(f"{item.association.bent:.3f}"),
+            None if item.factor is None else pages.Number(f"{item.factor:.3g}"),
+            pages.Number(f"{item.association.p_value:.2g}"),
+            item.association.points,
+        )
+        for item in ranks
+    ]
+    return pages.table(heads, rows)
+
+
+def overview(found: Exploration) -> Table:
+    """Return a line per response with its strongest parameters, for a terminal."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("response", overflow="fold")
+    table.add_column("metric")
+    table.add_column("explained by (+ rises, - falls, c category)", overflow="fold")
+    for response, ranks in found.rankings:
+        table.add_row(response.name, response.metric, _strongest(response, ranks))
+    return table
+
+
+def _strongest(response: Column, ranks: Sequence[Ranked]) -> str:
+    texts = []
+    for item in ranks[:_STRONGEST]:
+        explained = max(item.association.explained, item.association.bent)
+        if explained >= _VISIBLE:
+            rho = item.association.rho
+            sign = "c" if rho is None else "+" if rho > 0 else "-"
+            texts.append(f"{item.parameter.name} {explained:.2f} {sign}")
+    return (
+        ", ".join(texts)
+        or f"nothing that was varied ({response.name} is scatter, or was too rarely measured)"
+    )

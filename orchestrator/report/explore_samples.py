@@ -1,0 +1,187 @@
+"""The columns that an exploration looks at: one per varied parameter and per response, one row per point."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.errors import CampaignError, ModelError
+from orchestrator.models.base import Floats
+from orchestrator.report.callpath_names import shortened
+from orchestrator.types import Measurement, Measurements, Value, format_value
+
+FEWEST = 4  # points; of three, ranks agree by chance every third time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A parameter or a response at every point.
+
+    Attributes
+    ----------
+    name
+        As shown; unique among the columns of an exploration.
+    values
+        Shape (points,), NaN where a response was not measured. Numbers of categories are places in `levels`.
+    levels
+        The categories; empty where values are numbers.
+    callpath, metric
+        Of a response; empty for a parameter.
+    """
+
+    name: str
+    values: Floats
+    levels: tuple[str, ...] = ()
+    callpath: str = ""
+    metric: str = ""
+
+    @property
+    def categorical(self) -> bool:
+        """Whether values have no order."""
+        return bool(self.levels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """Parameters and responses at the same points; `notes` say what was left out."""
+
+    points: int
+    parameters: tuple[Column, ...]
+    responses: tuple[Column, ...]
+    notes: tuple[str, ...] = ()
+
+
+def samples(known: Measurements, most: int) -> Samples:
+    """Return the columns of all varied parameters, and of the largest responses.
+
+    A response is the median of the repetitions at a point.
+
+    Parameters
+    ----------
+    known
+        What was measured.
+    most
+        Responses to keep: the largest of every metric, metrics in turn.
+
+    Raises
+    ------
+    ModelError
+        When fewer than four points were measured, when no parameter varies, or when no response does.
+    """
+    if len(known.points) < FEWEST:
+        raise ModelError(
+            f"{len(known.points)} measured points are too few to explore: measure at least {FEWEST}"
+        )
+    columns = [_parameter(known, name) for name in known.parameters]
+    varied = tuple(column for column in columns if _varies(column))
+    if not varied:
+        raise ModelError("no parameter has more than one measured value: there is nothing to explore")
+    found = _responses(known)
+    usable = [column for column in found if _varies(column)]
+    if not usable:
+        raise ModelError("no response varies: every call path has the same value at all points, or none")
+    kept = _largest(usable, most)
+    notes = [
+        f"{column.name} has one value, {_only(column)}, and is left out"
+        for column in columns
+        if not _varies(column)
+    ]
+    if constant := [column.name for column in found if not _varies(column)]:
+        notes.append(f"the same at all points, and left out: {', '.join(constant)}")
+    if len(kept) < len(usable):
+        notes.append(
+            f"the {len(kept)} largest of {len(usable)} responses are shown: choose others with --callpath"
+        )
+    return Samples(
+        points=len(known.points), parameters=varied, responses=tuple(kept), notes=(*known.notes, *notes)
+    )
+
+
+def _parameter(known: Measurements, name: str) -> Column:
+    raw = [point[name] for point in known.points]
+    if not known.is_categorical(name):
+        return Column(name=name, values=np.array(raw, dtype=float))
+    texts = [format_value(value) for value in raw]
+    levels = tuple(dict.fromkeys(format_value(value) for value in sorted(raw, key=_order)))
+    place = {level: k for k, level in enumerate(levels)}
+    return Column(name=name, values=np.array([place[text] for text in texts], dtype=float), levels=levels)
+
+
+def _order(value: Value) -> tuple[bool, float, str]:
+    """Sort numbers that stand for categories by size, before texts by the alphabet."""
+    return (True, 0.0, value) if isinstance(value, str) else (False, float(value), "")
+
+
+def _responses(known: Measurements) -> list[Column]:
+    names = _names(known)
+    rows = {point: k for k, point in enumerate(known.points)}
+    found = []
+    for item, name in zip(known.items, names, strict=True):
+        values = np.full(len(rows), np.nan)
+        for point, repetitions in item.values.items():
+            finite = [value for value in repetitions if np.isfinite(value)]
+            if finite:
+                values[rows[point]] = np.median(finite)
+        found.append(Column(name=name, values=values, callpath=item.callpath, metric=item.metric))
+    return found
+
+
+def _names(known: Measurements) -> list[str]:
+    """Return names of all responses, none of them a parameter's: call paths, metrics, or both."""
+    paths = shortened(item.callpath for item in known.items)
+    several = len(known.metrics()) > 1
+    names = []
+    for item in known.items:
+        both = f"{paths[item.callpath]} {item.metric}" if several else paths[item.callpath]
+        name = item.metric if len(paths) == 1 else both
+        names.append(f"{name} (response)" if name in known.parameters else name)
+    return names
+
+
+def _varies(column: Column) -> bool:
+    finite = column.values[np.isfinite(column.values)]
+    return len(finite) >= FEWEST and bool(np.any(finite != finite[0]))
+
+
+def _only(column: Column) -> str:
+    return column.levels[0] if column.levels else format_value(float(column.values[0]))
+
+
+def _largest(columns: Sequence[Column], most: int) -> list[Column]:
+    """Return the largest responses in their first order; those of different metrics are not compared."""
+    metrics: dict[str, list[Column]] = defaultdict(list)
+    for column in columns:
+        metrics[column.metric].append(column)
+    ranked = [
+        (place, k, column)
+        for k, group in enumerate(metrics.values())
+        for place, column in enumerate(sorted(group, key=_total, reverse=True))
+    ]
+    kept = {column.name for _, _, column in sorted(ranked, key=lambda item: item[:2])[:most]}
+    return [column for column in columns if column.name in kept]
+
+
+def _total(column: Column) -> float:
+    return float(np.nansum(np.abs(column.values)))
+
+
+def chosen(known: Measurements, texts: Sequence[str]) -> tuple[Measurement, ...]:
+    """Return the measurements whose call path, in full or as it is shown, contains one of the texts.
+
+    Raises
+    ------
+    CampaignError
+        When a text is in no call path.
+    """
+    short = shortened(item.callpath for item in known.items)
+    for text in texts:
+        if not any(text in path or text in name for path, name in short.items()):
+            raise CampaignError(f"--callpath {text!r} is in none of the {len(short)} call paths")
+    return tuple(
+        item
+        for item in known.items
+        if not texts or any(text in item.callpath or text in short[item.callpath] for text in texts)
+    )

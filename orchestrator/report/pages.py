@@ -1,0 +1,56 @@
+"""What self-contained HTML files are made of: a style, tables, and figures that are part of the file."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # drawing is expensive to import
+    from matplotlib.figure import Figure
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 68em; padding: 0 1em; color: #222 }
+h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em; border-bottom: 1px solid #ddd }
+table { border-collapse: collapse; width: 100%; font-size: 0.92em }
+th, td { text-align: left; padding: 0.25em 0.8em 0.25em 0; border-bottom: 1px solid #eee }
+th, td { vertical-align: top }
+td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
+code { font-size: 0.95em } img { max-width: 100%; height: auto } .note { color: #777 }
+"""
+
+
+class Number(str):
+    """A figure that is formatted already."""
+
+
+def document(title: str, parts: Sequence[str]) -> str:
+    """Return a whole file from its parts in HTML; empty ones are left out."""
+    body = "\n".join(part for part in parts if part)
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+    )
+
+
+def image(figure: Figure, alt: str) -> str:
+    """Return a figure whose content is part of the file."""
+    from orchestrator.report import figures
+
+    content = base64.b64encode(figures.png(figure)).decode()
+    return f'<img alt="{escape(alt, quote=True)}" src="data:image/png;base64,{content}">'
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Return a table; numbers are given four digits and aligned to the right, None is a dash."""
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    body = "\n".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int | float | Number):
+        text = value if isinstance(value, Number) else f"{value:.4g}"
+        return f'<td class="number">{text}</td>'
+    return f"<td>{escape(str('-' if value is None else value))}</td>"

@@ -1,0 +1,50 @@
+"""``orchestrator explore`` as a user sees it: a table, a page with figures, a JSON document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import run
+from tests.report.test_html import read
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Solve grows with p, setup only depends on the layout; one value of setup is missing."""
+    lines = ["p,s,layout,solve,setup"]
+    for p in (1, 2, 4, 8):
+        for s in (10, 20, 30):
+            for layout, cost in (("<DGZ>", 1.0), ("GDZ", 2.0)):
+                setup = "" if (p, s, layout) == (1, 10, "GDZ") else f"{cost + 0.001 * p * s % 0.1}"
+                lines.append(f"{p},{s},{layout},{p * (1 + 0.01 * s)},{setup}")
+    path = tmp_path / "runs.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_page_has_findings_rankings_and_figures(table: Path, tmp_path: Path) -> None:
+    done = run("explore", table, "--parameters", "p,s,layout", "--output", tmp_path / "page.html")
+    assert done.code == 0 and done.out.rstrip().endswith("page.html")
+    page = read(tmp_path / "page.html")
+    assert len(page.sources) == 3  # clusters, and the associations of two responses
+    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    assert "Exploration of runs.csv" in page.text and "layout" in page.text
+
+
+def test_the_document_ranks_parameters_and_gives_their_intervals(table: Path, tmp_path: Path) -> None:
+    done = run("explore", table, "--parameters", "p,s,layout", "--json", "--output", tmp_path / "page.html")
+    document = done.document
+    solve, setup = document["responses"]
+    assert solve["ranking"][0]["parameter"] == "p" and setup["ranking"][0]["parameter"] == "layout"
+    assert [i["label"] for i in setup["ranking"][0]["intervals"]] == ["<DGZ>", "GDZ"]
+    assert {item["points"] for item in setup["ranking"]} == {23}
+    assert len(document["clusters"]["merges"]) == 4
+
+
+def test_what_cannot_be_explored_is_said_in_one_line(table: Path, tmp_path: Path) -> None:
+    wrong = run("explore", table, "--parameters", "p,s,layout", "--callpath", "nowhere")
+    assert wrong.code == 2 and "'nowhere' is in none" in wrong.err
+    nowhere = run("explore", table, "--parameters", "p,s,layout", "--output", tmp_path / "no" / "page.html")
+    assert nowhere.code == 2 and "cannot write" in nowhere.err
