@@ -63,6 +63,7 @@ TABLES = MappingProxyType(
             "formulas": "orchestrator.models.formulas:modeler",
             "cpr": "orchestrator.models.cpr.modeler:modeler",
             "learned": "orchestrator.models.learned.modeler:modeler",
+            "extra-p": "orchestrator.models.extrap.modeler:modeler",
         },
         "strategy": {
             "full": "orchestrator.strategies.full:strategy",

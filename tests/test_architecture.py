@@ -86,7 +86,14 @@ FILE_CALLS |= {"loadtxt", "savetxt", "genfromtxt", "tofile", "fromfile", "memmap
 # Rooms that import modules by name: plug-ins, commands, and what `import orchestrator` loads when it is used.
 BY_NAME = {"registry", "cli", "__init__", "models"}
 MOST_MODULES, MOST_PACKAGES = 12, 16
-FAMILIES = ("models.pmnf", "models.swc", "models.curves", "models.cpr", "models.learned")
+FAMILIES = (
+    "models.pmnf",
+    "models.swc",
+    "models.curves",
+    "models.cpr",
+    "models.learned",
+    "models.extrap",
+)
 
 
 def sources(room: str = "") -> list[Path]:

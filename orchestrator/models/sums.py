@@ -46,7 +46,8 @@ def with_sums(modeler: Modeler) -> Modeler:
     ----------
     modeler
         What to fit with. It is called once more, for what call paths do beside their parts; models without a
-        belief, or that are no sums of terms, stay as they are.
+        belief, or that are no sums of terms, stay as they are, and so do those of a class with
+        ``STANDS_ALONE``.
     """
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
@@ -228,7 +229,7 @@ def _chosen(family: Family, key: Key, models: Mapping[Key, Model], values: _Valu
 
 def _can_be_added(model: Model) -> TypeGuard[ModelWithBelief]:
     # `Symbolic` would be asked for by computing all terms.
-    return hasattr(type(model), "terms") and has_belief(model)
+    return hasattr(type(model), "terms") and not hasattr(type(model), "STANDS_ALONE") and has_belief(model)
 
 
 def _locations(item: Measurement, points: Sequence[Point]) -> list[float]:

@@ -125,7 +125,7 @@ def fitter(
 
     def fit(groups: Sequence[data.Group], located: Sequence[Located]) -> list[list[PmnfModel]]:
         for group in groups:
-            _check_parameters(group)
+            check_parameters(group)
         # Hypotheses that the points cannot tell apart or determine are marked invalid, not warned about.
         with one_thread(), np.errstate(all="ignore"):
             solved = [_solved(*pair, options) for pair in zip(groups, located, strict=True)]
@@ -134,7 +134,7 @@ def fitter(
     return fit
 
 
-def _check_parameters(group: data.Group) -> None:
+def check_parameters(group: data.Group) -> None:
     """Refuse parameters below 0: they have no powers with fractions as exponents."""
     for values in group.points[(group.points < 0).any(axis=1)]:
         below = [(name, value) for name, value in zip(group.parameters, values, strict=True) if value < 0]

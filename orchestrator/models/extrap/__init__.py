@@ -1,0 +1,1 @@
+"""The procedure of Extra-P: one parameter at a time by cross-validation, then sums and products of these."""
