@@ -64,6 +64,7 @@ TABLES = MappingProxyType(
             "cpr": "orchestrator.models.cpr.modeler:modeler",
             "learned": "orchestrator.models.learned.modeler:modeler",
             "extra-p": "orchestrator.models.extrap.modeler:modeler",
+            "speedup": "orchestrator.models.speedup.modeler:modeler",
         },
         "strategy": {
             "full": "orchestrator.strategies.full:strategy",

@@ -93,6 +93,7 @@ FAMILIES = (
     "models.cpr",
     "models.learned",
     "models.extrap",
+    "models.speedup",
 )
 
 

@@ -24,6 +24,8 @@ from tests.strategies.views import Box, after, make_view
 
 # The families of the package, and one that only predicts: alone, and with a belief from refits.
 OPTIONS: dict[str, dict[str, int]] = {"nearest": {}, "nearest-refitted": {"refits": 20}}
+# Families that have to know which parameter counts processes.
+COUNTING = {"speedup"}
 every_modeler = pytest.mark.parametrize("name", (*registry.names("model"), *OPTIONS))
 
 RANKS = (8, 16, 32, 64, 128)
@@ -37,8 +39,10 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(registry.TABLES["model"], name, "tests.models.nearest:modeler")
 
 
-def load(name: str) -> Modeler:
-    modeler: Modeler = registry.load("model", name)(**OPTIONS.get(name, {}))
+def load(name: str, first: str = "") -> Modeler:
+    """Return a modeler; the ``first`` parameter counts processes for families that must know it."""
+    counting = {"processes": first} if first and name in COUNTING else {}
+    modeler: Modeler = registry.load("model", name)(**OPTIONS.get(name, {}), **counting)
     return modeler
 
 
@@ -147,7 +151,7 @@ def test_information_per_cost_chooses_with_any_family_and_says_how(name: str) ->
     view = make_view(space, evaluation_point=plus)
     propose = registry.load("strategy", "information")()
     view = after(view, propose(view, np.random.default_rng(0)))
-    view = replace(view, models=load(name)(view.measurements), budget_left=6.0, batch_size=2)
+    view = replace(view, models=load(name, "a")(view.measurements), budget_left=6.0, batch_size=2)
     choices = propose(view, np.random.default_rng(0))
     assert choices
     believing = all(has_belief(model) for model in view.models)
@@ -276,7 +280,7 @@ def test_values_that_cannot_be_used_are_left_out_with_a_note(name: str) -> None:
 def test_fewer_points_than_parameters_still_give_a_number(name: str) -> None:
     """And so fewer than there are cells, terms or neighbours."""
     values = {Point.of(a=k, b=5 - k, c=k % 2 + 1, d=k * k): (float(k),) for k in (1, 2, 3)}
-    (model,) = load(name)(Measurements(tuple("abcd"), (Measurement("main", "time", values),)))
+    (model,) = load(name, "a")(Measurements(tuple("abcd"), (Measurement("main", "time", values),)))
     prediction = model.predict([*values, Point.of(a=9, b=9, c=9, d=9)])
     assert np.isfinite(prediction.value).all() and np.all(prediction.value > 0)
     assert np.all((prediction.low <= prediction.value) & (prediction.value <= prediction.high))

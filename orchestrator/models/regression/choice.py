@@ -18,7 +18,7 @@ from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.models.regression.choosing import beyond, compared, finalists, mlogq, weights
 from orchestrator.models.regression.errors import growth
-from orchestrator.models.regression.folds import folds
+from orchestrator.models.regression.folds import LEAST_SAMPLES, folds
 from orchestrator.models.regression.learner import Learner
 from orchestrator.models.regression.samples import Samples
 from orchestrator.models.regression.trend import fit_trend
@@ -50,12 +50,18 @@ class Family:
         Whether several may be combined, or the best one is taken alone.
     preferred
         The family that wins where errors are as good as equal; empty for none.
+    fallback
+        What predicts wherever nothing better can be fitted, and takes part everywhere.
+    least_at_end
+        So many samples must lie on either side where the largest values of a parameter are left out.
     """
 
     inside: Candidates
     outside: Candidates
     combine: bool = False
     preferred: str = ""
+    fallback: Learner = TREND
+    least_at_end: int = LEAST_SAMPLES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +170,7 @@ def choose(samples: Samples, family: Family, rng: np.random.Generator) -> Choice
     ModelError
         When no learner can be fitted.
     """
-    chosen = finalists([*family.inside(samples), TREND], samples, rng)
+    chosen = finalists(_with_fallback(family.inside(samples), family), samples, rng)
     found = compared(chosen, samples, folds(len(samples), rng), rng)
     if not np.isfinite(found.errors[0]):
         raise ModelError(f"no learner can be fitted to {len(samples)} points: measure more")
@@ -185,6 +191,11 @@ def choose(samples: Samples, family: Family, rng: np.random.Generator) -> Choice
     )
 
 
+def _with_fallback(learners: Sequence[Learner], family: Family) -> list[Learner]:
+    """Return learners with the fallback of the family among them, each name once."""
+    return list({item.name: item for item in [*learners, family.fallback]}.values())
+
+
 def _outside(
     inside: Sequence[Learner],
     best: Learner,
@@ -194,14 +205,14 @@ def _outside(
     rng: np.random.Generator,
 ) -> dict[int, Outside]:
     """Return per axis what predicted its left-out largest values best, plain or anchored at the edge."""
-    learners = list(dict.fromkeys([*family.outside(samples), TREND, *inside]))
-    seen = {item.axis: item for item in beyond(learners, best, samples, rng)}
+    learners = list(dict.fromkeys([*_with_fallback(family.outside(samples), family), *inside]))
+    seen = {item.axis: item for item in beyond(learners, best, samples, rng, family.least_at_end)}
     found: dict[int, Outside] = {}
     for axis in (k for k, item in enumerate(samples.axes) if not item.is_categorical):
         item = seen.get(axis)
         if item is None or not np.isfinite(item.errors.min()):
-            # Too few values to tell: the trend is the safest, and little is known.
-            found[axis] = Outside(learner=TREND, anchored=True, growth=1.0, error=float("nan"))
+            # Too few values to tell: the fallback is the safest, and little is known.
+            found[axis] = Outside(learner=family.fallback, anchored=True, growth=1.0, error=float("nan"))
             continue
         place = int(np.argmin(item.errors))
         found[axis] = Outside(

@@ -16,7 +16,7 @@ from scipy.optimize import nnls
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
-from orchestrator.models.regression.folds import End, Split, ends
+from orchestrator.models.regression.folds import LEAST_SAMPLES, End, Split, ends
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
 
@@ -185,7 +185,11 @@ class Beyond:
 
 
 def beyond(
-    learners: Sequence[Learner], inside: Learner, samples: Samples, rng: np.random.Generator
+    learners: Sequence[Learner],
+    inside: Learner,
+    samples: Samples,
+    rng: np.random.Generator,
+    least: int = LEAST_SAMPLES,
 ) -> tuple[Beyond, ...]:
     """Compare learners at the end of every numeric axis that has enough values.
 
@@ -199,12 +203,14 @@ def beyond(
         What was measured; of many, a random part is used.
     rng
         Of the fits.
+    least
+        So many samples must lie on either side of an end.
     """
     if len(samples) > _MOST_AT_ENDS:
         samples = samples.rows(np.sort(rng.choice(len(samples), _MOST_AT_ENDS, replace=False)))
     found: list[Beyond] = []
     running = np.ones(len(learners), bool)
-    for end in ends(samples):
+    for end in ends(samples, least):
         found.append(_beyond(end, learners, running, inside, samples, rng))
         errors = np.mean([item.errors.reshape(2, -1).min(axis=0) for item in found], axis=0)
         running = errors <= _FAR_BEHIND * errors.min()

@@ -20,7 +20,7 @@ _MOST_HELD_OUT = 4096
 # Share of the samples with the largest values of a parameter that is left out, and the least number of
 # different values that must remain and of samples on either side. Chosen by hand; not derived.
 _END = 0.2
-_LEAST_VALUES, _LEAST_SAMPLES = 3, 4
+_LEAST_VALUES, LEAST_SAMPLES = 3, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,11 @@ def folds(n: int, rng: np.random.Generator) -> tuple[Split, ...]:
     return tuple(Split(np.sort(np.setdiff1d(order, part)), np.sort(part)) for part in parts if len(part) < n)
 
 
-def ends(samples: Samples) -> tuple[End, ...]:
-    """Return a split per numeric axis that has enough values: its largest ones are left out."""
+def ends(samples: Samples, least: int = LEAST_SAMPLES) -> tuple[End, ...]:
+    """Return a split per numeric axis that has enough values: its largest ones are left out.
+
+    At least ``least`` samples are on either side.
+    """
     found = []
     for k, axis in enumerate(samples.axes):
         if axis.is_categorical:
@@ -60,7 +63,7 @@ def ends(samples: Samples) -> tuple[End, ...]:
         if edge is None:
             continue
         above = samples.x[:, k] > edge
-        if min(above.sum(), (~above).sum()) >= _LEAST_SAMPLES:
+        if min(above.sum(), (~above).sum()) >= least:
             found.append(End(k, edge, Split(np.flatnonzero(~above), np.flatnonzero(above))))
     return tuple(found)
 

@@ -65,7 +65,7 @@ def fit(series: Series, family: Family, memory: Memory, seed: int) -> Regression
     """
     samples = series.samples
     if len(samples) < _FEW or not samples.axes:
-        return _of_few(series)
+        return _of_few(series, family, np.random.default_rng(seed))
     try:
         choice = memory.choice(samples, family, seed)
     except ModelError as error:
@@ -98,20 +98,25 @@ def fit(series: Series, family: Family, memory: Memory, seed: int) -> Regression
     )
 
 
-def _of_few(series: Series) -> RegressionModel:
-    """Return the trend with an interval that says that nothing is known."""
-    samples, trend = series.samples, fit_trend(series.samples)
+def _of_few(series: Series, family: Family, rng: np.random.Generator) -> RegressionModel:
+    """Return the fallback, or else the trend, with an interval that says that nothing is known."""
+    samples = series.samples
+    fitted = attempt(family.fallback, samples, rng) or fit_trend(samples)
     return RegressionModel(
         callpath=series.callpath,
         metric=series.metric,
         axes=samples.axes,
-        inside=Combination((trend,), (1.0,)),
+        inside=Combination((fitted,), (1.0,)),
         folds=(),
         errors=Errors.of(np.array([-_UNKNOWN, _UNKNOWN]), 0.0),
-        outside={},
+        outside={
+            axis: Extrapolation(fitted=fitted, anchored=False, growth=_UNKNOWN)
+            for axis, item in enumerate(samples.axes)
+            if not item.is_categorical
+        },
         noise=series.sigma,
         shared_noise=series.shared_sigma,
-        smape=float(smape_of(samples.y - trend.at(samples.x))),
+        smape=float(smape_of(samples.y - fitted.at(samples.x))),
         notes=(*series.notes, f"{len(samples)} points: too few to compare learners; the interval is a guess"),
         reasons=(),
     )

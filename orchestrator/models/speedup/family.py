@@ -1,0 +1,56 @@
+"""The family of speedup models: the law alone, and with every kind of overhead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from orchestrator.models.processes import Processes
+from orchestrator.models.regression.choice import Family
+from orchestrator.models.regression.learner import Fitted, Learner
+from orchestrator.models.regression.samples import Samples
+from orchestrator.models.speedup.law import Settings, fit_law
+from orchestrator.models.speedup.layout import Layout
+from orchestrator.models.speedup.overhead import REGRESSORS, Corrected, learned_by, power_law
+
+FAMILY = "speedup"
+NONE, POWER = "none", "power"
+OVERHEADS = (NONE, POWER, *REGRESSORS)
+"""What may correct the law."""
+
+_FITS = {POWER: power_law, **{kind: learned_by(kind) for kind in REGRESSORS}}
+
+
+def learner(processes: Processes, factor: float, settings: Settings, overhead: str = NONE) -> Learner:
+    """Return the law with one kind of overhead.
+
+    Parameters
+    ----------
+    processes, factor
+        Which parameters count processes, and what multiplies their product.
+    settings
+        How the law is fitted.
+    overhead
+        One of `OVERHEADS`.
+    """
+
+    def fit(samples: Samples, rng: np.random.Generator) -> Fitted:
+        law = fit_law(samples, Layout.of(samples.axes, processes, factor), settings)
+        if overhead == NONE:
+            return law
+        return Corrected(law=law, overhead=_FITS[overhead](samples, law, settings, rng))
+
+    name = "Amdahl's law" if overhead == NONE else f"Amdahl's law with overhead: {overhead}"
+    return Learner(family=FAMILY, name=name, fit=fit)
+
+
+def family(processes: Processes, factor: float, settings: Settings, overheads: Sequence[str]) -> Family:
+    """Return the family with some kinds of overhead, among which is chosen by what was left out."""
+    learners = [learner(processes, factor, settings, kind) for kind in overheads]
+    return Family(
+        inside=lambda samples: learners,
+        outside=lambda samples: learners,
+        fallback=learner(processes, factor, settings, overheads[0]),
+        least_at_end=1,
+    )

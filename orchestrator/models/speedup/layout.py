@@ -1,0 +1,121 @@
+"""Samples as the paper sees them: processes N, levels of parallelism, problems, and reference runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.errors import ModelError
+from orchestrator.models.base import Floats, Integers
+from orchestrator.models.processes import Processes
+from orchestrator.models.regression.samples import Axis, Samples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """What the coordinates of samples mean.
+
+    Attributes
+    ----------
+    axes
+        What the coordinates are.
+    counting
+        Positions of those whose product is ``N / factor``.
+    nodes
+        Position of the one that counts nodes; None where none does.
+    others
+        Positions of all that are not about processes: problem sizes and categories.
+    factor
+        Processes that every run has as a factor, such as 4 on every node.
+    """
+
+    axes: tuple[Axis, ...]
+    counting: tuple[int, ...]
+    nodes: int | None
+    others: tuple[int, ...]
+    factor: float = 1.0
+
+    @classmethod
+    def of(cls, axes: tuple[Axis, ...], processes: Processes, factor: float) -> Layout:
+        """Find the positions of parameters by their names; those with one value are no coordinates."""
+        names = [axis.name for axis in axes]
+        counting = tuple(k for k, name in enumerate(names) if name in processes.names)
+        nodes = names.index(processes.nodes) if processes.nodes in names else None
+        others = tuple(k for k in range(len(names)) if k not in counting and k != nodes)
+        return cls(axes=axes, counting=counting, nodes=nodes, others=others, factor=factor)
+
+    def processes(self, x: Floats) -> Floats:
+        """Return N at coordinates (n, axes), shape (n,); 1 or the factor where no coordinate counts it."""
+        logs = np.zeros(len(x))
+        for k in self.counting:
+            logs += x[:, k]
+        return np.asarray(self.factor * np.exp(np.minimum(logs, 500.0)), np.float64)
+
+    def levels(self, x: Floats) -> Floats:
+        """Return logarithms of N, of nodes, and of processes per node (section 3), shape (n, 1 or 3).
+
+        One column where nothing tells nodes from processes.
+        """
+        total = np.log(self.processes(x))
+        if self.nodes is None or self.counting == (self.nodes,):
+            return total[:, None]
+        nodes = x[:, self.nodes]
+        return np.column_stack([total, nodes, total - nodes])
+
+    def problem(self, x: Floats) -> Floats:
+        """Return the coordinates of the problem: all that are not about processes, shape (n, others)."""
+        return x[:, list(self.others)]
+
+    @property
+    def problem_axes(self) -> tuple[Axis, ...]:
+        """Those of `problem`."""
+        return tuple(self.axes[k] for k in self.others)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class References:
+    """The run of every problem with the fewest processes, one of them in the paper.
+
+    Attributes
+    ----------
+    problems
+        Coordinates of the problems, shape (problems, others).
+    index
+        The problem of every sample, shape (samples,).
+    row
+        The sample that is the reference of a problem, shape (problems,).
+    processes
+        N of every reference, shape (problems,).
+    """
+
+    problems: Floats
+    index: Integers
+    row: Integers
+    processes: Floats
+
+    @classmethod
+    def of(cls, samples: Samples, layout: Layout) -> References:
+        """Find the references of samples.
+
+        Raises
+        ------
+        ModelError
+            When no problem was measured on two numbers of processes.
+        """
+        n = layout.processes(samples.x)
+        coordinates = layout.problem(samples.x)
+        if coordinates.shape[1]:
+            problems, index = np.unique(coordinates, axis=0, return_inverse=True)
+        else:
+            problems, index = np.empty((1, 0)), np.zeros(len(n), dtype=np.intp)
+        index = index.reshape(-1)
+        order = np.lexsort((n, index))
+        first = np.ones(len(n), dtype=bool)
+        first[1:] = index[order][1:] != index[order][:-1]
+        row = order[first]
+        if not np.any(n > n[row][index]):
+            raise ModelError(
+                "no problem was measured on two numbers of processes: a speedup is that of one problem"
+            )
+        return cls(problems=problems, index=index, row=row, processes=n[row])

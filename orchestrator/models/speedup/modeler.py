@@ -1,0 +1,98 @@
+"""The modeler ``speedup``: Amdahl's law with an overhead, per call path and metric."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from orchestrator.errors import ModelError
+from orchestrator.models.base import Model, Modeler
+from orchestrator.models.processes import Processes, fixed_factor, required
+from orchestrator.models.regression.modeler import modeler_of
+from orchestrator.models.speedup.family import OVERHEADS, family
+from orchestrator.models.speedup.law import SCALINGS, VARIANTS, Settings
+from orchestrator.types import Measurements
+
+
+def modeler(
+    *,
+    overhead: str = "auto",
+    variant: str = "aggregate",
+    scaling: str = "strong",
+    processes: str | Sequence[str] = "auto",
+    exponents: Mapping[str, float] | None = None,
+    most_processes: float | None = None,
+    largest: Mapping[str, float] | None = None,
+    aggregate: str = "auto",
+    seed: int = 0,
+) -> Modeler:
+    """Return a modeler of speedups (Alasandagutti et al., sections 2 and 3).
+
+    Parameters
+    ----------
+    overhead
+        What corrects the law: ``none``, ``power`` (a power of every parameter), ``forest``, ``boosting``,
+        ``network``; ``auto`` takes what predicts best what was left out.
+    variant
+        Whose runs give the parallel fraction: ``aggregate`` (all), ``optimal`` (those of the problem),
+        ``full-data`` (the same, without the cut-offs).
+    scaling
+        ``strong``; ``weak``, where sizes are per process; ``hybrid``, where the work is a product of powers
+        of the sizes.
+    processes
+        Parameters whose product is the number of processes: names, or a text such as ``nodes * ppn``;
+        ``auto`` goes by names.
+    exponents
+        By which power of a size the work grows, for ``hybrid`` (1, as in the paper, where nothing is said).
+    most_processes, largest
+        The cut-offs c_f, and w_f by the name of the size; none by default.
+    aggregate
+        How repetitions become one value, as for ``pmnf``.
+    seed
+        Of the random parts of fits and of their comparison.
+
+    Raises
+    ------
+    ModelError
+        For an option that makes no sense; and by the modeler where no parameter counts processes, where all
+        runs have one number of processes, and when no call path can be fitted.
+    """
+    overheads = OVERHEADS if overhead == "auto" else (_one_of("overhead", overhead, OVERHEADS),)
+    settings = Settings(
+        variant=_one_of("variant", variant, VARIANTS),
+        scaling=_one_of("scaling", scaling, SCALINGS),
+        exponents=dict(exponents or {}),
+        most_processes=np.inf if most_processes is None else float(most_processes),
+        largest=dict(largest or {}),
+    )
+    modeler_of(family(Processes(()), 1.0, settings, overheads), aggregate=aggregate)  # refuses the aggregate
+    known: dict[tuple[Processes, float], Modeler] = {}
+
+    def model(measurements: Measurements) -> tuple[Model, ...]:
+        numeric = [name for name in measurements.parameters if not measurements.is_categorical(name)]
+        counting = required(numeric, processes)
+        factor = fixed_factor(measurements, counting)
+        _check_varied(measurements, counting)
+        key = counting, factor
+        if key not in known:
+            known[key] = modeler_of(
+                family(counting, factor, settings, overheads), aggregate=aggregate, seed=seed
+            )
+        return known[key](measurements)
+
+    return model
+
+
+def _one_of(name: str, value: str, allowed: Sequence[str]) -> str:
+    if value not in allowed:
+        raise ModelError(f"{name} is {value!r}: use one of {', '.join(allowed)}")
+    return value
+
+
+def _check_varied(measurements: Measurements, processes: Processes) -> None:
+    if all(len(measurements.values_of(name)) == 1 for name in processes.names):
+        raise ModelError(
+            f"every run has the same number of processes ({processes.text}): a speedup needs runs on two or "
+            "more; measure some, name other parameters with the option processes, or choose another modeler"
+        )

@@ -1,0 +1,138 @@
+"""The modeler `speedup`: data that follow a law, and data that cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrator.errors import ModelError
+from orchestrator.models.base import Model
+from orchestrator.models.speedup.modeler import modeler
+from orchestrator.types import Measurement, Measurements, Point
+
+RANKS = (1, 2, 4, 8, 16, 32)
+
+
+def measured(
+    truth: Callable[[float, float], float],
+    ranks: tuple[int, ...] = RANKS,
+    sizes: tuple[int, ...] = (100, 200, 400),
+    noise: float = 0.0,
+) -> Measurements:
+    rng = np.random.default_rng(5)
+    values = {
+        Point.of(p=p, n=n): tuple(truth(p, n) * float(np.exp(rng.normal(0, noise))) for _ in range(2))
+        for p, n in product(ranks, sizes)
+    }
+    return Measurements(("p", "n"), (Measurement("main", "time", values),))
+
+
+def fitted(measurements: Measurements, **options: Any) -> Model:
+    (model,) = modeler(**options)(measurements)
+    return model
+
+
+def strong(p: float, n: float) -> float:
+    return 1e-4 * n**2 * (0.05 + 0.95 / p)
+
+
+def test_strong_scaling_by_the_law() -> None:
+    model = fitted(measured(strong), overhead="none")
+    far = [Point.of(p=256, n=400), Point.of(p=256, n=800), Point.of(p=8, n=150)]
+    assert model.value(far) == pytest.approx([strong(256, 400), strong(256, 800), strong(8, 150)], rel=0.02)
+    assert "p = 0.95" in model.expression
+
+
+def test_weak_scaling_by_the_law() -> None:
+    """Sizes are per process, so the serial part grows with N."""
+    model = fitted(measured(lambda p, n: 1e-4 * n**2 * (0.001 * p + 0.999)), overhead="none", scaling="weak")
+    assert model.value([Point.of(p=128, n=400)])[0] == pytest.approx(16 * (0.128 + 0.999), rel=0.02)
+    assert "p = 0.999" in model.expression
+
+
+def test_hybrid_scaling_by_the_law() -> None:
+    """One problem stands for all: the time on one process is proportional to the work."""
+    data = measured(strong, sizes=(100, 200))
+    for exponents, power in (({}, 1), ({"n": 2}, 2)):
+        model = fitted(data, overhead="none", scaling="hybrid", exponents=exponents)
+        expected = strong(4, 100) * 8**power
+        assert model.value([Point.of(p=4, n=800)])[0] == pytest.approx(expected, rel=0.02)
+
+
+def test_every_problem_may_have_its_own_fraction() -> None:
+    def truth(p: float, n: float) -> float:
+        serial = 5 / n
+        return 1e-4 * n**2 * (serial + (1 - serial) / p)
+
+    far = [Point.of(p=512, n=n) for n in (100, 200, 400)]
+    expected = [truth(512, n) for n in (100, 200, 400)]
+    own = fitted(measured(truth), overhead="none", variant="optimal")
+    same = fitted(measured(truth), overhead="none", variant="aggregate")
+    assert own.value(far) == pytest.approx(expected, rel=0.02)
+    assert np.abs(same.value(far) / expected - 1).max() > 0.2
+
+
+def test_full_data_ignores_the_cut_offs() -> None:
+    def truth(p: float, n: float) -> float:
+        return strong(p, n) * (1.0 if p <= 4 else 2.0)
+
+    options = {"overhead": "none", "most_processes": 4}
+    assert "0.95" in fitted(measured(truth), variant="optimal", **options).expression
+    assert "0.95" not in fitted(measured(truth), variant="full-data", **options).expression
+
+
+@pytest.mark.parametrize("overhead", ["forest", "boosting", "network"])
+def test_an_overhead_corrects_the_law(overhead: str) -> None:
+    """Along N the time has an overhead that the law does not know: within the range it is learned."""
+    data = measured(lambda p, n: strong(p, n) * (1 + 0.05 * p), ranks=(1, 2, 4, 6, 8, 12, 16, 24, 32))
+    points = [Point.of(p=24, n=200), Point.of(p=32, n=400)]
+    expected = np.array([strong(24, 200) * 2.2, strong(32, 400) * 2.6])
+    alone = fitted(data, overhead="none").value(points)
+    corrected = fitted(data, overhead=overhead).value(points)
+    assert np.abs(np.log(corrected / expected)).max() < 0.5 * np.abs(np.log(alone / expected)).max()
+
+
+def test_a_power_law_follows_times_that_grow() -> None:
+    model = fitted(measured(lambda p, n: 1e-4 * n**2 * p**0.3), overhead="power")
+    assert model.value([Point.of(p=256, n=800)])[0] == pytest.approx(64 * 256**0.3, rel=0.02)
+
+
+def test_nodes_and_processes_per_node() -> None:
+    values = {
+        Point.of(nodes=nodes, ppn=ppn): (strong(nodes * ppn, 100) * (1.0 if nodes == 1 else 1.5),)
+        for nodes, ppn in product((1, 2, 4, 8, 16), (1, 2, 4, 8))
+    }
+    data = Measurements(("nodes", "ppn"), (Measurement("main", "time", values),))
+    model = fitted(data, overhead="forest")
+    across, within = model.value([Point.of(nodes=16, ppn=4), Point.of(nodes=1, ppn=8)])
+    assert across == pytest.approx(1.5 * strong(64, 100), rel=0.15)
+    assert within == pytest.approx(strong(8, 100), rel=0.15)
+
+
+def test_no_run_on_one_process() -> None:
+    """Speedups are then relative to the fewest processes."""
+    model = fitted(measured(strong, ranks=(4, 8, 16, 32)), overhead="none")
+    assert model.value([Point.of(p=256, n=400)])[0] == pytest.approx(strong(256, 400), rel=0.02)
+
+
+def test_one_problem_size() -> None:
+    model = fitted(measured(strong, sizes=(100,)), overhead="none")
+    assert model.value([Point.of(p=256, n=100)])[0] == pytest.approx(strong(256, 100), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("overhead", "fortran"), ("variant", "best"), ("scaling", "up"), ("aggregate", "x")]
+)
+def test_an_unknown_word_is_refused_with_the_known_ones(option: str, value: str) -> None:
+    options: dict[str, Any] = {option: value}
+    with pytest.raises(ModelError, match=f"{option} is '{value}': use one of"):
+        modeler(**options)
+
+
+def test_one_number_of_processes_is_refused() -> None:
+    with pytest.raises(ModelError, match="every run has the same number of processes"):
+        fitted(measured(strong, ranks=(4,)))
