@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import Progress
 
 from orchestrator import registry
 from orchestrator.cli import common, evaluate_models, evaluate_noise, inputs
-from orchestrator.evaluation import contenders, figures
+from orchestrator.errors import CampaignError
+from orchestrator.evaluation import contenders, figures, paper, paper_table
+from orchestrator.evaluation.paper_draw import SERIES
 from orchestrator.evaluation.replay import replay_outcomes
 from orchestrator.evaluation.rows import Row, rows, table
 from orchestrator.evaluation.rules import Rules
 from orchestrator.evaluation.synthetic import Setting, synthetic_outcomes
 from orchestrator.evaluation.trial import Outcome
+
+Value = TypeVar("Value")
 
 _OTHERS = {"noise": evaluate_noise.run, "models": evaluate_models.run}  # with results of their own
 _TOLERANCES = (5.0, 10.0, 15.0, 20.0)  # the error intervals of the paper's figures
@@ -51,11 +55,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_synthetic(add: Callable[..., object]) -> None:
     noise = common.number("a percentage from 0 to below 100", lambda x: 0 <= x < 100)
     share = common.number("a percentage from 0 to 100", lambda x: 0 <= x <= 100)
-    add("--parameters", type=int, default=2, metavar="N", help="1 to 4 (default 2)")
-    add("--noise", type=noise, default=5.0, metavar="PERCENT", help="bound of the mixed noise (default 5)")
+    add("--parameters", action="append", type=int, metavar="N", help="1 to 4 (default 2)")
+    add(
+        "--noise", action="append", type=noise, metavar="PERCENT", help="bound of the mixed noise (default 5)"
+    )
     add("--outliers", type=share, default=0.0, metavar="PERCENT", help="runs slowed down 2 to 5 times")
-    add("--functions", type=common.whole(1), default=100, metavar="N", help="how many (default 100)")
+    add(
+        "--functions",
+        type=common.whole(1),
+        default=100,
+        metavar="N",
+        help="how many (default 100; with --paper half of them with three and a fifth with four parameters)",
+    )
     add("--functions-file", type=Path, metavar="FILE", help="expressions in a, b, c, d")
+    add(
+        "--paper",
+        action="store_true",
+        help="the protocol of the paper's evaluation: starting sets of 9, 13 and 17 points, known costs, "
+        "an end at the first point over budget; --parameters, --noise and --modeler are repeatable (default: "
+        "2, 3, 4; 1, 2, 5, 10; extra-p), --functions-file may be a folder with m2.json, m3.json and m4.json",
+    )
+    add(
+        "--series",
+        action="append",
+        choices=tuple(SERIES),
+        help="with --paper: value series that functions have in turn; repeatable; default: all",
+    )
+    add(
+        "--published-noise",
+        action="store_true",
+        help="with --paper: noise as in the published evaluation, which adds up from run to run and is the "
+        "same for all functions; four repetitions make 100 %%",
+    )
+    add(
+        "--patience",
+        type=common.whole(1),
+        metavar="N",
+        help="with --paper: rounds without a lower SMAPE that end it, too (default: only the budget does)",
+    )
 
 
 def _add_replay(add: Callable[..., object]) -> None:
@@ -77,10 +114,20 @@ def _add_common(parser: argparse.ArgumentParser, labels: tuple[str, ...]) -> Non
     budget = common.number("a percentage greater than 0", lambda x: x > 0)
     tolerance = common.number("a percentage from 0", lambda x: x >= 0)
     add("--strategy", action="append", metavar="NAME", help=f"repeatable; default: {', '.join(labels)}")
-    add("--budget", action="append", type=budget, metavar="PERCENT", help="repeatable; default 10")
+    add(
+        "--budget",
+        action="append",
+        type=budget,
+        metavar="PERCENT",
+        help="repeatable; default 10 (with --paper 1, 2, 5, 10, 20, 50)"
+        if labels == contenders.STANDARD
+        else "repeatable; default 10",
+    )
     add("--tolerance", type=tolerance, default=5.0, metavar="PERCENT", help="of accurate (5)")
-    add("--modeler", default="auto", choices=registry.names("model"), help="of all strategies")
-    add("--batch-size", type=positive, default=1, metavar="N", help="points per round (default 1)")
+    add(
+        "--modeler", action="append", choices=registry.names("model"), help="of all strategies (default auto)"
+    )
+    add("--batch-size", type=positive, metavar="N", help="points per round (default 1)")
     add("--seed", type=common.whole(0), default=0)
     add("--workers", type=positive, metavar="N", help="processes (default: all cores)")
     add("--figures", type=Path, metavar="DIR", help="write figures as PNG")
@@ -93,6 +140,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.kind in _OTHERS:
         with _progress() as advance:
             return _OTHERS[arguments.kind](arguments, advance)
+    if getattr(arguments, "paper", False):
+        return _paper(arguments)
     with _progress() as advance:
         outcomes = (_synthetic if arguments.kind == "synthetic" else _replay)(arguments, advance)
     results = rows(outcomes, arguments.tolerance)
@@ -105,10 +154,54 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _paper(arguments: argparse.Namespace) -> int:
+    """Run the protocol of the paper."""
+    if arguments.outliers:
+        raise CampaignError("--outliers has no place in --paper: leave one of them out")
+    protocol = paper.Protocol(
+        functions=arguments.functions,
+        functions_file=arguments.functions_file,
+        published_noise=arguments.published_noise,
+        batch_size=arguments.batch_size,
+        patience=arguments.patience,
+        seed=arguments.seed,
+        **{
+            name: tuple(dict.fromkeys(given))
+            for name, given in (
+                ("parameters", arguments.parameters),
+                ("noise", arguments.noise),
+                ("strategies", arguments.strategy),
+                ("modelers", arguments.modeler),
+                ("budgets", arguments.budget and sorted(arguments.budget)),
+                ("series", arguments.series),
+            )
+            if given
+        },
+    )
+    with _progress() as advance:
+        cells = paper.paper_outcomes(protocol, workers=arguments.workers, advance=advance)
+    results = paper_table.paper_rows(cells, arguments.tolerance)
+    if arguments.figures is not None:
+        path = arguments.figures / f"paper-seed{arguments.seed}.png"
+        paper_table.figure(results, path, arguments.tolerance)
+    if arguments.json:
+        common.print_json({"rows": [_finite(row) for row in paper_table.document(results)]})
+    else:
+        print(paper_table.table(results, arguments.tolerance))
+    return 0
+
+
 def _synthetic(arguments: argparse.Namespace, advance: Callable[[int, int], None]) -> list[Outcome]:
+    for option, given in (
+        ("--series", arguments.series),
+        ("--published-noise", arguments.published_noise),
+        ("--patience", arguments.patience),
+    ):
+        if given:
+            raise CampaignError(f"{option} is part of the paper's protocol: add --paper, or leave it out")
     setting = Setting(
-        parameters=arguments.parameters,
-        noise=arguments.noise,
+        parameters=_only("--parameters", arguments.parameters, 2),
+        noise=_only("--noise", arguments.noise, 5.0),
         outliers=arguments.outliers,
         functions=arguments.functions,
         functions_file=arguments.functions_file,
@@ -131,13 +224,22 @@ def _replay(arguments: argparse.Namespace, advance: Callable[[int, int], None]) 
     )
 
 
+def _only(option: str, given: Sequence[Value] | None, default: Value) -> Value:
+    """Return the one value of an option that only the paper's protocol repeats."""
+    if given and len(given) > 1:
+        raise CampaignError(
+            f"{option} is given {len(given)} times: give it once; evaluate synthetic --paper has several"
+        )
+    return given[0] if given else default
+
+
 def _rules(arguments: argparse.Namespace) -> Rules:
     return Rules(
         strategies=tuple(arguments.strategy or arguments.labels),
         budgets=tuple(arguments.budget or (10.0,)),
-        batch_size=arguments.batch_size,
+        batch_size=arguments.batch_size or 1,
         seed=arguments.seed,
-        model=arguments.modeler,
+        model=_only("--modeler", arguments.modeler, "auto"),
     )
 
 
@@ -149,7 +251,7 @@ def _draw(arguments: argparse.Namespace, outcomes: list[Outcome], results: list[
     figures.usage_figure({f"±{arguments.tolerance:g} %": results}, arguments.figures / f"usage-{name}.png")
 
 
-def _finite(row: Row) -> dict[str, Any]:
+def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
     unknown = [key for key, value in row.items() if isinstance(value, float) and not math.isfinite(value)]
     return {**row, **dict.fromkeys(unknown)}
 
