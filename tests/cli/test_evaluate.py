@@ -90,6 +90,11 @@ def test_measured_data_are_replayed_and_drawn(capsys: pytest.CaptureFixture[str]
     [
         (["synthetic", "--strategy", "cpff"], "unknown strategy 'cpff'"),
         (["synthetic", "--parameters", "9"], "parameters is 9"),
+        (["synthetic", "--noise", "1", "--noise", "2"], "--noise is given 2 times: give it once"),
+        (["synthetic", "--patience", "3"], "--patience is part of the paper's protocol: add --paper"),
+        (["synthetic", "--paper", "--parameters", "5"], "parameters is 5: the paper's evaluation has"),
+        (["synthetic", "--paper", "--outliers", "2"], "--outliers has no place in --paper"),
+        (["synthetic", "--paper", "--functions-file", "none.json"], "none.json: No such file"),
         (["replay", "FILE", "--processes", "p", "--holdout", "p=7,n=60"], "not among the measured points"),
         (["replay", "FILE", "--processes", "q", "--holdout", "p=64,n=60"], "unknown name 'q'"),
     ],
@@ -100,6 +105,20 @@ def test_wrong_usage_is_refused(
     data = str(measured(tmp_path / "data.jsonl"))
     assert main(["evaluate", *[data if word == "FILE" else word for word in argv]]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_the_paper_protocol_has_several_levels_in_one_command(tmp_path: Path) -> None:
+    (tmp_path / "m2.json").write_text(json.dumps({"functions": ["9+0.5*a**1.5*b**0.5"]}))
+    argv = ["synthetic", "--paper", "--functions-file", str(tmp_path), "--parameters", "2", "--noise", "0"]
+    argv += ["--noise", "1", "--budget", "50", "--strategy", "cpf", "--workers", "1", "--series", "published"]
+    found = run("evaluate", *argv, "--figures", tmp_path / "figures", "--json")
+    rows = json.loads(found.out)["rows"]
+    assert [(row["noise"], row["modeler"], row["accurate_percent"]) for row in rows] == [
+        (0, "extra-p", 100),
+        (1, "extra-p", 100),
+    ]
+    assert (tmp_path / "figures" / "paper-seed0.png").exists()
+    assert "| 2 | ±1 %  | published | cpf " in run("evaluate", *argv).out
 
 
 PERCENT = ("-5", "nan", "inf", "much")
