@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from orchestrator import registry
-from orchestrator.cli import common, evaluate_models, evaluate_noise, inputs
+from orchestrator.cli import common, evaluate_models, evaluate_noise, evaluate_speedup, inputs
 from orchestrator.errors import CampaignError
 from orchestrator.evaluation import contenders, figures, paper, paper_table
 from orchestrator.evaluation.paper_draw import SERIES
@@ -30,13 +30,14 @@ from orchestrator.evaluation.trial import Outcome
 
 Value = TypeVar("Value")
 
-_OTHERS = {"noise": evaluate_noise.run, "models": evaluate_models.run}  # with results of their own
+# With results of their own.
+_OTHERS = {"noise": evaluate_noise.run, "models": evaluate_models.run, "speedup": evaluate_speedup.run}
 _TOLERANCES = (5.0, 10.0, 15.0, 20.0)  # the error intervals of the paper's figures
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the sub-commands ``synthetic``, ``replay``, ``noise`` and ``models``."""
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="synthetic|replay|noise|models")
+    """Add the sub-commands ``synthetic``, ``replay``, ``noise``, ``models`` and ``speedup``."""
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="synthetic|replay|noise|models|speedup")
     synthetic = kinds.add_parser("synthetic", help="draw functions and noise (the papers' section IV)")
     _add_synthetic(synthetic.add_argument)
     replay = kinds.add_parser("replay", help="choose among measured repetitions (the paper's section V)")
@@ -47,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     evaluate_models.add_arguments(
         kinds.add_parser("models", help="modelers on measured samples, by the number of training points")
+    )
+    evaluate_speedup.add_arguments(
+        kinds.add_parser("speedup", help="speedups on more processes and larger problems than were fitted")
     )
     for kind, labels in ((synthetic, contenders.STANDARD), (replay, contenders.REPLAYED)):
         _add_common(kind, labels)

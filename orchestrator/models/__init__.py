@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from orchestrator.models.pmnf.hypotheses import PAPER as PAPER
     from orchestrator.models.pmnf.hypotheses import POLYNOMIAL as POLYNOMIAL
     from orchestrator.models.pmnf.known_form import known_form as known_form
+    from orchestrator.models.speedup.single import speedup_learner as speedup_learner
     from orchestrator.models.swc.combination import Priors as Priors
     from orchestrator.models.swc.combination import with_prior as with_prior
     from orchestrator.models.swc.count_check import check_counts as check_counts
@@ -27,6 +28,7 @@ _OFFERED = MappingProxyType(
         "PAPER": "orchestrator.models.pmnf.hypotheses",
         "POLYNOMIAL": "orchestrator.models.pmnf.hypotheses",
         "known_form": "orchestrator.models.pmnf.known_form",
+        "speedup_learner": "orchestrator.models.speedup.single",
         "Priors": "orchestrator.models.swc.combination",
         "with_prior": "orchestrator.models.swc.combination",
         "check_counts": "orchestrator.models.swc.count_check",

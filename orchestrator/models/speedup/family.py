@@ -10,16 +10,26 @@ from orchestrator.models.processes import Processes
 from orchestrator.models.regression.choice import Family
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
+from orchestrator.models.speedup.instead import oliveira_by
 from orchestrator.models.speedup.law import Settings, fit_law
 from orchestrator.models.speedup.layout import Layout
+from orchestrator.models.speedup.oliveira import oliveira_least_squares, oliveira_swarm
 from orchestrator.models.speedup.overhead import REGRESSORS, Corrected, learned_by, power_law
 
 FAMILY = "speedup"
 NONE, POWER = "none", "power"
-OVERHEADS = (NONE, POWER, *REGRESSORS)
+OLIVEIRA, SWARM = "oliveira", "oliveira-swarm"
+OVERHEADS = (NONE, POWER, *REGRESSORS, OLIVEIRA)
 """What may correct the law."""
+ALL_OVERHEADS = (*OVERHEADS, SWARM)
+"""The same with another fit of one of them, which no choice needs to try."""
 
-_FITS = {POWER: power_law, **{kind: learned_by(kind) for kind in REGRESSORS}}
+_FITS = {
+    POWER: power_law,
+    **{kind: learned_by(kind) for kind in REGRESSORS},
+    OLIVEIRA: oliveira_by(oliveira_least_squares),
+    SWARM: oliveira_by(oliveira_swarm),
+}
 
 
 def learner(processes: Processes, factor: float, settings: Settings, overhead: str = NONE) -> Learner:
@@ -32,7 +42,7 @@ def learner(processes: Processes, factor: float, settings: Settings, overhead: s
     settings
         How the law is fitted.
     overhead
-        One of `OVERHEADS`.
+        One of `ALL_OVERHEADS`.
     """
 
     def fit(samples: Samples, rng: np.random.Generator) -> Fitted:

@@ -10,7 +10,7 @@ from orchestrator.errors import ModelError
 from orchestrator.models.base import Model, Modeler
 from orchestrator.models.processes import Processes, fixed_factor, required
 from orchestrator.models.regression.modeler import modeler_of
-from orchestrator.models.speedup.family import OVERHEADS, family
+from orchestrator.models.speedup.family import ALL_OVERHEADS, OLIVEIRA, OVERHEADS, family
 from orchestrator.models.speedup.law import SCALINGS, VARIANTS, Settings
 from orchestrator.types import Measurements
 
@@ -33,7 +33,9 @@ def modeler(
     ----------
     overhead
         What corrects the law: ``none``, ``power`` (a power of every parameter), ``forest``, ``boosting``,
-        ``network``; ``auto`` takes what predicts best what was left out.
+        ``network``; ``oliveira``, which puts Oliveira's model in place of the law (strong scaling), by least
+        squares, and ``oliveira-swarm``, the same by particle swarms; ``auto`` takes what predicts best what
+        was left out.
     variant
         Whose runs give the parallel fraction: ``aggregate`` (all), ``optimal`` (those of the problem),
         ``full-data`` (the same, without the cut-offs).
@@ -58,7 +60,7 @@ def modeler(
         For an option that makes no sense; and by the modeler where no parameter counts processes, where all
         runs have one number of processes, and when no call path can be fitted.
     """
-    overheads = OVERHEADS if overhead == "auto" else (_one_of("overhead", overhead, OVERHEADS),)
+    overheads = OVERHEADS if overhead == "auto" else (_one_of("overhead", overhead, ALL_OVERHEADS),)
     settings = Settings(
         variant=_one_of("variant", variant, VARIANTS),
         scaling=_one_of("scaling", scaling, SCALINGS),
@@ -66,6 +68,8 @@ def modeler(
         most_processes=np.inf if most_processes is None else float(most_processes),
         largest=dict(largest or {}),
     )
+    if overhead.startswith(OLIVEIRA) and scaling != "strong":
+        raise ModelError(f"Oliveira's model is for strong scaling, not for {scaling} scaling")
     modeler_of(family(Processes(()), 1.0, settings, overheads), aggregate=aggregate)  # refuses the aggregate
     known: dict[tuple[Processes, float], Modeler] = {}
 

@@ -1,0 +1,143 @@
+"""Which runs are fitted and tested, what contenders may see, and whether errors are computed right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from orchestrator.errors import CampaignError, MeasurementError
+from orchestrator.evaluation import speedup_cases, speedup_contenders, speedup_rows, speedup_study
+from orchestrator.evaluation.speedup_runs import Runs, Scaling, on_one_process, reference
+from orchestrator.evaluation.speedup_study import Case, Row
+
+NODES, SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (100.0, 200.0, 400.0, 800.0)
+
+
+def runs_by(fraction: float, *, noise: float = 0.0) -> Runs:
+    """Return runs that follow Amdahl's law, one process per node; times are proportional to sizes."""
+    size, nodes = (np.ravel(values) for values in np.meshgrid(SIZES, NODES, indexing="ij"))
+    exact = size * (1 - fraction + fraction / nodes)
+    factors = np.exp(np.random.default_rng(0).normal(0, noise, len(size)))
+    return Runs(
+        name="toy", nodes=nodes, per_node=np.ones(len(size)), size=size, seconds=exact * factors, exact=exact
+    )
+
+
+def case(runs: Runs, scaling: Scaling = "strong", cutoff: float = 8, largest: float = 200) -> Case:
+    return Case(machine="here", runs=runs, scaling=scaling, cutoff=cutoff, largest=largest)
+
+
+def rows(one: Case, *names: str) -> dict[str, Row]:
+    found = speedup_study.run(speedup_study.tasks([one], names, seed=1), workers=1)
+    return {row["contender"]: row for row in found}
+
+
+@pytest.mark.parametrize("scaling", ["strong", "hybrid"])
+def test_what_follows_the_law_is_predicted_by_every_variant_of_it(scaling: Scaling) -> None:
+    names = ("aggregate", "optimal", "full-data", "noise", "network")
+    found = rows(case(runs_by(0.99), scaling), *names)
+    for name in names:
+        assert found[name]["failure"] is None
+        assert found[name]["relative_rmse"] == pytest.approx(0.0, abs=1e-3), name
+    # Strong: N = 16 and 32 at four sizes; hybrid: at the three that are at least twice the smallest.
+    assert found["aggregate"]["test"] == (8 if scaling == "strong" else 6)
+    assert found["aggregate"]["train"] == 8  # N = 1, 2, 4, 8 at two sizes
+
+
+def test_errors_are_those_of_speedups() -> None:
+    """Times that are 10 % too long give speedups that are 1 / 1.1 of the measured ones."""
+    runs = runs_by(0.9)
+    [row] = rows(case(replace(runs, exact=1.1 * runs.exact)), "noise").values()
+    measured = np.repeat([1 / (0.1 + 0.9 / 16), 1 / (0.1 + 0.9 / 32)], 4)
+    assert row["relative_rmse"] == pytest.approx(1 - 1 / 1.1)
+    assert row["rmse"] == pytest.approx(np.sqrt(np.mean((measured * (1 - 1 / 1.1)) ** 2)))
+    assert row["relative_rse"] == pytest.approx([1 - 1 / 1.1] * 5)
+
+
+def test_only_the_full_data_variant_and_the_optimal_one_see_what_they_may() -> None:
+    """Large problems have another parallel fraction, which only runs of these problems show."""
+    small, large = runs_by(0.9), runs_by(0.999)
+    mixed = replace(small, seconds=np.where(small.size > 200, large.seconds, small.seconds))
+    found = rows(case(mixed), "aggregate", "optimal", "full-data")
+    for name in ("optimal", "full-data"):
+        assert found[name]["relative_rmse"] == pytest.approx(0.0, abs=1e-3)
+    assert found["aggregate"]["relative_rmse"] > 0.3  # type: ignore[operator]
+
+
+def test_tested_runs_are_never_seen_by_others_than_the_full_data_variant() -> None:
+    """Nonsense above the cut-off changes no prediction: relative errors follow from it alone."""
+    runs = runs_by(0.95)
+    nonsense = replace(runs, seconds=np.where(runs.nodes > 8, 1000 * runs.seconds, runs.seconds))
+    names = ("aggregate", "optimal", "forest", "oliveira", "pmnf:members=20")
+    for (name, sane), other in zip(
+        rows(case(runs), *names).items(), rows(case(nonsense), *names).values(), strict=True
+    ):
+        assert sane["failure"] is None
+        first, second = (1 + np.array(item["relative_rse"][2]) for item in (sane, other))
+        assert second == pytest.approx(1000 * first, rel=0.2), name
+
+
+def test_oliveira_is_left_out_of_other_scaling_than_strong() -> None:
+    todo = speedup_study.tasks([case(runs_by(0.9), "hybrid")], ("oliveira", "aggregate"), 0)
+    assert [name for _, name, _ in todo] == ["aggregate"]
+
+
+def test_a_contender_that_fails_says_why() -> None:
+    runs = runs_by(0.9)
+    [row] = rows(case(replace(runs, exact=np.full(len(runs), np.nan))), "noise").values()
+    assert row["rmse"] is None and "simulated runs only" in str(row["failure"])
+    assert "no model: noise, toy" in speedup_rows.text([row])
+
+
+@pytest.mark.parametrize(
+    ("cutoff", "largest", "what"),
+    [
+        (32, 800, "no strong scaling to test above 32"),
+        (1, 800, "raise the cut-offs"),
+        (8, 50, "raise the cut-offs"),
+    ],
+)
+def test_cut_offs_that_leave_nothing(cutoff: float, largest: float, what: str) -> None:
+    with pytest.raises(MeasurementError, match=what):
+        speedup_study.tasks([case(runs_by(0.9), cutoff=cutoff, largest=largest)], ("aggregate",), 0)
+
+
+def test_an_unknown_contender() -> None:
+    with pytest.raises(CampaignError, match="unknown contender 'forrest': did you mean 'forest'"):
+        speedup_contenders.contender("forrest")
+    with pytest.raises(CampaignError, match="pmnf:what=1"):
+        speedup_contenders.contender("pmnf:what=1")
+
+
+def test_speedups_are_relative_to_the_fewest_processes_where_no_run_has_one() -> None:
+    runs = runs_by(0.9)
+    several = runs.rows(runs.nodes > 1)
+    one = on_one_process(several, several.seconds)
+    assert one == pytest.approx({size: size * (0.1 + 0.45) for size in SIZES})
+    hybrid = reference(several, "hybrid", one)
+    assert np.array_equal(np.isnan(hybrid), several.size == 100)
+    [row] = rows(case(several), "aggregate").values()
+    assert row["relative_rmse"] == pytest.approx(0.0, abs=1e-3)
+
+
+def test_sensitivity_varies_one_cut_off_at_a_time_and_tests_the_same_runs() -> None:
+    varied = speedup_cases.sensitivity(case(runs_by(0.9)), (4, 16), (0.25, 0.5))
+    assert [(one.cutoff, one.largest) for one in varied] == [(4, 200), (16, 200), (8, 200), (8, 400)]
+    assert [one.beyond for one in varied] == [16, 16, 8, 8]
+    unchanged = case(runs_by(0.9))
+    assert speedup_cases.sensitivity(unchanged, (), ()) == [unchanged]
+
+
+def test_the_simulated_cases_are_the_papers_tables() -> None:
+    cases = speedup_cases.simulated(seed=0, scalings=("strong", "hybrid", "weak"))
+    places = list(dict.fromkeys((one.machine, one.scaling, one.runs.levels) for one in cases))
+    assert places == [
+        *(("CPU", "strong", 1), ("GPU", "strong", 1), ("CPU", "hybrid", 1), ("GPU", "hybrid", 1)),
+        *(("CPU", "weak", 1), ("GPU", "weak", 1), ("CPU", "strong", 2), ("CPU", "hybrid", 2)),
+    ]
+    assert {one.cutoff for one in cases if one.runs.levels == 1} == {100, 10}
+    assert {one.cutoff for one in cases if one.runs.levels == 2} == {500}
+    first = cases[0]
+    assert first.largest == 3500**2  # the median edge of Beatnik, section 4.1
