@@ -12,13 +12,15 @@ from pathlib import Path
 
 from orchestrator.api.inputs import of_metrics
 from orchestrator.cli import common, inputs
-from orchestrator.errors import CampaignError
-from orchestrator.report import explore, explore_page
+from orchestrator.errors import CampaignError, ModelError
+from orchestrator.report import explore, explore_page, noise_report
 from orchestrator.report.explore_samples import chosen
 from orchestrator.report.explore_statistics import INTERVALS
 from orchestrator.report.status_text import console
+from orchestrator.types import Measurements
 
 _FILE = Path("explore.html")
+_TIME = "time"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     title = ", ".join(path.name or str(path.resolve()) for path in arguments.inputs)
     output: Path = arguments.output
     try:
-        output.write_text(explore_page.page(found, title), encoding="utf-8")
+        output.write_text(explore_page.page(found, title, _noise(known)), encoding="utf-8")
     except OSError as error:
         raise CampaignError(f"cannot write {output}: {error.strerror}") from error
     if arguments.json:
@@ -71,3 +73,13 @@ def run(arguments: argparse.Namespace) -> int:
         screen.print(f"note: {text}", markup=False, style="dim")
     print(output)
     return 0
+
+
+def _noise(known: Measurements) -> noise_report.NoiseReport | None:
+    """Return the noise of the times, or of the only metric; None where nothing was repeated."""
+    metrics = known.metrics()
+    metric = metrics[0] if len(metrics) == 1 else _TIME
+    try:
+        return noise_report.noise_report(of_metrics(known, [metric])) if metric in metrics else None
+    except ModelError:
+        return None

@@ -12,12 +12,12 @@ from orchestrator.readers.inverse import inverted
 from orchestrator.types import Measurements
 
 
-def add_inputs(parser: argparse.ArgumentParser) -> None:
+def add_inputs(parser: argparse.ArgumentParser, optional: bool = False) -> None:
     """Add the inputs, and what to take from profiles."""
     parser.add_argument(
         "inputs",
         metavar="INPUT",
-        nargs="+",
+        nargs="*" if optional else "+",
         type=Path,
         help="a campaign directory; or files and folders: Extra-P text, JSON, JSON Lines, CSV, "
         "Parquet, sets of CUBE or Caliper profiles, results of Ramble or ReFrame",

@@ -21,18 +21,27 @@ _COLORS = {"classic": "C3", "swc": "C0", "combined": "C2"}
 def write(results: Sequence[Row], folder: Path) -> None:
     """Write ``noise-K.png``, the metrics over the intensity of noise with the fewest and with the most (K)
     repetitions, as in figures 4 and 7; and ``repetitions.png``, over the number of repetitions at the largest
-    intensity, as in figures 5 and 8.
+    intensity, as in figures 5 and 8. Of measured applications repetitions vary without artificial noise only.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    counts = sorted({row["repetitions"] for row in results})
-    for count in sorted({counts[0], counts[-1]}):
+    levels = _varied(results, "repetitions", "noise_percent")
+    for count in sorted({min(levels), max(levels)}):
         chosen = [row for row in results if row["repetitions"] == count]
-        label = f"noise [%], {count} repetition{'s' if count > 1 else ''}"
-        _draw(chosen, "noise_percent", label, folder / f"noise-{count}.png")
-    if len(counts) > 1:
-        most = max(row["noise_percent"] for row in results)
+        label = f"noise [%], {count:g} repetition{'s' if count > 1 else ''}"
+        _draw(chosen, "noise_percent", label, folder / f"noise-{count:g}.png")
+    if len({row["repetitions"] for row in results}) > 1:
+        most = max(_varied(results, "noise_percent", "repetitions"))
         chosen = [row for row in results if row["noise_percent"] == most]
         _draw(chosen, "repetitions", f"repetitions, noise {most:g} %", folder / "repetitions.png")
+
+
+def _varied(results: Sequence[Row], fixed: str, free: str) -> list[float]:
+    """Return the values of one quantity for which another one has the most values."""
+    found: dict[float, set[float]] = {}
+    for row in results:
+        found.setdefault(float(row[fixed]), set()).add(float(row[free]))  # type: ignore[literal-required]
+    most = max(map(len, found.values()))
+    return [value for value, others in found.items() if len(others) == most]
 
 
 def _draw(results: Sequence[Row], quantity: str, label: str, path: Path) -> None:

@@ -31,12 +31,13 @@ _PARTS = ("value", "low", "high")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One way to disturb the times, and how many repetitions modelers get."""
+    """One way to disturb the times, and how many repetitions modelers get: the first, or a ``subset``."""
 
     pattern: str
     percent: float
     repetitions: int
     injection: int
+    subset: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

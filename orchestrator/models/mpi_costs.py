@@ -16,10 +16,26 @@ Reduce     ``log2(p) α + (β + (p-1)/p γ) B``
 Allreduce  ``log2(p) α + (β + (p-1)/p γ) B``
 ========== =======================================
 
+Four operations are not in the table. Their costs are those of the algorithms that MPICH uses for all but
+short messages (Thakur, Rabenseifner and Gropp 2005, Optimization of Collective Communication Operations in
+MPICH, section 4, with n for B); the last one is a reduction of nothing:
+
+============== ===================================== ====================================================
+Alltoall       ``(p-1) α + B (p-1)/p β``             pairwise exchange: a message to every other rank
+Reduce_scatter ``log2(p) α + (β + γ) B (p-1)/p``     recursive halving
+Scan, Exscan   ``log2(p) (α + (β + γ) B)``           recursive doubling: whole vectors in every round
+Barrier        ``log2(p) α``                         dissemination
+============== ===================================== ====================================================
+
+The paper by Thakur et al. has no scan; its algorithm is the one in MPICH's source (``scan.c``), which sends
+and combines the vector in each of log2(p) rounds. For messages of up to 256 bytes to each rank, MPICH's
+alltoall is Bruck's algorithm, ``log2(p) (α + B/2 β)``: there the row above has too much latency.
+
 ``B(p, x)`` is the length of the whole vector. What profiles count are bytes per rank, as Score-P does:
 the root of a broadcast has sent p times what each rank has received, a scatter or gather moves one p-th of
-the vector per rank, and allreduce counts the vector once per rank of the communicator. `Row.metric` and
-`Row.power` turn these counts (mean or maximum over ranks) into B.
+the vector per rank, and allreduce counts the vector once per rank of the communicator. In a scan a rank sends
+to itself and those after it, on average to (p+1)/2 ranks (exscan: (p-1)/2). `Row.whole` turns these counts
+(mean over ranks; but for scans also the maximum) into B.
 """
 
 from __future__ import annotations
@@ -34,7 +50,7 @@ SENT, RECEIVED = "bytes_sent", "bytes_received"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row of Table I.
+    """One row of the tables above.
 
     Attributes
     ----------
@@ -42,12 +58,19 @@ class Row:
         Its name there.
     tree
         Whether the latency grows with log2(p).
+    partners
+        Whether there is a latency for every other rank, p-1 of them.
     metric
         Which count holds the transferred bytes; empty where none are transferred.
     power
         B is the count times ``p**power``.
+    later
+        What a rank counts goes to the ranks after it, and so many more: 1 with itself, -1 without; 0 where it
+        goes to all alike. On average these are ``(p + later) / 2``.
     fraction
         Whether β comes with (p-1)/p.
+    rounds
+        Whether β and γ come with log2(p).
     reduces
         Whether there is a term (p-1)/p γ B.
     """
@@ -56,8 +79,26 @@ class Row:
     tree: bool
     metric: str = ""
     power: int = 0
+    later: int = 0
+    partners: bool = False
     fraction: bool = False
+    rounds: bool = False
     reduces: bool = False
+
+    def whole(self, count: float, ranks: float) -> float:
+        """Return B, the bytes of the whole vector, from those that a rank counts.
+
+        Parameters
+        ----------
+        count
+            Bytes of one rank.
+        ranks
+            In the communicator.
+        """
+        if not self.later:
+            return float(count * ranks**self.power)
+        receivers = (ranks + self.later) / 2
+        return float(count / receivers) if receivers > 0 else 0.0
 
 
 SEND = Row(operation="Send", tree=False, metric=SENT)
@@ -69,7 +110,11 @@ _ROWS = {
     "allgather": Row(operation="Allgather", tree=True, metric=RECEIVED, fraction=True),
     "reduce": Row(operation="Reduce", tree=True, metric=SENT, reduces=True),
     "allreduce": Row(operation="Allreduce", tree=True, metric=SENT, power=-1, reduces=True),
-    # Not in the table: a reduction of nothing.
+    # Not in the paper's table.
+    "alltoall": Row(operation="Alltoall", tree=False, partners=True, metric=SENT, fraction=True),
+    "reduce_scatter": Row(operation="Reduce_scatter", tree=True, metric=SENT, fraction=True, reduces=True),
+    "scan": Row(operation="Scan", tree=True, metric=SENT, later=1, rounds=True, reduces=True),
+    "exscan": Row(operation="Exscan", tree=True, metric=SENT, later=-1, rounds=True, reduces=True),
     "barrier": Row(operation="Barrier", tree=True),
 }
 
@@ -77,7 +122,9 @@ _ROWS = {
 TABLE: Mapping[str, tuple[Row, ...]] = MappingProxyType(
     {
         **{name: (row,) for name, row in _ROWS.items()},
-        **{f"{name}v": (_ROWS[name],) for name in ("scatter", "gather", "allgather")},
+        **{f"{name}v": (_ROWS[name],) for name in ("scatter", "gather", "allgather", "alltoall")},
+        "alltoallw": (_ROWS["alltoall"],),
+        "reduce_scatter_block": (_ROWS["reduce_scatter"],),
         **dict.fromkeys(("send", "bsend", "rsend", "ssend", "start", "startall"), (SEND,)),
         **dict.fromkeys(("recv", "mrecv", "wait", "waitall", "waitany", "waitsome"), (RECEIVE,)),
         **dict.fromkeys(("test", "testall", "testany", "testsome"), (RECEIVE,)),
@@ -102,7 +149,7 @@ def operation(callpath: str) -> str | None:
 
 
 def rows(name: str) -> tuple[Row, ...]:
-    """Return the rows of Table I for an operation, none where it has none."""
+    """Return the rows of the tables above for an operation, none where it has none."""
     if name in TABLE:
         return TABLE[name]
     return TABLE.get(name[1:], ()) if name.startswith("i") else ()

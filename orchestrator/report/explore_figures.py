@@ -17,6 +17,7 @@ _ACROSS = 4  # panels
 _WIDTH, _HEIGHT = 2.6, 2.3  # inches of a panel
 _LONG = 28  # characters of a name beside an axis
 _CROWDED = 4  # labels of intervals from which on they are turned
+_LEAST = 1e-9  # distance
 _DECADE = 10.0  # ratio of largest to smallest from which on an axis is logarithmic
 
 
@@ -28,8 +29,10 @@ def clusters(found: Exploration) -> Figure:
     names = [_short(column.name) for column in found.columns]
     figure = Figure(figsize=(8, 0.9 + 0.24 * len(names)), layout="constrained")
     axes = figure.add_subplot()
+    tree = found.tree.copy()
+    tree[:, 2] = np.maximum(tree[:, 2], _LEAST)  # columns that are the same still need a line
     hierarchy.dendrogram(
-        found.tree, labels=names, orientation="left", ax=axes, color_threshold=0, above_threshold_color="C0"
+        tree, labels=names, orientation="left", ax=axes, color_threshold=0, above_threshold_color="C0"
     )
     axes.set_xlim(1.0, -0.01)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda distance, _: f"{abs(1 - distance):.1f}"))

@@ -7,9 +7,10 @@ from html import escape
 
 from rich.table import Table
 
-from orchestrator.report import explore_figures, pages
+from orchestrator.report import explore_figures, noise_report, pages
 from orchestrator.report.explore import Exploration, Ranked
 from orchestrator.report.explore_samples import Column
+from orchestrator.report.noise_report import NoiseReport
 from orchestrator.report.wording import count
 
 _STRONGEST = 4  # parameters that a line of the terminal's table names
@@ -30,10 +31,15 @@ _ASSOCIATION = (
     "it explains. Points are means, dashes medians, bars the middle half of the points in an interval; the "
     "grey line is the mean of all points."
 )
+_NOISE = (
+    "How far repetitions lie apart: the range of their deviations from their mean, per call path and point. "
+    "The outline shows how often a range occurs; lines are the smallest, the mean, the median (short) and "
+    "the largest."
+)
 
 
-def page(found: Exploration, title: str) -> str:
-    """Return the page: findings, clusters, and for every response its ranking and associations."""
+def page(found: Exploration, title: str, noise: NoiseReport | None) -> str:
+    """Return the page: findings, clusters, noise, and for every response its ranking and associations."""
     samples = found.samples
     size = (
         f"{count(samples.points, 'point')}, {count(len(samples.parameters), 'parameter')}, "
@@ -47,6 +53,7 @@ def page(found: Exploration, title: str) -> str:
         "<h2>Clusters</h2>",
         f'<p class="note">{escape(_CLUSTERS)}</p>',
         pages.image(explore_figures.clusters(found), "clusters of parameters and responses"),
+        *_noise(noise),
         "<h2>Responses</h2>",
         f'<p class="note">{escape(_RANKING)}</p>',
         f'<p class="note">{escape(_ASSOCIATION)}</p>',
@@ -56,6 +63,13 @@ def page(found: Exploration, title: str) -> str:
         parts.append(_ranking(ranks))
         parts.append(pages.image(explore_figures.associations(response, ranks), response.name))
     return pages.document(f"Exploration of {title}", parts)
+
+
+def _noise(found: NoiseReport | None) -> list[str]:
+    if found is None:
+        return []
+    picture = pages.image(noise_report.violins(found), "noise of repeated runs")
+    return ["<h2>Noise</h2>", f'<p class="note">{escape(_NOISE)}</p>', picture]
 
 
 def _ranking(ranks: Sequence[Ranked]) -> str:

@@ -68,6 +68,11 @@ class Size:
         return Monomial(1 / self.coefficient, ((self.name, (-self.exponent, 0.0)),) if self.name else ())
 
     @property
+    def itself(self) -> Monomial:
+        """The size."""
+        return Monomial(self.coefficient, ((self.name, (self.exponent, 0.0)),) if self.name else ())
+
+    @property
     def log(self) -> Monomial:
         """What the logarithm of the size is proportional to, the constant aside."""
         return Monomial(1.0, ((self.name, (0.0, 1.0)),) if self.name else ())
@@ -117,17 +122,25 @@ def communication(
     size
         Of the communicator.
     """
-    latency = size.log if row.tree else Monomial(1.0)
+    latency = size.log if row.tree else size.itself if row.partners else Monomial(1.0)
     columns = [Column(tuple(m.times(latency) for m in calls))]
+    if row.partners and size.name:
+        columns = [_less(columns[0].monomials, calls)]
     if volume:
         fraction = Column(tuple(volume))
         if size.name:
-            less = (m.times(size.inverse) for m in volume)
-            fraction = Column((*volume, *(Monomial(-m.coefficient, m.factors) for m in less)))
-        columns.append(fraction if row.fraction else Column(tuple(volume)))
+            fraction = _less(volume, [m.times(size.inverse) for m in volume])
+        if row.rounds:
+            fraction = Column(tuple(m.times(size.log) for m in volume))
+        columns.append(fraction if row.fraction or row.rounds else Column(tuple(volume)))
         if row.reduces:
             columns.append(fraction)
     return tuple(columns)
+
+
+def _less(whole: Sequence[Monomial], part: Sequence[Monomial]) -> Column:
+    """Return a difference as one column."""
+    return Column((*whole, *(Monomial(-m.coefficient, m.factors) for m in part)))
 
 
 def distinct(columns: Iterable[Column]) -> tuple[Column, ...]:

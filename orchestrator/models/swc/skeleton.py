@@ -198,7 +198,7 @@ def _plan_operation(plan: _Plan, name: str, parts: Sequence[Mapping[str, Values]
         if volume is not None:
             if not _usable(plan, f"bytes of MPI_{name.capitalize()}", volume, tolerance):
                 continue
-            plan.counts[f"{name} {row.metric}"] = _whole(plan, volume, row.power, parts[0].get(SIZE, {}))
+            plan.counts[f"{name} {row.metric}"] = _whole(plan, volume, row, parts[0].get(SIZE, {}))
         calls, sizes = _sum(parts, CALLS), parts[0].get(SIZE)
         if sizes is not None and _all_ranks(sizes, plan.ranks):
             sizes = None
@@ -223,18 +223,18 @@ def _all_ranks(sizes: Values, ranks: str) -> bool:
     return bool(ranks) and all(size == point.number(ranks) for point, v in sizes.items() for size in v)
 
 
-def _whole(plan: _Plan, counts: Values, power: int, sizes: Values) -> Values:
+def _whole(plan: _Plan, counts: Values, row: Row, sizes: Values) -> Values:
     """Return the bytes of the whole vector from the bytes of one rank.
 
     Where the size of the communicator was not counted, all ranks are taken.
     """
-    if not power:
+    if not (row.power or row.later):
         return counts
     found = {}
     for point, values in counts.items():
         ranks = point.number(plan.ranks) if plan.ranks else 1.0
         size = float(median(sizes[point])) if sizes.get(point) else ranks
-        found[point] = tuple(value * size**power for value in values)
+        found[point] = tuple(row.whole(value, size) for value in values)
     return found
 
 

@@ -79,6 +79,18 @@ TABLE: dict[str, tuple[FORM, dict[str, FORM]]] = {
         lambda p, n: A * np.log2(p) + (B + C * (p - 1) / p) * VECTOR(p, n),
         {"bytes_sent": lambda p, n: p * VECTOR(p, n), "bytes_received": lambda p, n: p * VECTOR(p, n)},
     ),
+    "Reduce_scatter": (
+        lambda p, n: A * np.log2(p) + (B + C) * VECTOR(p, n) * (p - 1) / p,
+        {"bytes_sent": VECTOR, "bytes_received": VECTOR},
+    ),
+    "Scan": (
+        lambda p, n: np.log2(p) * (A + (B + C) * VECTOR(p, n)),
+        {"bytes_sent": lambda p, n: (p + 1) / 2 * VECTOR(p, n)},
+    ),
+    "Exscan": (
+        lambda p, n: np.log2(p) * (A + (B + C) * VECTOR(p, n)),
+        {"bytes_sent": lambda p, n: (p - 1) / 2 * VECTOR(p, n)},
+    ),
 }
 
 
@@ -93,6 +105,25 @@ def test_table_1_is_found_again_with_its_coefficients(operation: str) -> None:
     latency = [t["coefficient"] for t in terms(fitted) if not any(f["exponent"] for f in t["factors"])]
     assert sum(map(float, map(str, latency))) == pytest.approx(A, rel=0.02)
     assert growth(terms_of(fitted), "n") == (2.0, 0.0)
+
+
+@pytest.mark.parametrize("operation", ["MPI_Alltoall", "MPI_Ialltoallv", "MPI_Alltoallw"])
+def test_every_partner_of_an_alltoall_has_its_latency(operation: str) -> None:
+    def seconds(p: float, n: float) -> float:
+        return A * (p - 1) + B * VECTOR(p, n) * (p - 1) / p
+
+    path = f"main->{operation}"
+    items = [exact(path, metric, VECTOR) for metric in ("bytes_sent", "bytes_received")]
+    known = together(slowed(path, seconds, 0.0), exact(path, "visits", lambda p, n: 1), *items)
+    fitted = model(known, path, posterior="prior")
+    assert far(fitted) == pytest.approx(seconds(256, 100), rel=1e-3)
+    assert growth(terms_of(fitted), "p")[0] == 1.0
+    [slope] = [
+        t["coefficient"]
+        for t in terms(fitted)
+        if [(f["parameter"], f["exponent"]) for f in t["factors"]] == [("p", 1.0)]
+    ]
+    assert float(str(slope)) == pytest.approx(A, rel=0.02)
 
 
 def test_latency_is_paid_for_every_call() -> None:
