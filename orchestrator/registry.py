@@ -65,6 +65,7 @@ TABLES = MappingProxyType(
             "learned": "orchestrator.models.learned.modeler:modeler",
             "extra-p": "orchestrator.models.extrap.modeler:modeler",
             "speedup": "orchestrator.models.speedup.modeler:modeler",
+            "splines": "orchestrator.models.splines.modeler:modeler",
         },
         "strategy": {
             "full": "orchestrator.strategies.full:strategy",

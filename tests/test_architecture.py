@@ -94,6 +94,7 @@ FAMILIES = (
     "models.learned",
     "models.extrap",
     "models.speedup",
+    "models.splines",
 )
 
 

@@ -1,0 +1,186 @@
+"""A regression with restricted cubic splines: from samples to a function of coordinates (section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from orchestrator.errors import ModelError
+from orchestrator.models.base import Floats
+from orchestrator.models.regression.samples import Samples
+from orchestrator.models.regression.trend import Trend, fit_trend
+from orchestrator.models.splines.design import Design, Pair, design_of
+from orchestrator.models.splines.interactions import chosen_pairs
+from orchestrator.models.splines.moments import Moments, Scale
+from orchestrator.models.splines.regional import Regional, regional
+from orchestrator.models.splines.response import Response, response_of, strata
+from orchestrator.models.splines.significance import TermTest, term_tests
+
+SAMPLINGS = ("plain", "stratified", "regional")
+"""How samples count: all alike, by their inverse values, or only those near a query."""
+
+# Below so many samples nothing is fitted beside the trend.
+_FEWEST = 5
+# A region has so many samples per column, and at least this part of all.
+_PER_COLUMN, _REGION = 2.0, 0.2
+
+Names = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """How to fit.
+
+    Attributes
+    ----------
+    response
+        One of `orchestrator.models.splines.response.RESPONSES`.
+    sampling
+        One of `SAMPLINGS`.
+    interactions
+        Names of parameters that interact; None to find them by cross-validation.
+    knots
+        Of every number; None for the paper's.
+    """
+
+    response: str = "log"
+    sampling: str = "plain"
+    interactions: Names | None = None
+    knots: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Unique among recipes of one modeler."""
+        return f"splines, {self.response} response, {self.sampling}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Splines:
+    """A fitted regression.
+
+    Attributes
+    ----------
+    design, response
+        What the columns are, and what their weighted sum is.
+    coefficients
+        Of the columns, shape (columns,).
+    region
+        What regressions on the nearest samples add; None without regional sampling.
+    tests
+        Of the terms.
+    """
+
+    design: Design
+    response: Response
+    coefficients: Floats
+    region: Regional | None
+    tests: tuple[TermTest, ...]
+
+    @property
+    def text(self) -> str:
+        """The formula in short: ``exp(rcs(log(m), 4) + log(n) + log(m):log(n))``."""
+        label = self.response.label(self.design.label)
+        return label if self.region is None else f"{label} of the {self.region.nearest} nearest points"
+
+    @property
+    def formula(self) -> str:
+        """The regression on all samples as text for Python, with ``exp``, ``log`` and ``max``."""
+        terms = [
+            f"{value:.12g}" if text == "1" else f"{value:.12g} * {text}"
+            for value, text in zip(self.coefficients, self.design.texts, strict=True)
+            if value or text == "1"
+        ]
+        return self.response.text(" + ".join(terms))
+
+    def at(self, x: Floats) -> Floats:
+        """Return logarithms at coordinates (n, axes), shape (n,); NaN for unknown coordinates."""
+        known = np.isfinite(x).all(axis=1)
+        found = np.full(len(x), np.nan)
+        if known.any():
+            columns = self.design.at(x[known])
+            response = columns @ self.coefficients
+            if self.region is not None:
+                response = response + self.region.at(x[known], columns)
+            found[known] = self.response.logarithm(response)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyTrend:
+    """The trend, where samples are too few or all the same; NaN for unknown coordinates."""
+
+    trend: Trend
+
+    @property
+    def text(self) -> str:
+        """What it is."""
+        return self.trend.text
+
+    def at(self, x: Floats) -> Floats:
+        """Return logarithms at coordinates (n, axes), shape (n,)."""
+        return np.where(np.isfinite(x).all(axis=1), self.trend.at(np.nan_to_num(x)), np.nan)
+
+
+def fit(samples: Samples, recipe: Recipe, rng: np.random.Generator) -> Splines | OnlyTrend:
+    """Fit a regression.
+
+    Parameters
+    ----------
+    samples
+        What was measured.
+    recipe
+        How.
+    rng
+        Of the folds that choose interactions.
+
+    Raises
+    ------
+    ModelError
+        When ``recipe.interactions`` names what is no axis.
+    """
+    if len(samples) < _FEWEST or not samples.axes or np.ptp(samples.y) == 0:
+        return OnlyTrend(fit_trend(samples))
+    response = response_of(samples.y, recipe.response)
+    values = response.of(samples.y)
+    # Of square roots also those of a region: absolute errors of large times would hide all others.
+    stratified = recipe.sampling == "stratified" or (recipe.sampling, recipe.response) == ("regional", "sqrt")
+    weights = strata(samples.y) if stratified else np.ones(len(samples))
+    design = design_of(samples, recipe.knots)
+    if recipe.interactions is None:
+        design = design.with_pairs(chosen_pairs(design, samples.x, values, weights, rng))
+    else:
+        design = design.with_pairs(named_pairs(samples, recipe.interactions))
+    columns = design.at(samples.x)
+    scale = Scale.of(columns, weights)
+    moments = Moments.of(scale.at(columns), values, weights)
+    coefficients = scale.unscaled(moments.solved()[0])
+    region = None
+    if recipe.sampling == "regional":
+        nearest = int(min(len(samples), max(_PER_COLUMN * design.width, _REGION * len(samples))))
+        region = regional(samples, design, coefficients, response, weights, nearest)
+    return Splines(
+        design=design,
+        response=response,
+        coefficients=coefficients,
+        region=region,
+        tests=term_tests(design, moments),
+    )
+
+
+def named_pairs(samples: Samples, names: Sequence[Sequence[str]]) -> tuple[Pair, ...]:
+    """Return the positions of pairs of parameters.
+
+    Raises
+    ------
+    ModelError
+        For a name that is no axis.
+    """
+    places = {axis.name: k for k, axis in enumerate(samples.axes)}
+    for pair in names:
+        for name in pair:
+            if name not in places:
+                there = ", ".join(places) or "none"
+                raise ModelError(f"interactions: {name!r} does not vary; parameters that do: {there}")
+    return tuple(dict.fromkeys((min(p), max(p)) for p in ([places[name] for name in pair] for pair in names)))
