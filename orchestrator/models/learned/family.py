@@ -11,6 +11,7 @@ from orchestrator.models.learned.kernels import KERNELS, gaussian_process, suppo
 from orchestrator.models.learned.linear import affordable_degree, lasso, least_squares, ridge
 from orchestrator.models.learned.neighbours import nearest
 from orchestrator.models.learned.networks import networks
+from orchestrator.models.learned.rprop import rprop
 from orchestrator.models.learned.trees import (
     extra_trees,
     gradient_boosting,
@@ -77,6 +78,11 @@ def extrapolators(samples: Samples) -> tuple[Learner, ...]:
     line, trees = least_squares(1), on_trend(extra_trees(leaf=3, products=True))
     steady = [with_straight_ends(line, share=share, coupled=coupled) for share, coupled in _ENDS]
     return (line, ridge(2), trees, with_straight_ends(trees, share=0.33, coupled=False), *steady)
+
+
+def asked_for() -> tuple[Learner, ...]:
+    """Return learners for points inside the measured range that are fitted only where they are named."""
+    return rprop(), on_trend(rprop())
 
 
 def paper_grid(samples: Samples) -> tuple[Learner, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Modeler
-from orchestrator.models.learned.family import candidates, extrapolators, paper_grid
+from orchestrator.models.learned.family import asked_for, candidates, extrapolators, paper_grid
 from orchestrator.models.regression.choice import Candidates, Family
 from orchestrator.models.regression.learner import Learner
 from orchestrator.models.regression.modeler import modeler_of
@@ -25,7 +25,7 @@ def modeler(
     grid
         Candidates within the measured range: ``own``, or ``paper`` for all options of that comparison.
     only
-        Text that names of candidates must contain: ``extra trees``.
+        Text that names of candidates must contain: ``extra trees``; ``rprop`` for the networks of Lee et al.
     combine
         Whether several learners may be combined; otherwise the best one is taken.
     seed
@@ -41,7 +41,7 @@ def modeler(
         raise ModelError(f"grid is {grid!r}: use one of {', '.join(_GRIDS)}")
 
     def inside(samples: Samples) -> tuple[Learner, ...]:
-        learners = tuple(_GRIDS[grid](samples))
+        learners = (*_GRIDS[grid](samples), *(asked_for() if only else ()))
         found = tuple(learner for learner in learners if only in learner.name)
         if not found and learners:
             names = ", ".join(learner.name for learner in learners)

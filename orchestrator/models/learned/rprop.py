@@ -21,11 +21,10 @@ from orchestrator.models.regression.samples import Samples
 
 # The paper's: parts of the samples, units of the hidden layer, and the largest initial weight.
 _PARTS, _UNITS, _INITIAL = 10, 16, 0.01
-# Riedmiller and Braun's: factors of steps, and their bounds. The first step is a tenth of theirs: units that
-# begin alike, with weights of 0.01, would otherwise stay alike for long.
-_FALL, _RISE, _SMALLEST, _LARGEST, _FIRST = 0.5, 1.2, 1e-6, 50.0, 0.01
+# Riedmiller and Braun's: factors of steps, their bounds, and the first step.
+_FALL, _RISE, _SMALLEST, _LARGEST, _FIRST = 0.5, 1.2, 1e-6, 50.0, 0.1
 # Most steps, and steps without a better error of the early stopping set after which a network is finished.
-_STEPS, _PATIENCE = 3000, 200
+STEPS, _PATIENCE = 5000, 500
 # Responses are scaled to this range of the output's sigmoid.
 _LOW, _HIGH = 0.1, 0.9
 # Of more samples, a fit takes longer than all other networks.
@@ -106,13 +105,15 @@ class Ensemble:
         return found
 
 
-def rprop(**derived: bool) -> Learner:
+def rprop(*, steps: int = STEPS, **derived: bool) -> Learner:
     """Return the mean of ten networks with 16 sigmoid units, fitted by resilient backpropagation.
 
     Every network is fitted to eight tenths of the samples, stops by the ninth, and is judged by the last.
 
     Parameters
     ----------
+    steps
+        At most so many; early stopping mostly ends before.
     derived
         Derived columns, see `columns_of`.
     """
@@ -126,7 +127,7 @@ def rprop(**derived: bool) -> Learner:
         low -= _LOW * span
         fitted, stopping, judged = shares(len(samples), rng)
         weights = Weights.drawn(inputs.shape[1], fitted.shape[1], _UNITS, rng)
-        weights = trained(weights, inputs, (samples.y - low) / span, fitted, stopping)
+        weights = trained(weights, inputs, (samples.y - low) / span, fitted, stopping, steps)
         found = Ensemble(name, columns, weights, low, span, np.empty(0))
         apart = np.abs(found.each(samples.x) - samples.y[:, None])
         errors = (apart * judged).sum(axis=0)
@@ -153,7 +154,9 @@ def shares(n: int, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
     return fitted, stopped, left
 
 
-def trained(weights: Weights, inputs: Floats, targets: Floats, fitted: Floats, stopping: Floats) -> Weights:
+def trained(
+    weights: Weights, inputs: Floats, targets: Floats, fitted: Floats, stopping: Floats, most: int = STEPS
+) -> Weights:
     """Return the weights with which the early stopping sets have their smallest squared errors.
 
     Parameters
@@ -164,6 +167,8 @@ def trained(weights: Weights, inputs: Floats, targets: Floats, fitted: Floats, s
         Of the samples, shapes (n, inputs) and (n,).
     fitted, stopping
         Shares of the samples in the error that is minimised, and in the one that stops, (n, networks) each.
+    most
+        Steps at most.
     """
     inputs = _with_one(inputs)
     best = Weights(weights.hidden.copy(), weights.output.copy())
@@ -171,7 +176,7 @@ def trained(weights: Weights, inputs: Floats, targets: Floats, fitted: Floats, s
     smallest, since = np.full(len(running), np.inf), np.zeros(len(running), int)
     steps = Weights(np.full_like(weights.hidden, _FIRST), np.full_like(weights.output, _FIRST))
     before = Weights(np.zeros_like(weights.hidden), np.zeros_like(weights.output))
-    for _ in range(_STEPS):
+    for _ in range(most):
         units, output = _forward(weights, inputs)
         wrong = output - targets[:, None]
         error = (stopping * wrong**2).sum(axis=0)

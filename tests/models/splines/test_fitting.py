@@ -69,7 +69,7 @@ def test_only_pairs_that_interact_are_chosen() -> None:
     together = (TRAIN.x[:, 0] - 6) * (TRAIN.x[:, 1] - 6)
     found = fitted(TRAIN.with_y(TRAIN.x[:, 0] + together + noise))
     assert found.design.pairs == ((0, 1),)
-    apart = fitted(TRAIN.with_y(np.sin(TRAIN.x[:, 0]) + TRAIN.x[:, 1] + (TRAIN.x[:, 2] == 1) + noise))
+    apart = fitted(TRAIN.with_y(2 * TRAIN.x[:, 0] + TRAIN.x[:, 1] + (TRAIN.x[:, 2] == 1) + noise))
     assert apart.design.pairs == ()
     by_category = fitted(TRAIN.with_y(TRAIN.x[:, 1] * (1 + (TRAIN.x[:, 2] == 1)) + noise))
     assert by_category.design.pairs == ((1, 2),)
@@ -158,9 +158,10 @@ def test_terms_that_matter_are_told_from_those_that_do_not() -> None:
     assert tests["m"].p < 1e-16 and tests["n"].p < 1e-16 and tests["bends of n"].p < 1e-16
     for idle in ("solver", "idle0", "idle1", "bends of m", "m:n"):
         assert tests[idle].p > 1e-3
-    # One, two and three columns, of which one is the constant; 5 knots have 3 that bend.
+    # Three indicators beside a constant; m has 5 knots, n has 4, and bends interact with lines alone.
     assert tests["solver"].freedom == 2
-    assert tests["bends of m"].freedom + tests["bends of n"].freedom == 5 + tests["m:n"].freedom * 2 - 2
+    assert (tests["bends of m"].freedom, tests["bends of n"].freedom) == (3 + 3, 2 + 2)
+    assert tests["m:n"].freedom == 1 + 3 + 2
 
 
 def test_an_f_test_is_that_of_two_nested_regressions() -> None:

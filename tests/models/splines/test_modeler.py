@@ -56,12 +56,17 @@ def test_responses_and_samplings_are_compared_and_can_be_given() -> None:
     assert isinstance(chosen, SplineModel)
     names = {item["name"] for item in chosen.reasons}
     assert {"splines, sqrt response, stratified", "splines, log response, regional"} <= names
-    [given] = models(measured(150), response="sqrt", sampling="stratified")
+    [given] = models(measured(150), response="log", sampling="stratified")
     assert isinstance(given, SplineModel)
-    assert {item["name"] for item in given.reasons} == {
-        "splines, sqrt response, stratified",
-        "log-linear trend",
-    }
+    names = {item["name"] for item in given.reasons}
+    assert names == {"splines, log response, stratified", "log-linear trend"}
+
+
+def test_where_the_trend_is_better_the_model_is_the_trend_and_says_so() -> None:
+    power: dict[Point, tuple[float, ...]] = {p: (p.number("m") * p.number("n"),) for p in measured(100)}
+    [model] = models(power, response="sqrt", sampling="plain")
+    assert model.expression == "log-linear trend"
+    assert any("splines 0." in note and "trend 0.000" in note for note in model.notes)
 
 
 def test_interactions_are_those_that_are_given() -> None:
