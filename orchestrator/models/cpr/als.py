@@ -166,13 +166,10 @@ def improved(entries: Entries, first: Ints, table: Floats, mode: int, penalty: F
         own += np.tril(own, -1).transpose(0, 2, 1)
         own += penalty[0][:, None, None] * np.eye(rank)
         return _by_rows(own, right)
-    band = np.zeros((1 + min(3 * rank - 1, nodes * rank - 1), nodes * rank))
-    if len(band) < 1 + 2 * rank:
-        band = np.zeros((1 + 2 * rank, nodes * rank))
+    # Column by column in memory, as it is written and as LAPACK reads it.
+    band = np.zeros((nodes * rank, 1 + 2 * rank)).T
     _banded(own, next_one, penalty, band)
-    keep = min(len(band), nodes * rank)
-    while keep > 1 and not band[keep - 1].any():
-        keep -= 1
+    keep = min(len(band) if penalty[2].any() else 2 * rank, nodes * rank)
     found = _solution(band[:keep], right.ravel())
     return np.asarray(found.reshape(nodes, rank), np.float64)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,8 +76,8 @@ def chosen_combinations(samples: Samples, rng: np.random.Generator, share: float
     chosen: list[Slopes] = []
     left = {slopes: combined(samples, slopes, _NODES) for slopes in choices}
     while left and len(chosen) < _MOST_MODES:
-        best = sorted(left, key=lambda slopes: _screened(samples, held, grown, left[slopes]))[:_TRIED]
-        tried = ((slopes, _extended(samples, held, grown, left[slopes])) for slopes in best)
+        best = sorted(left, key=lambda slopes: _screened(grown.along(left[slopes]), samples))[:_TRIED]
+        tried = ((slopes, _fitted(grown.along(left[slopes]), samples, sweeps=15)) for slopes in best)
         better = next(((s, g) for s, g in tried if g.error < (1 - _LEAST_GAIN) * grown.error), None)
         if better is None:
             break
@@ -86,54 +87,67 @@ def chosen_combinations(samples: Samples, rng: np.random.Generator, share: float
     return tuple(chosen)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """Coordinates of some samples, and where they are along the modes."""
+
+    x: Floats
+    entries: Entries
+
+    @classmethod
+    def of(cls, modes: Sequence[Mode], samples: Samples) -> Self:
+        return cls(x=samples.x, entries=at_samples(modes, samples.x, samples.y))
+
+    def along(self, mode: Mode) -> Self:
+        """Return the same samples with one more mode."""
+        node, weight = mode.neighbours(self.x)
+        nodes, weights = np.vstack([self.entries.node, node]), np.vstack([self.entries.weight, weight])
+        return replace(self, entries=replace(self.entries, node=nodes, weight=weights))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Grown:
-    """Modes with their factors and the mean absolute error of the samples that were left out."""
+    """Modes with their factors, samples to fit to and others, and the mean absolute error of the others."""
 
     modes: tuple[Mode, ...]
     table: Floats
-    error: float
+    fitted: _Part
+    held: _Part
+    error: float = np.inf
+
+    def along(self, mode: Mode) -> Self:
+        """Return the same with one more mode, whose factor is constant."""
+        rank = self.table.shape[1]
+        table = np.vstack([self.table[:-1], np.ones((len(mode), rank)), np.zeros((1, rank))])
+        modes, fitted, held = (*self.modes, mode), self.fitted.along(mode), self.held.along(mode)
+        return replace(self, modes=modes, table=table, fitted=fitted, held=held)
 
 
 def _begun(samples: Samples, held: NDArray[np.bool_], rng: np.random.Generator) -> _Grown:
     modes = node_modes(samples, _NODES)
-    return _fitted(samples, held, modes, beginning(modes, _RANK, rng), sweeps=20)
+    parts = [_Part.of(modes, samples.rows(np.flatnonzero(rows))) for rows in (~held, held)]
+    table = beginning(modes, _RANK, rng)
+    return _fitted(_Grown(modes=modes, table=table, fitted=parts[0], held=parts[1]), samples, sweeps=20)
 
 
-def _extended(samples: Samples, held: NDArray[np.bool_], grown: _Grown, mode: Mode) -> _Grown:
-    return _fitted(samples, held, (*grown.modes, mode), _with_ones(grown.table, mode), sweeps=15)
+def _screened(grown: _Grown, samples: Samples) -> float:
+    """Return the error when only the factor of the last mode is fitted."""
+    first = row_begins([len(each) for each in grown.modes])
+    table, last = grown.table.copy(), len(grown.modes) - 1
+    penalty = diagonals(grown.modes[last], _SCREENED, len(samples))
+    table[first[last] : -1] = improved(grown.fitted.entries, first, table, last, penalty)
+    return _error(grown, table)
 
 
-def _screened(samples: Samples, held: NDArray[np.bool_], grown: _Grown, mode: Mode) -> float:
-    """Return the error when only the factor of the new mode is fitted."""
-    modes = (*grown.modes, mode)
-    first = row_begins([len(each) for each in modes])
-    table = _with_ones(grown.table, mode)
-    known = at_samples(modes, samples.x[~held], samples.y[~held])
-    penalty = diagonals(mode, _SCREENED, len(samples))
-    table[first[-1] : -1] = improved(known, first, table, len(modes) - 1, penalty)
-    return _error(samples, held, modes, table)
+def _fitted(grown: _Grown, samples: Samples, sweeps: int) -> _Grown:
+    penalties = [diagonals(mode, _SMOOTHNESS, len(samples)) for mode in grown.modes]
+    table = alternating(grown.fitted.entries, penalties, grown.table, sweeps=sweeps, tolerance=1e-3)
+    return replace(grown, table=table, error=_error(grown, table))
 
 
-def _fitted(
-    samples: Samples, held: NDArray[np.bool_], modes: Sequence[Mode], table: Floats, sweeps: int
-) -> _Grown:
-    known = at_samples(modes, samples.x[~held], samples.y[~held])
-    penalties = [diagonals(mode, _SMOOTHNESS, len(samples)) for mode in modes]
-    table = alternating(known, penalties, table, sweeps=sweeps, tolerance=1e-3)
-    return _Grown(tuple(modes), table, _error(samples, held, modes, table))
-
-
-def _error(samples: Samples, held: NDArray[np.bool_], modes: Sequence[Mode], table: Floats) -> float:
-    unknown: Entries = at_samples(modes, samples.x[held], samples.y[held])
-    first = row_begins([len(mode) for mode in modes])
+def _error(grown: _Grown, table: Floats) -> float:
+    unknown, first = grown.held.entries, row_begins([len(mode) for mode in grown.modes])
     return float(np.mean(np.abs(completed(unknown.node, unknown.weight, first, table) - unknown.y)))
-
-
-def _with_ones(table: Floats, mode: Mode) -> Floats:
-    """Return the table with a constant factor for one more mode."""
-    rank = table.shape[1]
-    return np.vstack([table[:-1], np.ones((len(mode), rank)), np.zeros((1, rank))])
 
 
 def _slopes(axes: int, some: dict[int, float]) -> Slopes:
