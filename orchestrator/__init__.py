@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from orchestrator.api.fit import FittedModel, Models, fit
     from orchestrator.api.inputs import read
     from orchestrator.api.running import run, simulate
+    from orchestrator.api.speedup import Speedup
     from orchestrator.api.suggest import suggest
     from orchestrator.errors import (
         CampaignError,
@@ -38,6 +39,7 @@ __all__ = [
     "Models",
     "OrchestratorError",
     "ReadError",
+    "Speedup",
     "Status",
     "__version__",
     "fit",
@@ -60,6 +62,7 @@ _HOME = {
     "Models": "orchestrator.api.fit",
     "OrchestratorError": _ERRORS,
     "ReadError": _ERRORS,
+    "Speedup": "orchestrator.api.speedup",
     "Status": "orchestrator.api.campaign",
     "fit": "orchestrator.api.fit",
     "load": "orchestrator.api.campaign",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from orchestrator.api.frames import Names
+    from orchestrator.api.speedup import Speedup
 
 _COLUMNS = ("callpath", "metric", "value", "low", "high")
 _INTERVAL_COLUMNS = ("callpath", "metric", "level", "kind", "low", "high")
@@ -336,6 +337,29 @@ class Models:
             Where to draw; by default a figure of its own.
         """
         return self[key].plot(along, at, ax)
+
+    def speedup(self, processes: str | Sequence[str] = "auto", scaling: str = "auto") -> Speedup:
+        """Return speedup, efficiency and cost over processes, from the models of times.
+
+        Parameters
+        ----------
+        processes
+            The parameters whose product is the number of processes: names, or a text such as
+            ``nodes * ppn``; ``auto`` goes by names.
+        scaling
+            ``strong``: the other parameters describe the whole problem; ``weak``: that of one process;
+            ``auto``: weak if the measured times do not fall with processes.
+
+        Raises
+        ------
+        ModelError
+            Where no parameter counts processes, all runs have one number of them, or scaling is unknown.
+        MeasurementError
+            Where no model is of times in seconds.
+        """
+        from orchestrator.api.speedup import Speedup
+
+        return Speedup.of(self.measurements, self.models, processes, scaling)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per model: callpath, metric, categories, expression, smape (0..200 %), notes."""

@@ -11,11 +11,14 @@ from orchestrator.api.fit import fit_measurements
 from orchestrator.api.inputs import of_metrics
 from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError, ModelError
+from orchestrator.models import processes, scaling
+from orchestrator.models.base import Model
 from orchestrator.models.intervals import checked_levels
+from orchestrator.report import scaling_document
 from orchestrator.report.callpath_names import named, shortened
 from orchestrator.report.models_document import describe, label
 from orchestrator.report.status_text import console, interval, intervals_table, models_table
-from orchestrator.types import Measurements, format_value
+from orchestrator.types import Measurements, Point, format_value
 
 _EXAMPLES = 5  # call paths that an error names
 
@@ -50,7 +53,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--callpath", action="append", help="show only call paths with this text (repeatable)"
     )
     parser.add_argument("--modeler", default="auto", choices=registry.names("model"))
+    parser.add_argument(
+        "--option",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        type=_option,
+        help="an option of the modeler, as under model: of a campaign file, e.g. --option members=400 "
+        "(repeatable)",
+    )
+    _add_speedup(parser)
     common.add_json(parser)
+
+
+def _add_speedup(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "speedup and efficiency", "of models of times by any modeler, where parameters count processes"
+    )
+    group.add_argument(
+        "--speedup",
+        metavar="POINT",
+        action="append",
+        default=[],
+        help="time, speedup, efficiency and core-hours of a run up to there, from the fewest measured "
+        "processes on, e.g. --speedup p=1024,s=35 (repeatable)",
+    )
+    group.add_argument(
+        "--efficiency",
+        metavar="SHARE",
+        type=common.number("a share between 0 and 1, such as 0.5", lambda share: 0 < share < 1),
+        help="the processes beyond which efficiency is below this share (default 0.5), at the points of "
+        "--speedup or at the largest measured values",
+    )
+    group.add_argument(
+        "--processes",
+        metavar="NAMES",
+        help="the parameters whose product is the number of processes, e.g. p or nodes*ppn (default: by "
+        "their names)",
+    )
+    group.add_argument(
+        "--scaling",
+        choices=("auto", "strong", "weak"),
+        default="auto",
+        help="strong: the other parameters describe the whole problem; weak: that of one process; auto: weak "
+        "if the measured times do not fall with processes",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,20 +108,89 @@ def run(arguments: argparse.Namespace) -> int:
     points = [common.parse_point(text, known) for text in arguments.predict]
     chosen = known if arguments.metric is None else of_metrics(known, arguments.metric)
     wanted = _shown(chosen, arguments.callpath)
-    models = fit_measurements(known, arguments.metric, arguments.modeler)
-    described = [
-        describe(model, points, arguments.interval, arguments.runs)
-        for model in models
+    study = _study(chosen, arguments)
+    problems = [common.parse_point(text, known) for text in arguments.speedup] or list(scaling.corners(known))
+    models = [
+        model
+        for model in fit_measurements(known, arguments.metric, arguments.modeler, _options(arguments))
         if (model.callpath, model.metric) in wanted
     ]
+    described = [describe(model, points, arguments.interval, arguments.runs) for model in models]
     if not described:
         paths = ", ".join(sorted({callpath for callpath, _ in wanted}))
         raise ModelError(f"no usable measurement: every value of {paths} is missing, negative or not finite")
+    if study is not None:
+        described = _with_speedup(models, described, study, problems, arguments.efficiency)
     if arguments.json:
         common.print_json({"models": described})
     else:
         _print(described, arguments.interval, arguments.runs)
+        if study is not None:
+            _print_speedup(described, study)
     return 0
+
+
+def _option(text: str) -> tuple[str, object]:
+    """Read ``key=value``; the value is YAML."""
+    import yaml
+
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE, such as members=400")
+    try:
+        return key.strip(), yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise argparse.ArgumentTypeError(f"{text!r}: what follows the first = is no value in YAML") from None
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, object]:
+    """Return the options of the modeler; that of speedups shares the options of the analysis."""
+    options = dict(arguments.option)
+    if arguments.modeler == "speedup":
+        if arguments.processes is not None:
+            options.setdefault("processes", arguments.processes)
+        if arguments.scaling != "auto":
+            options.setdefault("scaling", arguments.scaling)
+    return options
+
+
+def _study(known: Measurements, arguments: argparse.Namespace) -> scaling.Study | None:
+    """Return how runs on different numbers of processes are compared, where that was asked for."""
+    if not arguments.speedup and arguments.efficiency is None:
+        return None
+    numeric = [name for name in known.parameters if not known.is_categorical(name)]
+    named_processes = dict(arguments.option).get("processes", "auto")
+    counting = processes.required(numeric, arguments.processes or named_processes)
+    return scaling.Study.of(known, counting, arguments.scaling)
+
+
+def _with_speedup(
+    models: Sequence[Model],
+    described: Sequence[dict[str, Any]],
+    study: scaling.Study,
+    problems: Sequence[Point],
+    efficiency: float | None,
+) -> list[dict[str, Any]]:
+    """Add speedups to described models; one at least must be of times."""
+    if not any(map(scaling.has_speedup, models)):
+        metrics = ", ".join(dict.fromkeys(model.metric for model in models))
+        raise ModelError(f"speedup and efficiency are of times in seconds; these are models of {metrics}")
+    target = scaling_document.DEFAULT_TARGET if efficiency is None else efficiency
+    return [
+        {**item, "speedup": scaling_document.describe(model, study, problems, target)}
+        for model, item in zip(models, described, strict=True)
+    ]
+
+
+def _print_speedup(described: Sequence[dict[str, Any]], study: scaling.Study) -> None:
+    screen = console()
+    assumed = f" ({study.reason}: say otherwise with --scaling)" if study.reason else ""
+    screen.print(f"\n{study.text}{assumed}", markup=False)
+    for item in named(described):
+        for found in item["speedup"]:
+            screen.print(scaling_document.table(item, found))
+            for sentence in scaling_document.sentences(item, found):
+                screen.print(sentence, markup=False)
 
 
 def _levels(text: str) -> tuple[float, ...]:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from orchestrator.cli import common
-from orchestrator.control import overview, session
+from orchestrator.control import counting, overview, session
 from orchestrator.control.assembly import assemble, modeler
 from orchestrator.control.fastest import fastest
 from orchestrator.control.runtime import fit
@@ -36,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     spending = figures.ledger(times, spent, reserved, chosen.stop.budget, chosen.stop.unit)
     running, quickest = overview.seen(directory)[1], fastest(assemble(chosen), models, known)
     document = status.document(state, models, known, chosen.evaluation_point, running, quickest)
-    text = html.page(document, models, known, chosen.evaluation_point, spending)
+    study = counting.study(chosen, known)
+    text = html.page(document, models, known, chosen.evaluation_point, spending, study)
     output = arguments.output or directory / FILE_NAME
     try:
         output.write_text(text, encoding="utf-8")

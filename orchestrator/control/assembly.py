@@ -14,6 +14,7 @@ from orchestrator import registry
 from orchestrator import resources as cost
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SharedJobOptions, SlurmOptions
+from orchestrator.control.counting import counting
 from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm.options import asks_for_memory
 from orchestrator.journal.measurements import ELAPSED, repetitions
@@ -190,9 +191,15 @@ def strategy(campaign: Campaign) -> Strategy:
 def modeler(campaign: Campaign) -> Modeler:
     """Return the campaign's modeler with its options; raises like `strategy`."""
     chosen, measure = campaign.model, campaign.measure
-    built: Modeler = _with_options("model", chosen.name, chosen.options)
+    built: Modeler = _with_options("model", chosen.name, {**_counted(campaign), **chosen.options})
     exclusive = measure.profiler in EXCLUSIVE and not measure.inclusive
     return built if exclusive else with_sums(built)
+
+
+def _counted(campaign: Campaign) -> dict[str, Any]:
+    """Return the parameters that count processes as an option, for the modeler that has to know them."""
+    found = counting(campaign) if campaign.model.name == "speedup" else None
+    return {} if found is None else {"processes": found.names}
 
 
 def _with_options(kind: str, name: str, options: dict[str, Any]) -> Any:

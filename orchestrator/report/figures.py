@@ -163,12 +163,12 @@ def _draw_parity(place: Axes, model: Model, measured: Measurement) -> None:
     place.set_xlim(low, high)
     place.set_ylim(low, high)
     for axis in (place.xaxis, place.yaxis):
-        _set_ticks(axis, low, high)
+        set_ticks(axis, low, high)
     place.set_xlabel("measured (mean)", fontsize="small")
     place.set_ylabel("model", fontsize="small")
 
 
-def _set_ticks(axis: Axis, low: float, high: float) -> None:
+def set_ticks(axis: Axis, low: float, high: float) -> None:
     """Label a logarithmic axis at several places, also where it has less than a decade."""
     axis.set_minor_formatter(NullFormatter())  # labels of narrow ranges would overlap
     if high / low >= _DECADES:

@@ -18,7 +18,10 @@ from orchestrator.units import hours_in
 if TYPE_CHECKING:  # drawing is expensive to import, and only `page` draws
     from matplotlib.figure import Figure
 
+    from orchestrator.models.scaling import Study
+
 _MOST_FIGURES = 24  # call paths with a figure, largest first
+_MOST_SPEEDUPS = 8  # of those with one of their speedup
 
 
 def page(
@@ -27,6 +30,7 @@ def page(
     known: Measurements,
     point: Point | None,
     spending: Figure | None,
+    study: Study | None = None,
 ) -> str:
     """Return the page.
 
@@ -40,6 +44,8 @@ def page(
         The evaluation point.
     spending
         A figure of what was spent over time.
+    study
+        How runs on different numbers of processes are compared; None where no parameter counts them.
     """
     parts = [
         f"<h1>Campaign {escape(status['campaign'])}</h1>",
@@ -57,6 +63,7 @@ def page(
         '<p class="note">Points are single runs; the line is the model, the band its 90 % interval, '
         "both up to the evaluation point. Right: all points that the model is for.</p>",
         *_pictures(models, known, point),
+        *_speedups(models, known, point, study),
         "<h2>Last round</h2>",
         pages.table(
             ("run", "status", "why"),
@@ -168,16 +175,39 @@ def _given_up(items: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
+def _speedups(
+    models: Sequence[Model], known: Measurements, point: Point | None, study: Study | None
+) -> list[str]:
+    """Return speedup and efficiency of the call paths with the largest times."""
+    from orchestrator.models.scaling import corners, has_speedup
+
+    pairs = [pair for pair in _largest_first(models, known) if has_speedup(pair[0])]
+    if study is None or not pairs:
+        return []
+    from orchestrator.report import scaling_document, scaling_figures
+
+    points, target = list(corners(known)) if point is None else [point], scaling_document.DEFAULT_TARGET
+    why = f" ({study.reason})" if study.reason else ""
+    blocks = [
+        "<h2>Speedup and efficiency</h2>",
+        f'<p class="note">{escape(study.text)}{escape(why)}. Points are measured, the line is the model, the '
+        "band its 90 % interval. Right: the time of a run against its core-hours.</p>",
+    ]
+    for model, item in pairs[:_MOST_SPEEDUPS]:
+        described = {"callpath": model.callpath, "category": dict(model.category), "metric": model.metric}
+        for there in [there for there in points if holds_at(model, there)][:1]:
+            figure = scaling_figures.speedup_figure(model, item, study, there, target)
+            [found] = scaling_document.describe(model, study, [there], target)
+            said = "".join(f"<p>{escape(text)}</p>" for text in scaling_document.sentences(described, found))
+            blocks.append(f"<h3>{escape(label(described))} <small>{escape(model.metric)}</small></h3>")
+            blocks.append(pages.image(figure, f"speedup of {label(described)}") + said)
+    return blocks
+
+
 def _pictures(models: Sequence[Model], known: Measurements, point: Point | None) -> list[str]:
     from orchestrator.report import figures
 
-    measured = {(item.callpath, item.metric): item for item in known.items}
-    pairs = [
-        (model, measured[model.callpath, model.metric])
-        for model in models
-        if (model.callpath, model.metric) in measured
-    ]
-    pairs.sort(key=lambda pair: -_largest(*pair))
+    pairs = _largest_first(models, known)
     blocks = []
     for model, item in pairs[:_MOST_FIGURES]:
         name = label({"callpath": model.callpath, "category": dict(model.category)})
@@ -188,6 +218,17 @@ def _pictures(models: Sequence[Model], known: Measurements, point: Point | None)
         verb = "is" if left == 1 else "are"
         blocks.append(f'<p class="note">{count(left, "smaller call path")} {verb} not drawn.</p>')
     return blocks
+
+
+def _largest_first(models: Sequence[Model], known: Measurements) -> list[tuple[Model, Measurement]]:
+    """Return models with what they were fitted to, those with the largest values first."""
+    measured = {(item.callpath, item.metric): item for item in known.items}
+    pairs = [
+        (model, measured[model.callpath, model.metric])
+        for model in models
+        if (model.callpath, model.metric) in measured
+    ]
+    return sorted(pairs, key=lambda pair: -_largest(*pair))
 
 
 def _largest(model: Model, item: Measurement) -> float:

@@ -72,7 +72,8 @@ def test_the_report_is_one_file_with_models_figures_and_validation(
     assert "Campaign rehearsal" in text and "Validation at P(p=16, n=50)" in text
     assert "solve<b>&" in text  # shown, not interpreted
     assert re.search(r"exchange\s+time\s+\S+ \+ \S+ \* log2\(p\) \* n", text)
-    assert len(page.sources) == 4  # spending, two call paths, the whole run
+    assert "Speedup and efficiency" in text and "relative to p=1" in text
+    assert len(page.sources) == 7  # spending; two call paths and the whole run, each with its speedup
     assert all(source.startswith("data:image/png;base64,") for source in page.sources)
 
 

@@ -1,0 +1,134 @@
+"""Speedup and efficiency of models as JSON and as text: curves, and the processes beyond which they fall."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.models.base import Model, holds_at
+from orchestrator.models.scaling import Band, Curve, Limit, Study, curve, has_speedup, limit
+from orchestrator.report.models_document import label, number
+from orchestrator.report.status_text import interval
+from orchestrator.types import Point, format_value
+
+DEFAULT_TARGET = 0.5
+"""Efficiency below which more processes are mostly wasted, where nothing else is asked for."""
+
+
+def describe(model: Model, study: Study, points: Sequence[Point], target: float) -> list[dict[str, Any]]:
+    """Return the speedups of a model, JSON-ready, for the problem of every point for which it holds.
+
+    Parameters
+    ----------
+    model
+        Of any family; without a metric in seconds there are none.
+    study
+        How runs are compared.
+    points
+        Up to which curves go.
+    target
+        Efficiency as a share.
+    """
+    if not has_speedup(model):
+        return []
+    return [_described(model, study, point, target) for point in points if holds_at(model, point)]
+
+
+def _described(model: Model, study: Study, point: Point, target: float) -> dict[str, Any]:
+    found = curve(model, study, study.path(point))
+    return {
+        "point": point.as_dict(),
+        "processes": study.processes.text,
+        "along": study.along,
+        "scaling": "weak" if study.weak else "strong",
+        "reference": study.reference(point).as_dict(),
+        "curve": list(_rows(found)),
+        "limit": _limit(limit(model, study, point, target)),
+        "fastest": _fastest(found),
+    }
+
+
+def _rows(found: Curve) -> Iterator[dict[str, Any]]:
+    bands = {
+        "seconds": found.seconds,
+        "speedup": found.speedup,
+        "efficiency": found.efficiency,
+        "core_hours": found.core_hours,
+    }
+    for k, point in enumerate(found.points):
+        yield {
+            "point": point.as_dict(),
+            "processes": number(float(found.processes[k])),
+            **{name: _ends(band, k) for name, band in bands.items()},
+        }
+
+
+def _ends(band: Band, k: int) -> dict[str, Any]:
+    return {
+        "value": number(float(band.value[k])),
+        "low": number(float(band.low[k])),
+        "high": number(float(band.high[k])),
+    }
+
+
+def _limit(found: Limit) -> dict[str, Any]:
+    return {
+        "efficiency": found.target,
+        "processes": found.processes,
+        "already": found.already,
+        "low": found.low,
+        "high": found.high,
+        "searched": found.searched,
+        "measured": found.measured,
+    }
+
+
+def _fastest(found: Curve) -> dict[str, Any] | None:
+    """Return where the predicted time is least, if that is before the end of the curve."""
+    if not np.isfinite(found.seconds.value).all():
+        return None
+    place = int(np.argmin(found.seconds.value))
+    if place == len(found.points) - 1:
+        return None
+    return {"processes": float(found.processes[place]), "seconds": _ends(found.seconds, place)}
+
+
+def table(described: Mapping[str, Any], found: Mapping[str, Any]) -> Table:
+    """Return a table of one of the speedups of a described model."""
+    rest = ", ".join(
+        f"{name}={format_value(value)}" for name, value in found["point"].items() if name != found["along"]
+    )
+    title = f"{label(described)} {described['metric']}" + (f" ({rest})" if rest else "")
+    result = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
+    result.add_column("N", justify="right")
+    for column in ("time s", "speedup", "efficiency %", "core-hours"):
+        result.add_column(column, justify="right")
+    for row in found["curve"]:
+        percent = {key: None if value is None else 100 * value for key, value in row["efficiency"].items()}
+        cells = (row["seconds"], row["speedup"], percent, row["core_hours"])
+        result.add_row(*map(Text, (f"{row['processes']:g}", *map(interval, cells))))
+    return result
+
+
+def sentences(described: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a speedup says: beyond which N efficiency is too low, and where the time is least."""
+    name, limited = label(described), found["limit"]
+    what = f"{name}: efficiency is below {100 * limited['efficiency']:g} %"
+    if limited["processes"] is None:
+        yield f"{what} nowhere up to N = {limited['searched']:g}"
+    elif limited["already"]:
+        yield f"{what} on all N from {limited['processes']:g} on"
+    else:
+        low, high = (
+            f"more than {limited['searched']:g}" if limited[end] is None else f"{limited[end]:g}"
+            for end in ("low", "high")
+        )
+        beyond = "; beyond what was measured" if limited["processes"] > limited["measured"] else ""
+        yield f"{what} beyond N = {limited['processes']:g} [{low}, {high}]{beyond}"
+    if found["fastest"] is not None:
+        least = found["fastest"]
+        yield f"{name}: the time is least on N = {least['processes']:g}: {interval(least['seconds'])} s"
