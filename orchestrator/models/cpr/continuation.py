@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from orchestrator.models.base import Floats
-from orchestrator.models.regression.learner import Fitted, Learner
+from orchestrator.models.regression.learner import Fit, Fitted, Learner
 from orchestrator.models.regression.samples import Axis, Samples
 
 _POINTS = 5  # on each line
@@ -64,11 +66,29 @@ class Continued:
         return np.asarray(centred @ values / square, np.float64)
 
 
-def continued_by(learner: Learner, part: float) -> Learner:
-    """Return a learner whose function goes on along lines through the last part of each range."""
+def continued_by(learner: Learner, parts: Sequence[float]) -> tuple[Learner, ...]:
+    """Return learners whose functions go on along lines through the last part of each range.
 
+    Parameters
+    ----------
+    learner
+        What holds within the range. It is fitted once to the same samples, whatever the part.
+    parts
+        Share of each range that lines are fitted to, a learner for each; 0 holds the value at the end.
+    """
+    known: WeakKeyDictionary[Samples, Fitted] = WeakKeyDictionary()
+
+    def inside(samples: Samples, rng: np.random.Generator) -> Fitted:
+        if samples not in known:
+            known[samples] = learner.fit(samples, rng)
+        return known[samples]
+
+    return tuple(_continued(learner, inside, part) for part in parts)
+
+
+def _continued(learner: Learner, inside: Fit, part: float) -> Learner:
     def fit(samples: Samples, rng: np.random.Generator) -> Fitted:
-        return Continued(learner.fit(samples, rng), samples.axes, part)
+        return Continued(inside(samples, rng), samples.axes, part)
 
     how = f"line through {part:.0%}" if part else "end held"
     return Learner(family=learner.family, name=f"{learner.name}, {how}", fit=fit, most=learner.most)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from itertools import chain
 
 import numpy as np
 
@@ -66,7 +67,7 @@ def extrapolators(samples: Samples) -> tuple[Learner, ...]:
     ]
     if not smooth:
         smooth = [_smooth(Recipe(rank=4, number=32))]
-    lines = [continued_by(on_trend(each), part) for each in (*grown, *smooth) for part in _LINES]
+    lines = chain.from_iterable(continued_by(on_trend(each), _LINES) for each in (*grown, *smooth))
     ends = {"a line": last_half} | ({"MARS": mars} if find_spec("pyearth") else {})
     positive = [
         _positive(rank, cells, how, spline)

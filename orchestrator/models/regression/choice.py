@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Floats
-from orchestrator.models.regression.choosing import beyond, compared, finalists, mlogq, weights
+from orchestrator.models.base import Floats, Integers
+from orchestrator.models.regression.choosing import FAR_BEHIND, beyond, compared, finalists, mlogq, weights
 from orchestrator.models.regression.errors import growth
 from orchestrator.models.regression.folds import LEAST_SAMPLES, folds
 from orchestrator.models.regression.learner import Learner
@@ -34,6 +34,9 @@ _REMEMBERED = 512
 _TIE = 1.02
 # So many of those within the range are tried beyond it, too.
 _AT_ENDS = 3
+# The median of so many predicts beyond it: of 28 held-out ends of five measured programs the error was 1.46
+# times that of the best learner with one (at worst 12 times), 1.2 times with three to nine (1.9 times).
+_MEDIAN_OF = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,22 +69,19 @@ class Family:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
-    """What predicts beyond the range of an axis.
+    """What predicts beyond the range of an axis: the median of several learners.
 
     Attributes
     ----------
-    learner
-        The learner.
-    anchored
-        Whether it is shifted to meet the prediction inside at the edge of the range.
+    learners
+        Each with whether it is shifted to meet the prediction inside at the edge of the range.
     growth
-        By how much the standard deviation of its error grows per unit of the coordinate.
+        By how much the standard deviation of the error grows per unit of the coordinate.
     error
         MLogQ of the largest values that were left out; NaN where there were too few values to tell.
     """
 
-    learner: Learner
-    anchored: bool
+    learners: tuple[tuple[Learner, bool], ...]
     growth: float
     error: float
 
@@ -204,7 +204,11 @@ def _outside(
     error: float,
     rng: np.random.Generator,
 ) -> dict[int, Outside]:
-    """Return per axis what predicted its left-out largest values best, plain or anchored at the edge."""
+    """Return per axis those that predicted its left-out largest values best, plain or anchored at the edge.
+
+    One end that is left out says little of the next one: the best there may be far off beyond. The median of
+    the best few seldom is.
+    """
     learners = list(dict.fromkeys([*_with_fallback(family.outside(samples), family), *inside]))
     seen = {item.axis: item for item in beyond(learners, best, samples, rng, family.least_at_end)}
     found: dict[int, Outside] = {}
@@ -212,13 +216,26 @@ def _outside(
         item = seen.get(axis)
         if item is None or not np.isfinite(item.errors.min()):
             # Too few values to tell: the fallback is the safest, and little is known.
-            found[axis] = Outside(learner=family.fallback, anchored=True, growth=1.0, error=float("nan"))
+            found[axis] = Outside(learners=((family.fallback, True),), growth=1.0, error=float("nan"))
             continue
-        place = int(np.argmin(item.errors))
+        places = _best_forms(item.errors)
+        residuals = np.median(item.residuals[places], axis=0)
         found[axis] = Outside(
-            learner=learners[place % len(learners)],
-            anchored=place >= len(learners),
-            growth=growth(item.distances, item.residuals[place], error),
-            error=float(item.errors[place]),
+            learners=tuple((learners[k % len(learners)], bool(k >= len(learners))) for k in places),
+            growth=growth(item.distances, residuals, error),
+            error=mlogq(residuals),
         )
     return found
+
+
+def _best_forms(errors: Floats) -> Integers:
+    """Return the places of the best learners, an odd number, each in its better form: plain or anchored.
+
+    Those that are far behind the best do not take part.
+    """
+    forms = errors.reshape(2, -1)
+    best, anchored = forms.min(axis=0), forms.argmin(axis=0)
+    near = int(np.count_nonzero(best <= FAR_BEHIND * best.min()))
+    order = np.argsort(best, kind="stable")[: min(near, _MEDIAN_OF)]
+    order = order[: len(order) - (len(order) + 1) % 2]
+    return np.asarray(order + anchored[order] * forms.shape[1], np.int64)

@@ -29,7 +29,7 @@ FINALISTS = 6
 # Largest number of samples for the comparison beyond the measured range.
 _MOST_AT_ENDS = 1024
 # A learner is far behind with an error so many times that of the best: it is not fitted to further parts.
-_FAR_BEHIND = 1.5
+FAR_BEHIND = 1.5
 # A member of a combination with less weight is not worth its fit.
 _LEAST_WEIGHT = 0.05
 
@@ -75,7 +75,7 @@ def compared(
         for k in running:
             found[k, begin:end] = left_out_residuals(learners[k], samples, split, rng)
         so_far = {k: mlogq(found[k, :end]) for k in running}
-        running = [k for k in running if so_far[k] <= _FAR_BEHIND * min(so_far.values())]
+        running = [k for k in running if so_far[k] <= FAR_BEHIND * min(so_far.values())]
     seen = len(splits[0].left_out)
     complete = np.isfinite(found).all(axis=1)
     error = np.array(
@@ -213,7 +213,7 @@ def beyond(
     for end in ends(samples, least):
         found.append(_beyond(end, learners, running, inside, samples, rng))
         errors = np.mean([item.errors.reshape(2, -1).min(axis=0) for item in found], axis=0)
-        running = errors <= _FAR_BEHIND * errors.min()
+        running = errors <= FAR_BEHIND * errors.min()
     return tuple(found)
 
 

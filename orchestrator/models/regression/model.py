@@ -43,23 +43,38 @@ class Combination:
         return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Continuation:
+    """A prediction beyond the range of an axis; anchored if it is shifted to meet that inside at the edge."""
+
+    fitted: Fitted
+    anchored: bool
+
+    def at(self, x: Floats, clamped: Floats, edge: Floats) -> Floats:
+        """Return logarithms at coordinates, whose nearest ones within the range have the logarithms edge."""
+        value = self.fitted.at(x)
+        return value + edge - self.fitted.at(clamped) if self.anchored else value
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Extrapolation:
     """What is predicted beyond the largest (and smallest) measured value of one axis.
 
     Attributes
     ----------
-    fitted
-        The prediction.
-    anchored
-        Whether it is shifted to meet the prediction inside at the edge of the range.
+    members
+        The prediction is their median.
     growth
         By how much the standard deviation of the error grows per unit of the coordinate.
     """
 
-    fitted: Fitted
-    anchored: bool
+    members: tuple[Continuation, ...]
     growth: float
+
+    def at(self, x: Floats, clamped: Floats, edge: Floats) -> Floats:
+        """Return logarithms at coordinates, whose nearest ones within the range have the logarithms edge."""
+        values = [member.at(x, clamped, edge) for member in self.members]
+        return np.asarray(np.median(values, axis=0), np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -186,12 +201,8 @@ class RegressionModel:
         beyond = self._axis_beyond(x)
         for axis in np.unique(beyond[beyond >= 0]):
             here = beyond == axis
-            value[here] = self._outside(self.outside[int(axis)], x[here], clamped[here], value[here])
+            value[here] = self.outside[int(axis)].at(x[here], clamped[here], value[here])
         return value
-
-    def _outside(self, found: Extrapolation, x: Floats, clamped: Floats, edge: Floats) -> Floats:
-        value = found.fitted.at(x)
-        return value + edge - found.fitted.at(clamped) if found.anchored else value
 
     def _clamped(self, x: Floats) -> Floats:
         low = np.array([axis.low for axis in self.axes])

@@ -17,7 +17,7 @@ from orchestrator.models.regression.choosing import attempt
 from orchestrator.models.regression.errors import Errors
 from orchestrator.models.regression.folds import folds
 from orchestrator.models.regression.learner import Learner
-from orchestrator.models.regression.model import Combination, Extrapolation, RegressionModel
+from orchestrator.models.regression.model import Combination, Continuation, Extrapolation, RegressionModel
 from orchestrator.models.regression.samples import Samples, Series, arranged
 from orchestrator.models.regression.trend import fit_trend
 from orchestrator.models.zero import Label, ZeroModel
@@ -110,7 +110,7 @@ def _of_few(series: Series, family: Family, rng: np.random.Generator) -> Regress
         folds=(),
         errors=Errors.of(np.array([-_UNKNOWN, _UNKNOWN]), 0.0),
         outside={
-            axis: Extrapolation(fitted=fitted, anchored=False, growth=_UNKNOWN)
+            axis: Extrapolation(members=(Continuation(fitted, False),), growth=_UNKNOWN)
             for axis, item in enumerate(samples.axes)
             if not item.is_categorical
         },
@@ -137,10 +137,12 @@ def _noise(series: Series, residuals: Floats) -> float:
 
 def _outside(choice: Choice, samples: Samples, rng: np.random.Generator) -> dict[int, Extrapolation]:
     """Fit what was chosen for beyond the range; a learner that was chosen for several axes once."""
-    fitted = {item.learner: attempt(item.learner, samples, rng) for item in choice.outside.values()}
+    learners = dict.fromkeys(learner for item in choice.outside.values() for learner, _ in item.learners)
+    fitted = {learner: attempt(learner, samples, rng) or fit_trend(samples) for learner in learners}
     return {
         axis: Extrapolation(
-            fitted=fitted[item.learner] or fit_trend(samples), anchored=item.anchored, growth=item.growth
+            members=tuple(Continuation(fitted[learner], anchored) for learner, anchored in item.learners),
+            growth=item.growth,
         )
         for axis, item in choice.outside.items()
     }

@@ -73,7 +73,7 @@ class Axis:
         return [float(value) for value in _rounded(np.exp(column) if self.logarithmic else column)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class Samples:
     """Measured points of one call path and metric.
 

@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -5,8 +7,9 @@ from orchestrator.models.base import Floats, Model
 from orchestrator.models.intervals import predictive
 from orchestrator.models.regression import choice
 from orchestrator.models.regression.choice import Choice, Family, choose
-from orchestrator.models.regression.model import RegressionModel
-from orchestrator.models.regression.samples import Samples
+from orchestrator.models.regression.learner import Learner
+from orchestrator.models.regression.model import Continuation, Extrapolation, RegressionModel
+from orchestrator.models.regression.samples import Axis, Samples
 from orchestrator.types import Measurement, Measurements, Point, Value
 from tests.models.regression.neighbours import modeler
 
@@ -80,7 +83,7 @@ def test_intervals_grow_beyond_the_range_and_hold_there() -> None:
 def test_the_prediction_is_continuous_where_it_is_anchored() -> None:
     model = fitted(drawn(300, 3))
     for axis, found in model.outside.items():
-        if not found.anchored:
+        if not all(member.anchored for member in found.members):
             continue
         end, name = np.exp(model.axes[axis].high), model.axes[axis].name
         point: dict[str, Value] = {"p": 20.0, "size": 500.0, "solver": "cg"}
@@ -88,7 +91,43 @@ def test_the_prediction_is_continuous_where_it_is_anchored() -> None:
             model.value([Point.of({**point, name: end * factor})]) for factor in (1 - 1e-9, 1 + 1e-9)
         )
         assert near == pytest.approx(far, rel=1e-3)
-    assert any(found.anchored for found in model.outside.values())
+    assert any(member.anchored for found in model.outside.values() for member in found.members)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A slope of 2 with an error, and a wrong slope beyond 1."""
+
+    error: float
+    wrong: float
+
+    @property
+    def text(self) -> str:
+        return f"line {self.error}"
+
+    def at(self, x: Floats) -> Floats:
+        return 2 * x[:, 0] + self.error + self.wrong * np.maximum(x[:, 0] - 1, 0)
+
+
+def line(error: float, wrong: float = 0.0) -> Learner:
+    return Learner(family="lines", name=f"line {error}", fit=lambda samples, rng: Line(error, wrong))
+
+
+def test_what_predicts_the_left_out_end_best_and_goes_astray_beyond_does_not_decide() -> None:
+    x = np.linspace(0, 1, 40)[:, None]
+    samples = Samples(axes=(Axis(name="x"),), x=x, y=2 * x[:, 0], runs=np.ones(40))
+    lines = (line(0.01, wrong=5.0), line(-0.011), line(0.012), line(0.5))
+    family = Family(inside=lambda samples: lines, outside=lambda samples: (), fallback=line(0.6))
+    found = choose(samples, family, np.random.default_rng(0)).outside[0]
+    assert found.learners[0][0].name == "line 0.01"
+    fits = [
+        Continuation(each.fitted(samples, np.random.default_rng(0)), anchored)
+        for each, anchored in found.learners
+    ]
+    beyond, edge = np.array([[3.0]]), np.array([2.01])
+    value = Extrapolation(members=tuple(fits), growth=found.growth).at(beyond, np.array([[1.0]]), edge)
+    assert value == pytest.approx(6.0, abs=0.05)
+    assert found.error == pytest.approx(0.01, abs=0.005)
 
 
 def test_an_unknown_category_has_no_prediction() -> None:
