@@ -19,6 +19,7 @@ from orchestrator.report.explore_statistics import (
     merges,
     similarity,
 )
+from orchestrator.report.wording import count as in_words
 from orchestrator.types import Measurements
 
 MOST = 12  # responses by default
@@ -141,8 +142,8 @@ def _findings(
             texts.append(f"{response.name} both rises and falls with {names}")
     if found.points < _PER_PARAMETER * count:
         texts.append(
-            f"{found.points} points for {count} parameters: below {_PER_PARAMETER} each, a regression with "
-            "a coefficient per parameter already risks overfitting"
+            f"{found.points} points for {in_words(count, 'parameter')}: below {_PER_PARAMETER} each, a "
+            "regression with a coefficient per parameter already risks overfitting"
         )
     return texts
 

@@ -14,6 +14,7 @@ from orchestrator.report.callpath_names import shortened
 from orchestrator.types import Measurement, Measurements, Value, format_value
 
 FEWEST = 4  # points; of three, ranks agree by chance every third time
+_EXAMPLES = 3  # names that a note gives
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,8 @@ def samples(known: Measurements, most: int) -> Samples:
         if not _varies(column)
     ]
     if constant := [column.name for column in found if not _varies(column)]:
-        notes.append(f"the same at all points, and left out: {', '.join(constant)}")
+        rest = f" and {len(constant) - _EXAMPLES} more" if len(constant) > _EXAMPLES else ""
+        notes.append(f"the same at all points, and left out: {', '.join(constant[:_EXAMPLES])}{rest}")
     if len(kept) < len(usable):
         notes.append(
             f"the {len(kept)} largest of {len(usable)} responses are shown: choose others with --callpath"

@@ -117,6 +117,14 @@ def test_the_largest_responses_are_kept_in_their_order() -> None:
     assert "the 2 largest of 3 responses" in found.notes[-1]
 
 
+def test_many_responses_that_never_change_take_one_short_line() -> None:
+    points = [Point.of(p=p) for p in range(1, 6)]
+    varied = Measurement("main", "time", {point: (point.number("p"),) for point in points})
+    same = [Measurement(f"f{k}", "time", dict.fromkeys(points, (1.0,))) for k in range(9)]
+    found = explore.explored(Measurements(("p",), (varied, *same)))
+    assert found.samples.notes == ("the same at all points, and left out: f0, f1, f2 and 6 more",)
+
+
 def test_too_little_to_explore_is_refused() -> None:
     with pytest.raises(ModelError, match="3 measured points are too few"):
         explore.explored(measured(3))
