@@ -23,8 +23,8 @@ SAMPLINGS = ("plain", "stratified", "regional")
 
 # Below so many samples nothing is fitted beside the trend.
 _FEWEST = 5
-# A region has so many samples per column, and at least this part of all.
-_PER_COLUMN, _REGION = 2.0, 0.2
+# A region has this part of all samples, but no more than bearable time allows, and so many per column.
+_REGION, _MOST_NEAR, _PER_COLUMN = 0.2, 500, 2.0
 
 Names = tuple[tuple[str, str], ...]
 
@@ -158,8 +158,9 @@ def fit(samples: Samples, recipe: Recipe, rng: np.random.Generator) -> Splines |
     coefficients = scale.unscaled(moments.solved()[0])
     region = None
     if recipe.sampling == "regional":
-        nearest = int(min(len(samples), max(_PER_COLUMN * design.width, _REGION * len(samples))))
-        region = regional(samples, design, coefficients, response, weights, nearest)
+        region = regional(
+            samples, design, coefficients, response, weights, _nearest(len(samples), design.width)
+        )
     return Splines(
         design=design,
         response=response,
@@ -167,6 +168,12 @@ def fit(samples: Samples, recipe: Recipe, rng: np.random.Generator) -> Splines |
         region=region,
         tests=term_tests(design, moments),
     )
+
+
+def _nearest(samples: int, columns: int) -> int:
+    """Return how many samples a region has."""
+    part = min(_REGION * samples, _MOST_NEAR)
+    return int(min(samples, max(_PER_COLUMN * columns, part)))
 
 
 def named_pairs(samples: Samples, names: Sequence[Sequence[str]]) -> tuple[Pair, ...]:
