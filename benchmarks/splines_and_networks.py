@@ -148,6 +148,10 @@ def rewrite(page: Path, text: str) -> None:
     page.write_text(found)
 
 
+def _draws(seeds: int) -> str:
+    return "one draw" if seeds == 1 else f"means over {seeds} draws"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -164,8 +168,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with threadpool_limits(1):
         first = compared(Path(chosen.data), chosen.sets, list(LEARNERS), chosen.samples, chosen.seeds)
         parts = [
-            f"Median and third quartile of the errors in percent, {chosen.samples} samples, means over "
-            f"{chosen.seeds} draws:\n",
+            f"Median and third quartile of the errors in percent, {chosen.samples} samples, "
+            f"{_draws(chosen.seeds)}:\n",
             figure_7(first),
         ]
         if chosen.growing:
