@@ -57,6 +57,8 @@ class Family:
         What predicts wherever nothing better can be fitted, and takes part everywhere.
     least_at_end
         So many samples must lie on either side where the largest values of a parameter are left out.
+    caution
+        By how much faster errors are taken to grow beyond the range than at the values that were left out.
     """
 
     inside: Candidates
@@ -65,6 +67,7 @@ class Family:
     preferred: str = ""
     fallback: Learner = TREND
     least_at_end: int = LEAST_SAMPLES
+    caution: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +225,7 @@ def _outside(
         residuals = np.median(item.residuals[places], axis=0)
         found[axis] = Outside(
             learners=tuple((learners[k % len(learners)], bool(k >= len(learners))) for k in places),
-            growth=growth(item.distances, residuals, error),
+            growth=family.caution * growth(item.distances, residuals, error),
             error=mlogq(residuals),
         )
     return found

@@ -24,6 +24,9 @@ OVERHEADS = (NONE, POWER, *REGRESSORS, OLIVEIRA)
 ALL_OVERHEADS = (*OVERHEADS, SWARM)
 """The same with another fit of one of them, which no choice needs to try."""
 
+# Of 90 % intervals one step beyond the range of drawn functions in the normal form, 63 % hold with 1, 93 %
+# with this; of those of programs of strong scaling 94 % and 98 %. With 2 all hold, but are twice as wide.
+_CAUTION = 1.5
 _FITS = {
     POWER: power_law,
     **{kind: learned_by(kind) for kind in REGRESSORS},
@@ -63,4 +66,5 @@ def family(processes: Processes, factor: float, settings: Settings, overheads: S
         outside=lambda samples: learners,
         fallback=learner(processes, factor, settings, overheads[0]),
         least_at_end=1,
+        caution=_CAUTION,
     )

@@ -136,3 +136,37 @@ def test_an_unknown_word_is_refused_with_the_known_ones(option: str, value: str)
 def test_one_number_of_processes_is_refused() -> None:
     with pytest.raises(ModelError, match="every run has the same number of processes"):
         fitted(measured(strong, ranks=(4,)))
+
+
+def test_a_constant_time_stays_constant() -> None:
+    model = fitted(measured(lambda p, n: 3.0), overhead="none")
+    prediction = model.predict([Point.of(p=512, n=800)])
+    assert prediction.value[0] == pytest.approx(3.0, rel=1e-6)
+    assert "p = 0" in model.expression
+
+
+def test_two_runs_give_the_law_with_an_interval_that_says_so() -> None:
+    model = fitted(measured(strong, ranks=(1, 4), sizes=(100,)))
+    prediction = model.predict([Point.of(p=16, n=100)])
+    assert prediction.value[0] == pytest.approx(strong(16, 100), rel=0.02)
+    assert prediction.high[0] > 2 * prediction.value[0]
+    assert any("too few" in note for note in model.notes)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
+def test_without_a_usable_run_on_one_process_the_next_one_is_the_reference(bad: float) -> None:
+    data = measured(strong)
+    values = {point: (bad,) if point["p"] == 1 else runs for point, runs in data.items[0].values.items()}
+    model = fitted(Measurements(("p", "n"), (Measurement("main", "time", values),)), overhead="none")
+    assert model.value([Point.of(p=256, n=400)])[0] == pytest.approx(strong(256, 400), rel=0.02)
+    if not np.isnan(bad):
+        assert any("left out" in note for note in model.notes)
+
+
+def test_intervals_grow_with_the_processes_beyond_the_measured_ones() -> None:
+    model = fitted(measured(strong, noise=0.02), overhead="none")
+    prediction = model.predict([Point.of(p=p, n=400) for p in (16, 64, 256, 1024)])
+    width = np.log(prediction.high / prediction.low)
+    assert np.all(np.diff(width) > 0)
+    truth = np.array([strong(p, 400) for p in (16, 64, 256, 1024)])
+    assert np.all((prediction.low < truth) & (truth < prediction.high))
