@@ -125,7 +125,8 @@ def _fitted(x: Floats, y: Floats) -> NDArray[np.intp]:
     """Return the best choice by the Bayesian information criterion: a constant has one coefficient less."""
     left = np.maximum(_fits(x, y)[0], 1e-12)
     penalty = np.where(np.arange(left.shape[1]) > 0, np.log(POINTS), 0.0)
-    return np.argmin(POINTS * np.log(left) + penalty, axis=1)
+    best: NDArray[np.intp] = np.argmin(POINTS * np.log(left) + penalty, axis=1)
+    return best
 
 
 def _errors(x: Floats, y: Floats, guess: NDArray[np.intp], truth: Floats) -> Floats:
