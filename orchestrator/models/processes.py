@@ -36,10 +36,13 @@ class Processes:
         Parameters whose product is ``N``.
     nodes
         The parameter that counts nodes; empty where none does. It need not be among ``names``.
+    per_node
+        The parameter that counts processes of a node beside a total; empty where none does.
     """
 
     names: tuple[str, ...]
     nodes: str = ""
+    per_node: str = ""
 
     def total(self, values: Mapping[str, Floats]) -> Floats:
         """Return ``N`` where parameters have some values, arrays of one shape."""
@@ -130,7 +133,8 @@ def _by_name(parameters: Sequence[str]) -> Processes | None:
     node = nodes[0] if nodes else ""
     ranks = total or (*nodes, *per_node)
     names = (*ranks, *threads)
-    return Processes(names, node) if names else None
+    beside = per_node[0] if total and per_node else ""
+    return Processes(names, node, beside) if names else None
 
 
 def _named(parameters: Sequence[str], known: Collection[str]) -> tuple[str, ...]:

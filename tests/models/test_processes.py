@@ -31,6 +31,10 @@ def test_names_say_what_counts_processes(
     assert found(parameters) == Processes(names, nodes)
 
 
+def test_processes_per_node_beside_their_total() -> None:
+    assert found(("p", "ppn", "t")) == Processes(("p", "t"), "", "ppn")
+
+
 def test_without_such_a_name_the_remedy_is_named() -> None:
     assert found(("n", "steps")) is None
     with pytest.raises(ModelError, match=re.escape("processes=p or processes=nodes*ppn")):

@@ -85,8 +85,8 @@ class Law:
     @property
     def text(self) -> str:
         """What it is."""
-        which = "p" if self.fractions is None else "mean p"
-        return f"Amdahl's law, {which} = {self.fraction:.6g}"
+        which = "parallel fraction" if self.fractions is None else "mean parallel fraction"
+        return f"Amdahl's law, {which} {self.fraction:.6g}"
 
     def serial(self, x: Floats) -> Floats:
         """Return the logarithm of the time on one process at coordinates (n, axes), shape (n,)."""

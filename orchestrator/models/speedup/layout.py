@@ -24,6 +24,8 @@ class Layout:
         Positions of those whose product is ``N / factor``.
     nodes
         Position of the one that counts nodes; None where none does.
+    per_node
+        Position of the one that counts processes of a node beside the total; None where none does.
     others
         Positions of all that are not about processes: problem sizes and categories.
     factor
@@ -33,6 +35,7 @@ class Layout:
     axes: tuple[Axis, ...]
     counting: tuple[int, ...]
     nodes: int | None
+    per_node: int | None = None
     others: tuple[int, ...]
     factor: float = 1.0
 
@@ -42,8 +45,9 @@ class Layout:
         names = [axis.name for axis in axes]
         counting = tuple(k for k, name in enumerate(names) if name in processes.names)
         nodes = names.index(processes.nodes) if processes.nodes in names else None
-        others = tuple(k for k in range(len(names)) if k not in counting and k != nodes)
-        return cls(axes=axes, counting=counting, nodes=nodes, others=others, factor=factor)
+        per_node = names.index(processes.per_node) if processes.per_node in names else None
+        others = tuple(k for k in range(len(names)) if k not in (*counting, nodes, per_node))
+        return cls(axes=axes, counting=counting, nodes=nodes, per_node=per_node, others=others, factor=factor)
 
     def processes(self, x: Floats) -> Floats:
         """Return N at coordinates (n, axes), shape (n,); 1 or the factor where no coordinate counts it."""
@@ -58,9 +62,12 @@ class Layout:
         One column where nothing tells nodes from processes.
         """
         total = np.log(self.processes(x))
-        if self.nodes is None or self.counting == (self.nodes,):
+        if self.nodes is not None and self.counting != (self.nodes,):
+            nodes = x[:, self.nodes]
+        elif self.nodes is None and self.per_node is not None:
+            nodes = total - x[:, self.per_node]
+        else:
             return total[:, None]
-        nodes = x[:, self.nodes]
         return np.column_stack([total, nodes, total - nodes])
 
     def problem(self, x: Floats) -> Floats:

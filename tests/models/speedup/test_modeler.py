@@ -44,14 +44,14 @@ def test_strong_scaling_by_the_law() -> None:
     model = fitted(measured(strong), overhead="none")
     far = [Point.of(p=256, n=400), Point.of(p=256, n=800), Point.of(p=8, n=150)]
     assert model.value(far) == pytest.approx([strong(256, 400), strong(256, 800), strong(8, 150)], rel=0.02)
-    assert "p = 0.95" in model.expression
+    assert "fraction 0.95" in model.expression
 
 
 def test_weak_scaling_by_the_law() -> None:
     """Sizes are per process, so the serial part grows with N."""
     model = fitted(measured(lambda p, n: 1e-4 * n**2 * (0.001 * p + 0.999)), overhead="none", scaling="weak")
     assert model.value([Point.of(p=128, n=400)])[0] == pytest.approx(16 * (0.128 + 0.999), rel=0.02)
-    assert "p = 0.999" in model.expression
+    assert "fraction 0.999" in model.expression
 
 
 def test_hybrid_scaling_by_the_law() -> None:
@@ -113,6 +113,18 @@ def test_nodes_and_processes_per_node() -> None:
     assert within == pytest.approx(strong(8, 100), rel=0.15)
 
 
+def test_processes_per_node_beside_their_total_are_no_problem_of_their_own() -> None:
+    values = {
+        Point.of(p=p, ppn=ppn): (strong(p, 100) * (1.0 if ppn < 8 else 1.5),)
+        for p, ppn in product((1, 2, 4, 8, 16, 32), (1, 2, 4, 8))
+        if p >= ppn
+    }
+    model = fitted(Measurements(("p", "ppn"), (Measurement("main", "time", values),)), overhead="forest")
+    # No run with 8 processes on a node has fewer than 8 processes.
+    assert model.value([Point.of(p=32, ppn=8)])[0] == pytest.approx(1.5 * strong(32, 100), rel=0.2)
+    assert model.value([Point.of(p=16, ppn=2)])[0] == pytest.approx(strong(16, 100), rel=0.2)
+
+
 def test_no_run_on_one_process() -> None:
     """Speedups are then relative to the fewest processes."""
     model = fitted(measured(strong, ranks=(4, 8, 16, 32)), overhead="none")
@@ -142,7 +154,7 @@ def test_a_constant_time_stays_constant() -> None:
     model = fitted(measured(lambda p, n: 3.0), overhead="none")
     prediction = model.predict([Point.of(p=512, n=800)])
     assert prediction.value[0] == pytest.approx(3.0, rel=1e-6)
-    assert "p = 0" in model.expression
+    assert "fraction 0" in model.expression
 
 
 def test_two_runs_give_the_law_with_an_interval_that_says_so() -> None:
