@@ -23,8 +23,8 @@ from orchestrator.models.base import Model
 from orchestrator.models.symbolic import Term, exponent_deviation, terms_of
 from orchestrator.types import Measurement, Measurements, Point
 
-WITHOUT_EFFORT = ("pmnf", "auto")
-WITH_EFFORT = ("pmnf", "auto", "swc:posterior=prior", "swc")
+WITHOUT_EFFORT = ("extra-p", "pmnf", "auto")
+WITH_EFFORT = (*WITHOUT_EFFORT, "swc:posterior=prior", "swc")
 _FEWEST = 3  # training points
 
 
