@@ -12,7 +12,8 @@ from typing import Any
 from orchestrator.models.callpaths import SEPARATOR, bare, parts, signature
 
 _LONG = 60  # characters, beyond which outer callers are left out
-_CPP = re.compile(r"[<(]|::")
+# A bracket that follows a word and a space is a remark in the name of an annotated region.
+_CPP = re.compile(r"<|::|\S\(")
 _LEFT_OUT = "..."
 
 

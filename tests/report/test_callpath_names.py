@@ -24,6 +24,11 @@ def test_names_that_differ_in_the_return_type_alone_stay_whole() -> None:
     assert list(shortened(paths).values()) == paths
 
 
+def test_remarks_in_brackets_stay_in_names_of_regions() -> None:
+    paths = ["main->Find target neurons (w/ RMA)", "main->Synapses (w/ Alltoall)"]
+    assert list(shortened(paths).values()) == paths
+
+
 def test_linker_names_are_shown_as_functions() -> None:
     assert demangled("_ZN4RAJA6forallIiEEvT_") == "void RAJA::forall<int>(int)"
     assert demangled("_Z4workv.constprop.0") == "work()"
