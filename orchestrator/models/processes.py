@@ -76,11 +76,13 @@ def found(parameters: Sequence[str], named: str | Sequence[str] = "auto") -> Pro
     if named == "auto":
         return _by_name(parameters)
     names = tuple(re.split(r"\s*[,*]\s*", named.strip())) if isinstance(named, str) else tuple(named)
-    missing = [name for name in names if name not in parameters]
-    if missing or not names:
+    some = ", ".join(parameters) or "(there is none)"
+    if not names:
+        raise ModelError(f"processes names no parameter: name some of {some}")
+    if missing := [name for name in names if name not in parameters]:
         raise ModelError(
-            f"processes is {', '.join(names) or 'empty'!r}: {', '.join(missing) or 'nothing'} is no numeric "
-            f"parameter; name some of {', '.join(parameters) or '(there is none)'}"
+            f"processes is {', '.join(names)!r}: {', '.join(missing)} is no numeric parameter; name some of "
+            f"{some}"
         )
     nodes = next((name for name in names if _plain(name) in _NODES), "")
     return Processes(names, nodes or (names[0] if len(names) > 1 else ""))

@@ -64,9 +64,9 @@ def modeler(
     settings = Settings(
         variant=_one_of("variant", variant, VARIANTS),
         scaling=_one_of("scaling", scaling, SCALINGS),
-        exponents=dict(exponents or {}),
-        most_processes=np.inf if most_processes is None else float(most_processes),
-        largest=dict(largest or {}),
+        exponents=_numbers("exponents", exponents),
+        most_processes=np.inf if most_processes is None else _number("most_processes", most_processes),
+        largest=_numbers("largest", largest),
     )
     if overhead.startswith(OLIVEIRA) and scaling != "strong":
         raise ModelError(f"Oliveira's model is for strong scaling, not for {scaling} scaling")
@@ -92,6 +92,21 @@ def _one_of(name: str, value: str, allowed: Sequence[str]) -> str:
     if value not in allowed:
         raise ModelError(f"{name} is {value!r}: use one of {', '.join(allowed)}")
     return value
+
+
+def _numbers(name: str, value: object) -> dict[str, float]:
+    """Return numbers by the names of parameters."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ModelError(f"{name} is {value!r}: give a number per parameter, such as {{n: 3}}")
+    return {str(key): _number(f"{name}.{key}", number) for key, number in value.items()}
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+        raise ModelError(f"{name} is {value!r}: give a number")
+    return float(value)
 
 
 def _check_varied(measurements: Measurements, processes: Processes) -> None:

@@ -145,6 +145,20 @@ def test_an_unknown_word_is_refused_with_the_known_ones(option: str, value: str)
         modeler(**options)
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("exponents", 3, "exponents is 3: give a number per parameter"),
+        ("largest", {"n": "x"}, "largest.n is 'x': give a number"),
+        ("most_processes", "many", "most_processes is 'many': give a number"),
+    ],
+)
+def test_options_of_a_wrong_kind(option: str, value: object, said: str) -> None:
+    options: dict[str, Any] = {option: value}
+    with pytest.raises(ModelError, match=said):
+        modeler(**options)
+
+
 def test_one_number_of_processes_is_refused() -> None:
     with pytest.raises(ModelError, match="every run has the same number of processes"):
         fitted(measured(strong, ranks=(4,)))
