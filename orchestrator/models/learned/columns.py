@@ -12,13 +12,9 @@ from itertools import combinations
 import numpy as np
 
 from orchestrator.models.base import Floats
+from orchestrator.models.regression.alignment import LENGTHS, matters
 from orchestrator.models.regression.samples import Axis, Samples
 from orchestrator.models.regression.trend import Trend, fit_trend
-
-# Lengths of vectors, cache lines and tiles, in elements.
-_ALIGNMENTS = (8, 16, 64)
-# A number is whole if it is to so much, relatively: coordinates are logarithms.
-_WHOLE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,20 +101,12 @@ def is_whole(axis: Axis, coordinates: Floats) -> bool:
     """Tell whether the values of an axis are whole numbers that may or may not be aligned."""
     if axis.levels is not None or not len(coordinates):
         return False
-    values = _values(axis, coordinates)
-    rounded = np.round(values)
-    if not bool(
-        np.all(np.abs(values - rounded) <= _WHOLE * np.abs(values)) and values.max() >= _ALIGNMENTS[0]
-    ):
-        return False
-    # Powers of two, or multiples of 64, have one remainder only.
-    large = rounded[rounded >= _ALIGNMENTS[0]]
-    return any(len(np.unique(large % length)) > 2 for length in _ALIGNMENTS)
+    return matters(_values(axis, coordinates))
 
 
 def _remainders(axis: Axis, coordinates: Floats) -> list[Floats]:
     values = np.round(_values(axis, coordinates))
-    return [values % q for q in _ALIGNMENTS]
+    return [values % q for q in LENGTHS]
 
 
 def _values(axis: Axis, coordinates: Floats) -> Floats:

@@ -226,9 +226,9 @@ def _beyond(
     rng: np.random.Generator,
 ) -> Beyond:
     fitted, left_out = samples.rows(end.split.fitted), samples.rows(end.split.left_out)
-    edge = float(fitted.x[:, end.axis].max())
+    low, edge = float(fitted.x[:, end.axis].min()), float(fitted.x[:, end.axis].max())
     clamped = left_out.x.copy()
-    clamped[:, end.axis] = edge
+    clamped[:, end.axis] = samples.axes[end.axis].nearest(left_out.x[:, end.axis], low, edge)
     nothing = np.full(len(left_out), np.nan)
     known = attempt(inside, fitted, rng)
     at_edge = nothing if known is None else known.at(clamped)

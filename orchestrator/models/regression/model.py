@@ -205,13 +205,14 @@ class RegressionModel:
         return value
 
     def _clamped(self, x: Floats) -> Floats:
-        low = np.array([axis.low for axis in self.axes])
-        high = np.array([axis.high for axis in self.axes])
-        return np.clip(x, low, high)
+        """Return the nearest coordinates within the range, of values that are aligned alike."""
+        columns = [axis.nearest(x[:, k], axis.low, axis.high) for k, axis in enumerate(self.axes)]
+        return np.column_stack([np.empty((len(x), 0)), *columns])
 
     def _distances(self, x: Floats) -> Floats:
         """Return how far beyond the range of every axis coordinates are, shape (n, axes); 0 inside."""
-        return np.nan_to_num(np.abs(x - self._clamped(x)))
+        low, high = (np.array([getattr(axis, end) for axis in self.axes]) for end in ("low", "high"))
+        return np.nan_to_num(np.abs(x - np.clip(x, low, high)))
 
     def _axis_beyond(self, x: Floats) -> Integers:
         """Return the axis by which a row is farthest beyond the range, by growth of the error; -1 inside."""

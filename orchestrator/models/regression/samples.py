@@ -16,8 +16,12 @@ from numpy.typing import NDArray
 from orchestrator.models import data
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.noise import GUESS_WEIGHT, locate
+from orchestrator.models.regression import alignment
 from orchestrator.models.zero import Label
 from orchestrator.types import Measurement, Measurements, Point, format_value
+
+_LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
+_WHOLE = 1e-9  # by which logarithms of whole numbers are rounded
 
 Levels = Mapping[str, tuple[str, ...]]
 """Categorical parameters with the texts of their values."""
@@ -37,6 +41,8 @@ class Axis:
         Whether the coordinate is the logarithm of the value.
     low, high
         Smallest and largest measured coordinate.
+    period
+        Whole numbers that differ by a multiple of it are equally aligned; 1 where that does not matter.
     """
 
     name: str
@@ -44,6 +50,7 @@ class Axis:
     logarithmic: bool = False
     low: float = 0.0
     high: float = 1.0
+    period: int = 1
 
     @property
     def is_categorical(self) -> bool:
@@ -65,6 +72,16 @@ class Axis:
             return values
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.where(values > 0, np.log(values), np.nan))
+
+    def nearest(self, x: Floats, low: float, high: float) -> Floats:
+        """Return the nearest coordinates within a range, of values that are aligned as those beyond it."""
+        if self.period == 1:
+            return np.clip(x, low, high)
+        if not self.logarithmic:
+            return alignment.within(x, low, high, self.period)
+        least, most = _rounded(np.exp([low, high]), _WHOLE)
+        values = alignment.within(np.exp(np.minimum(x, _LARGEST)), float(least), float(most), self.period)
+        return np.clip(np.log(values), low, high)
 
     def values(self, column: Floats) -> list[float] | list[str]:
         """Return the values at coordinates: those that `of_value` takes, or texts of categories."""
@@ -228,10 +245,10 @@ def _coded(measurements: Measurements, levels: Levels) -> Measurements:
     return Measurements(measurements.parameters, tuple(items))
 
 
-def _rounded(values: Floats) -> Floats:
-    """Return whole numbers where rounding alone keeps values from being whole."""
+def _rounded(values: Floats, share: float = 1e-12) -> Floats:
+    """Return whole numbers where rounding alone, by a share, keeps values from being whole."""
     whole = np.round(values)
-    return np.where(np.abs(values - whole) <= 1e-12 * np.abs(values), whole, values)
+    return np.where(np.abs(values - whole) <= share * np.abs(values), whole, values)
 
 
 def _in_time(measurements: Measurements, group: data.Group) -> Integers:
@@ -247,4 +264,5 @@ def _axis(name: str, values: Floats, levels: tuple[str, ...] | None) -> Axis:
     logarithmic = levels is None and bool(values.min() > 0)
     ends = (values.min(), values.max())
     low, high = (float(np.log(end)) if logarithmic else float(end) for end in ends)
-    return Axis(name=name, levels=levels, logarithmic=logarithmic, low=low, high=high)
+    period = alignment.period(values) if levels is None else 1
+    return Axis(name=name, levels=levels, logarithmic=logarithmic, low=low, high=high, period=period)
