@@ -43,8 +43,8 @@ class Compared:
     learners
         In the order of ``errors``, the best first.
     errors
-        MLogQ of each, shape (learners,); infinite for one that failed, of the first part alone for one that
-        was far behind there.
+        MLogQ of each, shape (learners,); infinite for one that failed. For one that was far behind in the
+        first part: what it would be if it were as far behind in all of them.
     residuals
         Logarithms of measured over predicted values at the rows that were left out, shape (learners, rows).
     """
@@ -76,14 +76,25 @@ def compared(
             found[k, begin:end] = left_out_residuals(learners[k], samples, split, rng)
         so_far = {k: mlogq(found[k, :end]) for k in running}
         running = [k for k in running if so_far[k] <= FAR_BEHIND * min(so_far.values())]
-    seen = len(splits[0].left_out)
     complete = np.isfinite(found).all(axis=1)
-    error = np.array(
-        [mlogq(row if whole else row[:seen]) for row, whole in zip(found, complete, strict=True)]
-    )
+    error = _comparable(found, complete, len(splits[0].left_out))
     # Among those that were not fitted everywhere none is better than one that was.
     order = np.lexsort((error, ~complete))
     return Compared(tuple(learners[k] for k in order), error[order], found[order])
+
+
+def _comparable(residuals: Floats, complete: NDArray[np.bool_], seen: int) -> Floats:
+    """Return MLogQ of every row; of incomplete ones as they compare with the best where both are known.
+
+    The first part may be easier than the others, and an error there smaller than that of the best in all.
+    """
+    whole = np.array([mlogq(row) for row in residuals])
+    first = np.array([mlogq(row[:seen]) for row in residuals])
+    if not complete.any():
+        return first
+    best = int(np.argmin(whole))
+    ratio = whole[best] / first[best] if first[best] > 0 else 1.0
+    return np.where(complete, whole, first * ratio)
 
 
 def left_out_residuals(learner: Learner, samples: Samples, split: Split, rng: np.random.Generator) -> Floats:

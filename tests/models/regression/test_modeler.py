@@ -5,7 +5,7 @@ import pytest
 
 from orchestrator.models.base import Floats, Model
 from orchestrator.models.intervals import predictive
-from orchestrator.models.regression import choice
+from orchestrator.models.regression import choice, choosing
 from orchestrator.models.regression.choice import Choice, Family, choose
 from orchestrator.models.regression.learner import Learner
 from orchestrator.models.regression.model import Continuation, Extrapolation, RegressionModel
@@ -48,6 +48,12 @@ def test_the_best_by_left_out_samples_is_taken_and_the_comparison_is_kept() -> N
         "on the log-linear trend"
     )
     assert errors(model, drawn(300, 2)).mean() < 1.2 * found[0]
+
+
+def test_errors_of_one_part_are_made_comparable() -> None:
+    residuals = np.array([[0.1, 0.1, 0.3, 0.3], [0.16, 0.16, np.nan, np.nan], [np.nan] * 4])
+    found = choosing._comparable(residuals, np.array([True, False, False]), 2)
+    assert found == pytest.approx([0.2, 0.32, np.inf])
 
 
 def test_a_combination_is_not_worse_than_its_best_member() -> None:
