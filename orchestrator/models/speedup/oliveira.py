@@ -60,7 +60,7 @@ class Oliveira:
         """The model on one line."""
         f1, f2, f3, f4, f5, f6, f7 = (f"{value:.4g}" for value in self.coefficients)
         size = f"(n / {self.unit:.6g})"
-        share = f"clip({f1} + {f2} / p + {f3} * {f4}**{size}, 0, 1)"
+        share = f"clip({f1} + {f2} / p + {f3} * {f4}**{size}, 0, 1)".replace("+ -", "- ")
         return f"1 / (1 - f + f / p + Q), f = {share}, Q = {f5} + {f6} * p / {f7}**{size}"
 
     def speedup(self, processes: Floats, size: Floats) -> Floats:
