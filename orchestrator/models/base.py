@@ -10,13 +10,14 @@ can do are separate abilities, and whoever needs one asks for it, as in ``isinst
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.errors import ModelError
 from orchestrator.models.symbolic import Symbolic, terms_of
 from orchestrator.types import Measurements, Point, format_value
 
@@ -127,6 +128,19 @@ def document(model: Model) -> dict[str, Any]:
 
 
 _SECONDS = frozenset({"time", "elapsed"})
+
+
+def one_of(option: str, value: str, allowed: Collection[str]) -> str:
+    """Return the value of an option.
+
+    Raises
+    ------
+    ModelError
+        When it is none of those that are allowed.
+    """
+    if value not in allowed:
+        raise ModelError(f"{option} is {value!r}: use one of {', '.join(allowed)}")
+    return value
 
 
 def unit_of(metric: str) -> str:

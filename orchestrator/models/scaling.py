@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Floats, Model, is_of, unit_of
+from orchestrator.models.base import Floats, Model, is_of, one_of, unit_of
 from orchestrator.models.belief import has_belief
 from orchestrator.models.intervals import LEVEL, Predictive, predictive
 from orchestrator.models.processes import Processes
@@ -86,8 +86,7 @@ class Study:
         ModelError
             When all runs have one number of processes, and for an unknown scaling.
         """
-        if scaling not in ("auto", "strong", "weak"):
-            raise ModelError(f"scaling is {scaling!r}: use one of auto, strong, weak")
+        one_of("scaling", scaling, ("auto", "strong", "weak"))
         values = {name: sorted(_numbers(known, name)) for name in processes.names}
         varied = [name for name in processes.names if len(values[name]) > 1]
         if not varied:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.errors import ModelError
 from orchestrator.models import data
-from orchestrator.models.base import Modeler, smape_of
+from orchestrator.models.base import Modeler, one_of, smape_of
 from orchestrator.models.blas import one_thread
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Formulas
@@ -60,8 +59,7 @@ def modeler(*, aggregate: str = "auto", sizes: str | Sizes = "all") -> Modeler:
     ModelError
         For an option that makes no sense; and by the modeler when no call path can be fitted.
     """
-    if aggregate not in AGGREGATES:
-        raise ModelError(f"aggregate is {aggregate!r}: use one of {', '.join(AGGREGATES)}")
+    one_of("aggregate", aggregate, AGGREGATES)
 
     typical = learned(sizes) if isinstance(sizes, str) else sizes
 

@@ -14,8 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
 
-from orchestrator.errors import ModelError
-from orchestrator.models.base import Floats, Integers
+from orchestrator.models.base import Floats, Integers, one_of
 from orchestrator.models.curves.sizes import ALL, WITHOUT
 
 # Decimal logarithm of the standard deviation of every component beside a formula, by kind as in
@@ -86,8 +85,7 @@ def learned(name: str = "all") -> Sizes:
         For another name.
     """
     differences = {"all": {}, **{f"without {family}": other for family, other in WITHOUT.items()}}
-    if name not in differences:
-        raise ModelError(f"sizes is {name!r}: use one of {', '.join(differences)}")
+    one_of("sizes", name, differences)
     return Sizes(**{**ALL, **differences[name]})
 
 

@@ -7,9 +7,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from orchestrator.errors import ModelError
 from orchestrator.models import data
-from orchestrator.models.base import Floats, Modeler
+from orchestrator.models.base import Floats, Modeler, one_of
 from orchestrator.models.blas import one_thread
 from orchestrator.models.extrap.model import ExtrapModel, covariance_factor
 from orchestrator.models.extrap.search import Form, line, search
@@ -42,8 +41,7 @@ def modeler(*, aggregate: str = "mean") -> Modeler:
     ModelError
         For an unknown aggregate; and by the modeler when no call path can be fitted.
     """
-    if aggregate not in _MEASURES:
-        raise ModelError(f"aggregate is {aggregate!r}: use one of {', '.join(_MEASURES)}")
+    one_of("aggregate", aggregate, _MEASURES)
 
     def fit(group: data.Group, located: Located) -> Iterator[ExtrapModel]:
         check_parameters(group)

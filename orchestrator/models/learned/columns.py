@@ -69,7 +69,8 @@ class Columns:
             if len(logs) > 2:
                 found.extend(a + b for a, b in combinations(logs, 2))
         if self.values:
-            found.extend(np.exp(np.minimum(values, 700.0)) for values in logs)
+            pairs = zip(self.axes, x.T, strict=True)
+            found.extend(axis.numbers(values) for axis, values in pairs if axis.logarithmic)
         if self.alignment:
             for axis, whole, values in zip(self.axes, self.whole, x.T, strict=True):
                 if whole:
@@ -101,13 +102,9 @@ def is_whole(axis: Axis, coordinates: Floats) -> bool:
     """Tell whether the values of an axis are whole numbers that may or may not be aligned."""
     if axis.levels is not None or not len(coordinates):
         return False
-    return matters(_values(axis, coordinates))
+    return matters(axis.numbers(coordinates))
 
 
 def _remainders(axis: Axis, coordinates: Floats) -> list[Floats]:
-    values = np.round(_values(axis, coordinates))
+    values = np.round(axis.numbers(coordinates))
     return [values % q for q in LENGTHS]
-
-
-def _values(axis: Axis, coordinates: Floats) -> Floats:
-    return np.exp(np.minimum(coordinates, 700.0)) if axis.logarithmic else coordinates

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Modeler
+from orchestrator.models.base import Modeler, one_of
 from orchestrator.models.learned.family import asked_for, candidates, extrapolators, paper_grid
 from orchestrator.models.regression.choice import Candidates, Family
 from orchestrator.models.regression.learner import Learner
@@ -37,8 +37,7 @@ def modeler(
         For an unknown aggregate or grid; and by the modeler when no call path can be fitted, or when no
         candidate has such a name.
     """
-    if grid not in _GRIDS:
-        raise ModelError(f"grid is {grid!r}: use one of {', '.join(_GRIDS)}")
+    one_of("grid", grid, _GRIDS)
 
     def inside(samples: Samples) -> tuple[Learner, ...]:
         learners = (*_GRIDS[grid](samples), *(asked_for() if only else ()))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data
-from orchestrator.models.base import Floats, Modeler
+from orchestrator.models.base import Floats, Modeler, one_of
 from orchestrator.models.blas import one_thread
 from orchestrator.models.groupwise import of_groups
 from orchestrator.models.noise import AGGREGATES, Located
@@ -118,8 +118,7 @@ def fitter(
     )
     if options.negative not in ("auto", "true", "false"):
         raise ModelError(f"negative_exponents is {negative_exponents!r}: use true, false or auto")
-    if aggregate not in AGGREGATES:
-        raise ModelError(f"aggregate is {aggregate!r}: use one of {', '.join(AGGREGATES)}")
+    one_of("aggregate", aggregate, AGGREGATES)
     if members < 1:
         raise ModelError(f"members is {members}: a model needs at least one hypothesis")
 

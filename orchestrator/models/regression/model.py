@@ -211,7 +211,8 @@ class RegressionModel:
 
     def _distances(self, x: Floats) -> Floats:
         """Return how far beyond the range of every axis coordinates are, shape (n, axes); 0 inside."""
-        low, high = (np.array([getattr(axis, end) for axis in self.axes]) for end in ("low", "high"))
+        low = np.array([axis.low for axis in self.axes])
+        high = np.array([axis.high for axis in self.axes])
         return np.nan_to_num(np.abs(x - np.clip(x, low, high)))
 
     def _axis_beyond(self, x: Floats) -> Integers:

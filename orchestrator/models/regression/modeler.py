@@ -9,7 +9,7 @@ import numpy as np
 
 from orchestrator.errors import ModelError
 from orchestrator.models import data
-from orchestrator.models.base import Floats, Model, Modeler, smape_of
+from orchestrator.models.base import Floats, Model, Modeler, one_of, smape_of
 from orchestrator.models.blas import one_thread
 from orchestrator.models.noise import AGGREGATES
 from orchestrator.models.regression.choice import Choice, Family, Memory, in_order
@@ -39,8 +39,7 @@ def modeler_of(family: Family, *, aggregate: str = "auto", seed: int = 0) -> Mod
     ModelError
         For an unknown aggregate; and by the modeler when no call path can be fitted.
     """
-    if aggregate not in AGGREGATES:
-        raise ModelError(f"aggregate is {aggregate!r}: use one of {', '.join(AGGREGATES)}")
+    one_of("aggregate", aggregate, AGGREGATES)
 
     memory = Memory()
 

@@ -73,14 +73,18 @@ class Axis:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.where(values > 0, np.log(values), np.nan))
 
+    def numbers(self, x: Floats) -> Floats:
+        """Return the numbers at coordinates, as far as rounding leaves them; none is infinite."""
+        return np.exp(np.minimum(x, _LARGEST)) if self.logarithmic else x
+
     def nearest(self, x: Floats, low: float, high: float) -> Floats:
         """Return the nearest coordinates within a range, of values that are aligned as those beyond it."""
         if self.period == 1:
             return np.clip(x, low, high)
+        least, most = _rounded(self.numbers(np.array([low, high])), _WHOLE)
+        values = alignment.within(self.numbers(x), float(least), float(most), self.period)
         if not self.logarithmic:
-            return alignment.within(x, low, high, self.period)
-        least, most = _rounded(np.exp([low, high]), _WHOLE)
-        values = alignment.within(np.exp(np.minimum(x, _LARGEST)), float(least), float(most), self.period)
+            return values
         return np.clip(np.log(values), low, high)
 
     def values(self, column: Floats) -> list[float] | list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Model, Modeler
+from orchestrator.models.base import Model, Modeler, one_of
 from orchestrator.models.processes import Processes, fixed_factor, required
 from orchestrator.models.regression.modeler import modeler_of
 from orchestrator.models.speedup.family import ALL_OVERHEADS, OLIVEIRA, OVERHEADS, family
@@ -60,10 +60,10 @@ def modeler(
         For an option that makes no sense; and by the modeler where no parameter counts processes, where all
         runs have one number of processes, and when no call path can be fitted.
     """
-    overheads = OVERHEADS if overhead == "auto" else (_one_of("overhead", overhead, ALL_OVERHEADS),)
+    overheads = OVERHEADS if overhead == "auto" else (one_of("overhead", overhead, ALL_OVERHEADS),)
     settings = Settings(
-        variant=_one_of("variant", variant, VARIANTS),
-        scaling=_one_of("scaling", scaling, SCALINGS),
+        variant=one_of("variant", variant, VARIANTS),
+        scaling=one_of("scaling", scaling, SCALINGS),
         exponents=_numbers("exponents", exponents),
         most_processes=np.inf if most_processes is None else _number("most_processes", most_processes),
         largest=_numbers("largest", largest),
@@ -86,12 +86,6 @@ def modeler(
         return known[key](measurements)
 
     return model
-
-
-def _one_of(name: str, value: str, allowed: Sequence[str]) -> str:
-    if value not in allowed:
-        raise ModelError(f"{name} is {value!r}: use one of {', '.join(allowed)}")
-    return value
 
 
 def _numbers(name: str, value: object) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Model, Modeler
+from orchestrator.models.base import Model, Modeler, one_of
 from orchestrator.models.regression.choice import Family
 from orchestrator.models.regression.learner import Learner
 from orchestrator.models.regression.model import RegressionModel
@@ -89,8 +89,7 @@ def _described(model: Model) -> Model:
 def _chosen(option: str, value: str, known: tuple[str, ...]) -> tuple[str, ...]:
     if value == _AUTO:
         return known
-    if value not in known:
-        raise ModelError(f"{option} is {value!r}: use one of {', '.join((_AUTO, *known))}")
+    one_of(option, value, (_AUTO, *known))
     return (value,)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Model, Modeler
+from orchestrator.models.base import Model, Modeler, one_of
 from orchestrator.models.effort import EFFORT, has_effort, unmatched, variation
 from orchestrator.models.pmnf import modeler as pmnf
 from orchestrator.models.pmnf.model import PmnfModel
@@ -56,8 +56,7 @@ def modeler(
     ModelError
         For an option out of range. The modeler raises it when no call path can be fitted.
     """
-    if posterior not in POSTERIORS:
-        raise ModelError(f"posterior is {posterior!r}: use one of {', '.join(POSTERIORS)}")
+    one_of("posterior", posterior, POSTERIORS)
     if not 0 < trust < 1:
         raise ModelError(f"trust is {trust}: a probability between 0 and 1, both excluded")
     if not 0 <= tolerance < 1:
