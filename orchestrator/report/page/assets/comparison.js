@@ -1,0 +1,123 @@
+// Two campaigns side by side: what became slower, how sure that is, and what differs around them.
+
+import { el, button, scrolling } from "./dom.js";
+import { Figure, axis, tip } from "./charts.js";
+import { interval, known, lastPart, number, percent, plural, shortened } from "./format.js";
+
+const SURE = 0.95;
+const MOST_SHOWN = 30;
+
+export function comparisonSections(comparison) {
+  const [a, b] = comparison.names;
+  const section = el("section", { id: "comparison", "aria-labelledby": "comparison-title" },
+    el("h2", { id: "comparison-title" }, `${b} against ${a}`),
+    el("p", { class: "lead" }, `The ratio is the value of ${b} divided by that of ${a}: above 1 ${b} is slower. `,
+      "Lines are 90 % intervals; a filled mark is a change that is real with at least 95 % probability."));
+  const rows = [...(comparison.rows ?? [])];
+  if (rows.length) section.append(summary(rows, comparison.names), ratioFigure(rows).element, rowsTable(rows));
+  if (comparison.facts?.length) section.append(el("h3", { class: "part" }, "What differs around them"), factsTable(comparison));
+  return [section];
+}
+
+function isSure(row) {
+  return row.probability >= SURE;
+}
+
+function summary(rows, [a, b]) {
+  const slower = rows.filter((row) => isSure(row) && row.ratio > 1).length;
+  const faster = rows.filter((row) => isSure(row) && row.ratio < 1).length;
+  const text = slower + faster === 0 ? `No call path changed beyond noise between ${a} and ${b}.`
+    : `Of ${plural(rows.length, "call path")}, ${number(slower)} became slower and ${number(faster)} faster, each with at least 95 % probability.`;
+  return el("p", { class: "big small-big" }, text);
+}
+
+function ratioFigure(rows) {
+  const away = (row) => Math.abs(Math.log(row.ratio));
+  const shown = rows.filter((row) => row.ratio > 0).sort((x, y) => isSure(y) - isSure(x) || away(y) - away(x)).slice(0, MOST_SHOWN).reverse();
+  return new Figure({
+    title: "Ratio per call path", name: "ratios", height: 110 + 24 * shown.length,
+    caption: rows.length > MOST_SHOWN ? `The ${MOST_SHOWN} call paths that changed most; all are in the table below.` : "",
+    option: (colours) => ratioOption(shown, colours),
+    data: () => ({ columns: ["call path", "metric", "ratio", "90 % interval", "probability"], rows: [...shown].reverse().map(cells) }),
+    label: () => `${plural(shown.filter(isSure).length, "call path")} with a change that is real with at least 95 % probability.`,
+  });
+}
+
+function cells(row) {
+  return [row.callpath, row.metric, number(row.ratio), interval(row.low, row.high), percent(row.probability)];
+}
+
+function ratioOption(rows, colours) {
+  const colour = (row) => (!isSure(row) ? colours.muted : row.ratio > 1 ? colours.bad : colours.good);
+  const bounds = rows.flatMap((row) => [row.low, row.high, row.ratio]).filter((x) => x > 0);
+  return {
+    legend: null, grid: { top: 12 },
+    xAxis: axis(colours, "ratio", "log", { min: Math.min(0.9, ...bounds) * 0.97, max: Math.max(1.1, ...bounds) * 1.03,
+      splitLine: { show: true, lineStyle: { color: colours.rule } } }),
+    yAxis: axis(colours, "", "category", { vertical: true, data: rows.map((_, index) => index), splitLine: { show: false },
+      axisLabel: { color: colours.ink, interval: 0, formatter: (index) => shortened(rows[index].callpath, 34) } }),
+    tooltip: { formatter: ({ data }) => ratioTip(data.row) },
+    series: [{ type: "custom", clip: true, encode: { x: [1, 2, 3], y: 0 }, data: rows.map((row, index) => ({ row,
+      value: [index, row.low ?? row.ratio, row.ratio, row.high ?? row.ratio] })),
+    renderItem: (context, api) => whisker(api, colour(rows[context.dataIndex]), isSure(rows[context.dataIndex]), colours),
+    markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: colours.ink, width: 1.2, type: "solid" }, data: [{ xAxis: 1 }] } }],
+  };
+}
+
+function whisker(api, colour, filled, colours) {
+  const [low, middle, high] = [1, 2, 3].map((index) => api.coord([api.value(index), api.value(0)]));
+  return { type: "group", children: [
+    { type: "line", shape: { x1: low[0], y1: low[1], x2: high[0], y2: high[1] }, style: { stroke: colour, lineWidth: 2 } },
+    { type: "circle", shape: { cx: middle[0], cy: middle[1], r: 5 }, style: { fill: filled ? colour : colours.paper, stroke: colour, lineWidth: 2 } }] };
+}
+
+function ratioTip(row) {
+  const box = tip(row.callpath, [`${number(row.ratio, 3)}× (${interval(row.low, row.high)})`, `real with ${percent(row.probability)} probability`]);
+  if (row.sentence) box.append(el("div", { class: "reason" }, row.sentence));
+  return box;
+}
+
+const COLUMNS = [["callpath", "Call path"], ["ratio", "Ratio", true], ["high", "90 % interval", true],
+  ["probability", "Probability of a change", true], ["sentence", "What changed"]];
+
+function rowsTable(rows) {
+  const state = { key: "probability", descending: true, limit: 50 };
+  const body = el("tbody");
+  const more = el("p", { class: "more" });
+  const heads = COLUMNS.map(([key, text, right]) => el("th", { scope: "col", class: right ? "number" : null },
+    button(text, () => { state.descending = state.key === key ? !state.descending : true; state.key = key; show(); }, { class: "sort" })));
+  const several = new Set(rows.map((row) => row.metric)).size > 1;
+  const show = () => {
+    const sorted = [...rows].sort((x, y) => (state.descending ? -1 : 1) * compare(x[state.key], y[state.key]));
+    body.replaceChildren(...sorted.slice(0, state.limit).map((row) => rowElement(row, several)));
+    heads.forEach((head, index) => {
+      if (COLUMNS[index][0] === state.key) head.setAttribute("aria-sort", state.descending ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    });
+    more.replaceChildren(...(sorted.length > state.limit ? [button(`Show all ${sorted.length}`, () => { state.limit = Infinity; show(); })] : []));
+  };
+  show();
+  return el("div", {}, scrolling("Compared call paths", el("table", { class: "compact comparison" },
+    el("caption", { class: "unseen" }, "Compared call paths"), el("thead", {}, el("tr", {}, heads)), body)), more);
+}
+
+function rowElement(row, several) {
+  const kind = !isSure(row) ? "" : row.ratio > 1 ? "slower" : "faster";
+  return el("tr", {}, el("th", { scope: "row", title: row.callpath }, lastPart(row.callpath), several ? ` · ${row.metric}` : ""),
+    el("td", { class: `number ${kind}` }, known(row.ratio) ? `${number(row.ratio, 3)}×` : "–"),
+    el("td", { class: "number" }, interval(row.low, row.high)),
+    el("td", { class: "number" }, percent(row.probability)), el("td", {}, row.sentence ?? ""));
+}
+
+function compare(x, y) {
+  if (typeof x === "string") return x.localeCompare(y ?? "");
+  return (x ?? -Infinity) - (y ?? -Infinity) || 0;
+}
+
+function factsTable({ names, facts }) {
+  const differs = (item) => item.a !== item.b;
+  return scrolling("Facts of both", el("table", { class: "compact" }, el("caption", { class: "unseen" }, "Facts of both"),
+    el("thead", {}, el("tr", {}, ["", ...names].map((text) => el(text ? "th" : "td", { scope: text ? "col" : null }, text)))),
+    el("tbody", {}, facts.map((item) => el("tr", { class: differs(item) ? "differs" : null },
+      el("th", { scope: "row" }, item.label), el("td", {}, item.a ?? "–"), el("td", {}, item.b ?? "–"))))));
+}

@@ -1,0 +1,120 @@
+// Why these points: the map of the search space, and what each round of measuring brought.
+
+import { el, choice, table } from "./dom.js";
+import { Figure, axis, tip, zoom } from "./charts.js";
+import { known, number, place, plural, quantity, value } from "./format.js";
+
+const STATES = [
+  ["measured", "circle", "s1"], ["next", "emptyCircle", "s2"], ["failed", "triangle", "bad"],
+  ["infeasible", "rect", "quiet"], ["rejected", "emptyRect", "muted"],
+];
+const SIZED = new Set(["measured", "next", "failed"]);
+
+export function pointsSection(source, models, state) {
+  const section = el("section", { id: "points", "aria-labelledby": "points-title" },
+    el("h2", { id: "points-title" }, "Why these points"),
+    el("p", { class: "lead" }, "Each mark is a point of the search space; the larger a disc, the more a run there costs. Hover over a ",
+      "mark, or open the data below, for the reason why it was or was not measured."));
+  if (source.points?.length) section.append(mapFigure(source.points, models));
+  if (source.rounds?.length) section.append(roundsFigure(source.rounds), roundsList(source.rounds));
+  if (source.alternatives?.length) section.append(alternatives(source.alternatives));
+  return section;
+}
+
+function mapFigure(points, models) {
+  const names = models.parameters.length ? models.parameters.map((item) => item.name) : Object.keys(points[0].point);
+  const draft = { x: names[0], y: names[1] ?? null };
+  const options = names.map((name) => [name, name]);
+  const set = (key, other) => (name) => {
+    if (draft[other] === name) draft[other] = draft[key];
+    draft[key] = name;
+    figure.update();
+  };
+  const figure = new Figure({
+    title: "Map of the search space", name: "points", height: 420,
+    caption: names.length > 2 ? "Points that differ in other parameters lie on top of each other." : "",
+    controls: names.length > 2 ? [choice("→", options, draft.x, set("x", "y")), choice("↑", options, draft.y, set("y", "x"))] : [],
+    option: (colours) => mapOption(points, models, draft, colours),
+    data: () => ({ columns: ["point", "state", "core-hours", "runs", "round", "reason"], rows: points.map((item) =>
+      [place(item.point), item.state, number(item.cost), number(item.runs), number(item.round), item.reason ?? ""]) }),
+    label: () => STATES.map(([name]) => [points.filter((item) => item.state === name).length, name])
+      .filter(([count]) => count > 0).map(([count, name]) => `${plural(count, "point")} ${name}`).join(", "),
+  });
+  return figure.element;
+}
+
+function mapOption(points, models, draft, colours) {
+  const dearest = Math.max(...points.filter((item) => SIZED.has(item.state)).map((item) => item.cost ?? 0)) || 1;
+  const sized = (item) => known(item.cost) && SIZED.has(item.state);
+  const size = (item) => (sized(item) ? 10 + 22 * Math.sqrt(item.cost / dearest) : 7);
+  const scale = (name) => {
+    const parameter = models.parameter(name);
+    if (parameter?.kind === "category" || typeof points[0].point[name] === "string") return "category";
+    return parameter?.logarithmic ? "log" : "linear";
+  };
+  const along = (name) => axis(colours, name, scale(name), { stops: coordinates(points, name), vertical: name === draft.y,
+    splitLine: { show: false }, scale: true });
+  const vertical = draft.y === null ? axis(colours, "core-hours per run", "log", { vertical: true }) : along(draft.y);
+  return {
+    xAxis: along(draft.x), yAxis: vertical, dataZoom: zoom(colours),
+    tooltip: { formatter: (hit) => mapTip(hit.data.item) },
+    series: STATES.map(([name, symbol, colour]) => ({
+      name, type: "scatter", symbol, itemStyle: { color: colours[colour], opacity: name === "measured" ? 0.75 : 0.9 },
+      z: name === "next" || name === "failed" ? 4 : 3,
+      data: points.filter((item) => item.state === name).map((item) => ({
+        value: [item.point[draft.x], draft.y === null ? item.cost : item.point[draft.y]], symbolSize: size(item), item })),
+    })).filter((series) => series.data.length),
+  };
+}
+
+function coordinates(points, name) {
+  return [...new Set(points.map((item) => item.point[name]))].sort((a, b) => a - b);
+}
+
+function mapTip(item) {
+  const heading = `${place(item.point)}: ${item.state}`;
+  const box = tip(heading, [known(item.cost) ? `${quantity(item.cost, "core-hours")} per run` : null,
+    item.runs ? plural(item.runs, "run") : null, known(item.round) ? `round ${item.round}` : null]);
+  if (item.reason) box.append(el("div", { class: "reason" }, item.reason));
+  return box;
+}
+
+function roundsFigure(rounds) {
+  const there = rounds.filter((item) => known(item.uncertainty_percent));
+  const figure = new Figure({
+    title: "Uncertainty against cost", name: "rounds", height: 320,
+    caption: "Relative uncertainty of the prediction at the evaluation point after every round, against the core-hours spent by then.",
+    option: (colours) => ({
+      xAxis: axis(colours, "core-hours spent", "zero"), yAxis: axis(colours, "uncertainty / %", "zero", { vertical: true, min: 0 }),
+      legend: null,
+      tooltip: { formatter: (hit) => roundTip(hit.data.item) },
+      series: [{ type: "line", symbol: "circle", lineStyle: { width: 2, color: colours.accent }, data: there.map((item) => ({
+        value: [item.spent, item.uncertainty_percent], item, symbolSize: 9,
+        itemStyle: { color: item.improved === false ? colours.paper : colours.accent, borderColor: colours.accent, borderWidth: 2 } })) }],
+    }),
+    data: () => ({ columns: ["round", "core-hours spent", "uncertainty / %", "points", "what happened"], rows: rounds.map((item) =>
+      [number(item.round), number(item.spent), number(item.uncertainty_percent, 3), number(item.points), item.sentence ?? ""]) }),
+    label: () => there.length ? `From ${number(there[0].uncertainty_percent, 3)} % after ${quantity(there[0].spent, "core-hours")} to `
+      + `${number(there.at(-1).uncertainty_percent, 3)} % after ${quantity(there.at(-1).spent, "core-hours")}.` : "No uncertainty is known.",
+  });
+  return figure.element;
+}
+
+function roundTip(item) {
+  const box = tip(`Round ${item.round}: ${number(item.uncertainty_percent, 3)} %`, [`${quantity(item.spent, "core-hours")} spent`,
+    known(item.points) ? plural(item.points, "point") : null, item.improved === false ? "no improvement" : null]);
+  if (item.sentence) box.append(el("div", { class: "reason" }, item.sentence));
+  return box;
+}
+
+function roundsList(rounds) {
+  const said = rounds.filter((item) => item.sentence);
+  if (said.length === 0) return "";
+  return el("details", { class: "data" }, el("summary", {}, "What was decided in every round"),
+    el("ol", { class: "rounds" }, said.map((item) => el("li", { value: item.round }, item.sentence))));
+}
+
+function alternatives(items) {
+  return el("div", { class: "part" }, el("h3", {}, "What else the same budget could have done"),
+    table("Alternatives for the same budget", ["Alternative", "core-hours"], items.map((item) => [item.text, number(item.core_hours)])));
+}

@@ -1,0 +1,269 @@
+"""The page in a real browser: what it shows, how it answers, and who can use it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from orchestrator.report.page.render import page
+from tests.report.page import sample
+from tests.requirements import need
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.slow
+AXE = "axe_playwright_python"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium")
+    need(chromium, "chromium")
+    need(importlib.util.find_spec("playwright") is not None, "playwright")
+    from playwright.sync_api import sync_playwright
+
+    options = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+    with sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=chromium, args=options)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    documents = {
+        "campaign": sample.campaign(),
+        "comparison": sample.comparison(),
+        "large": sample.large(1000),
+        "bare": sample.bare(),
+    }
+    for name, document in documents.items():
+        (folder / f"{name}.html").write_text(page(document))
+    return {name: folder / f"{name}.html" for name in documents}
+
+
+class Opened:
+    """A page, with everything that it complained about or asked for."""
+
+    def __init__(self, browser: Browser, file: Path, **options: Any) -> None:
+        self.page: Page = browser.new_page(reduced_motion="reduce", **options)
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(file.as_uri())
+        self.page.wait_for_selector("html[data-ready]")
+
+    def scroll(self) -> None:
+        """Let every figure come into view."""
+        self.page.evaluate(
+            """async () => { for (const figure of document.querySelectorAll("figure")) {
+                figure.scrollIntoView({behavior: "instant"});
+                await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))); } }"""
+        )
+        assert self.page.evaluate("document.querySelectorAll('.chart:not(:has(svg))').length") == 0
+
+    def move(self, name: str, stop: int) -> None:
+        self.page.locator(f"#slider-{name}").fill(str(stop))
+        self.frame()
+
+    def frame(self) -> None:
+        self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def rows(self) -> dict[int, dict[str, Any]]:
+        """Return what the call tree shows: value and share of every row, by the call path's id."""
+        found = self.page.evaluate(
+            """() => [...document.querySelectorAll(".tree tbody tr")].map((row) => [Number(row.dataset.id),
+                {value: Number(row.querySelector("data").value), share: row.cells[1].innerText,
+                 text: row.querySelector("data").innerText}])"""
+        )
+        return dict(found)
+
+
+@pytest.fixture(scope="module")
+def campaign(browser: Browser, files: dict[str, Path]) -> Iterator[Opened]:
+    opened = Opened(browser, files["campaign"], viewport={"width": 1400, "height": 1000})
+    yield opened
+    opened.page.close()
+
+
+@pytest.fixture(autouse=True)
+def untouched(request: pytest.FixtureRequest) -> None:
+    """Every test starts from the page as it opens."""
+    if "campaign" in request.fixturenames:
+        opened = request.getfixturevalue("campaign")
+        opened.page.reload()
+        opened.page.wait_for_selector("html[data-ready]")
+
+
+@pytest.mark.parametrize("name", ["campaign", "comparison", "large", "bare"])
+def test_it_opens_without_a_complaint_and_without_a_network(
+    browser: Browser, files: dict[str, Path], name: str
+) -> None:
+    opened = Opened(browser, files[name], viewport={"width": 900, "height": 900})
+    opened.scroll()
+    opened.page.evaluate("dispatchEvent(new Event('beforeprint')); dispatchEvent(new Event('afterprint'))")
+    assert not opened.complaints
+    assert opened.requests == [files[name].as_uri()]
+    opened.page.close()
+
+
+@pytest.mark.parametrize(("p", "n"), [(0, 0), (3, 6), (9, 2)])
+def test_sliders_show_the_documents_numbers(campaign: Opened, p: int, n: int) -> None:
+    campaign.move("p", p)
+    campaign.move("n", n)
+    document = sample.campaign()
+    expected = {
+        item["id"]: sample.unpacked(item["value"])[p * len(sample.N) + n] for item in document["callpaths"]
+    }
+    rows = campaign.rows()
+    assert {key: row["value"] for key, row in rows.items()} == {
+        key: pytest.approx(expected[key]) for key in rows
+    }
+    assert rows[0]["text"].replace("\u202f", "") == f"{expected[0]:.4g}"
+    share = 100 * expected[2] / expected[0]
+    assert float(rows[2]["share"].split("\u202f")[0]) == pytest.approx(
+        share, abs=0.5 if share > 9.9 else 0.05
+    )
+
+
+def test_sliders_obey_the_keyboard_and_say_where_they_are(campaign: Opened) -> None:
+    slider = campaign.page.locator("#slider-p")
+    slider.focus()
+    assert slider.get_attribute("aria-valuetext") == "4\u202f096, beyond the measured range"
+    for _ in range(4):
+        campaign.page.keyboard.press("ArrowLeft")
+    campaign.frame()
+    assert slider.get_attribute("aria-valuetext") == "256, measured"
+    campaign.page.get_by_role("button", name="Back to the evaluation point").click()
+    campaign.frame()
+    assert slider.input_value() == "9"
+
+
+def test_search_shows_matches_below_their_callers(campaign: Opened) -> None:
+    campaign.page.get_by_role("searchbox").fill("wait")
+    campaign.frame()
+    assert list(campaign.rows()) == [0, 1, 4]
+    assert "1 of 9 call paths" in campaign.page.locator(".filters [role=status]").inner_text()
+
+
+def test_headings_sort(campaign: Opened) -> None:
+    heading = campaign.page.locator("th[data-key=value]")
+    heading.get_by_role("button").click()
+    campaign.frame()
+    values = [row["value"] for row in campaign.rows().values()]
+    assert values == sorted(values, reverse=True) and len(values) == 9
+    assert heading.get_attribute("aria-sort") == "descending"
+    heading.get_by_role("button").click()
+    campaign.frame()
+    assert [row["value"] for row in campaign.rows().values()] == sorted(values)
+
+
+def test_filters_leave_out_mpi_small_shares_and_other_notes(campaign: Opened) -> None:
+    everything = set(campaign.rows())
+    campaign.page.get_by_label("Hide MPI").check()
+    campaign.frame()
+    assert everything - set(campaign.rows()) == {4, 6}
+    campaign.page.get_by_label("Hide MPI").uncheck()
+    campaign.page.get_by_role("combobox", name="Share", exact=True).select_option("0.05")
+    campaign.frame()
+    assert 8 in everything and 8 not in campaign.rows()
+    campaign.page.get_by_role("combobox", name="Share", exact=True).select_option("0")
+    campaign.page.get_by_role("combobox", name="Notes", exact=True).select_option("noisy")
+    campaign.frame()
+    assert set(campaign.rows()) == {0, 1, 4, 5, 6}  # with their callers
+
+
+def test_a_chosen_call_path_is_shown_against_its_data(campaign: Opened) -> None:
+    campaign.page.get_by_role("link", name="MPI_Waitall").first.click()
+    campaign.frame()
+    assert campaign.page.locator(".formula-line strong").inner_text() == "MPI_Waitall"
+    chart = campaign.page.locator("#model .chart").first
+    assert "main->LagrangeLeapFrog->MPI_Waitall along p" in str(chart.get_attribute("aria-label"))
+    details = campaign.page.locator("#model details.data").first
+    details.locator("summary").click()
+    kinds = details.locator("tbody tr td:nth-child(2)").all_inner_texts()
+    assert {"model", "run", "validation", "outlier"} <= set(kinds)
+
+
+def test_names_of_call_paths_are_text_wherever_they_are_shown(campaign: Opened) -> None:
+    campaign.scroll()
+    campaign.page.get_by_role("searchbox").fill("hacked")
+    campaign.frame()
+    campaign.page.locator(".tree tbody tr").last.get_by_role("link").click()
+    campaign.frame()
+    assert sample.HOSTILE.split("->")[-1] in campaign.page.locator(".formula-line").inner_text()
+    assert campaign.page.evaluate("window.hacked") is None
+    assert campaign.page.locator("main script, main img").count() == 0
+
+
+def test_files_are_made_from_the_page(campaign: Opened) -> None:
+    with campaign.page.expect_download() as download:
+        campaign.page.get_by_role("button", name="campaign.yaml").click()
+    assert Path(download.value.path()).read_text() == "name: lulesh-weak\n"
+    with campaign.page.expect_download() as download:
+        campaign.page.get_by_role("button", name="heat-map.svg").click()
+    drawing = Path(download.value.path()).read_text()
+    assert drawing.startswith("<svg") and ">4" in drawing
+
+
+def test_the_theme_can_be_switched(campaign: Opened) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    before = campaign.page.evaluate(background)
+    campaign.page.get_by_role("button", name="Switch to the dark theme").click()
+    assert campaign.page.evaluate(background) != before
+    campaign.page.get_by_role("button", name="Switch to the light theme").click()
+    assert campaign.page.evaluate(background) == before
+
+
+@pytest.mark.parametrize("name", ["campaign", "comparison"])
+def test_narrow_windows_need_no_sideways_scrolling(
+    browser: Browser, files: dict[str, Path], name: str
+) -> None:
+    opened = Opened(browser, files[name], viewport={"width": 400, "height": 800})
+    opened.scroll()
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400
+    opened.page.close()
+
+
+def test_of_many_call_paths_only_those_asked_for_are_built(browser: Browser, files: dict[str, Path]) -> None:
+    opened = Opened(browser, files["large"], viewport={"width": 900, "height": 900})
+    opened.page.locator("th[data-key=share]").get_by_role("button").click()
+    opened.frame()
+    assert len(opened.rows()) == 40
+    assert opened.page.locator(".chart svg").count() == 0  # none is in view yet
+    opened.page.get_by_role("button", name="Show all").click()
+    assert len(opened.rows()) == 1000
+    opened.page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["campaign", "comparison"])
+def test_people_with_disabilities_can_use_it(
+    browser: Browser, files: dict[str, Path], name: str, scheme: str
+) -> None:
+    rules = importlib.util.find_spec(AXE)
+    need(rules is not None, AXE)
+    assert rules is not None and rules.origin is not None
+    opened = Opened(browser, files[name], color_scheme=scheme, bypass_csp=True)
+    opened.scroll()
+    opened.page.locator("details.data summary").first.click()
+    opened.page.add_script_tag(path=Path(rules.origin).with_name("axe.min.js"))
+    # A figure is one picture to them, with its data in a table; the theme changes nothing but colours.
+    options = {"resultTypes": ["violations"], **({"runOnly": ["color-contrast"]} if scheme == "dark" else {})}
+    found = opened.page.evaluate("(options) => axe.run({exclude: ['.chart > *']}, options)", options)
+    serious = [
+        (item["id"], [node["html"][:200] for node in item["nodes"]][:3])
+        for item in found["violations"]
+        if item["impact"] in ("serious", "critical")
+    ]
+    assert not serious
+    opened.page.close()
