@@ -22,6 +22,11 @@ def add_inputs(parser: argparse.ArgumentParser, optional: bool = False) -> None:
         help="a campaign directory; or files and folders: Extra-P text, JSON, JSON Lines, CSV, "
         "Parquet, sets of CUBE or Caliper profiles, results of Ramble or ReFrame",
     )
+    add_reading(parser)
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add what to take from files and profiles; `read` uses it, too."""
     parser.add_argument(
         "--aggregate",
         choices=("mean", "max", "sum", "min"),
@@ -75,11 +80,13 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def read(arguments: argparse.Namespace) -> Measurements:
-    """Return the measurements that the arguments of `add_inputs` name; raises as `inputs.measurements_in`."""
-    known = read_files(
-        arguments, arguments.inputs, aggregate=arguments.aggregate, inclusive=arguments.inclusive
-    )
+def read(arguments: argparse.Namespace, paths: Sequence[Path] | None = None) -> Measurements:
+    """Return the measurements that the arguments of `add_inputs` name; raises as `inputs.measurements_in`.
+
+    ``paths``: the inputs, where they are none of these arguments (`add_reading`).
+    """
+    chosen = arguments.inputs if paths is None else paths
+    known = read_files(arguments, chosen, aggregate=arguments.aggregate, inclusive=arguments.inclusive)
     return inverted(known, arguments.inverse) if arguments.inverse else known
 
 

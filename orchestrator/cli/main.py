@@ -39,6 +39,7 @@ COMMANDS = {
     "report": "write one self-contained HTML file with plots",
     "explore": "show what depends on what in existing measurements, before any model",
     "model": "fit models to existing measurements",
+    "compare": "compare two campaigns or sets of measurements: what changed, and how surely",
     "suggest": "suggest what to measure next for existing measurements",
     "generate": "write MPI programs of known complexity (benchmark generator)",
     "evaluate": "compare strategies and models on synthetic or replayed data",

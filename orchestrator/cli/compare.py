@@ -1,0 +1,262 @@
+"""Compare two campaigns, or sets of measurements, call path by call path.
+
+What is compared is B / A: the ratio with its interval, the probability that it is not simply 1, how both
+grow, and, where effort was counted, whether the work or its speed changed. With --fail-if it is a test of
+scaling for continuous integration: exit code 1 if a condition holds, 2 for one that cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from orchestrator import registry
+from orchestrator.api.fit import fit_measurements
+from orchestrator.api.inputs import campaign_directory
+from orchestrator.cli import common, inputs
+from orchestrator.errors import CampaignError, ModelError
+from orchestrator.evaluation import noise_theory
+from orchestrator.models.base import Model
+from orchestrator.models.comparison.conditions import Condition
+from orchestrator.models.comparison.pairs import Aligned, aligned
+from orchestrator.models.effort import EFFORT
+from orchestrator.report import comparison, comparison_facts, comparison_text, junit
+from orchestrator.report.status_text import console
+from orchestrator.types import Measurements, Point, format_value
+
+_WITHOUT = "none"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "inputs",
+        metavar="INPUT",
+        nargs="+",
+        type=Path,
+        help="A and B: campaign directories, or files or folders as `orchestrator model` takes them; with "
+        "--between one that has both",
+    )
+    parser.add_argument(
+        "--between",
+        metavar="NAME=A,B",
+        help="compare two categories within one input: --between solver=cg,gmres",
+    )
+    parser.add_argument(
+        "--predict",
+        metavar="POINT",
+        action="append",
+        default=[],
+        help="the ratio there, e.g. --predict p=1024,s=35 (repeatable; default: the evaluation point of the "
+        "campaigns, or the largest point that both measured)",
+    )
+    parser.add_argument(
+        "--fail-if",
+        metavar="CONDITION",
+        action="append",
+        default=[],
+        help="end with exit code 1 if this holds for a call path: 'ratio > 1.1 with 95 %%', 'growth > 0.1 "
+        "with 90 %%' (the exponent by which B/A grows with a parameter), 'change with 95 %%', 'theory > 0.2' "
+        "(the exponent of B beyond that of --against-theory) (repeatable)",
+    )
+    parser.add_argument(
+        "--against-theory",
+        metavar="CALLPATH=EXPRESSION",
+        action="append",
+        default=[],
+        help="compare the models of both with this, up to coefficients: 'main=p + n*log2(n*p)' (repeatable)",
+    )
+    parser.add_argument("--metric", action="append", help="compare only this metric (repeatable)")
+    parser.add_argument(
+        "--callpath", action="append", help="compare only call paths with this text (repeatable)"
+    )
+    parser.add_argument(
+        "--modeler",
+        default="auto",
+        choices=(*registry.names("model"), _WITHOUT),
+        help=f"of the expressions, and of ratios beyond common points (default auto); {_WITHOUT}: common "
+        "points alone, much faster",
+    )
+    inputs.add_reading(parser)
+    parser.add_argument("--junit", metavar="FILE", type=Path, help="write the results as JUnit XML, too")
+    common.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    conditions = [Condition.of(text) for text in arguments.fail_if]
+    if any(item.subject == "theory" for item in conditions) and not arguments.against_theory:
+        raise CampaignError(
+            "--fail-if 'theory ...' needs a stated law: give --against-theory CALLPATH=EXPRESSION"
+        )
+    first, second = _sides(arguments)
+    both = aligned(first, second)
+    joint = _joint(both)
+    question = comparison.Question(
+        points=[common.parse_point(text, joint) for text in arguments.predict]
+        or _evaluation_point(arguments, joint),
+        metrics=_metrics(both, arguments.metric),
+        conditions=conditions,
+        theories=noise_theory.stated(arguments.against_theory, joint),
+        callpaths=_callpaths(joint, arguments.callpath),
+    )
+    found = comparison.document(both, _models(both, question.metrics, arguments.modeler), question)
+    if not found["rows"]:
+        raise ModelError("nothing can be compared: no call path has usable values in both")
+    found["facts"] = comparison_facts.side_by_side(*_facts(arguments, first, second))
+    if arguments.junit is not None:
+        _write(arguments.junit, junit.junit(found, "orchestrator compare"))
+    if arguments.json:
+        common.print_json(found)
+    else:
+        _print(found)
+    return 1 if comparison.failures(found) else 0
+
+
+def _sides(arguments: argparse.Namespace) -> tuple[Measurements, Measurements]:
+    """Return the measurements of A and B."""
+    paths: Sequence[Path] = arguments.inputs
+    if arguments.between is None:
+        if len(paths) != 2:
+            raise CampaignError(
+                f"{len(paths)} inputs: give two, A and B, or one with --between NAME=A,B; put several files "
+                "of one side into a folder"
+            )
+        first, second = (inputs.read(arguments, [path]) for path in paths)
+        return first, second
+    if len(paths) != 1:
+        raise CampaignError(f"--between compares categories within one input, but {len(paths)} were given")
+    return _halves(inputs.read(arguments, paths), arguments.between)
+
+
+def _halves(known: Measurements, text: str) -> tuple[Measurements, Measurements]:
+    """Return the measurements of two categories, without the parameter that tells them apart."""
+    name, equals, values = (part.strip() for part in text.partition("="))
+    wanted = [value.strip() for value in values.split(",")]
+    if not equals or len(wanted) != 2:
+        raise CampaignError(f"--between {text!r}: write NAME=A,B, such as solver=cg,gmres")
+    if name not in known.parameters:
+        raise CampaignError(f"--between {text!r}: the parameters are {', '.join(known.parameters)}")
+    there = {format_value(value): value for value in known.values_of(name)}
+    if missing := [value for value in wanted if value not in there]:
+        raise CampaignError(f"--between {text!r}: {name} has the values {', '.join(there)}, not {missing[0]}")
+    return _only(known, name, wanted[0]), _only(known, name, wanted[1])
+
+
+def _only(known: Measurements, name: str, value: str) -> Measurements:
+    def chosen(points: Any) -> dict[Point, Any]:
+        return {
+            Point(tuple(item for item in point.items if item[0] != name)): values
+            for point, values in points.items()
+            if format_value(point[name]) == value
+        }
+
+    items = tuple(
+        replace(item, values=chosen(item.values), origins=chosen(item.origins)) for item in known.items
+    )
+    return Measurements(
+        tuple(other for other in known.parameters if other != name),
+        tuple(item for item in items if item.values),
+        known.categorical - {name},
+    )
+
+
+def _joint(both: Aligned) -> Measurements:
+    """Return everything that can be asked for: call paths and values of both."""
+    return replace(both.first, items=(*both.first.items, *both.second.items))
+
+
+def _evaluation_point(arguments: argparse.Namespace, known: Measurements) -> list[Point]:
+    """Return the evaluation point that the campaigns have in common, as far as they have one."""
+    from orchestrator.control import session
+
+    points = []
+    for path in arguments.inputs:
+        directory = campaign_directory([path])
+        if directory is not None and (point := session.load(directory).evaluation_point) is not None:
+            values = {name: value for name, value in point.items if name in known.parameters}
+            points.append(Point.of({name: values[name] for name in known.parameters}))
+    return points[:1] if len(set(points)) == 1 else []
+
+
+def _metrics(both: Aligned, wanted: Sequence[str] | None) -> list[str]:
+    """Return the metrics to compare: those that both have; counts only if they are asked for."""
+    there = [name for name in both.first.metrics() if name in both.second.metrics()]
+    if wanted is None:
+        return [name for name in there if name not in EFFORT] or there
+    for name in wanted:
+        if name not in there:
+            raise CampaignError(f"metric {name}: both have the metrics {', '.join(there)}")
+    return list(wanted)
+
+
+def _callpaths(known: Measurements, texts: Sequence[str] | None) -> Sequence[str] | None:
+    paths = dict.fromkeys(item.callpath for item in known.items)
+    for text in texts or ():
+        if not any(text in path for path in paths):
+            raise CampaignError(f"--callpath {text!r} is in none of the {len(paths)} call paths")
+    return texts
+
+
+def _models(
+    both: Aligned, metrics: Sequence[str] | None, modeler: str
+) -> tuple[Sequence[Model], Sequence[Model]]:
+    """Return the models of A and B, of what both have."""
+    if modeler == _WITHOUT:
+        return (), ()
+    first, second = (
+        fit_measurements(_shared(side, only), metrics, modeler)
+        for side, only in ((both.first, both.only_first), (both.second, both.only_second))
+    )
+    return first, second
+
+
+def _shared(known: Measurements, only: Sequence[tuple[str, str]]) -> Measurements:
+    """Leave out what the other one has not, except for counts: they belong to the times."""
+    left_out = {key for key in only if key[1] not in EFFORT}
+    kept = tuple(item for item in known.items if (item.callpath, item.metric) not in left_out)
+    return replace(known, items=kept)
+
+
+def _facts(
+    arguments: argparse.Namespace, first: Measurements, second: Measurements
+) -> tuple[comparison_facts.Facts, comparison_facts.Facts]:
+    paths = arguments.inputs if len(arguments.inputs) == 2 else [arguments.inputs[0]] * 2
+    a, b = (comparison_facts.facts(path, known) for path, known in zip(paths, (first, second), strict=True))
+    if arguments.between is not None:
+        name, _, values = arguments.between.partition("=")
+        one, other = (value.strip() for value in values.split(","))
+        return {name.strip(): one, **a}, {name.strip(): other, **b}
+    return a, b
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CampaignError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _print(found: dict[str, Any]) -> None:
+    screen = console()
+    screen.print(comparison_text.facts_table(found["facts"]))
+    rows = found["rows"]
+    for table in (
+        comparison_text.ratios_table(rows, found["points"][0]),
+        comparison_text.growth_table(rows),
+        comparison_text.work_table(rows),
+    ):
+        if table is not None:
+            screen.print()
+            screen.print(table)
+    lines = [*comparison_text.further_points(rows), *comparison_text.theory_lines(rows)]
+    for side in ("a", "b"):
+        if only := found[f"only_in_{side}"]:
+            lines.append(f"only in {side.upper()}: {', '.join(sorted({item['callpath'] for item in only}))}")
+    lines += [f"note: {note}" for note in found["notes"]]
+    lines += [f"note: {comparison.label_of(row)}: {note}" for row in rows for note in row["notes"]]
+    for line in [*lines, *comparison_text.verdict_lines(found["conditions"])]:
+        screen.print(line, markup=False)

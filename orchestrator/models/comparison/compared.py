@@ -1,0 +1,240 @@
+"""All call paths of two sets of measurements, with their models: what changed, and what it amounts to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from orchestrator.models.base import Category, Model, is_of
+from orchestrator.models.comparison.mixtures import Mixture
+from orchestrator.models.comparison.pairs import Aligned, Key, Pairs, pairs
+from orchestrator.models.comparison.ratio import Ratio, false_discoveries, ratio
+from orchestrator.models.intervals import LEVEL, predictive
+from orchestrator.types import Measurements, Point, format_value
+
+# From so many pairs on, they say how the ratio continues beyond them.
+_CONTINUED = 3
+_SHOWN = 0.05  # least share of a ratio for which it is said where it comes from
+_MOST_POINTS = 100  # at which models alone are compared
+_FREEDOM = 30.0  # degrees of freedom of what models say
+_NORMAL = float(ndtri(0.5 + LEVEL / 200))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class At:
+    """The logarithm of B / A at a point, given that something changed, and where it is known from.
+
+    ``basis``: ``pairs``, ``models``, or ``pairs and models``.
+    """
+
+    point: Point
+    ratio: Mixture
+    basis: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One call path and metric, in one category.
+
+    Attributes
+    ----------
+    key
+        Which one.
+    first, second
+        The models of A and B; None where none was fitted.
+    ratio
+        What is known of B / A; None where neither common points nor two models tell it.
+    paired
+        Whether there are common points; otherwise ``ratio`` is what the models say where they are surest.
+    """
+
+    key: Key
+    first: Model | None
+    second: Model | None
+    ratio: Ratio | None
+    paired: bool
+
+    @property
+    def probability(self) -> float | None:
+        """The probability that something changed."""
+        return None if self.ratio is None else self.ratio.probability()
+
+    def at(self, point: Point) -> At | None:
+        """Return the ratio at a point; None where nothing is known, or at points of another category."""
+        if not is_of(point, self.key[2]):
+            return None
+        beyond = _of_models(self.first, self.second, point)
+        if self.ratio is None or not self.paired:
+            return None if beyond is None else At(point=point, ratio=beyond, basis="models")
+        names = self.ratio.pairs.parameters
+        place = {name: point.number(name) for name in names}
+        if self.ratio.axes.hold(np.array([place[name] for name in names])):
+            return At(point=point, ratio=self.ratio.at(place), basis="pairs")
+        if beyond is not None and len(self.ratio.pairs.difference) < _CONTINUED:
+            return At(point=point, ratio=beyond, basis="models")
+        bent = 0.0 if beyond is None else self.ratio.bent
+        basis = "pairs and models" if bent >= _SHOWN else "pairs"
+        return At(point=point, ratio=self.ratio.at(place, beyond), basis=basis)
+
+    def posterior(self, there: At) -> Mixture:
+        """Return the logarithm of the ratio with the possibility that nothing changed."""
+        changed = self.probability
+        if changed is None:
+            return there.ratio
+        return Mixture.joined([(changed, there.ratio), (1 - changed, Mixture.exactly(0.0))])
+
+
+def compared(
+    both: Aligned, first: Iterable[Model], second: Iterable[Model], metrics: Iterable[str] | None = None
+) -> list[Compared]:
+    """Compare all that was measured in both, in the order of A.
+
+    Parameters
+    ----------
+    both
+        From `orchestrator.models.comparison.pairs.aligned`.
+    first, second
+        Models of A and of B (fitted to ``both``); none are needed where there are common points.
+    metrics
+        The wanted ones; None for all.
+    """
+    a, b = ({(m.callpath, m.metric, m.category): m for m in side} for side in (first, second))
+    found = pairs(both.first, both.second)
+    wanted = None if metrics is None else set(metrics)
+    order = {(item.callpath, item.metric): k for k, item in enumerate(both.first.items)}
+    keys = dict.fromkeys([*found, *(key for key in a if key in b)])
+    rows = []
+    for key in sorted((k for k in keys if k[:2] in order), key=lambda k: (order[k[:2]], k[2])):
+        if wanted is not None and key[1] not in wanted:
+            continue
+        mine, yours = _model(a, key), _model(b, key)
+        pair = found.get(key)
+        paired = pair is not None
+        if pair is None and mine is not None and yours is not None:
+            pair = _pair_of_models(mine, yours, both, key[2])
+        rows.append(
+            Compared(
+                key=key,
+                first=mine,
+                second=yours,
+                ratio=None if pair is None else ratio(pair),
+                paired=paired,
+            )
+        )
+    return rows
+
+
+def discoveries(rows: Sequence[Compared]) -> list[float | None]:
+    """Return `false_discoveries` of all rows; None where nothing is known."""
+    known = [row.ratio.evidence for row in rows if row.ratio is not None]
+    shares = iter(false_discoveries(known) if known else ())
+    return [None if row.ratio is None else float(next(shares)) for row in rows]
+
+
+def largest_common(rows: Sequence[Compared], both: Aligned) -> Point:
+    """Return the common point with the largest values, or where there is none, such a point inside of both.
+
+    Categories are those of the first row.
+    """
+    names = [name for name in both.first.parameters if not both.first.is_categorical(name)]
+    categories = dict(rows[0].key[2]) if rows else {}
+    places = [
+        tuple(point)
+        for row in rows
+        if row.ratio is not None and row.paired
+        for point in row.ratio.pairs.points.tolist()
+    ]
+    if places:
+        table = np.array(sorted(set(places)), dtype=float).reshape(-1, len(names))
+        widths = np.maximum(np.ptp(table, axis=0), 1e-300)
+        chosen = table[int(np.argmax(((table - table.min(axis=0)) / widths).sum(axis=1)))]
+    else:
+        sides = (both.first, both.second)
+        chosen = np.array([min(max(map(float, side.values_of(n))) for side in sides) for n in names])
+    numbers = dict(zip(names, map(_plain, chosen.tolist()), strict=True))
+    return Point.of({name: categories.get(name, numbers.get(name, "")) for name in both.first.parameters})
+
+
+def in_category(point: Point, category: Category, known: Measurements) -> Point:
+    """Return a point with the categories of a row: the values that were measured."""
+    values = {
+        name: next(value for value in known.values_of(name) if format_value(value) == text)
+        for name, text in category
+    }
+    return Point.of({**point.as_dict(), **values})
+
+
+def common_factor(rows: Sequence[Compared]) -> float | None:
+    """Return the factor by which all call paths with common points differ alike; None where they do not.
+
+    Nine of ten, of at least five, have a mean ratio within a quarter of the median's distance from 1.
+    """
+    means = np.array(
+        [float(np.median(row.ratio.pairs.difference)) for row in rows if row.ratio and row.paired]
+    )
+    if len(means) < 5:
+        return None
+    middle = float(np.median(means))
+    changed = np.mean([(row.probability or 0.0) for row in rows if row.ratio and row.paired])
+    alike = np.mean(np.abs(means - middle) < abs(middle) / 4)
+    return math.exp(middle) if alike >= 0.9 and changed >= 0.5 else None
+
+
+def _plain(value: float) -> int | float:
+    return int(value) if value.is_integer() else value
+
+
+def _model(models: Mapping[Key, Model], key: Key) -> Model | None:
+    """Return the model of a category, or the one for all."""
+    return models.get(key) or models.get((key[0], key[1], ()))
+
+
+def _of_models(first: Model | None, second: Model | None, point: Point) -> Mixture | None:
+    """Return the logarithm of the ratio of two models at a point; their errors are taken as independent."""
+    if first is None or second is None:
+        return None
+    (a, c), (b, d) = (_log(model, [point])[0] for model in (first, second))
+    found = (b - a, math.hypot(c, d))
+    return Mixture.normal(*found) if all(map(math.isfinite, found)) else None
+
+
+def _log(model: Model, points: Sequence[Point]) -> list[tuple[float, float]]:
+    """Return logarithm and its standard deviation at points, from value and interval; NaN where unknown."""
+    known = predictive(model, points)
+    low, high = known.of_mean(LEVEL)
+    with np.errstate(all="ignore"):
+        spread = (np.log(high) - np.log(low)) / (2 * _NORMAL)
+        return list(zip(np.log(known.value).tolist(), spread.tolist(), strict=True))
+
+
+def _pair_of_models(first: Model, second: Model, both: Aligned, category: Category) -> Pairs | None:
+    """Return what two models say where they are surest, as if it were one pair of measurements."""
+    points = [
+        point
+        for side in (both.first, both.second)
+        for point in side.points[:: max(1, len(side.points) // _MOST_POINTS)]
+        if is_of(point, category)
+    ]
+    if not points:
+        return None
+    table = [
+        (b - a, c * c + d * d, point)
+        for (a, c), (b, d), point in zip(_log(first, points), _log(second, points), points, strict=True)
+        if math.isfinite(b - a) and math.isfinite(c + d)
+    ]
+    if not table:
+        return None
+    difference, variance, point = min(table, key=lambda row: row[1])
+    names = tuple(name for name in both.first.parameters if name not in dict(category))
+    return Pairs(
+        parameters=names,
+        points=np.array([[point.number(name) for name in names]], dtype=float),
+        difference=np.array([difference]),
+        variance=np.array([max(variance, 1e-14)]),
+        freedom=_FREEDOM,
+        noise=(first.noise, second.noise),
+    )

@@ -1,0 +1,69 @@
+"""What is known of one number, such as the logarithm of a ratio: a mixture of Student's t distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import stdtr
+
+from orchestrator.models.base import Floats
+
+_NEGLIGIBLE = 1e-6  # members with less weight are left out
+_FAR = 1e3  # standard deviations within which quantiles are sought: t with few degrees of freedom is wide
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Weights, places, scales (0: exactly there) and degrees of freedom of the members, shape (members,)."""
+
+    weight: Floats
+    mean: Floats
+    scale: Floats
+    freedom: Floats
+
+    @classmethod
+    def exactly(cls, value: float, weight: float = 1.0) -> Self:
+        """Return what is certain."""
+        return cls(np.array([weight]), np.array([value]), np.zeros(1), np.ones(1))
+
+    @classmethod
+    def normal(cls, mean: float, scale: float) -> Self:
+        """Return a normal distribution."""
+        return cls(np.ones(1), np.array([mean]), np.array([scale]), np.array([1e6]))
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[float, Mixture]]) -> Self:
+        """Return the mixture of mixtures, each with its weight; weights are made to sum to 1."""
+        weight = np.concatenate([share * part.weight for share, part in parts])
+        columns = (
+            np.concatenate([getattr(part, name) for _, part in parts])
+            for name in ("mean", "scale", "freedom")
+        )
+        kept = weight > _NEGLIGIBLE * weight.sum()
+        return cls(weight[kept] / weight[kept].sum(), *(column[kept] for column in columns))
+
+    def below(self, value: float) -> float:
+        """Return the probability of less than a value."""
+        exact = self.scale == 0
+        with np.errstate(over="ignore"):
+            scaled = (value - self.mean) / np.where(exact, 1.0, self.scale)
+        share = np.where(exact, self.mean < value, stdtr(self.freedom, scaled))
+        return min(max(float(self.weight @ share), 0.0), 1.0)
+
+    def above(self, value: float) -> float:
+        """Return the probability of more than a value."""
+        mirrored = Mixture(self.weight, -self.mean, self.scale, self.freedom)
+        return mirrored.below(-value)
+
+    def quantile(self, share: float) -> float:
+        """Return the value below which there is a share of the probability."""
+        low, high = float((self.mean - _FAR * self.scale).min()), float((self.mean + _FAR * self.scale).max())
+        if not low < high:
+            return low
+        tolerance = 1e-6 * float(np.abs(self.scale).max())
+        found: float = brentq(lambda value: self.below(value) - share, low, high, xtol=max(tolerance, 1e-300))
+        return found

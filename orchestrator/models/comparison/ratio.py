@@ -1,0 +1,269 @@
+"""The ratio B / A of one call path over all points, and the probability that it is not simply 1.
+
+Hypotheses: nothing changed; the ratio is one constant; it is a power of some parameters; it bends. Each
+has a probability beforehand, and the pairs decide (Bayes factors; Kass and Raftery 1995). So a difference
+must be more probable with a change than without: that a test of significance would just reject "no change"
+is not enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from scipy.special import expit, logsumexp
+
+from orchestrator.models.base import Floats
+from orchestrator.models.comparison.evidence import Evidence, evidence, scatters
+from orchestrator.models.comparison.mixtures import Mixture
+from orchestrator.models.comparison.pairs import Pairs
+
+CHANGED = 0.5
+"""Probability beforehand that a call path changed."""
+# Typical changes, as logarithms of ratios: 2, 10 and 65 %. Each is as probable as the others beforehand, and
+# so is one over the measured range of a parameter. Chosen by hand; not derived.
+_SCALES = (0.02, 0.1, 0.5)
+# Given a change: probabilities that the ratio is constant, a product of powers, or bent. Chosen by hand; not
+# derived.
+_SHARES = {0: 0.5, 1: 0.25, 2: 0.25}
+_MOST_TOGETHER = 4  # parameters of which all subsets are considered
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """The parameters that the ratio depends on, and whether by powers (1) or bent (2); none: a constant."""
+
+    parameters: tuple[int, ...] = ()
+    degree: int = 0
+
+    def design(self, scaled: Floats, level: Floats) -> Floats:
+        """Return the columns at points, shape (points, coefficients).
+
+        ``scaled``: coordinates as of `Axes.scaled`, shape (points, parameters); ``level``: the mean of their
+        squares at the pairs.
+        """
+        chosen = scaled[:, list(self.parameters)]
+        columns = [np.ones((len(scaled), 1)), chosen]
+        if self.degree == 2:
+            columns.append(chosen**2 - level[list(self.parameters)])
+        return np.hstack(columns)
+
+    def slope(self, scaled: Floats, parameter: int) -> Floats | None:
+        """Return the columns' slopes in one parameter at one point; None where the ratio has none."""
+        if parameter not in self.parameters:
+            return None
+        place = self.parameters.index(parameter)
+        row = np.zeros(1 + self.degree * len(self.parameters))
+        row[1 + place] = 1.0
+        if self.degree == 2:
+            row[1 + len(self.parameters) + place] = 2 * scaled[0, parameter]
+        return row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axes:
+    """Coordinates in which ratios are powers: logarithms, whose measured range has length 1."""
+
+    logarithmic: tuple[bool, ...]
+    centre: Floats
+    width: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, points: Floats) -> Axes:
+        """Find them for points of shape (points, parameters)."""
+        logarithmic = tuple(bool(np.all(column > 0)) for column in points.T)
+        values = _transformed(points, logarithmic)
+        width = np.ptp(values, axis=0)
+        return cls(
+            logarithmic=logarithmic,
+            centre=values.mean(axis=0),
+            width=np.where(width > 0, width, 1.0),
+            low=points.min(axis=0),
+            high=points.max(axis=0),
+        )
+
+    def scaled(self, points: Floats) -> Floats:
+        """Return the coordinates of points."""
+        result: Floats = (_transformed(points, self.logarithmic) - self.centre) / self.width
+        return result
+
+    def hold(self, point: Floats) -> bool:
+        """Return whether a point, shape (parameters,), is within the measured range."""
+        slack = 1e-9 * np.maximum(np.abs(self.low), np.abs(self.high))
+        return bool(np.all((point >= self.low - slack) & (point <= self.high + slack)))
+
+
+def _transformed(points: Floats, logarithmic: Sequence[bool]) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(logarithmic, np.log(points), points)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """What the pairs say about the ratio of one call path. See `ratio`.
+
+    Attributes
+    ----------
+    pairs, axes
+        What was measured, and where.
+    level
+        See `Hypothesis.design`.
+    members
+        Every hypothesis with a change, its logarithmic weight, and its evidence.
+    evidence
+        Logarithm of the Bayes factor: how much more probable the pairs are with a change than without.
+    """
+
+    pairs: Pairs
+    axes: Axes
+    level: Floats
+    members: tuple[tuple[Hypothesis, float, Evidence], ...]
+    evidence: float
+
+    def probability(self, before: float = CHANGED) -> float:
+        """Return the probability that the call path changed; ``before`` is what it was without the pairs."""
+        return float(expit(self.evidence + np.log(before / (1 - before))))
+
+    def at(self, point: Mapping[str, float], beyond: Mixture | None = None) -> Mixture:
+        """Return the logarithm of the ratio at a point, given that something changed.
+
+        Parameters
+        ----------
+        point
+            A number for every parameter.
+        beyond
+            What the models of A and B say. Outside of the measured range it replaces a bent ratio, which
+            nothing continues.
+        """
+        x = self._place(point)
+        outside = beyond is not None and not self.axes.hold(x)
+        parts = []
+        for hypothesis, share, found in self._weighed:
+            if outside and beyond is not None and hypothesis.degree == 2:
+                parts.append((float(share.sum()), beyond))
+                continue
+            row = hypothesis.design(self.axes.scaled(x[None]), self.level)[0]
+            parts.append((1.0, _along(row, share, found)))
+        return Mixture.joined(parts)
+
+    def growth(self, parameter: str, point: Mapping[str, float]) -> Mixture:
+        """Return the exponent by which the ratio grows with a parameter there, given that something changed.
+
+        Of a parameter that is not always positive it is the slope of the ratio's logarithm.
+        """
+        x, place = self._place(point), self.pairs.parameters.index(parameter)
+        scaled = self.axes.scaled(x[None])
+        parts = []
+        for hypothesis, share, found in self._weighed:
+            row = hypothesis.slope(scaled, place)
+            if row is None:
+                parts.append((float(share.sum()), Mixture.exactly(0.0)))
+            else:
+                parts.append((1.0, _along(row / self.axes.width[place], share, found)))
+        return Mixture.joined(parts)
+
+    @property
+    def bent(self) -> float:
+        """The probability, given a change, that the ratio is neither constant nor a product of powers."""
+        return float(sum(share.sum() for item, share, _ in self._weighed if item.degree == 2))
+
+    def depends(self, parameter: str) -> float:
+        """Return the probability, given a change, that the ratio depends on a parameter."""
+        place = self.pairs.parameters.index(parameter)
+        return float(sum(share.sum() for item, share, _ in self._weighed if place in item.parameters))
+
+    def _place(self, point: Mapping[str, float]) -> Floats:
+        return np.array([point[name] for name in self.pairs.parameters], dtype=float)
+
+    @cached_property
+    def _weighed(self) -> tuple[tuple[Hypothesis, Floats, Evidence], ...]:
+        """Every hypothesis with the probabilities of its members, given a change."""
+        logs = [prior + found.log_marginal for _, prior, found in self.members]
+        total = logsumexp(np.concatenate(logs))
+        return tuple(
+            (item, np.exp(log - total), found)
+            for (item, _, found), log in zip(self.members, logs, strict=True)
+        )
+
+
+def _along(row: Floats, share: Floats, found: Evidence) -> Mixture:
+    """Return what is known of one combination of coefficients."""
+    variance = np.einsum("i,rij,j->r", row, found.covariance, row)
+    return Mixture(share, found.mean @ row, np.sqrt(variance), np.full(len(share), found.freedom))
+
+
+def ratio(pairs: Pairs) -> Ratio:
+    """Weigh all hypotheses about the ratio of a call path.
+
+    Parameters
+    ----------
+    pairs
+        At least one.
+    """
+    axes = Axes.of(pairs.points)
+    scaled = axes.scaled(pairs.points)
+    level = np.asarray((scaled**2).mean(axis=0), np.float64)
+    scatter = scatters(pairs)
+    members = []
+    for hypothesis, share in _hypotheses(pairs.points):
+        design = hypothesis.design(scaled, level)
+        for scale in _SCALES:
+            prior = float(np.log(share / len(_SCALES)))
+            members.append((hypothesis, prior, evidence(pairs, scatter, design, scale)))
+    unchanged = evidence(pairs, scatter, np.empty((len(pairs.difference), 0)), 1.0)
+    with_change = logsumexp([prior + logsumexp(found.log_marginal) for _, prior, found in members])
+    return Ratio(pairs, axes, level, tuple(members), float(with_change - logsumexp(unchanged.log_marginal)))
+
+
+def _hypotheses(points: Floats) -> Iterator[tuple[Hypothesis, float]]:
+    """Yield what the points can tell apart, with probabilities beforehand."""
+    distinct = [len(np.unique(column)) for column in points.T]
+    possible = {
+        degree: [
+            Hypothesis(subset, degree)
+            for subset in _subsets([k for k, number in enumerate(distinct) if number > degree])
+            if 1 + degree * len(subset) < len(points)
+        ]
+        for degree in (1, 2)
+    }
+    possible = {degree: found for degree, found in ({0: [Hypothesis()]} | possible).items() if found}
+    total = sum(_SHARES[degree] for degree in possible)
+    for degree, found in possible.items():
+        for hypothesis in found:
+            yield hypothesis, _SHARES[degree] / total / len(found)
+
+
+def _subsets(parameters: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    sizes = range(1, len(parameters) + 1) if len(parameters) <= _MOST_TOGETHER else (1, len(parameters))
+    for size in sizes:
+        yield from combinations(parameters, size)
+
+
+def false_discoveries(evidences: Sequence[float]) -> Floats:
+    """Return, for every call path, the share of false alarms among all that are at least as probable.
+
+    The share of call paths that changed is estimated from all of them together (one of two more is taken as
+    changed), so that the more of them did not change, the more a single one needs to be believed (Scott and
+    Berger 2010, Bayes and empirical-Bayes multiplicity adjustment in the variable-selection problem). The
+    share is the mean probability of no change (Newton et al. 2004, Detecting differential gene expression
+    with a semiparametric hierarchical mixture method, section 4.1).
+
+    Parameters
+    ----------
+    evidences
+        `Ratio.evidence` of every call path.
+    """
+    logs = np.asarray(evidences, dtype=float)
+    before = CHANGED
+    for _ in range(200):
+        changed = expit(logs + np.log(before / (1 - before)))
+        before = float((1 + changed.sum()) / (2 + len(logs)))
+    order = np.argsort(-changed, kind="stable")
+    result = np.empty(len(logs))
+    result[order] = np.cumsum(1 - changed[order]) / np.arange(1, len(logs) + 1)
+    return result

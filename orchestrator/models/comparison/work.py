@@ -1,0 +1,104 @@
+"""Whether a call path does other work, or the same work at another speed: its counts beside its times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orchestrator.models.comparison.compared import Compared, compared
+from orchestrator.models.comparison.pairs import Aligned, Key
+from orchestrator.models.effort import (
+    BLOCKS,
+    EFFORT,
+    Effort,
+    Values,
+    assign,
+    blocks,
+    total,
+    transfers,
+)
+from orchestrator.models.mpi_costs import RECEIVED, SENT
+from orchestrator.types import Measurement, Measurements, Point
+
+_TOLERANCE = 0.01  # relative difference between effort runs up to which counts are reproducible: as in `swc`
+_BYTES = "bytes"
+_SPEED = "time per count"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What was counted, and the ratios of counts and of times per count.
+
+    ``count``: ``basic_blocks``, or ``bytes`` of MPI operations where no blocks are executed.
+    """
+
+    count: str
+    amount: Compared
+    speed: Compared
+
+
+def works(both: Aligned, metric: str) -> dict[Key, Work]:
+    """Compare counts, and times per count, of every call path where both have them at common points.
+
+    Parameters
+    ----------
+    both
+        Measurements with effort.
+    metric
+        The time.
+    """
+    mine, yours = (_counted(side, metric) for side in (both.first, both.second))
+    # Blocks of one and bytes of the other are no pair.
+    alike = {path for path in mine if path in yours and mine[path][0] == yours[path][0]}
+    if not alike:
+        return {}
+    sides = [
+        _measurements(side, metric, {path: counts[path] for path in alike})
+        for side, counts in ((both.first, mine), (both.second, yours))
+    ]
+    joint = Aligned(first=sides[0], second=sides[1], only_first=(), only_second=(), renamed={})
+    found = {row.key: row for row in compared(joint, (), ())}
+    return {
+        (path, metric, category): Work(count=mine[path][0], amount=row, speed=found[path, _SPEED, category])
+        for (path, name, category), row in found.items()
+        if name != _SPEED and (path, _SPEED, category) in found
+    }
+
+
+def _counted(known: Measurements, metric: str) -> dict[str, tuple[str, Mapping[Point, float]]]:
+    """Return what was counted for every call path with a time: the mean of the effort runs at each point."""
+    if not any(item.metric in EFFORT for item in known.items):
+        return {}
+    times = [item.callpath for item in known.items if item.metric == metric]
+    found: dict[str, tuple[str, Mapping[Point, float]]] = {}
+    for path, effort in assign(known, times)[0].items():
+        name, values = _of(effort)
+        means = {point: sum(v) / len(v) for point, v in values.items() if v and min(v) > 0}
+        if means:
+            found[path] = (name, means)
+    return found
+
+
+def _of(effort: Effort) -> tuple[str, Values]:
+    executed, _ = blocks(effort, _TOLERANCE)
+    if executed is not None:
+        return BLOCKS, executed
+    moved = [part[name] for _, part in transfers(effort) for name in (SENT, RECEIVED) if name in part]
+    return _BYTES, total(moved) if moved else {}
+
+
+def _measurements(
+    known: Measurements, metric: str, counts: Mapping[str, tuple[str, Mapping[Point, float]]]
+) -> Measurements:
+    """Return counts and times per count as measurements."""
+    items = []
+    for item in known.items:
+        if item.metric != metric or item.callpath not in counts:
+            continue
+        name, means = counts[item.callpath]
+        there = {point: values for point, values in item.values.items() if point in means}
+        speeds = {point: tuple(x / means[point] for x in values) for point, values in there.items()}
+        origins = {point: names for point, names in item.origins.items() if point in there}
+        items.append(Measurement(item.callpath, name, {point: (means[point],) for point in there}))
+        items.append(Measurement(item.callpath, _SPEED, speeds, origins))
+    return Measurements(known.parameters, tuple(items), known.categorical)

@@ -1,0 +1,323 @@
+"""Two campaigns, or sets of measurements, compared: as a JSON document, and in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.models.base import Model, unit_of
+from orchestrator.models.comparison.compared import (
+    At,
+    Compared,
+    common_factor,
+    compared,
+    discoveries,
+    in_category,
+    largest_common,
+)
+from orchestrator.models.comparison.conditions import Condition, check
+from orchestrator.models.comparison.mixtures import Mixture
+from orchestrator.models.comparison.pairs import Aligned
+from orchestrator.models.comparison.work import Work, works
+from orchestrator.models.effort import EFFORT
+from orchestrator.models.intervals import LEVEL
+from orchestrator.models.symbolic import Term, compare, exponent_deviation, growth, terms_of
+from orchestrator.report.models_document import number
+from orchestrator.types import Measurements, Point
+
+SCHEMA = 1
+SURE = 0.95
+"""From this probability on, sentences say that something changed."""
+_TAIL = (1 - LEVEL / 100) / 2
+_UNLIKELY = 0.5
+_FEW = 3  # common points
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked of a comparison.
+
+    Attributes
+    ----------
+    points
+        Where the ratio is wanted; none: at the largest common point.
+    metrics
+        The wanted ones; None for all but counts.
+    conditions
+        Under which the comparison fails.
+    theories
+        Stated laws as terms, by call path.
+    callpaths
+        Shown are call paths with one of these texts; None for all.
+    """
+
+    points: Sequence[Point] = ()
+    metrics: Sequence[str] | None = None
+    conditions: Sequence[Condition] = ()
+    theories: Mapping[str, Sequence[Term]] = field(default_factory=dict)
+    callpaths: Sequence[str] | None = None
+
+
+def document(
+    both: Aligned, models: tuple[Sequence[Model], Sequence[Model]], question: Question
+) -> dict[str, Any]:
+    """Return the comparison, JSON-ready.
+
+    Parameters
+    ----------
+    both
+        What was measured.
+    models
+        Of A and of B; they may be empty.
+    question
+        What is asked.
+    """
+    metrics = question.metrics or [name for name in both.first.metrics() if name not in EFFORT]
+    everything = compared(both, *models, metrics)
+    rows = [row for row in everything if _wanted(row, question.callpaths)]
+    points = list(question.points) or [largest_common(rows, both)]
+    work = {key: item for metric in metrics for key, item in works(both, metric).items()}
+    shares = discoveries(everything)
+    alarms = {row.key: share for row, share in zip(everything, shares, strict=True)}
+    described = [
+        _row(row, _points(row, points, both.first, bool(question.points)), question, work.get(row.key))
+        | {"false_discovery_rate": alarms[row.key]}
+        for row in rows
+    ]
+    factor = common_factor(rows)
+    return {
+        "schema": SCHEMA,
+        "points": [point.as_dict() for point in points],
+        "level": LEVEL,
+        "rows": described,
+        "only_in_a": [{"callpath": path, "metric": metric} for path, metric in both.only_first],
+        "only_in_b": [{"callpath": path, "metric": metric} for path, metric in both.only_second],
+        "renamed": dict(both.renamed),
+        "conditions": [_verdict(condition, described) for condition in question.conditions],
+        "notes": [] if factor is None else [_alike(factor)],
+    }
+
+
+def failures(found: Mapping[str, Any]) -> list[str]:
+    """Return what fails, in sentences; none where the comparison passes."""
+    return [
+        f"{item['condition']}: {', '.join(item['failed'])}" for item in found["conditions"] if item["failed"]
+    ]
+
+
+def _wanted(row: Compared, texts: Sequence[str] | None) -> bool:
+    return texts is None or any(text in row.key[0] for text in texts)
+
+
+def _points(row: Compared, points: Sequence[Point], known: Measurements, stated: bool) -> list[Point]:
+    """Return where a row is looked at; a point that nobody stated has the row's categories."""
+    return list(points) if stated else [in_category(point, row.key[2], known) for point in points]
+
+
+def _row(row: Compared, points: Sequence[Point], question: Question, work: Work | None) -> dict[str, Any]:
+    callpath, metric, category = row.key
+    there = [at for point in points if (at := row.at(point)) is not None]
+    predictions = [_prediction(row, at) for at in there]
+    first = predictions[0] if predictions else {"ratio": None, "low": None, "high": None, "basis": None}
+    theory = question.theories.get(callpath)
+    found = {
+        "callpath": callpath,
+        "metric": metric,
+        "category": dict(category),
+        "unit": unit_of(metric),
+        "ratio": first["ratio"],
+        "low": first["low"],
+        "high": first["high"],
+        "probability": row.probability,
+        "basis": first["basis"],
+        "pairs": len(row.ratio.pairs.difference) if row.ratio is not None and row.paired else 0,
+        "noise": None
+        if row.ratio is None
+        else {"a": row.ratio.pairs.noise[0], "b": row.ratio.pairs.noise[1]},
+        "predictions": predictions,
+        "expression": {"a": _expression(row.first), "b": _expression(row.second)},
+        "growth": _growth(row, there),
+        "work": None if work is None or not there else _work(work, there[0].point),
+        "theory": None if theory is None else _theory(row, theory),
+        "checks": [
+            {"condition": item.condition.text, "probability": item.probability, "failed": item.failed}
+            for condition in question.conditions
+            if (item := check(condition, row, there, theory)) is not None
+        ],
+    }
+    return found | {"sentence": sentence(found), "notes": _notes(row)}
+
+
+def _prediction(row: Compared, at: At) -> dict[str, Any]:
+    return {
+        "point": at.point.as_dict(),
+        **_band(at.ratio),
+        "basis": at.basis,
+        "a": _value(row.first, at.point),
+        "b": _value(row.second, at.point),
+    }
+
+
+def _band(known: Mixture) -> dict[str, float | None]:
+    """Return ratio and interval from what is known of its logarithm."""
+    with_ends = (0.5, _TAIL, 1 - _TAIL)
+    middle, low, high = (_exp(known.quantile(share)) for share in with_ends)
+    return {"ratio": middle, "low": low, "high": high}
+
+
+def _exp(value: float) -> float | None:
+    try:
+        return number(math.exp(value))
+    except OverflowError:
+        return None
+
+
+def _value(model: Model | None, point: Point) -> dict[str, float | None] | None:
+    if model is None:
+        return None
+    found = model.predict([point])
+    return {name: number(float(getattr(found, name)[0])) for name in ("value", "low", "high")}
+
+
+def _expression(model: Model | None) -> str | None:
+    return None if model is None else model.document()["normal_form"]
+
+
+def _growth(row: Compared, there: Sequence[At]) -> list[dict[str, Any]]:
+    """Return how both grow in every parameter, and what the pairs say about the growth of the ratio."""
+    found = []
+    symbolic = _both_terms(row)
+    for name in _names(row):
+        item: dict[str, Any] = {"parameter": name, "a": None, "b": None, "faster": None}
+        if symbolic is not None:
+            a, b = symbolic
+            order = compare(b, a, name)
+            item |= {
+                "a": _exponents(a, name),
+                "b": _exponents(b, name),
+                "faster": {1: "b", 0: None, -1: "a"}[order],
+                "exponent_deviation": exponent_deviation(a, b, name),
+            }
+        if row.ratio is not None and row.paired and there:
+            place = {other: there[0].point.number(other) for other in row.ratio.pairs.parameters}
+            known = row.ratio.growth(name, place)
+            item |= {
+                "probability": (row.probability or 0.0) * row.ratio.depends(name),
+                "exponent": known.quantile(0.5),
+                "low": known.quantile(_TAIL),
+                "high": known.quantile(1 - _TAIL),
+            }
+        found.append(item)
+    return found
+
+
+def _names(row: Compared) -> tuple[str, ...]:
+    if row.ratio is not None:
+        return row.ratio.pairs.parameters
+    return row.first.parameters if row.first is not None else ()
+
+
+def _both_terms(row: Compared) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None:
+    a, b = (terms_of(model) for model in (row.first, row.second))
+    return (a, b) if a and b else None
+
+
+def _exponents(terms: Sequence[Term], name: str) -> dict[str, float]:
+    exponent, logarithm = growth(terms, name)
+    return {"exponent": exponent, "log_exponent": logarithm}
+
+
+def _work(work: Work, point: Point) -> dict[str, Any]:
+    """Return whether work changed, its speed, both or neither."""
+    parts = {name: _part(item, point) for name, item in (("amount", work.amount), ("speed", work.speed))}
+    changed = [
+        word
+        for name, word in (("amount", "work"), ("speed", "speed"))
+        if (parts[name]["probability"] or 0.0) >= SURE
+    ]
+    return {"count": work.count, "changed": changed, **parts}
+
+
+def _part(row: Compared, point: Point) -> dict[str, Any]:
+    at = row.at(point)
+    band: dict[str, float | None] = {"ratio": None, "low": None, "high": None}
+    return {**(band if at is None else _band(at.ratio)), "probability": row.probability}
+
+
+def _theory(row: Compared, theory: Sequence[Term]) -> list[dict[str, Any]]:
+    """Return how both models compare with the stated law, per parameter."""
+    found = []
+    for name in _names(row):
+        item: dict[str, Any] = {"parameter": name, "stated": _exponents(theory, name)}
+        for side, model in (("a", row.first), ("b", row.second)):
+            terms = terms_of(model)
+            item[side] = (
+                {
+                    **_exponents(terms, name),
+                    "deviation": exponent_deviation(terms, theory, name),
+                    "faster": compare(terms, theory, name) > 0,
+                }
+                if terms
+                else None
+            )
+        found.append(item)
+    return found
+
+
+def _verdict(condition: Condition, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    checked = [(row, item) for row in rows for item in row["checks"] if item["condition"] == condition.text]
+    return {
+        "condition": condition.text,
+        "checked": len(checked),
+        "failed": [label_of(row) for row, item in checked if item["failed"]],
+    }
+
+
+def label_of(row: Mapping[str, Any]) -> str:
+    """Return what names a row among others: ``main->solve [solver=cg] time``."""
+    chosen = ", ".join(f"{name}={value}" for name, value in row["category"].items())
+    return f"{row['callpath']}{f' [{chosen}]' if chosen else ''} {row['metric']}"
+
+
+def sentence(row: Mapping[str, Any]) -> str:
+    """Return what a row says, in words."""
+    if row["ratio"] is None or row["probability"] is None:
+        return "not comparable: no common points, and no models of both"
+    percent = 100 * (row["ratio"] - 1)
+    amount = f"{row['ratio']:.3g} times" if abs(percent) >= 100 else f"{abs(percent):.2g} %"
+    more = "more" if percent > 0 else "less"
+    text = f"{amount} {more}" if abs(percent) < 100 else f"{amount} as much"
+    if row["probability"] >= SURE:
+        words = f"{text}"
+    elif row["probability"] >= _UNLIKELY:
+        words = f"perhaps {text}"
+    else:
+        words = "no change to be seen"
+    grows = [item["parameter"] for item in row["growth"] if item.get("probability", 0.0) >= SURE]
+    if grows:
+        words += f", depending on {' and '.join(grows)}"
+    work = row.get("work")
+    if work is not None and work["changed"]:
+        words += f" ({' and '.join(work['changed'])} changed)"
+    elif work is not None and row["probability"] >= SURE:
+        words += " (neither work nor speed clearly changed)"
+    return words
+
+
+def _notes(row: Compared) -> list[str]:
+    if row.ratio is None:
+        return []
+    if not row.paired:
+        return ["no common points: the ratio is that of two models, which share no error"]
+    count = len(row.ratio.pairs.difference)
+    return [f"only {count} common point{'' if count == 1 else 's'}"] if count < _FEW else []
+
+
+def _alike(factor: float) -> str:
+    return (
+        f"nearly all call paths differ by about the same factor ({factor:.3f}): that looks like the machine, "
+        "its clock or a compiler's flag rather than like one change of the code; measure both in the same "
+        "allocations to tell them apart"
+    )

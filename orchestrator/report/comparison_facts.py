@@ -1,0 +1,159 @@
+"""Where two sets of measurements come from, side by side: machines, compilers, versions, inputs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator import storage
+from orchestrator.journal import events
+from orchestrator.journal import file as journal
+from orchestrator.launch.script import ENVIRONMENT
+from orchestrator.storage import iso
+from orchestrator.types import Measurements, format_value
+
+_MOST = 6  # nodes, modules and values that are named
+# Of a campaign file: what is measured, and how.
+_INPUTS = ("application", "settings", "program", "constraints")
+_MEASURED = ("profiler", "aggregate", "inclusive")
+_MACHINE = ("name", "partition", "account", "constraint", "launcher", "mpi", "modules", "environment")
+
+Facts = Mapping[str, str]
+"""What is known of one side, as text by label."""
+
+
+def side_by_side(first: Facts, second: Facts) -> list[dict[str, Any]]:
+    """Return the facts of A and B in one table, JSON-ready: ``label``, ``a``, ``b``, ``same``."""
+    labels = dict.fromkeys([*first, *second])
+    return [
+        {
+            "label": label,
+            "a": first.get(label),
+            "b": second.get(label),
+            "same": first.get(label) == second.get(label),
+        }
+        for label in labels
+    ]
+
+
+def facts(path: Path, known: Measurements) -> Facts:
+    """Return what is known of a campaign directory, or of a file or folder of measurements."""
+    found = of_campaign(path) if journal.holds_campaign(path) else of_file(path)
+    return {**found, **of_measurements(known)}
+
+
+def of_measurements(known: Measurements) -> Facts:
+    """Return what was measured: values of parameters, points and values."""
+    values = sum(len(values) for item in known.items for values in item.values.values())
+    ranges = {f"values of {name}": _values(known, name) for name in known.parameters}
+    return {**ranges, "measured": f"{len(known.points)} points, {values} values"}
+
+
+def of_file(path: Path) -> Facts:
+    """Return what identifies a file."""
+    found = {"from": str(path)}
+    if path.is_file():
+        digest = storage.file_hash(path)
+        found |= {"written": iso(path.stat().st_mtime)} | ({"content": _short(digest)} if digest else {})
+    return found
+
+
+def of_campaign(directory: Path) -> Facts:
+    """Return what a campaign says about its runs, from its journal and what its first attempts left.
+
+    Raises
+    ------
+    JournalError
+        If the journal cannot be read.
+    """
+    seen = _Seen()
+    for entry in journal.read(directory / journal.FILE_NAME):
+        seen.take(entry)
+    rules, provenance = seen.campaign, seen.provenance
+    executable = provenance.get("executable") or {}
+    found = {
+        "from": str(directory),
+        "campaign": str(rules.get("name", "")),
+        "measured from": iso(seen.first) if seen.first else "",
+        "measured until": iso(seen.last) if seen.last else "",
+        "program of the campaign": f"orchestrator {seen.version}",
+        "controller": ", ".join(seen.controllers),
+        "nodes": _some(sorted(seen.nodes)),
+        "executable": str(executable.get("path") or rules.get("executable") or ""),
+        "content": _short(executable.get("sha256")),
+        "version": str(executable.get("version") or ""),
+        "source revision": str(executable.get("revision") or ""),
+        "compiler": str(executable.get("compiler") or ""),
+        "python": str(provenance.get("python") or ""),
+        "modules": _some(_modules(directory, seen.attempts)),
+    }
+    executor, measure = rules.get("executor") or {}, rules.get("measure") or {}
+    for label, section, keys in (
+        ("", rules, _INPUTS),
+        ("", measure, _MEASURED),
+        ("executor: ", executor, _MACHINE),
+    ):
+        found |= {f"{label}{key}": _plain(section[key]) for key in keys if section.get(key)}
+    return {label: text for label, text in found.items() if text}
+
+
+class _Seen:
+    """What a journal says that concerns all runs."""
+
+    def __init__(self) -> None:
+        self.campaign: Mapping[str, Any] = {}
+        self.provenance: Mapping[str, Any] = {}
+        self.version = ""
+        self.first = self.last = 0.0
+        self.controllers: dict[str, None] = {}
+        self.nodes: set[str] = set()
+        self.attempts: list[str] = []
+
+    def take(self, entry: journal.Entry) -> None:
+        match entry.event:
+            case events.CampaignStarted(campaign=campaign, version=version):
+                self.campaign, self.version = campaign, version
+            case events.CampaignChanged(campaign=campaign):
+                self.campaign = campaign
+            case events.ControllerStarted(host=host, version=version, provenance=provenance):
+                self.controllers[host] = None
+                self.version, self.provenance = version, provenance or self.provenance
+            case events.AttemptFinished() as event if event.failure is None:
+                self.first = self.first or (event.started or entry.time)
+                self.last = event.finished or entry.time
+                self.nodes |= {event.host, *event.on} - {""}
+                if len(self.attempts) < _MOST:
+                    self.attempts.append(event.attempt.id)
+
+
+def _modules(directory: Path, attempts: list[str]) -> list[str]:
+    """Return the environment modules of the first attempt that left them."""
+    for attempt in attempts:
+        try:
+            content = (directory / "runs" / attempt / ENVIRONMENT).read_bytes()
+        except OSError:  # simulated, or pruned
+            continue
+        pairs = (item.partition("=") for item in content.decode(errors="replace").split("\0"))
+        return next((value.split(":") for name, _, value in pairs if name == "LOADEDMODULES" and value), [])
+    return []
+
+
+def _values(known: Measurements, name: str) -> str:
+    values = list(known.values_of(name))
+    ordered = sorted(values, key=str) if known.is_categorical(name) else sorted(values, key=float)
+    return _some(list(map(format_value, ordered)))
+
+
+def _some(texts: list[str]) -> str:
+    few = texts if len(texts) <= _MOST else [*texts[: _MOST - 2], "...", texts[-1]]
+    return ", ".join(few) + (f" ({len(texts)})" if len(texts) > _MOST else "")
+
+
+def _short(digest: object) -> str:
+    return f"sha256 {str(digest)[:16]}" if digest else ""
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

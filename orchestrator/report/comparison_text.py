@@ -1,0 +1,152 @@
+"""A comparison as tables for humans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.report.callpath_names import named
+from orchestrator.report.models_document import label
+from orchestrator.types import Point
+
+_DASH = "-"
+
+
+def facts_table(facts: Sequence[Mapping[str, Any]]) -> Table:
+    """Return where A and B come from; what differs is marked."""
+    table = _table("where they come from", ("", "A", "B", "differs"))
+    for item in facts:
+        different = "" if item["same"] else "yes"
+        table.add_row(*map(Text, (item["label"], item["a"] or _DASH, item["b"] or _DASH, different)))
+    return table
+
+
+def ratios_table(rows: Sequence[Mapping[str, Any]], where: Mapping[str, Any]) -> Table:
+    """Return ratios, the most probable changes first."""
+    table = _table(f"B / A at {Point.of(where)}", ("call path", "metric", "B / A", "90 % interval"))
+    for heading in ("changed", "false alarms"):
+        table.add_column(heading, justify="right")
+    table.add_column("what changed", overflow="fold")
+    for row in sorted(named(rows), key=lambda row: -(row["probability"] or 0.0)):
+        table.add_row(
+            *map(
+                Text,
+                (
+                    label(row),
+                    row["metric"],
+                    _number(row["ratio"]),
+                    _interval(row),
+                    percent(row["probability"]),
+                    percent(row["false_discovery_rate"]),
+                    row["sentence"],
+                ),
+            )
+        )
+    return table
+
+
+def further_points(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the ratios at all points but the first."""
+    for row in named(rows):
+        for item in row["predictions"][1:]:
+            place = Point.of(item["point"])
+            yield f"{label(row)} {row['metric']} at {place}: {_number(item['ratio'])} {_interval(item)}"
+
+
+def growth_table(rows: Sequence[Mapping[str, Any]]) -> Table | None:
+    """Return how both grow where their models are formulas; None where none are."""
+    table = _table("expressions", ("call path", "metric", "A", "B", "growth"))
+    for row in named(rows):
+        a, b = row["expression"]["a"], row["expression"]["b"]
+        if a is None or b is None:
+            continue
+        table.add_row(*map(Text, (label(row), row["metric"], a, b, "; ".join(_growths(row)))))
+    return table if table.row_count else None
+
+
+def work_table(rows: Sequence[Mapping[str, Any]]) -> Table | None:
+    """Return whether work or its speed changed; None where nothing was counted in both."""
+    table = _table("work and its speed", ("call path", "count", "counts B / A", "changed"))
+    for heading in ("time per count B / A", "changed"):
+        table.add_column(heading)
+    for row in named(rows):
+        if (work := row["work"]) is None:
+            continue
+        cells = [
+            text
+            for part in (work["amount"], work["speed"])
+            for text in (f"{_number(part['ratio'])} {_interval(part)}", percent(part["probability"]))
+        ]
+        table.add_row(*map(Text, (label(row), work["count"], *cells)))
+    return table if table.row_count else None
+
+
+def theory_lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield how far models are from stated laws."""
+    for row in named(rows):
+        for item in row["theory"] or ():
+            sides = [
+                f"{side.upper()} {_exponents(known)} (deviation {known['deviation']:.3g}"
+                f"{', grows faster' if known['faster'] else ''})"
+                for side in ("a", "b")
+                if (known := item[side]) is not None
+            ]
+            stated = _exponents(item["stated"])
+            text = "; ".join(sides) or "no formulas to compare"
+            yield f"{label(row)} in {item['parameter']}: stated {stated}; {text}"
+
+
+def verdict_lines(conditions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield whether conditions hold, and where."""
+    for item in conditions:
+        if item["failed"]:
+            yield f"FAILED: {item['condition']}: {', '.join(item['failed'])}"
+        else:
+            yield f"passed: {item['condition']} holds for none of {item['checked']} call paths"
+
+
+def percent(share: float | None) -> str:
+    """Return a probability in percent, never rounded to certainty."""
+    if share is None:
+        return _DASH
+    if share > 0.999:
+        return "> 99.9 %"
+    return "< 0.1 %" if share < 0.001 else f"{100 * share:.1f} %"
+
+
+def _growths(row: Mapping[str, Any]) -> Iterator[str]:
+    for item in row["growth"]:
+        sure = item.get("probability")
+        if item["faster"] is None:
+            yield f"{item['parameter']}: alike"
+            continue
+        text = (
+            f"{item['parameter']}: {item['faster'].upper()} grows faster, "
+            f"{_exponents(item['a'])} -> {_exponents(item['b'])}"
+        )
+        yield text if sure is None else f"{text} (probability that growth changed: {percent(sure)})"
+
+
+def _exponents(known: Mapping[str, float]) -> str:
+    power, logarithm = known["exponent"], known["log_exponent"]
+    return f"^{power:.3g}" + (f" log^{logarithm:.3g}" if logarithm else "")
+
+
+def _number(value: float | None) -> str:
+    return _DASH if value is None else f"{value:.4g}"
+
+
+def _interval(known: Mapping[str, Any]) -> str:
+    if known["low"] is None or known["high"] is None:
+        return _DASH
+    return f"[{known['low']:.4g}, {known['high']:.4g}]"
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table

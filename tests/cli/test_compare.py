@@ -1,0 +1,142 @@
+"""``orchestrator compare``: two files, two categories, two campaigns; exit codes and files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tests.cli.running import LOCAL, run, write_campaign
+from tests.models.comparison.campaigns import Factor, measured
+
+
+def write(path: Path, seed: int, factor: Factor = lambda p, n: 1.0, blocks: float = 0.0) -> Path:
+    """Write measurements as JSON Lines; with ``blocks`` a count per second without noise."""
+    rows = []
+    for item in measured(np.random.default_rng(seed), factor=factor, noise=0.02, callpaths=2).items:
+        for point, values in item.values.items():
+            where = {"params": point.as_dict(), "callpath": item.callpath}
+            rows.append({**where, "metric": "time", "value": list(values)})
+            if blocks:
+                count = round(blocks * (1 + 0.01 * point.number("n") * point.number("p") ** 0.5))
+                rows.append({**where, "metric": "basic_blocks", "value": [count, count]})
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    return write(tmp_path / "a.jsonl", 1), write(tmp_path / "b.jsonl", 2, lambda p, n: 1.3)
+
+
+def test_rows_as_json(files: tuple[Path, Path]) -> None:
+    found = run("compare", *files, "--modeler", "none", "--json")
+    assert found.code == 0
+    document = found.document
+    assert document["points"] == [{"p": 64, "n": 40}]
+    assert [row["callpath"] for row in document["rows"]] == ["main->f0", "main->f1"]
+    for row in document["rows"]:
+        assert row["low"] < 1.3 < row["high"]
+        assert row["low"] < row["ratio"] < row["high"]
+        assert row["probability"] > 0.95
+        assert row["false_discovery_rate"] < 0.05
+        assert row["pairs"] == 20
+    contents = next(item for item in document["facts"] if item["label"] == "content")
+    assert contents["same"] is False
+
+
+def test_a_condition_that_holds_is_exit_code_1(files: tuple[Path, Path], tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    arguments = ("compare", *files, "--modeler", "none", "--junit", report)
+    found = run(*arguments, "--fail-if", "ratio > 1.1 with 95 %", "--callpath", "f0")
+    assert found.code == 1
+    assert "FAILED: ratio > 1.1 with 95 %: main->f0 time" in found.out
+    suite = ElementTree.parse(report).getroot().find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert suite.find("testcase/failure") is not None
+    passed = run(*arguments, "--fail-if", "ratio > 2 with 95 %")
+    assert passed.code == 0
+    assert "passed: ratio > 2 with 95 %" in passed.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--fail-if", "slower than 10 %"), "write 'ratio > 1.1 with 95 %'"),
+        (("--fail-if", "theory > 0.1"), "--against-theory"),
+        (("--against-theory", "nothing=p"), "no such call path"),
+        (("--predict", "p=4"), "lacks n"),
+        (("--metric", "energy"), "both have the metrics time"),
+        (("--callpath", "g"), "in none of the 2 call paths"),
+        (("--between", "n=10,20"), "within one input"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(
+    files: tuple[Path, Path], arguments: tuple[str, ...], message: str
+) -> None:
+    found = run("compare", *files, "--modeler", "none", *arguments)
+    assert found.code == 2
+    assert message in found.err
+
+
+def test_one_input_is_wrong_usage(files: tuple[Path, Path]) -> None:
+    found = run("compare", files[0])
+    assert found.code == 2
+    assert "give two, A and B" in found.err
+
+
+def test_counts_tell_work_from_speed(tmp_path: Path) -> None:
+    a = write(tmp_path / "a.jsonl", 1, blocks=1e6)
+    slower = write(tmp_path / "slower.jsonl", 2, lambda p, n: 1.3, blocks=1e6)
+    more = write(tmp_path / "more.jsonl", 3, lambda p, n: 1.3, blocks=1.3e6)
+    for path, expected in ((slower, ["speed"]), (more, ["work"])):
+        rows = run("compare", a, path, "--modeler", "none", "--json").document["rows"]
+        assert [row["work"]["changed"] for row in rows] == [expected] * 2
+
+
+def test_categories_of_one_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    rows = ["p,n,solver,time"]
+    for solver, factor in (("cg", 1.0), ("gmres", 1.25)):
+        for point, values in measured(rng, noise=0.02).items[0].values.items():
+            rows += [f"{point['p']},{point['n']},{solver},{factor * value}" for value in values]
+    path = tmp_path / "both.csv"
+    path.write_text("\n".join(rows) + "\n")
+    arguments = ("--parameters", "p,n,solver", "--modeler", "none")
+    found = run("compare", path, "--between", "solver=cg,gmres", *arguments, "--json")
+    (row,) = found.document["rows"]
+    assert row["low"] < 1.25 < row["high"]
+    assert {"label": "solver", "a": "cg", "b": "gmres", "same": False} in found.document["facts"]
+    wrong = run("compare", path, "--between", "solver=cg,lu", *arguments)
+    assert wrong.code == 2
+    assert "not lu" in wrong.err
+
+
+def test_campaigns_with_their_formulas_and_a_stated_law(tmp_path: Path) -> None:
+    """Another program that grows with the square: exact times, so that both formulas are known."""
+    directories = []
+    for name, number in (("linear", "$1.5"), ("square", "$(($1 * $1)).5")):
+        folder = tmp_path / name
+        folder.mkdir()
+        program = f'#!/bin/sh\necho "time: {number} s"\n'
+        campaign = write_campaign(folder, LOCAL, program)
+        assert run("run", campaign, "--directory", folder / "d").code == 0
+        directories.append(folder / "d")
+    found = run(
+        "compare", *directories, "--metric", "time", "--json",
+        "--against-theory", "main=n", "--fail-if", "theory > 0.5",
+    )  # fmt: skip
+    assert found.code == 1
+    (row,) = found.document["rows"]
+    assert row["predictions"][0]["point"] == {"n": 8}
+    (growth,) = row["growth"]
+    assert growth["faster"] == "b"
+    assert growth["exponent_deviation"] == pytest.approx(1.0, abs=0.3)
+    assert row["theory"][0]["a"]["deviation"] == pytest.approx(0.0, abs=0.1)
+    facts = {item["label"]: item for item in found.document["facts"]}
+    assert facts["executable"]["same"] is False
+    assert facts["controller"]["same"] is True
