@@ -23,7 +23,7 @@ import orjson
 _ASSETS = Path(__file__).parent / "assets"
 # In the order in which they need each other.
 _SCRIPTS = (
-    "dom", "format", "data", "theme", "charts", "head", "sliders", "tree", "model", "scaling", "points",
+    "format", "dom", "data", "theme", "charts", "head", "sliders", "tree", "model", "scaling", "points",
     "attempts", "effort", "downloads", "comparison", "main",
 )  # fmt: skip
 _PLAIN = 200_000  # bytes of JSON up to which the document is readable in the file; beyond it is compressed

@@ -289,7 +289,7 @@ def _callpath(
         "notes": ["Two runs differ by 60 %."] if index in (4, 6) else [],
         "badges": ["noisy"] if index in (4, 6) else [],
         "smape": 3.1 + index,
-        "noise": 4.0,
+        "noise": 0.04,
         "growth": growths,
         "value": packed(values),
         "low": packed(values / width),

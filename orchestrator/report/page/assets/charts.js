@@ -2,7 +2,7 @@
 
 import { el, button, table, scrolling } from "./dom.js";
 import { palette } from "./theme.js";
-import { clock, number } from "./format.js";
+import { clock, short } from "./format.js";
 
 const EXPORTED = { width: 900, height: 460 };
 const figures = [];
@@ -42,6 +42,7 @@ export class Figure {
   draw() {
     if (this.chart) return;
     observer.unobserve(this.holder);
+    this.resize();
     this.chart = echarts.init(this.holder, null, { renderer: "svg" });
     this.chart.setOption(this.current());
     new ResizeObserver(() => this.chart.resize()).observe(this.holder);
@@ -54,12 +55,11 @@ export class Figure {
 
   /** Show changed data or colours. */
   update() {
+    this.fill();
+    if (!this.chart) return; // what was never in view is up to date when it is drawn
     this.resize();
-    if (this.chart) {
-      this.chart.resize();
-      this.chart.setOption(this.current(), { notMerge: true });
-    }
-    if (this.details.open) this.fill();
+    this.chart.resize();
+    this.chart.setOption(this.current(), { notMerge: true });
   }
 
   fill() {
@@ -127,21 +127,40 @@ function framed(option, colours) {
 /** An axis with a name and unit in words; a logarithmic one where `scale` says so. */
 export function axis(colours, name, scale = "linear", extra = {}) {
   const vertical = extra.vertical;
+  const marks = scale === "log" ? extra.stops ?? decades(extra.min, extra.max) : undefined;
   return {
     name, nameLocation: vertical ? "end" : "middle", nameGap: vertical ? 14 : 28,
     nameTextStyle: { color: colours.muted, align: vertical ? "left" : "center", padding: vertical ? [0, 0, 0, -28] : 0 },
     type: scale === "log" ? "log" : scale === "category" ? "category" : "value", scale: scale !== "zero",
-    axisLine: { show: !vertical, lineStyle: { color: colours.muted } }, axisTick: { show: false },
+    axisLine: { show: !vertical, lineStyle: { color: colours.muted } }, axisTick: { show: false, customValues: marks },
     splitLine: { show: vertical, lineStyle: { color: colours.rule } }, minorSplitLine: { show: false },
     ...without(extra, ["vertical", "stops", "axisLabel"]), ...ends(extra.stops, scale),
-    axisLabel: { color: colours.muted, hideOverlap: true, customValues: scale === "log" ? extra.stops : undefined,
-      formatter: scale === "category" ? undefined : (value) => number(value, 3), ...extra.axisLabel },
+    axisLabel: { color: colours.muted, hideOverlap: true, customValues: marks,
+      formatter: scale === "category" ? undefined : (value) => short(value, 3), ...extra.axisLabel },
   };
 }
 
 // A logarithmic axis ends at its outermost stops, with a little room: whole decades would leave half of it empty.
 function ends(stops, scale) {
   return scale === "log" && stops?.length > 1 ? { min: stops[0] / 1.12, max: stops.at(-1) * 1.12 } : {};
+}
+
+/** Round numbers between two: 1, 2 and 5 times the powers of ten, or only these where there are many. */
+function decades(from, to) {
+  if (!(from > 0) || !(to > from)) return undefined;
+  const powers = [];
+  for (let power = Math.floor(Math.log10(from)); power <= Math.log10(to); power += 1) powers.push(10 ** power);
+  const found = powers.length > 4 ? powers : powers.flatMap((power) => [power, 2 * power, 5 * power]);
+  const inside = found.filter((item) => item >= from && item <= to);
+  return inside.length > 2 ? inside : steps(from, to);
+}
+
+// Less than a decade: equal steps of 1, 2 or 5.
+function steps(from, to) {
+  const size = 10 ** Math.floor(Math.log10((to - from) / 5));
+  const step = size * [1, 2, 5, 10].find((factor) => (to - from) / (size * factor) <= 7);
+  return Array.from({ length: Math.floor(to / step) - Math.ceil(from / step) + 1 }, (_, index) =>
+    Number(((Math.ceil(from / step) + index) * step).toPrecision(6)));
 }
 
 function without(object, names) {
@@ -153,7 +172,7 @@ const STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10
 /** An axis of seconds since the start, with marks at whole minutes, hours or days. */
 export function timeAxis(colours, end, extra = {}) {
   const interval = STEPS.find((step) => end / step <= 9) ?? 86400 * Math.ceil(end / 86400 / 9);
-  return axis(colours, "hours:minutes since the start", "linear", { min: 0, max: end, interval, ...extra,
+  return axis(colours, `hours:minutes${interval < 60 ? ":seconds" : ""} since the start`, "linear", { min: 0, max: end, interval, ...extra,
     axisLabel: { showMaxLabel: false, formatter: (seconds) => clock(seconds).slice(0, interval < 60 ? undefined : -3) } });
 }
 
@@ -174,10 +193,12 @@ export function band(name, points, colour, extra = {}) {
   const outline = (api) => [...there.map((item) => api.coord([item.x, item.high])),
     ...[...there].reverse().map((item) => api.coord([item.x, item.low]))];
   return {
-    name, type: "custom", clip: true, silent: true, z: 1, data: there.length > 1 ? [[there[0].x, there[0].low]] : [],
-    // The axes reach as far as the band does; the polygon itself is drawn once.
-    encode: { x: 0, y: 1 }, itemStyle: { color: colour, opacity: 0.16 }, tooltip: { show: false },
-    renderItem: (_, api) => ({ type: "polygon", shape: { points: outline(api) }, style: { fill: colour, opacity: 0.16 } }),
+    name, type: "custom", clip: true, silent: true, z: 1,
+    // All points are data, so that the axes reach as far as the band does; the polygon is drawn with the first.
+    data: there.length > 1 ? there.map((item) => [item.x, item.low, item.high]) : [],
+    encode: { x: 0, y: [1, 2] }, itemStyle: { color: colour, opacity: 0.16 }, tooltip: { show: false },
+    renderItem: ({ dataIndex }, api) => (dataIndex > 0 ? null
+      : { type: "polygon", shape: { points: outline(api) }, style: { fill: colour, opacity: 0.16 } }),
     ...extra,
   };
 }

@@ -2,7 +2,7 @@
 
 import { el, button, scrolling } from "./dom.js";
 import { Figure, axis, tip } from "./charts.js";
-import { interval, known, lastPart, number, percent, plural, shortened } from "./format.js";
+import { briefNames, interval, known, number, percent, plural, shortened } from "./format.js";
 
 const SURE = 0.95;
 const MOST_SHOWN = 30;
@@ -48,6 +48,7 @@ function cells(row) {
 }
 
 function ratioOption(rows, colours) {
+  const brief = briefNames(rows.map((row) => row.callpath));
   const colour = (row) => (!isSure(row) ? colours.muted : row.ratio > 1 ? colours.bad : colours.good);
   const bounds = rows.flatMap((row) => [row.low, row.high, row.ratio]).filter((x) => x > 0);
   return {
@@ -55,7 +56,7 @@ function ratioOption(rows, colours) {
     xAxis: axis(colours, "ratio", "log", { min: Math.min(0.9, ...bounds) * 0.97, max: Math.max(1.1, ...bounds) * 1.03,
       splitLine: { show: true, lineStyle: { color: colours.rule } } }),
     yAxis: axis(colours, "", "category", { vertical: true, data: rows.map((_, index) => index), splitLine: { show: false },
-      axisLabel: { color: colours.ink, interval: 0, formatter: (index) => shortened(rows[index].callpath, 34) } }),
+      axisLabel: { color: colours.ink, interval: 0, formatter: (index) => shortened(brief.get(rows[index].callpath), 34) } }),
     tooltip: { formatter: ({ data }) => ratioTip(data.row) },
     series: [{ type: "custom", clip: true, encode: { x: [1, 2, 3], y: 0 }, data: rows.map((row, index) => ({ row,
       value: [index, row.low ?? row.ratio, row.ratio, row.high ?? row.ratio] })),
@@ -86,10 +87,11 @@ function rowsTable(rows) {
   const more = el("p", { class: "more" });
   const heads = COLUMNS.map(([key, text, right]) => el("th", { scope: "col", class: right ? "number" : null },
     button(text, () => { state.descending = state.key === key ? !state.descending : true; state.key = key; show(); }, { class: "sort" })));
+  const brief = briefNames(rows.map((row) => row.callpath));
   const several = new Set(rows.map((row) => row.metric)).size > 1;
   const show = () => {
     const sorted = [...rows].sort((x, y) => (state.descending ? -1 : 1) * compare(x[state.key], y[state.key]));
-    body.replaceChildren(...sorted.slice(0, state.limit).map((row) => rowElement(row, several)));
+    body.replaceChildren(...sorted.slice(0, state.limit).map((row) => rowElement(row, brief, several)));
     heads.forEach((head, index) => {
       if (COLUMNS[index][0] === state.key) head.setAttribute("aria-sort", state.descending ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
@@ -97,13 +99,13 @@ function rowsTable(rows) {
     more.replaceChildren(...(sorted.length > state.limit ? [button(`Show all ${sorted.length}`, () => { state.limit = Infinity; show(); })] : []));
   };
   show();
-  return el("div", {}, scrolling("Compared call paths", el("table", { class: "compact comparison" },
+  return el("div", { class: "part" }, scrolling("Compared call paths", el("table", { class: "compact comparison" },
     el("caption", { class: "unseen" }, "Compared call paths"), el("thead", {}, el("tr", {}, heads)), body)), more);
 }
 
-function rowElement(row, several) {
+function rowElement(row, brief, several) {
   const kind = !isSure(row) ? "" : row.ratio > 1 ? "slower" : "faster";
-  return el("tr", {}, el("th", { scope: "row", title: row.callpath }, lastPart(row.callpath), several ? ` · ${row.metric}` : ""),
+  return el("tr", {}, el("th", { scope: "row", title: row.callpath }, brief.get(row.callpath), several ? ` · ${row.metric}` : ""),
     el("td", { class: `number ${kind}` }, known(row.ratio) ? `${number(row.ratio, 3)}×` : "–"),
     el("td", { class: "number" }, interval(row.low, row.high)),
     el("td", { class: "number" }, percent(row.probability)), el("td", {}, row.sentence ?? ""));

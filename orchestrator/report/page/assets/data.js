@@ -1,5 +1,7 @@
 // The document as it came, and the predictions of all call paths over the grid of the sliders' stops.
 
+import { briefNames } from "./format.js";
+
 /** Read the document from the page; a large one is compressed. */
 export async function readDocument() {
   const holder = document.getElementById("document");
@@ -27,6 +29,7 @@ export class Models {
     this.runs = source.runs ?? [];
     this.lines = source.lines ?? [];
     this.whole = source.whole ?? [];
+    this.brief = briefNames(this.callpaths.map((item) => item.name));
     this.byId = new Map(this.callpaths.map((item) => [item.id, item]));
     this.children = grouped(this.callpaths, (item) => this.parentOf(item));
     this.strides = strides(source.grid?.shape ?? []);

@@ -51,10 +51,11 @@ function safeFormula(node) {
   return copy;
 }
 
-/** What call paths grow as, with raised exponents: "p^(1/2)" and "p^0.5" alike. */
+/** What call paths grow as, with raised exponents: "p**(1/2)" and "p^0.5" alike. */
 export function growths(items) {
-  const parts = items.map((item) => item.text).join(" · ").split(/\^(\([^)]*\)|[\d./]+)/);
-  return el("span", { class: "growth" }, parts.map((text, index) => (index % 2 ? el("sup", {}, text.replace(/^\(|\)$/g, "")) : text)));
+  const parts = items.map((item) => item.text).join(" · ").replaceAll(" * ", " ").replaceAll("log2", "log₂")
+    .split(/(?:\^|\*\*)(\([^)]*\)|-?[\d./]+)/);
+  return el("span", { class: "growth" }, parts.map((text, index) => (index % 2 ? el("sup", {}, text.replace(/^\(|\)$/g, "").replace("-", "−")) : text)));
 }
 
 /** A table with a caption for screen readers; cells of the first column head their rows. */

@@ -6,20 +6,24 @@ export function known(value) {
   return typeof value === "number" && Number.isFinite(value);
 }
 
-export function number(value, digits = 4) {
+/** A number with so many significant digits; whole numbers keep all of theirs. */
+export function number(value, digits = 4, trimmed = false) {
   if (!known(value)) return "–";
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e7)) {
     const [mantissa, exponent] = value.toExponential(Math.min(digits, 3) - 1).split("e");
     return `${minus(mantissa)}×10${[...String(Number(exponent))].map((sign) => SUPERSCRIPT[sign]).join("")}`;
   }
-  const text = value.toLocaleString("en-US", { maximumSignificantDigits: Math.max(digits, wholeDigits(size)) });
+  const whole = Number.isInteger(size) ? String(size).length : Math.min(15, Math.trunc(size).toString().length);
+  const most = Math.max(digits, whole);
+  const text = value.toLocaleString("en-US", { maximumSignificantDigits: most,
+    minimumSignificantDigits: trimmed || Number.isInteger(size) ? 1 : most });
   return minus(text.replaceAll(",", "\u202f"));
 }
 
-// Whole numbers such as 65536 processes keep all their digits.
-function wholeDigits(size) {
-  return Number.isInteger(size) && size < 1e7 ? String(size).length : 1;
+/** A number on an axis, or a parameter's value: without zeros at its end. */
+export function short(value, digits = 4) {
+  return number(value, digits, true);
 }
 
 function minus(text) {
@@ -45,8 +49,8 @@ export function percent(fraction) {
 /** Time as a person says it, for long durations: 3.4 h, 2.1 days. */
 export function spoken(seconds) {
   if (!known(seconds) || seconds < 120) return null;
-  if (seconds < 5400) return `${number(seconds / 60, 3)} min`;
-  return seconds < 172800 ? `${number(seconds / 3600, 3)} h` : `${number(seconds / 86400, 3)} days`;
+  if (seconds < 5400) return `${number(seconds / 60, 2)} min`;
+  return seconds < 172800 ? `${number(seconds / 3600, 2)} h` : `${number(seconds / 86400, 2)} days`;
 }
 
 export function clock(seconds) {
@@ -58,7 +62,7 @@ export function clock(seconds) {
 }
 
 export function value(item) {
-  return typeof item === "number" ? number(item) : String(item);
+  return typeof item === "number" ? short(item, 6) : String(item);
 }
 
 export function place(point) {
@@ -69,10 +73,17 @@ export function lastPart(name) {
   return name.split("->").at(-1);
 }
 
+/** Names as short as they can be told apart: the last part, or the last two where several share it. */
+export function briefNames(names) {
+  const all = [...new Set(names)];
+  const counts = new Map();
+  for (const name of all) counts.set(lastPart(name), (counts.get(lastPart(name)) ?? 0) + 1);
+  return new Map(all.map((name) => [name, counts.get(lastPart(name)) === 1 ? lastPart(name) : name.split("->").slice(-2).join(" › ")]));
+}
+
 /** The end of a long name, for axes: its beginning says least. */
 export function shortened(name, most = 32) {
-  const part = lastPart(name);
-  return part.length <= most ? part : `…${part.slice(1 - most)}`;
+  return name.length <= most ? name : `…${name.slice(1 - most)}`;
 }
 
 export function plural(count, noun) {

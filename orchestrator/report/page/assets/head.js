@@ -1,10 +1,11 @@
 // What the page is about, and its answer: the prediction at the evaluation point.
 
 import { el } from "./dom.js";
-import { interval, lastPart, percent, place, quantity, spoken } from "./format.js";
+import { briefNames, interval, known, number, percent, place, quantity, spoken } from "./format.js";
 
 export function headSection(source) {
   const head = source.head ?? {};
+  if (!head.answer && !head.warnings?.length && !head.facts?.length) return null;
   return el("section", { id: "answer", "aria-label": "Summary" },
     head.answer ? answer(head.answer) : null,
     warnings(head.warnings ?? []),
@@ -18,15 +19,21 @@ function answer(item) {
       el("p", { class: "overline" }, `Predicted ${item.metric} at ${place(item.point)}`),
       el("p", { class: "big" }, el("data", { value: item.value }, quantity(item.value, item.unit)),
         time ? el("span", { class: "aside" }, `≈ ${time}`) : null),
-      el("p", {}, `90 % interval ${interval(item.low, item.high, item.unit)}`,
-        item.cost ? `; one such run costs ${quantity(item.cost.core_hours, "core-hours")}` : ""),
-      item.sentence ? el("p", { class: "muted" }, item.sentence) : null),
+      el("p", {}, `${item.interval ?? "90 %"} interval ${interval(item.low, item.high, item.unit)}`),
+      item.cost ? el("p", { class: "muted" }, cost(item.cost)) : null,
+      // The sentence says in words what number and bar show: only needed where there is no bar.
+      item.sentence && !item.parts?.length ? el("p", { class: "muted" }, item.sentence) : null),
     item.parts?.length ? parts(item) : null);
+}
+
+function cost({ core_hours: hours, cores }) {
+  return `One such run costs ${quantity(hours, "core-hours")}${known(cores) ? ` on ${number(cores)} cores` : ""}.`;
 }
 
 function parts(item) {
   const rest = 1 - item.parts.reduce((sum, part) => sum + part.share, 0);
   const shown = rest > 0.005 ? [...item.parts, { callpath: "everything else", share: rest }] : item.parts;
+  const brief = briefNames(shown.map((part) => part.callpath));
   const colour = (index) => (index < 8 && index < item.parts.length ? `var(--s${index + 1})` : "var(--quiet)");
   return el("div", { class: "answer-parts" },
     el("p", { class: "overline" }, "What it is made up of"),
@@ -34,7 +41,7 @@ function parts(item) {
       el("span", { style: { width: `${100 * Math.max(0, part.share)}%`, background: colour(index) } }))),
     el("ul", { class: "parts" }, shown.map((part, index) => el("li", { title: part.callpath },
       el("span", { class: "swatch", "aria-hidden": "true", style: { background: colour(index) } }),
-      el("span", { class: "name" }, lastPart(part.callpath)),
+      el("span", { class: "name" }, brief.get(part.callpath)),
       el("span", { class: "number" }, percent(part.share)),
       el("span", { class: "number muted" }, interval(part.low, part.high, item.unit))))));
 }

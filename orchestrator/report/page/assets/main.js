@@ -25,7 +25,7 @@ function sections(source, models) {
   if (source.points || source.rounds || source.alternatives) found.push(pointsSection(source, models));
   if (source.attempts || source.ledger || source.noise || source.failures) found.push(attemptsSection(source));
   if (source.effort) found.push(effortSection(source.effort, models));
-  return [...found, downloadsSection(source, models)];
+  return [...found, downloadsSection(source, models)].filter((section) => section !== null);
 }
 
 function startState(source, models) {

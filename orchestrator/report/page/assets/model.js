@@ -2,7 +2,7 @@
 
 import { el, button, badges, choice, formula, growths } from "./dom.js";
 import { Figure, axis, band, tip, zoom } from "./charts.js";
-import { interval, known, lastPart, number, percent, place, plural, quantity, value } from "./format.js";
+import { interval, known, number, percent, place, plural, quantity, short, value } from "./format.js";
 
 const MOST_GROUPS = 6;
 const CROSS = "path://M0,1L1,0L5,4L9,0L10,1L6,5L10,9L9,10L5,6L1,10L0,9L4,5Z";
@@ -18,7 +18,7 @@ export function modelSection(models, state) {
   const numbers = models.numbers().map((item) => item.name);
   if (numbers.length > 0) section.append(curveFigure(models, state, numbers));
   const pair = el("div", { class: "pair" });
-  if (numbers.length > 1) pair.append(heatFigure(models, state, numbers));
+  if (numbers.filter((name) => models.stops(name).length > 1).length > 1) pair.append(heatFigure(models, state, numbers));
   if (models.callpaths.some((item) => item.measured && item.predicted_at_runs)) pair.append(parityFigure(models, state));
   if (pair.childElementCount) section.append(pair);
   return section;
@@ -71,13 +71,13 @@ function cardParts(models, state) {
   const figures = [
     ["Prediction", quantity(found.value, item.unit), place(models.point(state.get("indices")))],
     ["90 % interval", interval(found.low, found.high, item.unit), null],
-    ["Error on its data", known(item.smape) ? `${number(item.smape, 2)} %` : null, "SMAPE"],
-    ["Noise", known(item.noise) ? `${number(item.noise, 2)} %` : null, "between runs of one point"],
+    ["Error on its data", known(item.smape) ? `${short(item.smape, 2)}\u202f%` : null, "SMAPE"],
+    ["Noise", known(item.noise) ? percent(item.noise) : null, "between runs of one point"],
     ["Grows as", (item.growth ?? []).length ? growths(item.growth) : null, null],
     ["Runs", models.runsOf(item).length ? number(models.runsOf(item).length) : null, null],
   ].filter(([, text]) => text !== null);
   return [
-    el("p", { class: "formula-line" }, el("strong", {}, lastPart(item.name)), formula(item, "block")),
+    el("p", { class: "formula-line" }, el("strong", {}, models.brief.get(item.name)), formula(item, "block")),
     el("dl", { class: "facts plain" }, figures.map(([name, text, detail]) => el("div", {}, el("dt", {}, name),
       el("dd", {}, text, detail ? el("span", { class: "detail" }, detail) : null)))),
     item.badges?.length ? el("p", {}, badges(item.badges)) : null,
@@ -114,9 +114,15 @@ function groups(models, item, name) {
   }
   const largest = [...found.values()].sort((a, b) => b.runs.length - a.runs.length);
   const shown = largest.slice(0, MOST_GROUPS);
-  shown.sort((a, b) => place(a.at).localeCompare(place(b.at), "en", { numeric: true }));
+  shown.sort((a, b) => inOrder(Object.values(a.at), Object.values(b.at)));
   const rest = largest.slice(MOST_GROUPS).flatMap((group) => group.runs);
   return rest.length ? [...shown, { at: null, runs: rest }] : shown;
+}
+
+function inOrder(a, b) {
+  const index = a.findIndex((item, at) => item !== b[at]);
+  if (index < 0) return 0;
+  return typeof a[index] === "number" ? a[index] - b[index] : String(a[index]).localeCompare(String(b[index]));
 }
 
 function curveFigure(models, state, numbers) {
@@ -150,13 +156,34 @@ function curveLabel(models, state, draft) {
     + `${quantity(last.value, item.unit)} at ${value(last.x)}, with ${plural(models.runsOf(item).length, "run")}.`;
 }
 
-/** The model along a parameter: the smooth curve of the document where it is for this point, or the stops. */
 function curve(models, state, name) {
-  const item = chosen(models, state);
-  const point = models.point(state.get("indices"));
+  return curveAt(models, chosen(models, state), name, models.point(state.get("indices")));
+}
+
+/** The model along a parameter: the smooth curve of the document where it is for this point, or between stops. */
+function curveAt(models, item, name, point) {
   const smooth = models.curvesOf(item, name).find((found) => Object.entries(found.at ?? {})
     .every(([other, at]) => other === name || point[other] === at));
-  return smooth ? smooth.points : models.slice(item, name, state.get("indices"));
+  if (smooth) return smooth.points;
+  const indices = models.indices({ ...point, [name]: models.stops(name)[0] });
+  return indices === null ? [] : refined(models.slice(item, name, indices));
+}
+
+const BETWEEN = 8;
+
+// Between stops the drawing follows powers, which models are made of: a straight line would bend on a logarithmic axis.
+function refined(points) {
+  return points.flatMap((from, index) => {
+    const to = points[index + 1];
+    if (to === undefined) return [from];
+    return Array.from({ length: BETWEEN }, (_, step) => (step === 0 ? from : between(from, to, step / BETWEEN)));
+  });
+}
+
+function between(from, to, part) {
+  const powers = ["x", "value", "low", "high"].every((key) => !(from[key] <= 0) && !(to[key] <= 0));
+  const mixed = (key) => (powers ? from[key] ** (1 - part) * to[key] ** part : from[key] * (1 - part) + to[key] * part);
+  return { x: mixed("x"), value: mixed("value"), low: mixed("low"), high: mixed("high") };
 }
 
 function curveOption(models, state, draft, colours) {
@@ -164,20 +191,21 @@ function curveOption(models, state, draft, colours) {
   const { name } = draft;
   const parameter = models.parameter(name);
   const main = curve(models, state, name);
-  const others = Object.entries(models.point(state.get("indices"))).filter(([other]) => other !== name);
-  const title = others.length ? `model at ${place(Object.fromEntries(others))}` : "model";
+  const others = elsewhere(item, name, models.point(state.get("indices")));
+  const title = others ? `model at ${others}` : "model";
   const scale = draft.x || (parameter.logarithmic ? "log" : "linear");
   const found = groups(models, item, name);
   const series = [
     band("90 % interval", main, colours.accent),
     line(title, main, colours.accent, { lineStyle: { width: 2.5, color: colours.accent }, z: 4,
       markLine: changes(models, item, name, colours) }),
+    here(models, state, name, colours),
     ...found.flatMap((group, index) => groupSeries(models, item, name, group, colourOf(found, index, colours), colours)),
   ];
   return {
     xAxis: axis(colours, name, scale, { stops: models.stops(name), max: "dataMax" }),
     yAxis: axis(colours, item.unit ? `${item.metric} / ${item.unit}` : item.metric, draft.y, { vertical: true }),
-    legend: { data: [title, "90 % interval", ...found.map((group) => groupName(group))] },
+    legend: { data: [title, "90 % interval", ...found.map((group) => groupName(item, name, group))] },
     dataZoom: zoom(colours), series,
     tooltip: { trigger: "item", formatter: (hit) => curveTip(item, name, hit) },
   };
@@ -188,18 +216,33 @@ function colourOf(found, index, colours) {
   return colours.series[(found.length === 1 ? 0 : index + 1) % colours.series.length];
 }
 
-function groupName(group) {
+function groupName(item, name, group) {
   if (group.at === null) return "other runs";
-  return Object.keys(group.at).length ? `runs, ${place(group.at)}` : "runs";
+  const others = elsewhere(item, name, group.at);
+  return others ? `runs, ${others}` : "runs";
+}
+
+/** The rest of a point in words; categories that belong to the call path are no news. */
+function elsewhere(item, name, point) {
+  const left = Object.entries(point).filter(([other]) => other !== name && !(other in (item.category ?? {})));
+  return place(Object.fromEntries(left));
+}
+
+// Where the sliders stand.
+function here(models, state, name, colours) {
+  const found = models.at(chosen(models, state), state.get("indices"));
+  const x = models.point(state.get("indices"))[name];
+  return { type: "scatter", silent: true, z: 6, symbolSize: 13, data: known(found.value) ? [[x, found.value]] : [],
+    itemStyle: { color: colours.paper, borderColor: colours.accent, borderWidth: 2.5 } };
 }
 
 function line(name, points, colour, extra = {}) {
-  return { name, type: "line", showSymbol: points.length < 2, symbolSize: 6, data: points.map((item) => [item.x, item.value]),
+  return { name, type: "line", showSymbol: points.length === 1, symbolSize: 6, data: points.map((item) => [item.x, item.value]),
     itemStyle: { color: colour }, connectNulls: false, emphasis: { disabled: true }, ...extra };
 }
 
 function groupSeries(models, item, name, group, colour, colours) {
-  const title = groupName(group);
+  const title = groupName(item, name, group);
   const points = group.runs.map((run) => ({
     value: [run.point[name], run.value], run,
     symbol: run.outlier ? CROSS : run.validation ? "diamond" : "circle",
@@ -208,10 +251,9 @@ function groupSeries(models, item, name, group, colour, colours) {
       borderWidth: run.validation ? 1.5 : 0.5 },
   }));
   const scatter = { name: title, type: "scatter", data: points, itemStyle: { color: colour }, z: 5 };
-  const indices = group.at && Object.keys(group.at).length ? models.indices({ ...group.at, [name]: models.stops(name)[0] }) : null;
-  if (indices === null) return [scatter];
-  const slice = models.slice(item, name, indices);
-  return [scatter, line(title, slice, colour, { lineStyle: { width: 1.2, color: colour, opacity: 0.8 }, silent: true, z: 3 })];
+  if (group.at === null || Object.keys(group.at).length === 0) return [scatter];
+  const model = curveAt(models, item, name, group.at);
+  return [scatter, line(title, model, colour, { lineStyle: { width: 1.2, color: colour, opacity: 0.8 }, silent: true, z: 3 })];
 }
 
 function changes(models, item, name, colours) {
@@ -231,7 +273,7 @@ function curveTip(item, name, hit) {
 
 function curveData(models, state, draft) {
   const item = chosen(models, state);
-  const rows = curve(models, state, draft.name).map((point) => [number(point.x), "model", number(point.value),
+  const rows = models.slice(item, draft.name, state.get("indices")).map((point) => [number(point.x), "model", number(point.value),
     number(point.low), number(point.high), place(models.point(state.get("indices")))]);
   const runs = models.runsOf(item).map((run) => [number(run.point[draft.name]),
     run.validation ? "validation" : run.outlier ? "outlier" : "run", number(run.value), "–", "–", place(run.point)]);
@@ -284,7 +326,7 @@ function heatOption(models, state, draft, colours) {
     series: [
       { type: "heatmap", data: all.map((cell) => ({ value: [cell.column, cell.row, Math.log10(cell.value)], cell })),
         itemStyle: { borderColor: colours.paper, borderWidth: 1 }, emphasis: { disabled: true },
-        label: { show: labelled, formatter: (hit) => number(hit.data.cell.value, 2), fontSize: 10, color: colours.ink } },
+        label: { show: labelled, formatter: (hit) => short(hit.data.cell.value, 2), fontSize: 10, color: colours.ink } },
       { type: "scatter", data: dots(models, item, draft), symbolSize: 6, symbolOffset: [0, labelled ? 11 : 0], silent: true,
         itemStyle: { color: colours.ink, borderColor: colours.paper, borderWidth: 1 } },
       { type: "scatter", data: [here], symbolSize: 22, silent: true,
@@ -338,7 +380,7 @@ function parityOption(models, item, colours) {
     itemStyle: { color: colour, opacity: 0.85 },
     data: all.filter(wanted).map((run) => ({ value: [run.value, run.predicted], run })) });
   const unit = item.unit ? ` / ${item.unit}` : "";
-  const span = { min: from, max: to, axisLabel: { showMinLabel: false, showMaxLabel: false } };
+  const span = { min: from, max: to };
   return {
     xAxis: axis(colours, `measured${unit}`, "log", span), yAxis: axis(colours, `predicted${unit}`, "log", { ...span, vertical: true }),
     tooltip: { formatter: ({ data: { run } }) => tip(place(run.point), [`measured ${quantity(run.value, item.unit)}`,

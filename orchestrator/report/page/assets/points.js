@@ -8,6 +8,7 @@ const STATES = [
   ["measured", "circle", "s1"], ["next", "emptyCircle", "s2"], ["failed", "triangle", "bad"],
   ["infeasible", "rect", "quiet"], ["rejected", "emptyRect", "muted"],
 ];
+const STAR = "path://M10,0L12.4,7.2L20,7.3L13.9,11.8L16.2,19L10,14.6L3.8,19L6.1,11.8L0,7.3L7.6,7.2Z";
 const SIZED = new Set(["measured", "next", "failed"]);
 
 export function pointsSection(source, models, state) {
@@ -15,13 +16,13 @@ export function pointsSection(source, models, state) {
     el("h2", { id: "points-title" }, "Why these points"),
     el("p", { class: "lead" }, "Each mark is a point of the search space; the larger a disc, the more a run there costs. Hover over a ",
       "mark, or open the data below, for the reason why it was or was not measured."));
-  if (source.points?.length) section.append(mapFigure(source.points, models));
+  if (source.points?.length) section.append(mapFigure(source.points, models, source.head?.answer?.point));
   if (source.rounds?.length) section.append(roundsFigure(source.rounds), roundsList(source.rounds));
   if (source.alternatives?.length) section.append(alternatives(source.alternatives));
   return section;
 }
 
-function mapFigure(points, models) {
+function mapFigure(points, models, target) {
   const names = models.parameters.length ? models.parameters.map((item) => item.name) : Object.keys(points[0].point);
   const draft = { x: names[0], y: names[1] ?? null };
   const options = names.map((name) => [name, name]);
@@ -34,7 +35,7 @@ function mapFigure(points, models) {
     title: "Map of the search space", name: "points", height: 420,
     caption: names.length > 2 ? "Points that differ in other parameters lie on top of each other." : "",
     controls: names.length > 2 ? [choice("→", options, draft.x, set("x", "y")), choice("↑", options, draft.y, set("y", "x"))] : [],
-    option: (colours) => mapOption(points, models, draft, colours),
+    option: (colours) => mapOption(points, models, draft, target, colours),
     data: () => ({ columns: ["point", "state", "core-hours", "runs", "round", "reason"], rows: points.map((item) =>
       [place(item.point), item.state, number(item.cost), number(item.runs), number(item.round), item.reason ?? ""]) }),
     label: () => STATES.map(([name]) => [points.filter((item) => item.state === name).length, name])
@@ -43,7 +44,7 @@ function mapFigure(points, models) {
   return figure.element;
 }
 
-function mapOption(points, models, draft, colours) {
+function mapOption(points, models, draft, target, colours) {
   const dearest = Math.max(...points.filter((item) => SIZED.has(item.state)).map((item) => item.cost ?? 0)) || 1;
   const sized = (item) => known(item.cost) && SIZED.has(item.state);
   const size = (item) => (sized(item) ? 10 + 22 * Math.sqrt(item.cost / dearest) : 7);
@@ -52,23 +53,31 @@ function mapOption(points, models, draft, colours) {
     if (parameter?.kind === "category" || typeof points[0].point[name] === "string") return "category";
     return parameter?.logarithmic ? "log" : "linear";
   };
-  const along = (name) => axis(colours, name, scale(name), { stops: coordinates(points, name), vertical: name === draft.y,
-    splitLine: { show: false }, scale: true });
+  const along = (name) => axis(colours, name, scale(name), { stops: coordinates(points, name, target), vertical: name === draft.y,
+    splitLine: { show: false }, scale: true, boundaryGap: ["6%", "6%"] });
   const vertical = draft.y === null ? axis(colours, "core-hours per run", "log", { vertical: true }) : along(draft.y);
   return {
     xAxis: along(draft.x), yAxis: vertical, dataZoom: zoom(colours),
     tooltip: { formatter: (hit) => mapTip(hit.data.item) },
-    series: STATES.map(([name, symbol, colour]) => ({
+    series: [...STATES.map(([name, symbol, colour]) => ({
       name, type: "scatter", symbol, itemStyle: { color: colours[colour], opacity: name === "measured" ? 0.75 : 0.9 },
       z: name === "next" || name === "failed" ? 4 : 3,
       data: points.filter((item) => item.state === name).map((item) => ({
         value: [item.point[draft.x], draft.y === null ? item.cost : item.point[draft.y]], symbolSize: size(item), item })),
-    })).filter((series) => series.data.length),
+    })).filter((series) => series.data.length), ...evaluation(target, draft, colours)],
   };
 }
 
-function coordinates(points, name) {
-  return [...new Set(points.map((item) => item.point[name]))].sort((a, b) => a - b);
+// Where the models must hold.
+function evaluation(target, draft, colours) {
+  if (!target || draft.y === null) return [];
+  return [{ name: "evaluation point", type: "scatter", symbol: STAR, symbolSize: 18, z: 5, itemStyle: { color: colours.ink },
+    data: [{ value: [target[draft.x], target[draft.y]], item: { point: target, state: "evaluation point" } }] }];
+}
+
+function coordinates(points, name, target) {
+  const found = points.map((item) => item.point[name]);
+  return [...new Set(target ? [...found, target[name]] : found)].sort((a, b) => a - b);
 }
 
 function mapTip(item) {

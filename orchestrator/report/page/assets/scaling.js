@@ -2,7 +2,7 @@
 
 import { el, choice } from "./dom.js";
 import { Figure, axis, band, tip } from "./charts.js";
-import { interval, known, lastPart, number, percent, place, shortened, value } from "./format.js";
+import { interval, known, number, percent, short, shortened, value } from "./format.js";
 
 const MOST_AREAS = 8;
 
@@ -38,7 +38,7 @@ function speedupParts(models, speedup) {
 
 function ratioFigure(draft, name, { key, title, caption, ideal, scale }) {
   const points = () => draft.item.curve.filter((item) => known(item[key]?.value));
-  const shown = key === "efficiency" ? percent : (found) => number(found, 3);
+  const shown = key === "efficiency" ? percent : (found) => short(found, 3);
   return new Figure({
     title, caption, name: key, height: 320,
     option: (colours) => {
@@ -47,7 +47,7 @@ function ratioFigure(draft, name, { key, title, caption, ideal, scale }) {
       return {
         xAxis: axis(colours, "processes", "log", { stops: all.map((item) => item.processes) }),
         yAxis: axis(colours, title.toLowerCase(), scale, { vertical: true,
-          axisLabel: { color: colours.muted, formatter: shown }, min: scale === "zero" ? 0 : undefined }),
+          axisLabel: { color: colours.muted, formatter: shown }, min: scale === "zero" ? 0 : undefined, ...(scale === "log" ? span(all, key) : {}) }),
         tooltip: { trigger: "item", formatter: (hit) => tip(`${value(hit.value[0])} processes`, [`${hit.seriesName}: ${shown(hit.value[1])}`]) },
         series: [band("90 % interval", along, colours.accent),
           { name: title.toLowerCase(), type: "line", data: along.map((item) => [item.x, item.value]), symbolSize: 7, symbol: "circle",
@@ -64,6 +64,13 @@ function ratioFigure(draft, name, { key, title, caption, ideal, scale }) {
       return last ? `${name(draft.item)}: ${shown(last[key].value)} on ${value(last.processes)} processes.` : "No curve.";
     },
   });
+}
+
+// Round limits of a logarithmic axis that hold everything drawn.
+function span(all, key) {
+  const found = all.flatMap((item) => [item[key].low, item[key].value, item[key].high]).filter((item) => item > 0);
+  const ideal = all.length ? (all[0][key].value * all.at(-1).processes) / all[0].processes : 1;
+  return { min: Math.min(...found) / 1.1, max: Math.max(ideal, ...found) * 1.1 };
 }
 
 /** The largest call paths stacked; everything else is one area. */
@@ -101,16 +108,16 @@ function areaOption(models, state, name, draft, colours) {
   const stops = models.stops(name);
   const unit = models.metrics().find(([metric]) => metric === state.get("metric"))?.[1];
   const shares = draft.how === "share";
-  const shown = shares ? percent : (found) => number(found);
+  const shown = shares ? percent : (found) => short(found);
   const part = (layer, index) => (shares ? layer.values[index] / (totals[index] || NaN) : layer.values[index]);
   return {
     // Stops are evenly spaced like the slider's marks: doubling steps read well, and no axis fails at zero.
     xAxis: axis(colours, name, "category", { data: stops.map(value), boundaryGap: false }),
     yAxis: axis(colours, shares ? "share" : `${state.get("metric")} / ${unit}`, "zero", { vertical: true, max: shares ? 1 : undefined,
       axisLabel: { color: colours.muted, formatter: shares ? (found) => `${Math.round(100 * found)} %` : shown } }),
-    legend: { data: found.map((layer) => layer.item.name), formatter: (text) => shortened(text, 28) },
+    legend: { data: found.map((layer) => layer.item.name), formatter: (text) => shortened(models.brief.get(text) ?? text, 28) },
     tooltip: { trigger: "axis", formatter: (hits) => tip(`${name} = ${hits[0]?.axisValue}`,
-      [...hits].reverse().map((hit) => `${shortened(hit.seriesName)}: ${shown(hit.value)}`)) },
+      [...hits].reverse().map((hit) => `${models.brief.get(hit.seriesName) ?? hit.seriesName}: ${shown(hit.value)}`)) },
     series: found.map((layer, index) => {
       const colour = index < MOST_AREAS ? colours.series[index] : colours.quiet;
       return { name: layer.item.name, type: "line", stack: "all", showSymbol: false, lineStyle: { width: 0.8, color: colours.paper },
@@ -122,7 +129,7 @@ function areaOption(models, state, name, draft, colours) {
 
 function areaData(models, state, name, draft) {
   const { layers: found, totals } = layers(models, state, name);
-  return { columns: [name, ...found.map((layer) => lastPart(layer.item.name))], rows: models.stops(name).map((stop, index) =>
+  return { columns: [name, ...found.map((layer) => models.brief.get(layer.item.name) ?? layer.item.name)], rows: models.stops(name).map((stop, index) =>
     [value(stop), ...found.map((layer) => draft.how === "share" ? percent(layer.values[index] / totals[index]) : number(layer.values[index]))]) };
 }
 
@@ -131,5 +138,5 @@ function areaLabel(models, state, name) {
   const last = models.stops(name).length - 1;
   const largest = [...found].sort((a, b) => b.values[last] - a.values[last]).slice(0, 3);
   return `At ${name} = ${value(models.stops(name)[last])}: `
-    + largest.map((layer) => `${lastPart(layer.item.name)} ${percent(layer.values[last] / totals[last])}`).join(", ");
+    + largest.map((layer) => `${models.brief.get(layer.item.name) ?? layer.item.name} ${percent(layer.values[last] / totals[last])}`).join(", ");
 }

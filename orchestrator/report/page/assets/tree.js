@@ -1,11 +1,13 @@
 // The call tree with what each call path takes at the sliders' point. Rows are built as they are needed.
 
 import { el, button, badges, choice, formula, growths, scrolling } from "./dom.js";
-import { interval, known, lastPart, number, percent, place } from "./format.js";
+import { interval, known, lastPart, number, percent, place, short } from "./format.js";
 import { sliders } from "./sliders.js";
 
 const ROWS_AT_A_TIME = 40;
 const OPEN_FROM_SHARE = 0.01;
+const LEAST_RANKED = 1e-3; // of the whole: what is smaller than that at the sliders’ point does not dominate
+const MOST_RANKED = 12;
 const COLUMNS = [
   { key: "tree", text: "Call path" },
   { key: "share", text: "Share", number: true },
@@ -13,7 +15,7 @@ const COLUMNS = [
   { key: "width", text: "90 % interval", number: true, wide: true },
   { key: "growth", text: "Model", wide: true },
   { key: "smape", text: "Error", number: true, wide: true },
-  { key: "notes", text: "Notes" },
+  { key: "notes", text: "Notes", wide: true },
 ];
 
 export function treeSection(models, state) {
@@ -175,14 +177,14 @@ class Tree {
     const { item } = row;
     const chosen = item.id === this.state.get("selected");
     return el("tr", { class: chosen ? "chosen" : null, "data-id": item.id },
-      el("th", { scope: "row", style: { "--depth": row.depth } }, this.name(row)),
+      el("th", { scope: "row", style: { "--depth": row.depth } }, el("div", { class: "path" }, this.name(row))),
       el("td", { class: "number share", style: { "--share": `${100 * Math.min(1, Math.max(0, row.share || 0))}%` } },
         percent(row.share)),
       el("td", { class: "number" }, el("data", { value: row.value }, number(row.value))),
       el("td", { class: "number wide" }, interval(row.low, row.high)),
-      el("td", { class: "wide model" }, this.formula(item)),
-      el("td", { class: "number wide" }, known(item.smape) ? `${number(item.smape, 2)}\u202f%` : "–"),
-      el("td", { title: (item.notes ?? []).join("\n") || null }, badges(item.badges)));
+      el("td", { class: "wide" }, el("div", { class: "model", title: item.expression }, this.formula(item))),
+      el("td", { class: "number wide" }, known(item.smape) ? `${short(item.smape, 2)}\u202f%` : "–"),
+      el("td", { class: "wide", title: (item.notes ?? []).join("\n") || null }, badges(item.badges)));
   }
 
   name(row) {
@@ -245,17 +247,18 @@ function rankingTable(models, state, name) {
   const rows = all.flatMap((item) => (item.growth ?? []).filter((growth) => growth.parameter === name)
     .map((growth) => ({ item, growth, value: models.at(item, indices).value, before: models.at(item, smallest).value })));
   rows.sort((a, b) => b.growth.exponent - a.growth.exponent || (b.growth.log ?? 0) - (a.growth.log ?? 0) || b.value - a.value);
-  return rankingRows(rows.filter((row) => row.value > 1e-4 * total || rows.length < 12).slice(0, 12), total, state);
+  const large = rows.filter((row) => row.value > LEAST_RANKED * total);
+  return rankingRows((large.length ? large : rows).slice(0, MOST_RANKED), total, state, models.brief);
 }
 
-function rankingRows(rows, total, state) {
+function rankingRows(rows, total, state, brief) {
   const heads = ["Call path", "Grows as", "Factor", "Share"];
   return scrolling("Growth ranking", el("table", { class: "compact" },
     el("caption", { class: "unseen" }, "Call paths by how fast they grow"),
     el("thead", {}, el("tr", {}, heads.map((text, index) => el("th", { scope: "col", class: index > 1 ? "number" : null }, text)))),
     el("tbody", {}, rows.map(({ item, growth, value, before }) => el("tr", {},
       el("th", { scope: "row" }, el("a", { href: "#model", title: item.name,
-        on: { click: () => state.set({ selected: item.id }) } }, lastPart(item.name))),
+        on: { click: () => state.set({ selected: item.id }) } }, brief.get(item.name))),
       el("td", {}, growths([growth])),
       el("td", { class: "number" }, known(value / before) ? `${number(value / before, 3)}×` : "–"),
       el("td", { class: "number" }, percent(value / total)))))));
