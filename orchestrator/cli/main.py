@@ -37,6 +37,7 @@ COMMANDS = {
     "status": "show where a campaign stands",
     "log": "show what happened, what was spent, what was given up and why",
     "report": "write one self-contained HTML file with plots",
+    "serve": "show campaigns in a browser, live; read-only, on this machine only",
     "explore": "show what depends on what in existing measurements, before any model",
     "model": "fit models to existing measurements",
     "compare": "compare two campaigns or sets of measurements: what changed, and how surely",

@@ -1,0 +1,1 @@
+"""Campaigns in a browser, live and read-only: what ``orchestrator serve`` serves."""
