@@ -89,7 +89,9 @@ class Campaign:
     @cached_property
     def status(self) -> Status:
         """Where the campaign stands."""
-        return Status(overview.status_in(self.directory, (self._state, self._controller)), self.directory)
+        return Status(
+            overview.status_in(self.directory, (self._state, self._controller), fit=True), self.directory
+        )
 
     @cached_property
     def _known(self) -> Measurements:

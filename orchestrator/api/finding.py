@@ -8,7 +8,6 @@ from pathlib import Path
 
 from orchestrator.errors import CampaignError
 from orchestrator.journal.file import FILE_NAME, holds_campaign
-from orchestrator.launch.script import data_directory
 from orchestrator.units import closest
 
 _LEVELS = ("", "*/", "*/*/")  # folders below the current directory that are searched
@@ -31,6 +30,8 @@ def campaign_path(text: str) -> Path:
         return path
     if path.name == text and (found := _below(text)) is not None:
         return found
+    from orchestrator.launch.script import data_directory  # commands that show something need no scripts
+
     folder = data_directory("campaigns")
     ready = folder / (path.name if path.suffix else f"{path.name}.yaml")
     if str(path.parent) in (".", "campaigns") and ready.exists():

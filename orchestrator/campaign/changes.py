@@ -9,9 +9,8 @@ from typing import Any
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.journal.differences import differences
-from orchestrator.journal.state import State
+from orchestrator.journal.state import FAILURE_RULES, State
 from orchestrator.launch.script import body_of
-from orchestrator.policy.decide import FAILURE_RULES
 from orchestrator.types import Point
 from orchestrator.units import format_cost
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from orchestrator.cli import common
-from orchestrator.journal.file import FILE_NAME, read, require_campaign
+from orchestrator.journal.state import collecting_nothing
 from orchestrator.report import log, log_text
 
 
@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    require_campaign(arguments.directory)
-    history = log.document(read(arguments.directory / FILE_NAME))
+    with collecting_nothing():
+        history = log.document_in(arguments.directory)
     if arguments.json:
         common.print_json(history)
     else:

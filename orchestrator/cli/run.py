@@ -10,7 +10,7 @@ from orchestrator.api import running
 from orchestrator.campaign.definition import Campaign
 from orchestrator.cli import common
 from orchestrator.control import compiling, overview
-from orchestrator.policy.decide import FAILURE_RULES
+from orchestrator.journal.state import FAILURE_RULES
 from orchestrator.report import advice, status_text
 
 

@@ -9,9 +9,7 @@ import argparse
 import time
 
 from orchestrator.cli import common
-from orchestrator.control import overview
-from orchestrator.journal.file import FILE_NAME, read, require_campaign
-from orchestrator.report import status_text
+from orchestrator.journal.state import collecting_nothing
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +20,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--interval", type=float, default=2.0, metavar="SECONDS", help="between refreshes (default 2)"
     )
     parser.add_argument(
+        "--fit",
+        action="store_true",
+        help="fit the models now, which may take minutes, where the published ones are not of this state",
+    )
+    parser.add_argument(
         "--run",
         metavar="ID",
         help="one run instead: its id, such as p=64,s=20/time-1, or the path of its directory",
@@ -30,13 +33,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; it only reads, also while a controller is running."""
-    if arguments.run is not None:
-        return _one_run(arguments)
-    document = overview.status_in(arguments.directory)
+    """Run the command; also while a controller is running."""
+    with collecting_nothing():
+        return _one_run(arguments) if arguments.run is not None else _status(arguments)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    from orchestrator.control import overview
+
+    document = overview.status_in(arguments.directory, fit=arguments.fit)
     if arguments.json:
         common.print_json(document)
         return 0
+    from orchestrator.report import status_text
+
     if not arguments.watch:
         status_text.print_status(document, arguments.directory)
         return 0
@@ -54,13 +64,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _one_run(arguments: argparse.Namespace) -> int:
-    from orchestrator.report import dossier, dossier_text
+    from orchestrator.report import dossier
 
-    require_campaign(arguments.directory)
-    entries = read(arguments.directory / FILE_NAME)
-    found = dossier.document(arguments.directory, entries, arguments.run)
+    found = dossier.document_in(arguments.directory, arguments.run)
     if arguments.json:
         common.print_json(found)
     else:
+        from orchestrator.report import dossier_text, status_text
+
         status_text.console().print(dossier_text.render(found), soft_wrap=True)
     return 0

@@ -28,8 +28,7 @@ from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import Notify
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
-from orchestrator.journal.state import State
-from orchestrator.policy.decide import FAILURE_RULES
+from orchestrator.journal.state import FAILURE_RULES, State
 from orchestrator.report import advice
 from orchestrator.report.log import describe
 from orchestrator.report.status import counts

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.journal.file import FILE_NAME, read, require_campaign
+from orchestrator.journal.file import FILE_NAME, require_campaign
 from orchestrator.journal.measurements import measurements
-from orchestrator.journal.state import State, replay
+from orchestrator.journal.snapshot import Followed
+from orchestrator.journal.state import State
 from orchestrator.report import controller, models_document, status
+from orchestrator.report.controller import JOURNALED, Journaled
 from orchestrator.types import Parameter
 
 if TYPE_CHECKING:  # what fits models is imported only where models must be fitted
@@ -39,10 +41,8 @@ def status_of(campaign: Campaign, now: State, running: dict[str, Any] | None = N
     return status.document(now, models, known, campaign.evaluation_point, running, quickest)
 
 
-def status_in(directory: Path, before: Seen | None = None) -> dict[str, Any]:
+def status_in(directory: Path, before: Seen | None = None, *, fit: bool = False) -> dict[str, Any]:
     """Return the status document of the campaign that a directory holds.
-
-    Models are fitted only where ``models.json`` is not of this state.
 
     Parameters
     ----------
@@ -50,6 +50,9 @@ def status_in(directory: Path, before: Seen | None = None) -> dict[str, Any]:
         The campaign directory.
     before
         What `seen` returned; by default the directory is read now.
+    fit
+        Whether models are fitted, which may take minutes, where ``models.json`` is not of this state. By
+        default the document has the models that the controller published last, and says of what they are.
 
     Raises
     ------
@@ -58,7 +61,7 @@ def status_in(directory: Path, before: Seen | None = None) -> dict[str, Any]:
     """
     now, running = before or seen(directory)
     published = models_document.published(directory, now)
-    if published is None:
+    if fit and published["outdated"] is not None:
         from orchestrator.control import session
 
         return status_of(session.load(directory), now, running)
@@ -66,8 +69,15 @@ def status_in(directory: Path, before: Seen | None = None) -> dict[str, Any]:
     return status.combined(now, measurements(now, names), published, running)
 
 
-def seen(directory: Path) -> Seen:
+def seen(directory: Path, followed: Followed[Journaled] | None = None) -> Seen:
     """Return the state of the campaign that a directory holds, and which controller is running.
+
+    Parameters
+    ----------
+    directory
+        The campaign directory.
+    followed
+        What was read of its journal before; only the rest is read.
 
     Raises
     ------
@@ -76,9 +86,11 @@ def seen(directory: Path) -> Seen:
     """
     require_campaign(directory)
     path = directory / FILE_NAME
+    followed = followed or Followed(directory, JOURNALED)
     while True:
-        size, history = path.stat().st_size, controller.ControllerHistory()
-        now = replay(history.observe(read(path)))
+        size = path.stat().st_size
+        followed.refresh()
+        now, history = followed.value
         running = controller.look(directory, history, now.time, now.stopped is not None)
         # A controller that has stopped meanwhile has said so in what was not read yet.
         if running["state"] == "at work" or path.stat().st_size == size:

@@ -17,6 +17,7 @@ from orchestrator.campaign.definition import Campaign
 from orchestrator.control import loop, planning, preflight
 from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.execution import executor
+from orchestrator.control.keeping import Keeper
 from orchestrator.control.notify import Notifier
 from orchestrator.control.planning import FirstRound
 from orchestrator.control.runtime import Runtime
@@ -89,7 +90,8 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     start = None if holds_campaign(directory) else _prepare(built, directory)
     _create(directory)
     with Journal(directory, hooks.boundary) as journal, Notifier(chosen, directory) as notifier:
-        known = replay(notifier.seen(journal.entries()))
+        keeper = Keeper(directory, journal)
+        known = replay(notifier.seen(keeper.seen(journal.entries())))
         changes = campaign_changes.changed_rules(chosen, known) if known.id else []
         if hooks.again and campaign_changes.stopped_by_failures(known):
             changes = [
@@ -109,7 +111,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         if first or not (directory / CAMPAIGN_FILE).exists():
             save(chosen, directory)
         if first:
-            known = replay(journal.append(first, built_executor.now()), known)
+            known = replay(keeper.seen(journal.append(first, built_executor.now())), known)
         if changes:
             hooks.changed(changes)
         if known.stopped is not None:
@@ -124,6 +126,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         def listen(entry: Entry, now: State) -> None:
             hooks.listen(entry, now)
             notifier.listen(entry, now)
+            keeper.listen(entry, now)
 
         return loop.run(runtime, journal, known, listen, hooks.interrupted)
 

@@ -7,7 +7,7 @@ whichever attempts have ended.
 
 from __future__ import annotations
 
-import statistics
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import immutables
@@ -53,6 +53,12 @@ def charged(holds: Holds, pack: str, cost: float, final: bool) -> Holds:
     return holds.set(pack, hold) if hold.unsettled else holds.delete(pack)
 
 
+def _median(values: Sequence[float]) -> float:
+    import statistics  # those who look at a campaign seldom need it
+
+    return statistics.median(values) if values else 0.0
+
+
 class JobCosts(NamedTuple):
     """Seconds that the last jobs cost beside their runs: charged ``overheads``, and ``waits`` to begin."""
 
@@ -62,12 +68,12 @@ class JobCosts(NamedTuple):
     @property
     def overhead(self) -> float:
         """Return the median of the seconds that a job is charged beside its runs; 0 before any is known."""
-        return statistics.median(self.overheads) if self.overheads else 0.0
+        return _median(self.overheads)
 
     @property
     def wait(self) -> float:
         """Return the median of the seconds between intent and begin of an attempt, without the overhead."""
-        return statistics.median(self.waits) if self.waits else 0.0
+        return _median(self.waits)
 
 
 def after_job(costs: JobCosts, elapsed: float, intended: float, started: float, finished: float) -> JobCosts:

@@ -325,7 +325,8 @@ Event = (
 )
 
 
-def _run_to_json(run: Run) -> dict[str, Any]:
+def run_to_json(run: Run) -> dict[str, Any]:
+    """Return a run as it stands in events, JSON-ready."""
     return {"point": run.point.as_dict(), "kind": run.kind, "repetition": run.repetition}
 
 
@@ -334,31 +335,33 @@ def _run(items: tuple[tuple[str, Value], ...], kind: RunKind, repetition: int) -
     return Run(Point(items), kind, repetition)
 
 
-def _run_from_json(data: Mapping[str, Any]) -> Run:
+def run_from_json(data: Mapping[str, Any]) -> Run:
     """Rebuild a run; each stands in several events, and one object serves them all."""
     return _run(tuple(data["point"].items()), data["kind"], data["repetition"])
 
 
-def _attempt_to_json(attempt: Attempt) -> dict[str, Any]:
-    return {**_run_to_json(attempt.run), "attempt": attempt.number}
+def attempt_to_json(attempt: Attempt) -> dict[str, Any]:
+    """Return an attempt as it stands in events, JSON-ready."""
+    return {**run_to_json(attempt.run), "attempt": attempt.number}
 
 
-def _attempt_from_json(data: Mapping[str, Any]) -> Attempt:
-    return Attempt(_run_from_json(data), data["attempt"])
+def attempt_from_json(data: Mapping[str, Any]) -> Attempt:
+    """Rebuild an attempt."""
+    return Attempt(run_from_json(data), data["attempt"])
 
 
 # Fields that are not JSON by themselves: name -> (to JSON, from JSON).
 _CODECS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "run": (_run_to_json, _run_from_json),
+    "run": (run_to_json, run_from_json),
     "runs": (
-        lambda runs: [_run_to_json(run) for run in runs],
-        lambda data: tuple(_run_from_json(item) for item in data),
+        lambda runs: [run_to_json(run) for run in runs],
+        lambda data: tuple(run_from_json(item) for item in data),
     ),
     "reasons": (list, tuple),
     "blamed": (list, tuple),
     "news": (list, tuple),
     "on": (list, tuple),
-    "attempt": (_attempt_to_json, _attempt_from_json),
+    "attempt": (attempt_to_json, attempt_from_json),
     "failure": (
         lambda failure: None if failure is None else str(failure),
         lambda data: None if data is None else FailureClass(data),

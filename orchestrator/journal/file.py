@@ -10,21 +10,22 @@ from __future__ import annotations
 import errno
 import json
 import os
-import socket
+import re
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import orjson
 
 from orchestrator.errors import JournalError, JournalWriteError, NoCampaign
 from orchestrator.journal import events
 from orchestrator.storage import write_atomically
+from orchestrator.types import Run
 
 FILE_NAME = "journal.jsonl"
 LOCK_NAME = "controller.lock"
@@ -44,6 +45,16 @@ class Entry:
     sequence: int
     time: float
     event: events.Event
+
+
+class Position(NamedTuple):
+    """A place between two lines: bytes and ``entries`` before it."""
+
+    offset: int = 0
+    entries: int = 0
+
+
+START = Position()
 
 
 class TornLine(ValueError):
@@ -80,19 +91,19 @@ Boundary = Callable[[str, Sequence[Entry]], None]
 
 def encode(entry: Entry) -> bytes:
     """Return the line of an entry, with its newline."""
-    body = json.dumps(
-        {
-            "schema": events.SCHEMA,
-            "sequence": entry.sequence,
-            "time": entry.time,
-            "event": events.name_of(entry.event),
-            "data": events.to_json(entry.event),
-        },
-        ensure_ascii=False,
-        separators=(",", ":"),
-        allow_nan=False,
-    )[:-1].encode()
+    content = {
+        "schema": events.SCHEMA,
+        "sequence": entry.sequence,
+        "time": entry.time,
+        "event": events.name_of(entry.event),
+        "data": events.to_json(entry.event),
+    }
+    body = _json(content)[:-1].encode()
     return body + (_CHECKSUM % zlib.crc32(body)).encode() + b"\n"
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def decode(line: bytes) -> Entry:
@@ -135,36 +146,91 @@ def read(path: Path) -> Iterator[Entry]:
     JournalError
         If the file cannot be read, or a line before the last is damaged or out of sequence.
     """
-    for entry, _ in _scan(path):
+    for entry, _ in scan(path):
         yield entry
 
 
-def _scan(path: Path) -> Iterator[tuple[Entry, int]]:
-    """Yield the entries of the intact part, each with the offset of its end."""
-    end = 0
-    damage = ""
+def about(path: Path, run: Run) -> Iterator[Entry]:
+    """Yield the entries that name a run or share a job with it, and those of starting controllers.
+
+    Others, of runs that are called similarly, may be among them.
+
+    Raises
+    ------
+    JournalError
+        If the file cannot be read, or one of these lines is damaged.
+    """
+    named = _json(events.run_to_json(run))[:-1]
+    packs = (f'"pack":{_json(name)}' for name in _packs(scan_for(path, [named])))
+    wanted = [named, '"event":"controller_started"', *packs]
+    return scan_for(path, wanted)
+
+
+def _packs(entries: Iterable[Entry]) -> set[str]:
+    """Return the names of the shared jobs of attempts."""
+    return {
+        entry.event.pack
+        for entry in entries
+        if isinstance(entry.event, events.AttemptIntended) and entry.event.pack
+    }
+
+
+def scan_for(path: Path, texts: Sequence[str]) -> Iterator[Entry]:
+    """Yield the entries whose lines hold one of some texts, as they stand in the file."""
+    wanted = re.compile(b"|".join(re.escape(text.encode()) for text in texts))
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
+                if wanted.search(line) and line.endswith(b"\n"):
+                    try:
+                        yield _decoded(path, number, line)
+                    except TornLine as error:
+                        raise JournalError(_damaged(path, number, str(error))) from error
+    except OSError as error:
+        raise JournalError(f"cannot read the journal {path}: {error.strerror}") from error
+
+
+def scan(path: Path, begin: Position = START) -> Iterator[tuple[Entry, Position]]:
+    """Yield the entries of the intact part behind a position, each with the position of its end.
+
+    Raises
+    ------
+    JournalError
+        As `read`.
+    """
+    end = begin.offset
+    damage = ""
+    try:
+        with path.open("rb") as file:
+            file.seek(end)
+            for number, line in enumerate(file, start=begin.entries + 1):
                 if damage:  # and it is not the last line
                     raise JournalError(_damaged(path, number - 1, damage))
                 if not line.endswith(b"\n"):
                     return  # being written, or left by a crash; its rest may appear any time
                 try:
-                    entry = decode(line)
+                    entry = _decoded(path, number, line)
                 except TornLine as error:
                     damage = str(error)
                     continue
-                except NewerVersion as error:
-                    raise JournalError(_newer(path, number, str(error))) from error
-                except ValueError as error:
-                    raise JournalError(_damaged(path, number, str(error))) from error
                 if entry.sequence != number:
                     raise JournalError(_damaged(path, number, f"its sequence number is {entry.sequence}"))
                 end += len(line)
-                yield entry, end
+                yield entry, Position(end, number)
     except OSError as error:
         raise JournalError(f"cannot read the journal {path}: {error.strerror}") from error
+
+
+def _decoded(path: Path, number: int, line: bytes) -> Entry:
+    """Read a line back; raise `TornLine`, or `JournalError` with the remedy."""
+    try:
+        return decode(line)
+    except TornLine:
+        raise
+    except NewerVersion as error:
+        raise JournalError(_newer(path, number, str(error))) from error
+    except ValueError as error:
+        raise JournalError(_damaged(path, number, str(error))) from error
 
 
 def _newer(path: Path, line: int, reason: str) -> str:
@@ -255,6 +321,8 @@ class Journal:
         self._release()
 
     def _acquire(self) -> None:
+        import socket
+
         from filelock import Timeout
 
         try:
@@ -292,14 +360,19 @@ class Journal:
     def entries(self) -> Iterator[Entry]:
         """Yield the existing entries, then repair a torn tail and open the file for appending."""
         if self.path.exists():
-            for entry, end in _scan(self.path):
-                self._sequence, self._length = entry.sequence, end
+            for entry, end in scan(self.path):
+                self._sequence, self._length = entry.sequence, end.offset
                 yield entry
         try:
             self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
             self._repair()
         except OSError as error:
             raise _unusable("cannot open the journal", self.path, error) from error
+
+    @property
+    def position(self) -> Position:
+        """The end of what was read or written."""
+        return Position(self._length, self._sequence)
 
     def append(self, new: Sequence[events.Event], time: float, durable: bool = True) -> list[Entry]:
         """Append events in one write; durable when it returns unless ``durable`` is false.

@@ -41,9 +41,9 @@ class Collector:
 
     def measurements(self, state: State) -> Measurements:
         """Return what `measurements` does; states must be later ones of the same campaign."""
-        for point in self._changed(state):
+        for point, found in self._changed(state).items():
             self._points.add(point)
-            self._renew(point, state)
+            self._renew(point, found)
         order = sorted(self._points, key=_order)
         known: dict[tuple[int, ...], dict[Point, tuple[str, ...]]] = {}
         items = tuple(
@@ -65,20 +65,17 @@ class Collector:
         runs = tuple(number for pair in found.items() for number in map(id, pair))
         return known.setdefault(runs, dict(found))
 
-    def _changed(self, state: State) -> set[Point]:
-        return {
-            run.point
-            for run in self._perhaps_new(state)
-            if state.runs[run].status is RunStatus.MEASURED and run != state.validation
-        }
-
-    def _perhaps_new(self, state: State) -> Iterable[Run]:
+    def _changed(self, state: State) -> Mapping[Point, Iterable[tuple[Run, RunState]]]:
+        """Return the points that may have new values, each with all its measured runs in order."""
         near = state.queue is self._queue or (self._settled and state.round <= self._round + 1)
         self._round, self._queue = state.round, state.queue
         self._settled = all(state.runs[run].status in _SETTLED for run in state.queue)
-        return state.queue if near else state.runs
+        if not near:
+            return _all_measured(state)
+        points = {run.point for run in state.queue if _is_measured(run, state.runs[run], state)}
+        return {point: _measured_at(point, state) for point in points}
 
-    def _renew(self, point: Point, state: State) -> None:
+    def _renew(self, point: Point, runs: Iterable[tuple[Run, RunState]]) -> None:
         """Collect the values of a point again, by kind and repetition."""
         found: dict[tuple[str, str], list[float]] = {}
         origins: dict[tuple[str, str], list[str]] = {}
@@ -88,7 +85,7 @@ class Collector:
             found.setdefault(key, []).append(value)
             origins.setdefault(key, []).append(origin)
 
-        for run, item in _measured_at(point, state):
+        for run, item in runs:
             if run.kind == "time":
                 add((WHOLE_RUN, ELAPSED), item.elapsed, item.origin)
             for metric, by_callpath in item.samples.items():
@@ -108,8 +105,23 @@ def _measured_at(point: Point, state: State) -> Iterator[tuple[Run, RunState]]:
         for repetition in range(1, last.get(point, 0) + 1):
             run = Run(point, kind, repetition)
             item = state.runs.get(run)
-            if item is not None and item.status is RunStatus.MEASURED and run != state.validation:
+            if item is not None and _is_measured(run, item, state):
                 yield run, item
+
+
+def _all_measured(state: State) -> dict[Point, list[tuple[Run, RunState]]]:
+    """Return what `_measured_at` yields, for all points at once."""
+    found: dict[Point, list[tuple[Run, RunState]]] = {}
+    for run, item in state.runs.items():
+        if _is_measured(run, item, state):
+            found.setdefault(run.point, []).append((run, item))
+    for runs in found.values():
+        runs.sort(key=lambda pair: (pair[0].kind, pair[0].repetition))
+    return found
+
+
+def _is_measured(run: Run, item: RunState, state: State) -> bool:
+    return item.status is RunStatus.MEASURED and run != state.validation
 
 
 def _order(point: Point) -> tuple[Any, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 
 MOST = 2  # marks after which a node is excluded: a single one may be chance
@@ -16,6 +15,8 @@ def is_slow(elapsed: float, others: Sequence[float]) -> bool:
     """Return whether a run took far longer than the repetitions of its point on other nodes (seconds)."""
     if len(others) < OTHERS:
         return False
+    import statistics  # those who look at a campaign seldom need it
+
     usual = statistics.median(others)
     return elapsed > SLOW * usual and elapsed > usual + SLOWER
 

@@ -27,7 +27,8 @@ def is_reference(state: State, run: Run) -> bool:
 
 def references(state: State) -> References:
     """Return the reference runs so far, those in flight included in the cost with what they reserve."""
-    chosen = sorted((run for run in state.reasons if is_reference(state, run)), key=lambda run: run.id)
+    chosen = [run for run, reason in state.reasons.items() if reason.startswith(REASON)]
+    chosen.sort(key=lambda run: run.id)
     reserved = {attempt.run: item.reserved for attempt, item in state.in_flight.items()}
     return References(
         tuple(dict.fromkeys(run.point for run in chosen)),

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import gc
 import math
-import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import singledispatch
@@ -22,6 +22,7 @@ from orchestrator.journal.file import Entry
 from orchestrator.journal.setbacks import Setbacks
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
+FAILURE_RULES = ("failures", "failure_rate")  # whoever resumes a campaign after them has fixed the cause
 RECENT = 20  # attempts that the rate of failures is taken over
 _SIMULATED = "simulated"  # the host of runs that only a rehearsal made
 MARKED = 12  # rounds of which is known where the campaign stood
@@ -213,15 +214,22 @@ class State(NamedTuple):
 def replay(entries: Iterable[Entry], state: State | None = None) -> State:
     """Apply entries in order."""
     state = state or State()
-    collecting = gc.isenabled()
-    gc.disable()  # a replay creates no cycles, and looking for them costs more than the replay
-    try:
+    with collecting_nothing():
         for entry in entries:
             state = apply(state, entry.event, entry.time)
+    return state
+
+
+@contextmanager
+def collecting_nothing() -> Iterator[None]:
+    """Switch the search for cycles off: a replay creates none, and looking for them costs more than it."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
     finally:
         if collecting:
             gc.enable()
-    return state
 
 
 def apply(state: State, event: events.Event, time: float) -> State:
@@ -694,6 +702,8 @@ def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, 
     comparable = [item for item in _near_repetitions(state, run) if item.packed == bool(flight.pack)]
     others = [item.elapsed for item in comparable if item.node not in ("", event.host)]
     if nodes.is_slow(seconds, others):
+        import statistics
+
         reason = f"{event.attempt}: {seconds:.6g} s, elsewhere {statistics.median(others):.6g} s"
         marks = marks.set(event.host, (*marks.get(event.host, ()), reason))
     return marks

@@ -25,7 +25,6 @@ from orchestrator.units import CostUnit, format_cost, in_unit
 VALIDATION_SHARE = 0.5  # of what is left is kept back for more than the expected time of the validation
 # Factor on λ: so many rounds without gain end a campaign although they cost next to nothing. Chosen by hand.
 LONGEST_PATIENCE = 10
-FAILURE_RULES = ("failures", "failure_rate")  # whoever resumes a campaign after them has fixed the cause
 _NOTICEABLE = 0.01  # share of the budget from which charges beyond reservations are named as a cause
 CONFIRMATION = 600.0  # seconds to wait for the real charges of attempts, when nothing else is left to do
 LONGEST_OUTAGE = 86400.0  # seconds to wait for them at most while accounting does not answer

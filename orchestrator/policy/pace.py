@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,6 +56,8 @@ def pace(marks: Sequence[RoundMark], spent: float, budget: float) -> Pace:
     why = _no_trend(known)
     if why:
         return Pace(uncertainty=last.uncertainty, no_trend=why, seconds=seconds)
+    import statistics  # a look at a campaign seldom comes here
+
     line = statistics.linear_regression(
         [math.log(mark.spent) for mark in known], [math.log(mark.uncertainty or 1.0) for mark in known]
     )

@@ -6,8 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
-from orchestrator.journal.state import RunStatus, State, StopReason
-from orchestrator.policy.decide import FAILURE_RULES
+from orchestrator.journal.state import FAILURE_RULES, RunStatus, State, StopReason
 from orchestrator.types import FailureClass
 from orchestrator.units import campaign_unit
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import fcntl
 import os
-import socket
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from orchestrator.journal import events
 from orchestrator.journal.file import LOCK_NAME, Entry, holder
+from orchestrator.journal.forms import Form, record
+from orchestrator.journal.snapshot import Fold
+from orchestrator.journal.state import State, apply
+from orchestrator.journal.state_form import STATE
 from orchestrator.storage import iso
 
 Standing = Literal["at work", "nobody", "unknown"]
@@ -40,12 +43,43 @@ class ControllerHistory:
     def observe(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         """Pass entries on, and note what they say about controllers."""
         for entry in entries:
-            match entry.event:
-                case events.ControllerStarted(host, pid):
-                    self.host, self.pid, self.began, self.stopped = host, pid, entry.time, False
-                case events.ControllerStopped() | events.CampaignStopped():
-                    self.stopped = True
+            self.take(entry)
             yield entry
+
+    def take(self, entry: Entry) -> None:
+        """Note what an entry says about controllers."""
+        match entry.event:
+            case events.ControllerStarted(host, pid):
+                self.host, self.pid, self.began, self.stopped = host, pid, entry.time, False
+            case events.ControllerStopped() | events.CampaignStopped():
+                self.stopped = True
+
+
+class Journaled(NamedTuple):
+    """The state of a campaign, and what its journal says about controllers."""
+
+    state: State
+    controllers: ControllerHistory
+
+
+def _take(known: Journaled, entry: Entry) -> Journaled:
+    known.controllers.take(entry)
+    return Journaled(apply(known.state, entry.event, entry.time), known.controllers)
+
+
+JOURNALED = Fold(
+    "state",
+    lambda: Journaled(State(), ControllerHistory()),
+    _take,
+    record(
+        Journaled,
+        state=STATE,
+        controllers=Form(
+            lambda found: [found.host, found.pid, found.began, found.stopped],
+            lambda data: ControllerHistory(*data),
+        ),
+    ),
+)
 
 
 def no_controller(since: float | None) -> dict[str, Any]:
@@ -76,6 +110,8 @@ def look(directory: Path, history: ControllerHistory, last: float, ended: bool) 
     if history.stopped:
         return no_controller(None if ended else last)
     standing: Standing = "unknown"
+    import socket
+
     if history.host == socket.gethostname():  # the locks of other hosts are not seen on every file system
         alive = locked is None and _exists(history.pid)
         standing = "unknown" if alive else "nobody"

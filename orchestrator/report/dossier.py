@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,10 @@ from orchestrator import storage
 from orchestrator.errors import CampaignError
 from orchestrator.executors.attempt.worker import RECORD, SCRIPT
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry
+from orchestrator.journal.file import FILE_NAME, Entry, about, read, require_campaign
+from orchestrator.journal.snapshot import read_through
 from orchestrator.launch.script import ENVIRONMENT
+from orchestrator.report.controller import JOURNALED
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt, Run
@@ -62,6 +64,30 @@ def document(directory: Path, entries: Iterable[Entry], wanted: str) -> dict[str
             for attempt, item in history.attempts.items()
         ],
     }
+
+
+def document_in(directory: Path, wanted: str) -> dict[str, Any]:
+    """Return what `document` does; of the journal only the lines that concern the run are interpreted.
+
+    Raises
+    ------
+    JournalError
+        If the directory holds no readable campaign.
+    CampaignError
+        If the campaign has no such run.
+    """
+    require_campaign(directory)
+    state = read_through(directory, JOURNALED).state  # all lines were sound, once: see `journal.snapshot`
+    name = _id(wanted)
+    run = next((run for run in _called(name, state.runs) if run.id == name), None)
+    path = directory / FILE_NAME
+    return document(directory, read(path) if run is None else about(path, run), wanted)
+
+
+def _called(name: str, runs: Iterable[Run]) -> Iterator[Run]:
+    """Yield the runs with the kind and the repetition that a name ends with: few of many."""
+    last = name.rpartition("/")[2]
+    return (run for run in runs if last == f"{run.kind}-{run.repetition}")
 
 
 def _id(wanted: str) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import immutables
 
 from orchestrator.journal import allocations, events
 from orchestrator.journal.differences import differences
-from orchestrator.journal.file import Entry
+from orchestrator.journal.file import Entry, require_campaign
+from orchestrator.journal.forms import ATTEMPT, EVENT, PLAIN, RUN, Form, members, pairs, record, sequence
 from orchestrator.journal.references import REASON
+from orchestrator.journal.snapshot import Fold, read_through
 from orchestrator.report.wording import about, count, outage, place, smape, uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
@@ -33,10 +36,22 @@ def document(entries: Iterable[Entry]) -> dict[str, Any]:
         bound, the ``unit`` of these, and that of texts,
         ``shown_in``.
     """
-    history = _History()
+    history = History()
     for entry in entries:
         history.take(entry)
     return history.document()
+
+
+def document_in(directory: Path) -> dict[str, Any]:
+    """Return the same for a campaign directory, from a snapshot where there is one.
+
+    Raises
+    ------
+    JournalError
+        If the directory holds no readable campaign.
+    """
+    require_campaign(directory)
+    return read_through(directory, HISTORY).document()
 
 
 def describe(event: events.Event) -> str:
@@ -102,8 +117,11 @@ _KINDS: Mapping[type, str] = {
 }
 
 
-class _History:
-    """Tallies and lines, gathered entry by entry; what it keeps grows with failures, not with runs."""
+class History:
+    """Tallies and lines, gathered entry by entry; what it keeps grows with failures, not with runs.
+
+    Every variable has its form in `HISTORY`.
+    """
 
     def __init__(self) -> None:
         self.lines: list[dict[str, str]] = []
@@ -146,7 +164,8 @@ class _History:
                 self._controller(event, entry.time)
             case events.AttemptIntended(attempt=attempt):
                 self.in_flight[attempt] = 0.0 if event.pack else event.reserved
-                self.shared[attempt] = event.pack
+                if event.pack:
+                    self.shared[attempt] = event.pack
                 self.holds = allocations.begun(self.holds, event.pack, event.reserved)
                 self.packs[attempt] = event.pack or event.name
             case events.AttemptSubmitted(attempt, handle) | events.AttemptStarted(attempt, handle) if handle:
@@ -317,3 +336,35 @@ class _History:
             "given_up": self.given_up,
             "events": self.lines,
         }
+
+
+def _take(history: History, entry: Entry) -> History:
+    history.take(entry)
+    return history
+
+
+_COUNTER = Form(dict, Counter)
+_BY_ATTEMPT = pairs(ATTEMPT, PLAIN, dict)
+
+HISTORY = Fold(
+    "log",
+    History,
+    _take,
+    members(
+        History,
+        attempts=_COUNTER,
+        in_flight=_BY_ATTEMPT,
+        shared=_BY_ATTEMPT,
+        holds=pairs(PLAIN, record(allocations.Hold)),
+        jobs=_BY_ATTEMPT,
+        packs=_BY_ATTEMPT,
+        round_jobs=sequence(PLAIN, set),
+        earlier=sequence(ATTEMPT, set),
+        references=sequence(RUN, set),
+        hosts=pairs(PLAIN, _COUNTER, dict),
+        unconfirmed=pairs(ATTEMPT, EVENT, dict),
+        recovered=sequence(PLAIN, set),
+        in_round=_COUNTER,
+    ),
+)
+"""What the log shows of a journal."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator import __version__
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.readers.base import EXCLUSIVE
+from orchestrator.report.wording import count
 from orchestrator.storage import write_atomically
 from orchestrator.types import Point
 
@@ -120,7 +121,9 @@ def document(
     """
     return {
         "campaign": state.campaign.get("name"),
+        "id": state.id,
         "round": state.rounds_completed,
+        "measured": _measured(state),
         "basis": basis,
         "models": [describe(model, [point] if point else []) for model in models],
         "validation": validation(state, models),
@@ -167,14 +170,54 @@ def write(
     write_atomically(directory / FILE_NAME, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
-def published(directory: Path, state: State) -> dict[str, Any] | None:
-    """Return the content of ``models.json`` if its models are those of a state; None otherwise."""
+def published(directory: Path, state: State) -> dict[str, Any]:
+    """Return the content of ``models.json``; ``outdated`` says why its models are not of a state, or is None.
+
+    Where the file is missing, damaged or of another campaign, there are no models in it.
+    """
     try:
         found = json.loads((directory / FILE_NAME).read_bytes())
     except (OSError, ValueError):
+        found = None
+    if not _is_of(found, state):
+        return {**_EMPTY, "outdated": _no_models(state)}
+    current = found.get("basis") == _basis(directory, state)
+    return {**_EMPTY, **found, "outdated": None if current else _difference(found, state)}
+
+
+_EMPTY: dict[str, Any] = {"models": [], "validation": [], "contradictions": [], "fastest": None}
+
+
+def _is_of(found: Any, state: State) -> bool:
+    """Return whether a document describes models of the campaign of a state, and has the form to show it."""
+    if not isinstance(found, dict) or found.get("id") != state.id:
+        return False
+    models = found.get("models")
+    return isinstance(models, list) and all(isinstance(item, dict) and set(item) >= _SHOWN for item in models)
+
+
+_SHOWN = {"callpath", "metric", "expression", "normal_form", "smape", "predictions"}
+
+
+def _no_models(state: State) -> str | None:
+    """Return why there are no models of a state; None where nothing was measured."""
+    if not _measured(state):
         return None
-    same = isinstance(found, dict) and found.get("basis") == _basis(directory, state)
-    return found if same else None
+    if not state.rounds_completed:
+        return "the first round is not completed"
+    return f"{FILE_NAME} is missing, damaged or of another version"
+
+
+def _difference(found: Mapping[str, Any], state: State) -> str:
+    """Return how models differ from those of a state, in words."""
+    since = _measured(state) - int(found.get("measured") or 0)
+    if since > 0:
+        return f"they are those after round {found.get('round')}; {count(since, 'run')} measured since then"
+    return "since then outputs were read again, or the rules or the program changed"
+
+
+def _measured(state: State) -> int:
+    return sum(item.status is RunStatus.MEASURED for item in state.runs.values())
 
 
 def _basis(directory: Path, state: State) -> str:
@@ -183,7 +226,7 @@ def _basis(directory: Path, state: State) -> str:
     What a run has measured changes only where outputs are read again, so the number of measured runs says
     which ones they are.
     """
-    measured = sum(item.status is RunStatus.MEASURED for item in state.runs.values())
+    measured = _measured(state)
     validated = state.validation is not None and state.runs[state.validation].status is RunStatus.MEASURED
     try:
         rules = (directory / "campaign.yaml").read_bytes()  # a user may have edited it

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.journal import nodes
 from orchestrator.journal.references import references
-from orchestrator.journal.state import RunStatus, State
+from orchestrator.journal.state import RunState, RunStatus, State
 from orchestrator.models.effort import CALLS, EFFORT, unmatched, variation
 from orchestrator.policy import pace
 from orchestrator.report import controller, extrapolation, models_document
@@ -63,7 +63,7 @@ def combined(
     state, known, running
         As of `document`.
     models
-        The content of ``models.json``.
+        The content of ``models.json``, from `models_document.published` with what is ``outdated`` in it.
     """
     stop = state.stopped or state.stopping
     budget = float(state.campaign["stop"]["budget"].split()[0])
@@ -130,11 +130,11 @@ def combined(
         ],
         "given_up": [
             {"run": run.id, "reason": item.reason}
-            for run, item in sorted(state.runs.items(), key=lambda pair: pair[0].id)
-            if item.status is RunStatus.GIVEN_UP
+            for run, item in sorted(_given_up(state), key=lambda pair: pair[0].id)
         ],
         "metrics": described(state.campaign),
         "models": models["models"],
+        "models_outdated": models.get("outdated"),
         "validation": models["validation"],
         "contradictions": models.get("contradictions", []),
         "fastest": models.get("fastest"),
@@ -189,6 +189,10 @@ def _reason(state: State, run: Run) -> str:
     return "validation at the evaluation point" if run == state.validation else state.reasons.get(run, "")
 
 
+def _given_up(state: State) -> list[tuple[Run, RunState]]:
+    return [(run, item) for run, item in state.runs.items() if item.status is RunStatus.GIVEN_UP]
+
+
 def _pause(state: State) -> dict[str, str] | None:
     paused = state.paused
     return None if paused is None else {"cause": paused.rule, "detail": paused.detail}
@@ -220,10 +224,14 @@ def noise(known: Measurements) -> float | None:
     deviations: list[float] = []
     for item in known.items:
         for values in item.values.values() if item.metric == "time" else ():
-            mean = fmean(values)
+            mean = _mean(values)
             if len(values) > 1 and mean > 0:
                 deviations += [abs(value - mean) / mean for value in values]
-    return 100 * fmean(deviations) if deviations else None
+    return 100 * _mean(deviations) if deviations else None
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
 
 
 def effort(known: Measurements) -> dict[str, float | int] | None:

@@ -51,6 +51,8 @@ def render(status: Mapping[str, Any], directory: Path | None = None) -> Renderab
     checks = status["validation"]
     large_rows = _large(rows, [_predicted(row) for row in rows])
     large_checks = _large(checks, [check["measured"] for check in checks])
+    if status["models_outdated"] is not None:
+        parts.append(Text(_outdated_line(status, directory)))
     if large_rows:
         parts += [Text(line) for line in meanings(status["metrics"])]
         parts.append(models_table(large_rows))
@@ -69,6 +71,13 @@ def render(status: Mapping[str, Any], directory: Path | None = None) -> Renderab
             )
         )
     return Group(*parts)
+
+
+def _outdated_line(status: Mapping[str, Any], directory: Path | None) -> str:
+    """Return of what the models are, or why there are none, and how to have those of now."""
+    where = "DIR" if directory is None else shlex.quote(str(directory))
+    what = "models" if status["models"] else "no models"
+    return f"{what}: {status['models_outdated']}; to fit them now: orchestrator status {where} --fit"
 
 
 def _progress_lines(status: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,203 @@
+"""Snapshots: what follows from the first lines of a journal, kept beside it.
+
+A snapshot says of which bytes it was made, by their number and SHA-256, and by which program. It is used only
+if the journal still begins with exactly these bytes and the program is the same. Else the whole journal is
+read, as without a snapshot. It is JSON, from which fixed forms rebuild values: `orchestrator.journal.forms`.
+
+Only those who look at a campaign use snapshots. A controller always replays the whole journal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import orjson
+
+from orchestrator import __version__
+from orchestrator.errors import JournalError
+from orchestrator.journal.file import FILE_NAME, START, Entry, Position, scan
+from orchestrator.journal.forms import Form
+from orchestrator.journal.state import collecting_nothing
+from orchestrator.storage import write_atomically
+
+T = TypeVar("T")
+
+WORTH = 1000  # entries that were read behind a snapshot, from which on the next reader should be spared them
+_FORMAT = 1
+_BLOCK = 1 << 20
+_TAIL = 64  # bytes before a position that show whether the file is still the one that was read: a checksum
+
+
+@dataclass(frozen=True, slots=True)
+class Fold(Generic[T]):
+    """What is learned from a journal, entry by entry.
+
+    Attributes
+    ----------
+    name
+        Of the snapshot: ``snapshot.NAME.json``.
+    begin, take
+        The value before the first entry, and after one more. ``take`` may change its argument.
+    form
+        How the value is JSON.
+    """
+
+    name: str
+    begin: Callable[[], T]
+    take: Callable[[T, Entry], T]
+    form: Form
+
+
+def path_of(directory: Path, fold: Fold[Any]) -> Path:
+    """Return the file of a snapshot."""
+    return directory / f"snapshot.{fold.name}.json"
+
+
+def load(directory: Path, fold: Fold[T]) -> tuple[T, Position] | None:
+    """Return what a snapshot holds, and of which part of the journal; None where none can be used."""
+    try:
+        first, _, content = path_of(directory, fold).read_bytes().partition(b"\n")
+        head = orjson.loads(first)
+        position = Position(*map(int, head["position"]))
+        made_by = head["format"], head["program"], head["content"]
+        if made_by != (_FORMAT, _program(fold.take), zlib.crc32(content)):
+            return None
+        if _digest(directory / FILE_NAME, position.offset) != head["sha256"]:
+            return None
+        with collecting_nothing():
+            return fold.form.unpack(orjson.loads(content)), position
+    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError):
+        return None  # there is none, or it is damaged, or somebody made it up
+
+
+def save(directory: Path, fold: Fold[T], value: T, position: Position) -> None:
+    """Write a snapshot in the place of an earlier one; nothing where that is not possible.
+
+    Whoever looks at the campaign of another user leaves nothing in it.
+    """
+    try:
+        if directory.stat().st_uid != os.geteuid():
+            return
+        with collecting_nothing():
+            content = orjson.dumps(fold.form.pack(value))
+        head = {
+            "format": _FORMAT,
+            "program": _program(fold.take),
+            "position": list(position),
+            "sha256": _digest(directory / FILE_NAME, position.offset),
+            "content": zlib.crc32(content),
+        }
+        write_atomically(path_of(directory, fold), orjson.dumps(head) + b"\n" + content)
+    except (OSError, TypeError):  # a full disk; an integer that is too large
+        return
+
+
+class Followed(Generic[T]):
+    """What follows from a journal that may grow, be replaced or vanish: each line is read once.
+
+    Attributes
+    ----------
+    value
+        After the last entry that was read.
+    position
+        The end of that entry.
+    """
+
+    def __init__(self, directory: Path, fold: Fold[T]):
+        self._directory, self._fold = directory, fold
+        self._path = directory / FILE_NAME
+        self._file: tuple[int, int] | None = None  # device and number of what was read
+        self._tail = b""
+        self.value = fold.begin()
+        self.position = START
+        self._saved = START
+
+    def refresh(self) -> bool:
+        """Read what was appended since the last time; return whether there was anything.
+
+        A journal that was replaced or cut is read from its start.
+
+        Raises
+        ------
+        JournalError
+            If the journal is gone or damaged.
+        """
+        before = self.position
+        if self._file is None or not self._continues():
+            self._restart()
+        try:
+            with collecting_nothing():
+                for entry, position in scan(self._path, self.position):
+                    self.value = self._fold.take(self.value, entry)
+                    self.position = position
+        except BaseException:
+            self._file = None  # the value may be in between two entries
+            raise
+        self._tail = self._bytes_before(self.position)
+        if self.position.entries - self._saved.entries >= WORTH:
+            save(self._directory, self._fold, self.value, self.position)
+            self._saved = self.position
+        return self.position != before
+
+    def _restart(self) -> None:
+        self.value, self.position = load(self._directory, self._fold) or (self._fold.begin(), START)
+        self._saved = self.position
+        self._file = self._identity()[0]
+
+    def _continues(self) -> bool:
+        identity, size = self._identity()
+        same = identity == self._file and size >= self.position.offset
+        return same and self._bytes_before(self.position) == self._tail
+
+    def _identity(self) -> tuple[tuple[int, int], int]:
+        try:
+            found = self._path.stat()
+        except OSError as error:
+            raise JournalError(f"cannot read the journal {self._path}: {error.strerror}") from error
+        return (found.st_dev, found.st_ino), found.st_size
+
+    def _bytes_before(self, position: Position) -> bytes:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(max(0, position.offset - _TAIL))
+                return file.read(min(_TAIL, position.offset))
+        except OSError as error:
+            raise JournalError(f"cannot read the journal {self._path}: {error.strerror}") from error
+
+
+def read_through(directory: Path, fold: Fold[T]) -> T:
+    """Return what follows from a journal as it is now; raise `JournalError` where it cannot be read."""
+    found = Followed(directory, fold)
+    found.refresh()
+    return found.value
+
+
+def _digest(path: Path, length: int) -> str | None:
+    """Return the SHA-256 of the first bytes of a file; None where there are fewer."""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while length > 0:
+            block = file.read(min(length, _BLOCK))
+            if not block:
+                return None
+            found.update(block)
+            length -= len(block)
+    return found.hexdigest()
+
+
+@cache
+def _program(take: Callable[..., Any]) -> str:
+    """Return the version of this program with a checksum of all that replays a journal."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    files += [Path(__file__).parents[1] / "types.py", Path(take.__code__.co_filename)]
+    checksum = 0
+    for path in files:
+        checksum = zlib.crc32(path.read_bytes(), checksum)
+    return f"{__version__} {checksum:08x}"
