@@ -143,7 +143,7 @@ def test_sliders_obey_the_keyboard_and_say_where_they_are(campaign: Opened) -> N
         campaign.page.keyboard.press("ArrowLeft")
     campaign.frame()
     assert slider.get_attribute("aria-valuetext") == "256, measured"
-    campaign.page.get_by_role("button", name="Back to the evaluation point").click()
+    campaign.page.get_by_role("button", name="Reset").click()
     campaign.frame()
     assert slider.input_value() == "9"
 
@@ -203,6 +203,16 @@ def test_names_of_call_paths_are_text_wherever_they_are_shown(campaign: Opened) 
     assert sample.HOSTILE.split("->")[-1] in campaign.page.locator(".formula-line").inner_text()
     assert campaign.page.evaluate("window.hacked") is None
     assert campaign.page.locator("main script, main img").count() == 0
+
+
+def test_marks_say_what_they_are(campaign: Opened) -> None:
+    chart = campaign.page.get_by_role("img", name="Over two parameters")
+    chart.scroll_into_view_if_needed()
+    chart.locator("svg").wait_for()
+    chart.hover()
+    campaign.page.locator(".tip").wait_for()
+    assert "90 % interval" in campaign.page.locator(".tip").inner_text()
+    assert not campaign.complaints
 
 
 def test_files_are_made_from_the_page(campaign: Opened) -> None:

@@ -27,7 +27,7 @@ function lanes(attempts) {
 function timeLine(attempts) {
   const names = lanes(attempts);
   return new Figure({
-    title: "Attempts", name: "attempts", height: 130 + ROW * Math.min(names.length, 24),
+    title: "Attempts", name: "attempts", marks: 2 * attempts.length, height: 130 + ROW * Math.min(names.length, 24),
     caption: "Thin line: waiting in the queue. Bar: running, coloured by how it ended. Gaps between bars are idle time.",
     option: (colours) => timeLineOption(attempts, names, colours),
     data: () => ({ columns: ["run", "attempt", "kind", "node", "queued", "started", "finished", "state", "core-hours", "reason"],

@@ -1,10 +1,12 @@
 // Figures: drawn as vectors when they come into view, with their data as a table and as an SVG file.
 
-import { el, button, table, scrolling } from "./dom.js";
+import { el, button, table } from "./dom.js";
 import { palette } from "./theme.js";
 import { clock, short } from "./format.js";
 
-const EXPORTED = { width: 900, height: 460 };
+const EXPORTED_WIDTH = 900;
+const PAPER_WIDTH = 660;
+const MOST_VECTORS = 3000; // beyond it the screen shows pixels, which are faster; the file stays a vector drawing
 const figures = [];
 let printing = false;
 
@@ -16,11 +18,11 @@ const observer = new IntersectionObserver((entries) => {
  * A figure.
  *
  * `option(colours)` gives what the plotting library draws, `data()` its table ({columns, rows}), `label()` what a
- * screen reader says, `name` the file's name, `height` pixels or a function of the data.
+ * screen reader says, `name` the file's name, `height` pixels, `marks` how many things are drawn.
  */
 export class Figure {
-  constructor({ title, caption, name, option, data, label, height = 360, controls = [] }) {
-    Object.assign(this, { title, name, option, data, label, height });
+  constructor({ title, caption, name, option, data, label, height = 360, marks = 0, controls = [] }) {
+    Object.assign(this, { title, name, option, data, label, height, marks });
     this.holder = el("div", { class: "chart", role: "img" });
     this.details = el("details", { class: "data", on: { toggle: () => this.fill() } }, el("summary", {}, "Data"));
     this.element = el("figure", {},
@@ -34,8 +36,7 @@ export class Figure {
   }
 
   resize() {
-    const height = typeof this.height === "function" ? this.height() : this.height;
-    this.holder.style.height = `${height}px`;
+    this.holder.style.height = `${this.height}px`;
     this.holder.setAttribute("aria-label", `${this.title}. ${this.label()}`);
   }
 
@@ -43,14 +44,15 @@ export class Figure {
     if (this.chart) return;
     observer.unobserve(this.holder);
     this.resize();
-    this.chart = echarts.init(this.holder, null, { renderer: "svg" });
+    this.chart = echarts.init(this.holder, null, { renderer: this.marks > MOST_VECTORS ? "canvas" : "svg" });
     this.chart.setOption(this.current());
     new ResizeObserver(() => this.chart.resize()).observe(this.holder);
   }
 
   current() {
     const colours = palette(printing ? "light" : null);
-    return framed(this.option(colours), colours);
+    const option = this.option(colours);
+    return framed(printing ? { ...option, dataZoom: undefined } : option, colours);
   }
 
   /** Show changed data or colours. */
@@ -58,7 +60,7 @@ export class Figure {
     this.fill();
     if (!this.chart) return; // what was never in view is up to date when it is drawn
     this.resize();
-    this.chart.resize();
+    this.chart.resize(printing ? { width: Math.min(PAPER_WIDTH, this.holder.clientWidth) } : {});
     this.chart.setOption(this.current(), { notMerge: true });
   }
 
@@ -72,8 +74,7 @@ export class Figure {
   svg() {
     const colours = palette("light");
     const option = framed(this.option(colours), colours);
-    const height = typeof this.height === "function" ? this.height() : this.height;
-    const chart = echarts.init(null, null, { renderer: "svg", ssr: true, ...EXPORTED, height: height + 40 });
+    const chart = echarts.init(null, null, { renderer: "svg", ssr: true, width: EXPORTED_WIDTH, height: this.height + 40 });
     const grid = { ...option.grid, bottom: option.dataZoom ? 34 : option.grid.bottom };
     chart.setOption({ ...option, grid, dataZoom: undefined, animation: false, backgroundColor: "#ffffff" });
     const text = chart.renderToSVGString();

@@ -29,6 +29,7 @@ export class Models {
     this.runs = source.runs ?? [];
     this.lines = source.lines ?? [];
     this.whole = source.whole ?? [];
+    this.parts = source.parts ?? [];
     this.brief = briefNames(this.callpaths.map((item) => item.name));
     this.byId = new Map(this.callpaths.map((item) => [item.id, item]));
     this.children = grouped(this.callpaths, (item) => this.parentOf(item));

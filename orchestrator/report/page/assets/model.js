@@ -318,7 +318,7 @@ function heatOption(models, state, draft, colours) {
   const here = [state.get("indices")[draft.x], state.get("indices")[draft.y]];
   return {
     xAxis: category(draft.x, false), yAxis: category(draft.y, true), legend: null, grid: { top: 34, bottom: 76 },
-    visualMap: { min: Math.min(...logs), max: Math.max(...logs), dimension: 2, seriesIndex: 0, calculable: false,
+    visualMap: { min: Math.min(...logs), max: Math.max(...logs), dimension: 2, seriesIndex: 0, calculable: false, hoverLink: false,
       orient: "horizontal", left: "center", bottom: 0, itemWidth: 10, itemHeight: 160, textGap: 8,
       inRange: { color: [colours.low, colours.mid, colours.high] }, textStyle: { color: colours.muted },
       text: [quantity(10 ** Math.max(...logs), item.unit), quantity(10 ** Math.min(...logs), item.unit)] },

@@ -32,7 +32,7 @@ function mapFigure(points, models, target) {
     figure.update();
   };
   const figure = new Figure({
-    title: "Map of the search space", name: "points", height: 420,
+    title: "Map of the search space", name: "points", height: 420, marks: points.length,
     caption: names.length > 2 ? "Points that differ in other parameters lie on top of each other." : "",
     controls: names.length > 2 ? [choice("→", options, draft.x, set("x", "y")), choice("↑", options, draft.y, set("y", "x"))] : [],
     option: (colours) => mapOption(points, models, draft, target, colours),

@@ -5,6 +5,7 @@ import { Figure, axis, band, tip } from "./charts.js";
 import { interval, known, number, percent, short, shortened, value } from "./format.js";
 
 const MOST_AREAS = 8;
+const MOST_IN_REST = 0.4; // a larger share of nameless others says nothing
 
 export function scalingSection(models, state, speedup) {
   const section = el("section", { id: "scaling", "aria-labelledby": "scaling-title" },
@@ -78,7 +79,8 @@ function areaFigure(models, state, name) {
   const draft = { how: "share" };
   const figure = new Figure({
     title: "What the time is made up of", name: "composition", height: 380,
-    caption: "What each call path spends itself, without those that it calls, the other parameters as the sliders set them.",
+    caption: "What each call path spends itself, without those that it calls; of very many, the parts that the program consists of. "
+      + "The other parameters are as the sliders set them.",
     controls: [choice("Show", [["share", "shares"], ["value", "values"]], "share", (how) => { draft.how = how; figure.update(); })],
     option: (colours) => areaOption(models, state, name, draft, colours),
     data: () => areaData(models, state, name, draft),
@@ -92,8 +94,21 @@ function layers(models, state, name) {
   const indices = state.get("indices");
   const all = models.ofMetric(state.get("metric"), indices);
   const at = models.stops(name).map((_, index) => ({ ...indices, [name]: index }));
-  const found = all.map((item) => ({ item, values: at.map((where) => models.own(item, where)) }))
-    .map((layer) => ({ ...layer, size: Math.max(0, ...layer.values) }));
+  const alone = stacked(all.map((item) => ({ item, values: at.map((where) => models.own(item, where)) })), at);
+  const parts = all.filter((item) => models.parts.includes(item.id));
+  if (parts.length < 2 || restOf(alone) < MOST_IN_REST) return alone;
+  const whole = parts.map((item) => ({ item, values: at.map((where) => Math.max(0, models.at(item, where).value || 0)) }));
+  return stacked(whole, at);
+}
+
+/** The largest share that the last layer, all others, has anywhere. */
+function restOf({ layers: found, totals }) {
+  if (found.at(-1)?.item.id !== undefined) return 0;
+  return Math.max(...found.at(-1).values.map((part, index) => part / (totals[index] || Infinity)));
+}
+
+/** The largest layers in order, the others as one, and what they add up to. */
+function stacked(found, at) {
   const totals = at.map((_, index) => found.reduce((sum, layer) => sum + layer.values[index], 0));
   // The largest share anywhere along the parameter counts: what dominates at scale may be small today.
   found.forEach((layer) => { layer.size = Math.max(...layer.values.map((part, index) => (totals[index] > 0 ? part / totals[index] : 0))); });

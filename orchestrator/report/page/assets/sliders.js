@@ -6,7 +6,7 @@ import { value } from "./format.js";
 export function sliders(models, state) {
   if (models.parameters.length === 0) return null;
   const rows = models.parameters.map((parameter) => control(parameter, state));
-  const reset = button("Back to the evaluation point", () => state.set({ indices: models.start() }), { class: "small" });
+  const reset = button("Reset", () => state.set({ indices: models.start() }), { class: "small" });
   const note = el("p", { class: "muted slider-note", role: "status" });
   const update = () => {
     const beyond = models.parameters.filter((item) => isBeyond(item, state.get("indices")[item.name]));
