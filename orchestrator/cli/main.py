@@ -36,7 +36,7 @@ COMMANDS = {
     "simulate": "rehearse a campaign: the same loop on a virtual clock; launch nothing",
     "status": "show where a campaign stands",
     "log": "show what happened, what was spent, what was given up and why",
-    "report": "write one self-contained HTML file with plots",
+    "report": "write one self-contained, interactive HTML page of a campaign or of measurements",
     "serve": "show campaigns in a browser, live; read-only, on this machine only",
     "explore": "show what depends on what in existing measurements, before any model",
     "model": "fit models to existing measurements",

@@ -6,12 +6,11 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchestrator import registry
 from orchestrator.api.fit import fit_measurements
 from orchestrator.api.inputs import of_metrics
-from orchestrator.cli import common, inputs
+from orchestrator.cli import common, inputs, modeling
 from orchestrator.errors import CampaignError, ModelError
-from orchestrator.models import processes, scaling
+from orchestrator.models import scaling
 from orchestrator.models.base import Model
 from orchestrator.models.intervals import checked_levels
 from orchestrator.report import scaling_document
@@ -52,16 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--callpath", action="append", help="show only call paths with this text (repeatable)"
     )
-    parser.add_argument("--modeler", default="auto", choices=registry.names("model"))
-    parser.add_argument(
-        "--option",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        type=_option,
-        help="an option of the modeler, as under model: of a campaign file, e.g. --option members=400 "
-        "(repeatable)",
-    )
+    modeling.add_modeler(parser)
     _add_speedup(parser)
     common.add_json(parser)
 
@@ -85,19 +75,7 @@ def _add_speedup(parser: argparse.ArgumentParser) -> None:
         help="the processes beyond which efficiency is below this share (default 0.5), at the points of "
         "--speedup or at the largest measured values",
     )
-    group.add_argument(
-        "--processes",
-        metavar="NAMES",
-        help="the parameters whose product is the number of processes, e.g. p or nodes*ppn (default: by "
-        "their names)",
-    )
-    group.add_argument(
-        "--scaling",
-        choices=("auto", "strong", "weak"),
-        default="auto",
-        help="strong: the other parameters describe the whole problem; weak: that of one process; auto: weak "
-        "if the measured times do not fall with processes",
-    )
+    modeling.add_processes(group)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -112,7 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     problems = [common.parse_point(text, known) for text in arguments.speedup] or list(scaling.corners(known))
     models = [
         model
-        for model in fit_measurements(known, arguments.metric, arguments.modeler, _options(arguments))
+        for model in fit_measurements(known, arguments.metric, arguments.modeler, modeling.options(arguments))
         if (model.callpath, model.metric) in wanted
     ]
     described = [describe(model, points, arguments.interval, arguments.runs) for model in models]
@@ -130,38 +108,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _option(text: str) -> tuple[str, object]:
-    """Read ``key=value``; the value is YAML."""
-    import yaml
-
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE, such as members=400")
-    try:
-        return key.strip(), yaml.safe_load(value)
-    except yaml.YAMLError:
-        raise argparse.ArgumentTypeError(f"{text!r}: what follows the first = is no value in YAML") from None
-
-
-def _options(arguments: argparse.Namespace) -> dict[str, object]:
-    """Return the options of the modeler; that of speedups shares the options of the analysis."""
-    options = dict(arguments.option)
-    if arguments.modeler == "speedup":
-        if arguments.processes is not None:
-            options.setdefault("processes", arguments.processes)
-        if arguments.scaling != "auto":
-            options.setdefault("scaling", arguments.scaling)
-    return options
-
-
 def _study(known: Measurements, arguments: argparse.Namespace) -> scaling.Study | None:
     """Return how runs on different numbers of processes are compared, where that was asked for."""
     if not arguments.speedup and arguments.efficiency is None:
         return None
-    numeric = [name for name in known.parameters if not known.is_categorical(name)]
-    named_processes = dict(arguments.option).get("processes", "auto")
-    counting = processes.required(numeric, arguments.processes or named_processes)
-    return scaling.Study.of(known, counting, arguments.scaling)
+    return modeling.study(known, arguments)
 
 
 def _with_speedup(

@@ -1,34 +1,123 @@
-"""Write one self-contained HTML file about a campaign, with plots of every model."""
+"""Write one self-contained HTML page about a campaign, or about measurements in files."""
 
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from orchestrator.cli import common
-from orchestrator.control.reporting import report
-from orchestrator.errors import CampaignError
+from orchestrator.api import finding
+from orchestrator.api.fit import fit_measurements
+from orchestrator.api.inputs import campaign_directory, of_metrics
+from orchestrator.cli import common, inputs, modeling
+from orchestrator.control import reporting
+from orchestrator.errors import CampaignError, ModelError
+from orchestrator.journal.file import require_campaign
+from orchestrator.models.scaling import Study
+from orchestrator.report.page import document as page_document
+from orchestrator.report.page.render import page
+from orchestrator.report.page.subject import Subject
+from orchestrator.storage import iso
+from orchestrator.types import Measurements
 
 FILE_NAME = "report.html"
+_MODELER = "auto"
+_NAMED = 3  # files in a title
+# What a campaign says itself.
+_OF_FILES = ("modeler", "option", "metric", "predict", "processes")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    common.add_directory(parser)
-    parser.add_argument("--output", metavar="FILE", type=Path, help=f"where to (default: DIR/{FILE_NAME})")
-    common.add_json(parser)
+    inputs.add_inputs(parser)
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help=f"where to (default: {FILE_NAME} in the campaign directory; of files, in the current one)",
+    )
+    group = parser.add_argument_group("models of files", "a campaign says these itself")
+    group.add_argument(
+        "--predict",
+        metavar="POINT",
+        help="the point that the report answers for, e.g. p=1024,s=35 (default: the largest measured values)",
+    )
+    group.add_argument("--metric", action="append", help="model only this metric (repeatable)")
+    modeling.add_modeler(group, default=None)
+    modeling.add_processes(group)
+    parser.add_argument(
+        "--json", action="store_true", help="print what the page shows as one JSON document; write no file"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; it only reads the campaign, also while a controller is running."""
-    text = report(arguments.directory)
-    output = arguments.output or arguments.directory / FILE_NAME
+    """Run the command; it only reads a campaign, also while a controller is running."""
+    directory = _campaign(arguments.inputs)
+    output: Path = arguments.output or (directory or Path()) / FILE_NAME
+    if directory is None:
+        document = _of_files(arguments)
+    else:
+        _refuse_models(arguments, directory)
+        document = reporting.document(directory, output.parent)
+    if arguments.json:
+        common.print_json(document)
+        return 0
     try:
-        output.write_text(text, encoding="utf-8")
+        output.write_text(page(document), encoding="utf-8")
     except OSError as error:
         raise CampaignError(f"cannot write {output}: {error.strerror}") from error
-    if arguments.json:
-        common.print_json({"report": str(output)})
-    else:
-        print(output)
+    print(output)
     return 0
+
+
+def _campaign(paths: Sequence[Path]) -> Path | None:
+    """Return the campaign directory among the inputs, also by its name; None where they are files."""
+    found = [finding.campaign_directory(str(path)) for path in paths]
+    directory = campaign_directory(found)
+    if directory is None and len(paths) == 1 and not paths[0].exists():
+        require_campaign(found[0])
+    return directory
+
+
+def _refuse_models(arguments: argparse.Namespace, directory: Path) -> None:
+    for name in _OF_FILES:
+        if getattr(arguments, name):
+            raise CampaignError(
+                f"--{name} is for measurements in files; {directory} is a campaign, which says it itself: "
+                f"export it first (orchestrator export {directory} --format csv)"
+            )
+
+
+def _of_files(arguments: argparse.Namespace) -> dict[str, Any]:
+    known = inputs.read(arguments)
+    point = None if arguments.predict is None else common.parse_point(arguments.predict, known)
+    chosen = known if arguments.metric is None else of_metrics(known, arguments.metric)
+    arguments.modeler = arguments.modeler or _MODELER
+    models = fit_measurements(known, arguments.metric, arguments.modeler, modeling.options(arguments))
+    names = [path.name for path in arguments.inputs]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return page_document.of_measurements(
+        Subject(
+            known=chosen,
+            models=models,
+            point=point,
+            study=_study(chosen, arguments),
+            is_exclusive=False if arguments.inclusive else None,
+        ),
+        title=", ".join(names[:_NAMED]) + more,
+        generated=iso(time.time()),
+        sources=[str(path) for path in arguments.inputs],
+        modeler=arguments.modeler,
+    )
+
+
+def _study(known: Measurements, arguments: argparse.Namespace) -> Study | None:
+    """Return how runs on different numbers of processes are compared; None where nothing counts them."""
+    try:
+        return modeling.study(known, arguments)
+    except ModelError:
+        if arguments.processes is not None:
+            raise
+        return None

@@ -1,21 +1,42 @@
-"""The report of a campaign: one self-contained HTML page, from its directory."""
+"""The report of a campaign, from its directory: as a document, and as one self-contained HTML page."""
 
 from __future__ import annotations
 
+import itertools
+import os
+import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from orchestrator.campaign.definition import Campaign
 from orchestrator.control import counting, overview, session
-from orchestrator.control.assembly import assemble, modeler
+from orchestrator.control.assembly import Assembly, assemble, modeler
 from orchestrator.control.fastest import fastest
 from orchestrator.control.runtime import fit
 from orchestrator.journal import file as journal
 from orchestrator.journal.measurements import measurements
-from orchestrator.journal.state import State, apply
-from orchestrator.report import figures, html, status
+from orchestrator.readers.base import EXCLUSIVE
+from orchestrator.report import metrics, status
+from orchestrator.report.page import document as page_document
+from orchestrator.report.page.history import History
+from orchestrator.report.page.render import page
+from orchestrator.report.page.subject import Subject
+from orchestrator.storage import iso
+from orchestrator.types import Point
+
+_MOST_COMBINATIONS = 20_000  # of which those are looked for that the space excludes
 
 
-def report(directory: Path) -> str:
-    """Return the report of the campaign that a directory holds; fits its models, which may take minutes.
+def document(directory: Path, folder: Path | None = None) -> dict[str, Any]:
+    """Return what the report of a campaign shows; fits its models, which may take minutes.
+
+    Parameters
+    ----------
+    directory
+        The campaign directory; it is only read.
+    folder
+        Where the report will be, for links to files of attempts; by default in the directory.
 
     Raises
     ------
@@ -25,25 +46,60 @@ def report(directory: Path) -> str:
         If its campaign file cannot be read.
     """
     chosen = session.load(directory)
-    times, spent, reserved, state = _history(directory)
-    known = measurements(state, chosen.parameters)
-    models = fit(modeler(chosen), known)
-    spending = figures.ledger(times, spent, reserved, chosen.stop.budget, chosen.stop.unit)
-    running, quickest = overview.seen(directory)[1], fastest(assemble(chosen), models, known)
-    document = status.document(state, models, known, chosen.evaluation_point, running, quickest)
-    study = counting.study(chosen, known)
-    return html.page(document, models, known, chosen.evaluation_point, spending, study)
+    history = History.of(journal.read(directory / journal.FILE_NAME))
+    known = measurements(history.state, chosen.parameters)
+    models, built = fit(modeler(chosen), known), assemble(chosen)
+    running, quickest = overview.seen(directory)[1], fastest(built, models, known)
+    found = status.document(history.state, models, known, chosen.evaluation_point, running, quickest)
+    subject = Subject(
+        known=known,
+        models=models,
+        point=chosen.evaluation_point,
+        study=counting.study(chosen, known),
+        values={item.name: item.values for item in chosen.parameters},
+        units=metrics.units(found["metrics"]),
+        is_exclusive=_is_exclusive(chosen),
+    )
+    campaign = page_document.Campaign(
+        history=history,
+        status=found,
+        text=(directory / session.CAMPAIGN_FILE).read_text(encoding="utf-8"),
+        files="" if folder is None else os.path.relpath(directory.resolve(), folder.resolve()),
+        excluded=_excluded(built),
+        cores=lambda point: _cores(built, point),
+    )
+    return page_document.of_campaign(subject, campaign, generated=iso(time.time()))
 
 
-def _history(directory: Path) -> tuple[list[float], list[float], list[float], State]:
-    """Return times and costs after each entry of the journal, and the final state."""
-    state = State()
-    times: list[float] = []
-    spent: list[float] = []
-    reserved: list[float] = []
-    for entry in journal.read(directory / journal.FILE_NAME):
-        state = apply(state, entry.event, entry.time)
-        times.append(entry.time)
-        spent.append(state.spent)
-        reserved.append(state.reserved)
-    return times, spent, reserved, state
+def report(directory: Path) -> str:
+    """Return the report of the campaign that a directory holds as one HTML page; raises as `document`."""
+    return page(document(directory))
+
+
+def _is_exclusive(campaign: Campaign) -> bool | None:
+    """Return whether times exclude those of called regions; None where an application decides that."""
+    measure = campaign.measure
+    if measure.profiler in EXCLUSIVE:
+        return not measure.inclusive
+    return None
+
+
+def _cores(built: Assembly, point: Point) -> float | None:
+    try:
+        return float(built.cores(point))
+    except ValueError:  # the machine cannot hold it: nobody knows what it would cost
+        return None
+
+
+def _excluded(built: Assembly) -> Iterator[tuple[Point, str]]:
+    """Yield combinations of values that are no points of the search space; none of spaces that are large."""
+    space = built.space
+    if space.combinations > _MOST_COMBINATIONS:
+        return
+    reasons = list(space.describe().infeasible)
+    reason = reasons[0] if len(reasons) == 1 else f"excluded by one of: {'; '.join(reasons)}"
+    names = [item.name for item in space.parameters]
+    for values in itertools.product(*(item.values for item in space.parameters)):
+        point = Point(tuple(zip(names, values, strict=True)))
+        if point not in space:
+            yield point, reason

@@ -1,4 +1,4 @@
-"""Figures of a campaign: what it spent, and every model against what was measured. They read state only."""
+"""Figures of models against what was measured, for Python and notebooks."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from orchestrator.models.base import Model, holds_at
 from orchestrator.types import Measurement, Point
-from orchestrator.units import CostUnit, per_unit
 
 _CURVE = 60  # points of a curve
-# Parity plots: the free margin, and the ratios of their ends below which ticks at powers of ten, and at 1, 2
-# and 5 times these, are too few.
-_MARGIN = 1.1
+# Ratios of the ends of a logarithmic axis below which ticks at powers of ten, and at 1, 2 and 5 times these,
+# are too few.
 _DECADES = 300.0
 _NARROW = 8.0
 
@@ -32,57 +30,6 @@ def png(figure: Figure) -> bytes:
     stream = io.BytesIO()
     figure.savefig(stream, format="png", dpi=110, metadata={"Software": None})
     return stream.getvalue()
-
-
-def ledger(
-    times: Sequence[float], spent: Sequence[float], reserved: Sequence[float], budget: float, unit: CostUnit
-) -> Figure:
-    """Draw what was spent and reserved over time, below the budget.
-
-    Parameters
-    ----------
-    times
-        Unix seconds, one per entry of the journal.
-    spent, reserved
-        Core-seconds after each entry.
-    budget
-        Core-seconds.
-    unit
-        Of the axis.
-    """
-    figure = Figure(figsize=(7, 2.6), layout="constrained")
-    axes = figure.add_subplot()
-    minutes = (np.asarray(times) - times[0]) / 60
-    used = np.asarray(spent) / per_unit(unit)
-    axes.fill_between(minutes, used, step="post", alpha=0.5, label="spent")
-    upper = used + np.asarray(reserved) / per_unit(unit)
-    axes.fill_between(minutes, used, upper, step="post", alpha=0.3, label="reserved")
-    axes.axhline(budget / per_unit(unit), color="black", linestyle="--", linewidth=1, label="budget")
-    axes.set_xlabel("minutes since the start")
-    axes.set_ylabel(unit)
-    axes.legend(loc="lower right", fontsize="small")
-    return figure
-
-
-def model_figure(model: Model, measured: Measurement, beyond: Point | None) -> Figure:
-    """Draw a model with its intervals along every numeric parameter, up to P₊, and parity of all points.
-
-    Along a parameter the others keep the values at which most points were measured. Points of another
-    category than the model's are left out.
-    """
-    measured = replace(
-        measured,
-        values={point: values for point, values in measured.values.items() if holds_at(model, point)},
-    )
-    points = list(measured.values)
-    names = [name for name, value in points[0].items if not isinstance(value, str)]
-    figure = Figure(figsize=(3.1 * (len(names) + 1), 2.7), layout="constrained")
-    axes = figure.subplots(1, len(names) + 1, squeeze=False)[0]
-    for place, name in zip(axes, names, strict=False):
-        _draw_along(place, name, model, measured, beyond)
-    axes[0].set_ylabel(_unit(measured))
-    _draw_parity(axes[-1], model, measured)
-    return figure
 
 
 def draw(
@@ -146,26 +93,6 @@ def _best_line(name: str, points: Sequence[Point]) -> list[Point]:
     counts = Counter(others(point) for point in points)
     chosen = max(counts, key=lambda rest: counts[rest])
     return sorted((p for p in points if others(p) == chosen), key=lambda point: point.number(name))
-
-
-def _draw_parity(place: Axes, model: Model, measured: Measurement) -> None:
-    points = list(measured.values)
-    means = np.array([float(np.mean(measured.values[point])) for point in points])
-    predicted = model.predict(points).value
-    positive = (means > 0) & (predicted > 0)
-    if not positive.any():
-        place.set_visible(False)
-        return
-    place.loglog(means[positive], predicted[positive], "o", markersize=3, color="C0")
-    shown = np.concatenate([means[positive], predicted[positive]])
-    low, high = float(shown.min()) / _MARGIN, float(shown.max()) * _MARGIN
-    place.plot([low, high], [low, high], color="black", linewidth=0.8)
-    place.set_xlim(low, high)
-    place.set_ylim(low, high)
-    for axis in (place.xaxis, place.yaxis):
-        set_ticks(axis, low, high)
-    place.set_xlabel("measured (mean)", fontsize="small")
-    place.set_ylabel("model", fontsize="small")
 
 
 def set_ticks(axis: Axis, low: float, high: float) -> None:

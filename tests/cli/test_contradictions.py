@@ -23,8 +23,8 @@ def test_a_parent_that_its_parts_overtake_is_reported_everywhere() -> None:
     assert json.loads(Path("rehearsal/models.json").read_text())["contradictions"] == [item]
     shown = " ".join(run("status", "rehearsal").out.split())
     assert "contradiction: main->Solve: predicted" in shown
-    assert run("report", "rehearsal").code == 0
-    assert "contradiction: main-&gt;Solve: predicted" in Path("rehearsal/report.html").read_text()
+    warnings = run("report", "rehearsal", "--json").document["head"]["warnings"]
+    assert any(text.startswith("contradiction: main->Solve: predicted") for text in warnings)
 
 
 def test_consistent_models_are_not() -> None:

@@ -87,6 +87,15 @@ class CurveModel:
         return None if found is None else (self.explained.regimes, *found)
 
     @property
+    def changes(self) -> tuple[tuple[str, float], ...]:
+        """Parameters with the values from which on the model changes; empty where no change is likely."""
+        if self._change is None:
+            return ()
+        regimes, law, _ = self._change
+        change = regimes.changes[law]
+        return () if change is None else ((self.parameters[change.parameter], float(change.value)),)
+
+    @property
     def terms(self) -> list[dict[str, Any]]:
         """Those of the formula if it is likely, else the power law at the largest measured values.
 

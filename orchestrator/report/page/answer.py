@@ -1,0 +1,128 @@
+"""The answer of a report: how long a run takes at P₊, how certain that is, what it costs, what dominates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from orchestrator.models.base import Model, holds_at
+from orchestrator.report.page.callpaths import CallPaths
+from orchestrator.report.page.encoding import place
+from orchestrator.report.page.subject import Subject
+from orchestrator.report.wording import count, plain
+from orchestrator.types import Point
+
+_MOST_PARTS = 8
+_DIGITS = 4  # of figures in the sentence
+_LEAST_SHARE = 0.01  # of parts that the sentence names
+
+Cores = Callable[[Point], float | None]
+Ends = tuple[float, float, float]
+
+
+def answer(subject: Subject, paths: CallPaths, cores: Cores, note: str = "") -> dict[str, Any] | None:
+    """Return the predicted time of a run at P₊, or else at the largest measured values; None without times.
+
+    Parameters
+    ----------
+    subject, paths
+        Measurements, and the models with their predictions.
+    cores
+        How many cores a run at a point is charged for; None where nothing says so.
+    note
+        What this number of cores assumes.
+    """
+    there = paths.grid.default
+    models = _at(paths, subject.whole, subject.metric, there)
+    if subject.metric is None or not models:
+        return None
+    value, low, high = _total([model for _, model in models], there)
+    if not np.isfinite(value):
+        return None
+    charged = cores(there)
+    cost = (
+        None
+        if charged is None
+        else {
+            "core_hours": value * charged / 3600,
+            "low": low * charged / 3600,
+            "high": high * charged / 3600,
+            "cores": charged,
+            "note": note,
+        }
+    )
+    parts = _parts(subject, paths, there, value)
+    found = {
+        "point": place(there),
+        "is_evaluation_point": subject.point is not None,
+        "metric": subject.metric,
+        "unit": subject.unit(subject.metric),
+        "callpath": subject.whole[0] if len(subject.whole) == 1 else count(len(models), "call path"),
+        "value": value,
+        "low": low,
+        "high": high,
+        "interval": "90 %",
+        "summed": len(models),
+        "cost": cost,
+        "parts": parts[:_MOST_PARTS],
+    }
+    return {**found, "sentence": sentence(found, there, len(parts))}
+
+
+def _at(
+    paths: CallPaths, callpaths: Sequence[str], metric: str | None, there: Point
+) -> list[tuple[int, Model]]:
+    """Return the models of call paths that hold at a point, with their numbers."""
+    return [(k, paths.models[k]) for k in paths.ids(callpaths, metric) if holds_at(paths.models[k], there)]
+
+
+def _total(models: Sequence[Model], there: Point) -> Ends:
+    """Return the sum of predictions, and of the ends of their intervals: as if all erred to one side."""
+    found = [model.predict([there]) for model in models]
+    return (
+        sum(float(item.value[0]) for item in found),
+        sum(float(item.low[0]) for item in found),
+        sum(float(item.high[0]) for item in found),
+    )
+
+
+def _parts(subject: Subject, paths: CallPaths, there: Point, total: float) -> list[dict[str, Any]]:
+    """Return what the whole is made of, largest first, each with its share."""
+    rows = []
+    for k, model in _at(paths, subject.parts, subject.metric, there):
+        value, low, high = _total([model], there)
+        if np.isfinite(value) and value > 0:
+            share = value / total if total > 0 else None
+            ends = {"value": value, "low": low, "high": high}
+            rows.append({"id": k, "callpath": model.callpath, "share": share, **ends})
+    return sorted(rows, key=lambda row: -float(row["value"] or 0.0))
+
+
+def sentence(found: dict[str, Any], there: Point, parts: int) -> str:
+    """Return the answer in words."""
+    figures = [plain(found[key], _DIGITS) for key in ("value", "low", "high")]
+    unit = found["unit"]
+    text = (
+        f"At {there} a run takes {figures[0]} {unit} by the models "
+        f"(90 % interval {figures[1]} to {figures[2]} {unit})"
+    )
+    if found["cost"] is not None:
+        hours, cores, note = (found["cost"][key] for key in ("core_hours", "cores", "note"))
+        text += f", which costs {plain(hours, 3)} core-hours on {count(int(cores), 'core')}"
+        text += f" ({note})" if note else ""
+    text += "."
+    if not found["is_evaluation_point"]:
+        text += " No evaluation point was named: these are the largest measured values."
+    if found["summed"] > 1:
+        text += (
+            f" That is the sum of {found['summed']} call paths; the ends of their intervals were added, as "
+            "if all models erred to the same side."
+        )
+    shown = [row for row in found["parts"] if row["share"] is not None and row["share"] >= _LEAST_SHARE]
+    largest = shown[:2] if parts > 1 else []
+    if largest:
+        named = " and ".join(f"{row['callpath']} ({100 * row['share']:.0f} %)" for row in largest)
+        text += f" The largest {'parts are' if len(largest) > 1 else 'part is'} {named}."
+    return text

@@ -1,0 +1,294 @@
+"""The call paths of a report: models with their predictions over the grid, measured values and curves."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from orchestrator.models.base import Floats, Model, Prediction, holds_at
+from orchestrator.models.callpaths import callers, parts
+from orchestrator.models.mpi_costs import operation
+from orchestrator.models.symbolic import Symbolic, growth, power_text
+from orchestrator.report.page import runs as measured_runs
+from orchestrator.report.page.encoding import bands, number, packed, place, tidy
+from orchestrator.report.page.formulas import Formula
+from orchestrator.report.page.grid import Grid
+from orchestrator.report.page.runs import Runs
+from orchestrator.report.page.subject import Subject
+from orchestrator.types import Point
+
+# The size of the document: most predicted values of all call paths together, most points of one call path,
+# points that every call path has if that is possible, most measured values, and call paths with curves and
+# with typeset formulas.
+_MOST_VALUES, _MOST_POINTS, _LEAST_POINTS = 80_000, 2_500, 24
+_MOST_MEASURED, _MOST_CURVES, _MOST_TYPESET = 150_000, 240, 400
+# Seconds that predictions over the grid may take, and the points and models that show how long one takes.
+_SECONDS, _TRIED_POINTS, _TRIED_MODELS, _FEWEST_POINTS = 60.0, (4, 64), 5, 9
+_CURVE = 40  # points of a curve
+# What deserves a badge: relative noise, SMAPE in percent, relative width of an interval, measured points.
+_NOISY, _MISFIT, _UNCERTAIN, _FEW = 0.1, 10.0, 1.0, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line through parameter space: one parameter varies, the others keep their values."""
+
+    parameter: str
+    at: Point
+    x: Floats
+
+    def points(self) -> list[Point]:
+        """Return its points."""
+        values = self.at.as_dict()
+        return [Point.of({**values, self.parameter: tidy(float(x))}) for x in self.x]
+
+    def document(self) -> dict[str, Any]:
+        """Return it as the page reads it."""
+        return {"parameter": self.parameter, "at": place(self.at, [self.parameter]), "x": self.x.tolist()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallPaths:
+    """All models of a report, largest first, and what they predict.
+
+    Attributes
+    ----------
+    models
+        In the order of the document: a model's number is its place.
+    grid
+        At whose points they were asked.
+    predictions
+        Over the grid, one per model.
+    documents
+        As the page reads them.
+    lines
+        Along which curves are drawn.
+    """
+
+    models: tuple[Model, ...]
+    grid: Grid
+    predictions: tuple[Prediction, ...]
+    documents: tuple[dict[str, Any], ...]
+    lines: tuple[Line, ...]
+
+    def ids(self, callpaths: Sequence[str], metric: str | None) -> list[int]:
+        """Return the numbers of call paths with a metric, of all categories."""
+        wanted = set(callpaths)
+        return [
+            k for k, model in enumerate(self.models) if model.metric == metric and model.callpath in wanted
+        ]
+
+
+def call_paths(
+    subject: Subject, runs: Runs, grid: Grid, clock: Callable[[], float] = time.process_time
+) -> CallPaths:
+    """Predict with all models.
+
+    Parameters
+    ----------
+    subject, runs
+        What the report is about, and its measured runs.
+    grid
+        All stops that are worth having; it is thinned until predictions are few and quick enough.
+    clock
+        Seconds of computing, by which the first predictions are timed.
+    """
+    models = _largest_first(subject.models, grid.default, subject.metric)
+    kept = grid.thinned(_affordable(models, grid, clock))
+    points = kept.points()
+    predictions = tuple(model.predict(points) for model in models)
+    lines = tuple(_lines(subject, kept))
+    numbers = {(model.callpath, model.metric, model.category): k for k, model in enumerate(models)}
+    documents = tuple(
+        {
+            "id": k,
+            "parent": numbers.get((_parent(model, subject), model.metric, model.category)),
+            **_described(model, subject, k < _MOST_TYPESET),
+            "growth": list(_growths(model, kept, found.value)),
+            "badges": list(_badges(model, subject, _at(kept, found))),
+            **bands(found),
+            **_measured(model, runs, (k + 1) * len(runs.points) <= _MOST_MEASURED),
+            "curves": list(_curves(model, lines)) if k * len(lines) < _MOST_CURVES else [],
+        }
+        for k, (model, found) in enumerate(zip(models, predictions, strict=True))
+    )
+    return CallPaths(models=models, grid=kept, predictions=predictions, documents=documents, lines=lines)
+
+
+def _affordable(models: Sequence[Model], grid: Grid, clock: Callable[[], float]) -> int:
+    """Return at how many points every model can be asked."""
+    by_size = max(_LEAST_POINTS, min(_MOST_POINTS, _MOST_VALUES // max(len(models), 1)))
+    if grid.size <= _LEAST_POINTS:
+        return by_size
+    middle = [len(models) * (2 * k + 1) // (2 * _TRIED_MODELS) for k in range(_TRIED_MODELS)]
+    tried = [models[k] for k in dict.fromkeys(middle)]  # not the largest, which may be a sum of all others
+    few, many = grid.thinned(_TRIED_POINTS[0]).points(), grid.points()[: _TRIED_POINTS[1]]
+    for model in tried:
+        model.predict(few)  # the first call may compile
+    seconds = [_seconds(tried, points, clock) for points in (few, many)]
+    price = (seconds[1] - seconds[0]) / max(len(many) - len(few), 1)  # of a point, beyond that of a call
+    by_time = int((_SECONDS / len(models) - seconds[0]) / max(price, 1e-9))
+    return min(by_size, max(by_time, _FEWEST_POINTS))
+
+
+def _seconds(models: Sequence[Model], points: Sequence[Point], clock: Callable[[], float]) -> float:
+    """Return the seconds that a model needs for predictions at points."""
+    begin = clock()
+    for model in models:
+        model.predict(points)
+    return (clock() - begin) / max(len(models), 1)
+
+
+def _largest_first(models: Sequence[Model], point: Point, metric: str | None) -> tuple[Model, ...]:
+    """Return models of the metric first, those with the largest predictions first."""
+
+    def order(model: Model) -> tuple[bool, str, float]:
+        there = point if holds_at(model, point) else Point.of({**point.as_dict(), **dict(model.category)})
+        value = float(model.value([there])[0])
+        return model.metric != metric, model.metric, -value if np.isfinite(value) else 0.0
+
+    return tuple(sorted(models, key=order))
+
+
+def _parent(model: Model, subject: Subject) -> str:
+    """Return the nearest caller that was measured; empty for outermost call paths."""
+    measured = subject.measured
+    for caller in callers(model.callpath)[1:]:
+        if (caller, model.metric) in measured:
+            return caller
+    if model.metric == subject.metric:
+        return next((above for above, below in subject.children.items() if model.callpath in below), "")
+    return ""
+
+
+def _described(model: Model, subject: Subject, is_typeset: bool) -> dict[str, Any]:
+    formula = Formula.of(model.expression, model.parameters) if is_typeset else None
+    return {
+        "name": model.callpath,
+        "metric": model.metric,
+        "unit": subject.unit(model.metric),
+        "category": dict(model.category),
+        "mpi": operation(parts(model.callpath)[-1]) is not None,
+        "exclusive": not subject.includes,
+        "expression": model.expression,
+        "latex": None if formula is None else formula.latex,
+        "mathml": None if formula is None else formula.mathml,
+        "python": None if formula is None else formula.python,
+        "c": None if formula is None else formula.c,
+        "notes": list(model.notes),
+        "smape": number(model.smape),
+        "noise": number(model.noise),
+    }
+
+
+def _growths(model: Model, grid: Grid, values: Floats) -> list[dict[str, Any]]:
+    """Return how a model grows in every numeric parameter: by its terms, else by its predictions."""
+    if isinstance(model, Symbolic) and model.terms:
+        found = [(name, *growth(model.terms, name)) for name in model.parameters]
+        return [
+            {"parameter": name, "text": _power(name, n, log), "exponent": n, "log": log, "kind": "terms"}
+            for name, n, log in found
+        ]
+    table = values.reshape(grid.shape)
+    slopes = [(axis.name, _slope(grid, table, k)) for k, axis in enumerate(grid.axes)]
+    return [
+        {"parameter": name, "text": _power(name, slope, 0.0), "exponent": slope, "log": 0.0, "kind": "slope"}
+        for name, slope in slopes
+        if slope is not None and name in model.parameters
+    ]
+
+
+def _power(name: str, exponent: float, log: float) -> str:
+    factors = (power_text(name, exponent), power_text(f"log2({name})", log))
+    return " * ".join(filter(None, factors)) or "constant"
+
+
+def _slope(grid: Grid, table: Floats, k: int) -> float | None:
+    """Return the slope of the logarithm of predictions between the default stop and the one before it."""
+    axis = grid.axes[k]
+    if axis.is_categorical or len(axis.stops) < 2:
+        return None
+    index = [item.stops.index(item.default) for item in grid.axes]
+    here = index[k] or 1
+    x = [float(axis.stops[here - 1]), float(axis.stops[here])]
+    y = [float(table[(*index[:k], at, *index[k + 1 :])]) for at in (here - 1, here)]
+    if min(x) <= 0 or not min(y) > 0:
+        return None
+    slope = float(np.log(y[1] / y[0]) / np.log(x[1] / x[0]))
+    return round(slope, 2) if np.isfinite(slope) else None
+
+
+def _at(grid: Grid, found: Prediction) -> tuple[float, float, float]:
+    """Return value, low and high at the default point."""
+    index = np.ravel_multi_index([axis.stops.index(axis.default) for axis in grid.axes], grid.shape)
+    return float(found.value[index]), float(found.low[index]), float(found.high[index])
+
+
+def _badges(model: Model, subject: Subject, there: tuple[float, float, float]) -> list[str]:
+    value, low, high = there
+    item = subject.measured.get((model.callpath, model.metric))
+    points = [] if item is None else [point for point in item.values if holds_at(model, point)]
+    said = {
+        "noisy": model.noise > _NOISY,
+        "few points": 0 < len(points) < _FEW,
+        "poor fit": model.smape > _MISFIT,
+        "uncertain": value > 0 and high - low > _UNCERTAIN * value,
+        "not monotone": any(note.startswith("not monotone") for note in model.notes),
+        "jumps": any(note.startswith(("jumps", "changes at")) for note in model.notes),
+    }
+    return [name for name, holds in said.items() if holds]
+
+
+def _measured(model: Model, runs: Runs, is_kept: bool) -> dict[str, Any]:
+    if not is_kept:
+        return {"measured": None, "predicted_at_runs": None, "outliers": []}
+    values = runs.of(model)
+    return {
+        "measured": packed(values),
+        "predicted_at_runs": packed(measured_runs.predicted(model, runs.points)),
+        "outliers": measured_runs.outliers(values, runs.groups(), model.noise),
+    }
+
+
+def _lines(subject: Subject, grid: Grid) -> list[Line]:
+    """Return lines along every numeric parameter: through the default point, and where most was measured."""
+    points = subject.known.points
+    found = []
+    for axis in grid.axes:
+        if axis.is_categorical or len(axis.stops) < 2:
+            continue
+        rest = Counter(tuple(pair for pair in point.items if pair[0] != axis.name) for point in points)
+        most = max(rest, key=lambda others: (rest[others], str(others)))
+        best = Point.of({**dict(most), axis.name: axis.default})
+        ends = float(axis.stops[0]), float(axis.stops[-1])
+        x = np.geomspace(*ends, _CURVE) if axis.is_logarithmic else np.linspace(*ends, _CURVE)
+        x = np.unique(np.concatenate([x[1:-1], [float(stop) for stop in axis.stops]]))
+        for at in dict.fromkeys([grid.default, Point.of({name: best[name] for name in grid.names})]):
+            found.append(Line(axis.name, at, x))
+    return found
+
+
+def _curves(model: Model, lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """Return what a model gives along the lines of its category."""
+    found = []
+    for k, line in enumerate(lines):
+        points = line.points()
+        moved = [Point.of({**point.as_dict(), **_category(model, point)}) for point in points]
+        changes = [at for name, at in _changes(model) if name == line.parameter]
+        found.append({"line": k, **bands(model.predict(moved)), "change_points": changes})
+    return found
+
+
+def _category(model: Model, point: Point) -> Mapping[str, Any]:
+    """Return the category of a model where a point is of another one."""
+    return {} if holds_at(model, point) else dict(model.category)
+
+
+def _changes(model: Model) -> Sequence[tuple[str, float]]:
+    """Return parameters with the values at which a model changes."""
+    return getattr(model, "changes", ())

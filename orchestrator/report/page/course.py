@@ -1,0 +1,141 @@
+"""The course of a campaign: its rounds, its attempts, what was spent when, and what failed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from orchestrator.journal.state import RunStatus
+from orchestrator.report import log
+from orchestrator.report.page.encoding import number
+from orchestrator.report.page.history import AttemptCourse, History, Ledger
+from orchestrator.resources import core_hours
+from orchestrator.types import Attempt
+from orchestrator.units import campaign_unit, per_unit
+
+_MOST_ATTEMPTS = 3_000  # that are drawn; beyond, measured ones are thinned evenly
+_MOST_STEPS = 1_500  # of the ledger
+
+
+def rounds(history: History) -> list[dict[str, Any]]:
+    """Return what every round spent and gained."""
+    return [
+        {
+            "round": item.event.round,
+            "spent": core_hours(item.spent),
+            "uncertainty_percent": None if item.event.width is None else number(100 * item.event.width),
+            "smape": item.event.smape,
+            "points": item.points,
+            "improved": item.event.improved if item.event.measured else None,
+            "sentence": log.describe(item.event),
+            "t": item.time - _start(history),
+        }
+        for item in history.rounds
+    ]
+
+
+def attempts(history: History, files: str) -> list[dict[str, Any]]:
+    """Return the attempts in the order of their intents, seconds since the start of the campaign.
+
+    Parameters
+    ----------
+    history
+        The course of the campaign.
+    files
+        The path of its directory as seen from the report.
+    """
+    start = _start(history)
+    return [
+        {
+            "run": attempt.run.id,
+            "attempt": attempt.number,
+            "kind": attempt.run.kind,
+            "node": course.node or None,
+            "cores": course.cores,
+            "queued": course.intended - start,
+            "started": None if course.started is None else course.started - start,
+            "finished": None if course.finished is None else course.finished - start,
+            "state": course.state,
+            "charge": None if course.charge is None else core_hours(course.charge),
+            "reason": course.reason or None,
+            "files": path(files, attempt),
+        }
+        for attempt, course in _drawn(list(history.attempts.items()))
+    ]
+
+
+def _drawn(items: Sequence[tuple[Attempt, AttemptCourse]]) -> list[tuple[Attempt, AttemptCourse]]:
+    """Return at most so many attempts: all that did not measure, and some that did."""
+    if len(items) <= _MOST_ATTEMPTS:
+        return list(items)
+    plain = [k for k, (_, course) in enumerate(items) if course.state == "measured"]
+    room = max(_MOST_ATTEMPTS - (len(items) - len(plain)), 1)
+    step = math.ceil(len(plain) / room)
+    gone = set(plain) - set(plain[::step])
+    return [item for k, item in enumerate(items) if k not in gone]
+
+
+def path(files: str, attempt: Attempt) -> str:
+    """Return the path of an attempt's directory as seen from the report."""
+    return "/".join(filter(None, (files, "runs", attempt.id)))
+
+
+def ledger(history: History) -> dict[str, Any] | None:
+    """Return what was spent, reserved and allowed over time, each value until the next time."""
+    found = history.ledger
+    if not found.time:
+        return None
+    kept = _steps(found)
+    unit = campaign_unit(history.state.campaign)
+
+    def column(values: Sequence[float]) -> list[float]:
+        return [values[k] / per_unit(unit) for k in kept]
+
+    return {
+        "unit": unit,
+        "time": [found.time[k] - _start(history) for k in kept],
+        "spent": column(found.spent),
+        "reserved": column(found.reserved),
+        "budget": column(found.budget),
+    }
+
+
+def _steps(found: Ledger) -> list[int]:
+    """Return which rows are kept: all changes of the budget, the last row, and of the rest so many."""
+    count = len(found.time)
+    if count <= _MOST_STEPS:
+        return list(range(count))
+    some = set(np.linspace(0, count - 1, _MOST_STEPS).round().astype(int).tolist())
+    changes = {k for k in range(1, count) if found.budget[k] != found.budget[k - 1]}
+    return sorted(some | changes | {k - 1 for k in changes})
+
+
+def failures(history: History, files: str) -> list[dict[str, Any]]:
+    """Return failed attempts, and runs that were given up or skipped, with their reasons."""
+    failed = [
+        {
+            "run": attempt.run.id,
+            "attempt": attempt.number,
+            "node": course.node or None,
+            "charge": None if course.charge is None else core_hours(course.charge),
+            "reason": course.reason,
+            "files": path(files, attempt),
+            "outcome": str(history.state.runs[attempt.run].status),
+        }
+        for attempt, course in history.attempts.items()
+        if course.state == "failed"
+    ]
+    ended = [
+        {"run": run.id, "attempt": None, "node": None, "charge": None, "files": None}
+        | {"reason": item.reason, "outcome": str(item.status)}
+        for run, item in history.state.runs.items()
+        if item.status in (RunStatus.GIVEN_UP, RunStatus.SKIPPED)
+    ]
+    return failed + ended
+
+
+def _start(history: History) -> float:
+    return history.state.started or 0.0

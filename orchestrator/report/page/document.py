@@ -1,0 +1,161 @@
+"""The document of a report: everything that its page shows, JSON-ready.
+
+`of_measurements` and `of_campaign` put together what the other files of this package find. A section of which
+nothing is known is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator import __version__
+from orchestrator.report.page import course, downloads, effort, head, noise, points, runs, speedup
+from orchestrator.report.page.answer import Cores, answer
+from orchestrator.report.page.callpaths import CallPaths, call_paths
+from orchestrator.report.page.grid import grid_of
+from orchestrator.report.page.history import History
+from orchestrator.report.page.runs import Runs
+from orchestrator.report.page.subject import Subject
+from orchestrator.types import Point
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Campaign:
+    """What a report says of a campaign beside its measurements and models.
+
+    Attributes
+    ----------
+    history
+        The course of the campaign.
+    status
+        Its status document.
+    text
+        Content of its file.
+    files
+        The path of its directory as seen from the report.
+    excluded
+        Points that its space excludes, with the reasons.
+    cores
+        How many cores a run at a point is charged for.
+    alternatives
+        What else the budget could have done.
+    """
+
+    history: History
+    status: Mapping[str, Any]
+    text: str
+    files: str = ""
+    excluded: Iterable[tuple[Point, str]] = ()
+    cores: Cores = lambda point: None
+    alternatives: Sequence[Mapping[str, Any]] = ()
+
+
+def of_measurements(
+    subject: Subject, *, title: str, generated: str, sources: Sequence[str], modeler: str
+) -> dict[str, Any]:
+    """Return the document of measurements without a campaign.
+
+    Parameters
+    ----------
+    subject
+        Measurements and models.
+    title, generated
+        Of the report, and when it was made (ISO 8601).
+    sources, modeler
+        Names of the files, and the kind of models.
+    """
+    measured = runs.of_measurements(subject.known)
+    paths = call_paths(subject, measured, grid_of(subject))
+    study = subject.study
+
+    def cores(point: Point) -> float | None:
+        return None if study is None else study.number(point)
+
+    return {
+        **_frame("measurements", title, generated),
+        "head": {
+            "facts": head.of_measurements(subject, sources, modeler),
+            "answer": answer(subject, paths, cores, "a core per process"),
+            "warnings": head.warnings(subject),
+        },
+        **_models(subject, paths, measured),
+        "noise": noise.of_measurements(subject),
+        "downloads": downloads.downloads(subject, paths.models, None),
+    }
+
+
+def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict[str, Any]:
+    """Return the document of a campaign; ``generated``: when it was made (ISO 8601)."""
+    history = campaign.history
+    measured = runs.of_state(history.state)
+    facts = head.of_campaign(subject, history, campaign.status)
+    warned = head.campaign_warnings(history, campaign.status)
+    frame = _frame("campaign", str(history.state.campaign["name"]), generated)
+    course_of_it = {
+        "points": points.points(history, campaign.excluded),
+        "rounds": course.rounds(history),
+        "alternatives": list(campaign.alternatives) or None,
+        "attempts": course.attempts(history, campaign.files),
+        "ledger": course.ledger(history),
+        "noise": noise.of_state(history.state),
+        "failures": course.failures(history, campaign.files),
+        "status": {key: campaign.status[key] for key in ("state", "validation", "fastest", "pace")},
+    }
+    if not subject.models:
+        found = {"facts": facts, "answer": None, "warnings": ["there are no models yet", *warned]}
+        return {**frame, "head": found, **_nothing(), **course_of_it}
+    paths = call_paths(subject, measured, grid_of(subject))
+    return {
+        **frame,
+        "head": {
+            "facts": facts,
+            "answer": answer(subject, paths, campaign.cores),
+            "warnings": [*head.warnings(subject), *warned],
+        },
+        **_models(subject, paths, measured),
+        **course_of_it,
+        "downloads": downloads.downloads(subject, paths.models, campaign.text),
+    }
+
+
+def _frame(kind: str, title: str, generated: str) -> dict[str, Any]:
+    """Return what every document begins with; sections that it may have are None."""
+    sections = ("points", "rounds", "alternatives", "attempts", "ledger", "noise", "failures", "comparison")
+    return {
+        "schema": SCHEMA,
+        "kind": kind,
+        "title": title,
+        "generated": generated,
+        "program": f"orchestrator {__version__}",
+        **dict.fromkeys(sections),
+    }
+
+
+def _nothing() -> dict[str, Any]:
+    """Return the sections of `_models` where nothing was fitted."""
+    empty = ("parameters", "lines", "runs", "whole", "parts", "callpaths", "downloads")
+    return {
+        **{name: [] for name in empty},
+        "grid": {"names": [], "shape": []},
+        "speedup": None,
+        "effort": None,
+    }
+
+
+def _models(subject: Subject, paths: CallPaths, measured: Runs) -> dict[str, Any]:
+    """Return the sections on parameters, call paths, speedup and effort."""
+    return {
+        "parameters": [axis.document() for axis in paths.grid.axes],
+        "grid": {"names": list(paths.grid.names), "shape": list(paths.grid.shape)},
+        "lines": [line.document() for line in paths.lines],
+        "runs": list(measured.documents),
+        "whole": paths.ids(subject.whole, subject.metric),
+        "parts": paths.ids(subject.parts, subject.metric),
+        "callpaths": list(paths.documents),
+        "speedup": speedup.document(subject, paths),
+        "effort": effort.document(subject, paths),
+    }

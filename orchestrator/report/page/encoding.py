@@ -1,0 +1,48 @@
+"""Numbers of the report's document: arrays as base64 of 32-bit floats, single ones as JSON."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from orchestrator.models.base import Floats, Prediction
+from orchestrator.types import Point, Value
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def packed(values: ArrayLike) -> str:
+    """Return numbers as base64 of little-endian 32-bit floats; what they cannot hold becomes NaN."""
+    array = np.asarray(values, dtype=np.float64).ravel()
+    array = np.where(np.abs(array) <= _LARGEST, array, np.nan)
+    return base64.b64encode(array.astype("<f4").tobytes()).decode("ascii")
+
+
+def unpacked(text: str) -> Floats:
+    """Return the numbers of `packed`."""
+    return np.frombuffer(base64.b64decode(text), dtype="<f4").astype(np.float64)
+
+
+def bands(found: Prediction) -> dict[str, str]:
+    """Return a prediction at many points: ``value``, ``low`` and ``high``, each `packed`."""
+    return {"value": packed(found.value), "low": packed(found.low), "high": packed(found.high)}
+
+
+def number(value: float | None) -> float | None:
+    """Return a JSON number, or None for what JSON cannot hold."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def tidy(value: Value) -> Value:
+    """Return a whole number as such."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def place(point: Point, without: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a point as an object."""
+    return {name: tidy(value) for name, value in point.items if name not in without}

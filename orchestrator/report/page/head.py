@@ -1,0 +1,229 @@
+"""The head of a report: what was measured, where, when, at what cost, and what to be careful with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from orchestrator.journal.state import RunStatus
+from orchestrator.report import extrapolation
+from orchestrator.report.metrics import meanings
+from orchestrator.report.page.history import History
+from orchestrator.report.page.subject import Subject
+from orchestrator.report.status_text import configuration, interval
+from orchestrator.report.wording import count, moment, place, uncertainty
+from orchestrator.storage import iso
+from orchestrator.types import Point, format_value
+from orchestrator.units import campaign_unit, format_cost, format_duration
+
+_DIGEST = 12  # characters of a hash that are shown
+_MOST_HOSTS = 8
+_EXECUTABLES = {"executable": "Executable", "effort_executable": "Executable of effort runs"}
+
+
+def _fact(label: str, value: object, detail: str | None = None) -> dict[str, Any]:
+    return {"label": label, "value": str(value), "detail": detail}
+
+
+def of_measurements(subject: Subject, sources: Sequence[str], modeler: str) -> list[dict[str, Any]]:
+    """Return the facts of a report on files.
+
+    Parameters
+    ----------
+    subject
+        Measurements and models.
+    sources
+        Names of the files.
+    modeler
+        The kind of models.
+    """
+    return [_fact("Measurements", ", ".join(sources)), *_measured(subject), _fact("Models", modeler)]
+
+
+def _measured(subject: Subject) -> Iterable[dict[str, Any]]:
+    known = subject.known
+    values = sum(len(values) for item in known.items for values in item.values.values())
+    paths = len({item.callpath for item in known.items})
+    yield _fact(
+        "Measured",
+        f"{count(len(known.points), 'point')}, {count(paths, 'call path')}, {count(values, 'value')}",
+        "metrics: " + ", ".join(known.metrics()),
+    )
+    for name in known.parameters:
+        found = known.values_of(name)
+        ordered = found if known.is_categorical(name) else sorted(found)
+        yield _fact(f"Parameter {name}", ", ".join(map(format_value, ordered)))
+
+
+def of_campaign(subject: Subject, history: History, status: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the facts of a campaign, as its journal has them; what it does not say is left out."""
+    state, rules = history.state, history.state.campaign
+    return [
+        _fact("Application", rules.get("application"), f"campaign {rules.get('name')}, id {state.id}"),
+        *_executables(history),
+        *_where(history),
+        *_when(history),
+        *_spent(history),
+        *_stop(history),
+        _fact("Method", *_method(rules)),
+        *_measured(subject),
+        *_found(status),
+    ]
+
+
+def _found(status: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    """Yield what metrics mean, the validation, and the fastest configurations."""
+    for text in meanings(status["metrics"]):
+        yield _fact("Metrics", text.removeprefix("metrics: "))
+    for row in status["validation"]:
+        predicted = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
+        error = "" if row["error_percent"] is None else f", {row['error_percent']:+.1f} %"
+        yield _fact(
+            f"Validation at {Point.of(row['point'])}",
+            f"{row['callpath']} {row['metric']}: measured {row['measured']:.4g}",
+            f"predicted {predicted}{error}",
+        )
+    for row in (status["fastest"] or {}).get("measured", ()):
+        predicted = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
+        yield _fact(
+            "Fastest measured configurations",
+            f"{configuration(row)}: {row['seconds']:.4g} s",
+            f"mean of {count(row['runs'], 'run')}; predicted {predicted} s",
+        )
+
+
+def _executables(history: History) -> Iterable[dict[str, Any]]:
+    """Yield the executables of all controllers: path, hash, version and source revision."""
+    seen: set[tuple[str, str]] = set()
+    for controller in history.controllers:
+        for key, label in _EXECUTABLES.items():
+            found = controller.provenance.get(key) or {}
+            name = str(found.get("path", ""))
+            digest = str(found.get("sha256", ""))
+            if not name or (name, digest) in seen:
+                continue
+            seen.add((name, digest))
+            parts = {
+                "sha256": digest[:_DIGEST],
+                "version": found.get("version"),
+                "git revision": found.get("revision"),
+            }
+            known = [f"{word} {value}" for word, value in parts.items() if value]
+            yield _fact(label, name, "; ".join(known) or None)
+
+
+def _where(history: History) -> Iterable[dict[str, Any]]:
+    """Yield hosts, executor, partition and versions."""
+    rules = history.state.campaign
+    executor = rules.get("executor") or {}
+    options = ("partition", "account", "qos", "constraint", "reservation", "launcher", "mpi")
+    detail = [f"{key} {executor[key]}" for key in options if executor.get(key)]
+    detail += [f"modules {', '.join(executor['modules'])}"] if executor.get("modules") else []
+    yield _fact("Executor", executor.get("name"), "; ".join(detail) or None)
+    hosts = Counter(
+        node
+        for course in history.attempts.values()
+        for node in course.node.split(", ")
+        if node and course.state == "measured"
+    )
+    if hosts:
+        most = hosts.most_common(_MOST_HOSTS)
+        some = ", ".join(f"{node} ({count(number, 'run')})" for node, number in most)
+        more = f" and {len(hosts) - _MOST_HOSTS} more" if len(hosts) > _MOST_HOSTS else ""
+        yield _fact("Ran on", some + more)
+    controllers = dict.fromkeys(item.host for item in history.controllers if item.host)
+    versions = dict.fromkeys(f"orchestrator {item.version}" for item in history.controllers if item.version)
+    pythons = dict.fromkeys(
+        f"Python {item.provenance['python']}" for item in history.controllers if item.provenance.get("python")
+    )
+    if controllers:
+        yield _fact("Controlled from", ", ".join(controllers), ", ".join([*versions, *pythons]) or None)
+    if rules.get("site") and rules["site"] != "none":
+        yield _fact("Site file", rules["site"])
+
+
+def _when(history: History) -> Iterable[dict[str, Any]]:
+    state = history.state
+    if state.started is None:
+        return
+    began, last = moment(iso(state.started)), moment(iso(state.time))
+    took = format_duration(round(state.time - state.started))
+    yield _fact("When", f"{began} to {last}", f"{took}; local time of the machine that wrote this report")
+
+
+def _spent(history: History) -> Iterable[dict[str, Any]]:
+    """Yield what was spent of which budget, and how many runs and attempts that were."""
+    state = history.state
+    unit, budget = campaign_unit(state.campaign), history.ledger.budget[-1]
+    failed = sum(c.charge or 0.0 for c in history.attempts.values() if c.state in ("failed", "cancelled"))
+    reserved = f"; {format_cost(state.reserved, unit)} reserved" if state.reserved else ""
+    lost = f"; {format_cost(failed, unit)} of it for failed attempts" if failed else ""
+    spent = f"{format_cost(state.spent, unit)} of {format_cost(budget, unit)}"
+    yield _fact("Cost", spent, (lost + reserved)[2:] or None)
+    measured = sum(item.status is RunStatus.MEASURED for item in state.runs.values())
+    failures = sum(course.state == "failed" for course in history.attempts.values())
+    yield _fact(
+        "Runs",
+        f"{count(measured, 'run')} measured in {count(state.rounds_completed, 'round')}",
+        f"{count(len(history.attempts), 'attempt')}, {failures} failed",
+    )
+
+
+def _stop(history: History) -> Iterable[dict[str, Any]]:
+    stop = history.state.stopped or history.state.stopping
+    if stop is not None:
+        yield _fact("Stopped by", stop.rule, stop.detail)
+    elif history.state.paused is not None:
+        yield _fact("Paused by", history.state.paused.rule, history.state.paused.detail)
+    else:
+        yield _fact("Stopped by", "not stopped yet", None)
+
+
+def _method(rules: Mapping[str, Any]) -> tuple[str, str | None]:
+    measure = rules.get("measure") or {}
+    strategy, model = (rules.get(key) or {} for key in ("strategy", "model"))
+    detail = {"profiler": measure.get("profiler"), "seed": rules.get("seed")}
+    chosen = f"strategy {strategy.get('name')}, models {model.get('name')}"
+    return chosen, "; ".join(f"{key} {value}" for key, value in detail.items() if value is not None) or None
+
+
+def warnings(subject: Subject) -> list[str]:
+    """Return what a reader must know before trusting the models."""
+    found = extrapolation.of_measured(subject.point, subject.known)
+    repeated = any(len(values) > 1 for item in subject.known.items for values in item.values.values())
+    if not repeated:
+        found.append("no point was measured more than once: the noise is only estimated from the fit")
+    return found + list(subject.known.notes)
+
+
+def campaign_warnings(history: History, status: Mapping[str, Any]) -> list[str]:
+    """Return what a campaign adds to them: contradictions, the machine, what was not done.
+
+    Parameters
+    ----------
+    history, status
+        The course of the campaign, and its status document.
+    """
+    found = [f"contradiction: {item['note']}" for item in status["contradictions"]]
+    found += [f"{kind}: {text}" for kind, text in status["machine"].items()]
+    if status["no_validation"]:
+        found.append(status["no_validation"])
+    if status["given_up"]:
+        found.append(f"{count(len(status['given_up']), 'run')} failed and were given up: see the failures")
+    digests = {
+        item.provenance["executable"]["sha256"]
+        for item in history.controllers
+        if (item.provenance.get("executable") or {}).get("sha256")
+    }
+    if len(digests) > 1:
+        found.append("the executable was replaced during the campaign: measurements of several are mixed")
+    if status["uncertainty_percent"] is not None and status["uncertainty_percent"] > 100:
+        wide = uncertainty(status["uncertainty_percent"] / 100)
+        found.append(f"the mean width of the 90 % intervals {place(status['uncertainty_targets'])} is {wide}")
+    return found + [
+        f"validation: {row['callpath']} {row['metric']} was measured as {row['measured']:.4g}, outside the "
+        f"predicted {row['low']:.4g} to {row['high']:.4g}"
+        for row in status["validation"]
+        if None not in (row["low"], row["high"]) and not row["low"] <= row["measured"] <= row["high"]
+    ]

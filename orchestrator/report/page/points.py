@@ -1,0 +1,81 @@
+"""Why these points: measured, failed, rejected, infeasible and next ones, with cost and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from orchestrator.journal.state import RunState, RunStatus
+from orchestrator.report.page.encoding import place
+from orchestrator.report.page.history import History
+from orchestrator.resources import core_hours
+from orchestrator.types import Point, Run
+
+_MOST_EXCLUDED = 400  # points that the constraints exclude
+
+
+@dataclass(slots=True)
+class _Seen:
+    runs: list[tuple[Run, RunState]] = field(default_factory=list)
+
+    @property
+    def state(self) -> str:
+        statuses = {item.status for _, item in self.runs}
+        if RunStatus.MEASURED in statuses:
+            return "measured"
+        if statuses & {RunStatus.WAITING, RunStatus.IN_FLIGHT}:
+            return "next"
+        return "failed" if statuses & {RunStatus.GIVEN_UP, RunStatus.FAILED} else "rejected"
+
+
+def points(history: History, excluded: Iterable[tuple[Point, str]] = ()) -> list[dict[str, Any]]:
+    """Return every point that the campaign considered.
+
+    Parameters
+    ----------
+    history
+        The course of the campaign.
+    excluded
+        Points that its space excludes, with the reasons.
+    """
+    seen: dict[Point, _Seen] = {}
+    for run, item in history.state.runs.items():
+        seen.setdefault(run.point, _Seen()).runs.append((run, item))
+    found = [_point(point, item, history) for point, item in seen.items()]
+    rest = (pair for pair in excluded if pair[0] not in seen)
+    return found + [_excluded(point, reason) for point, reason in islice(rest, _MOST_EXCLUDED)]
+
+
+def _point(point: Point, seen: _Seen, history: History) -> dict[str, Any]:
+    validation = history.state.validation
+    runs = sorted(seen.runs, key=lambda pair: (pair[0].kind, pair[0].repetition))
+    return {
+        "point": place(point),
+        "state": seen.state,
+        "cost": core_hours(sum(item.cost for _, item in runs)),
+        "runs": sum(item.status is RunStatus.MEASURED for _, item in runs),
+        "round": history.round_of.get(point),
+        "validation": any(run == validation for run, _ in runs),
+        "reason": _reason(runs, seen.state, history.reasons),
+    }
+
+
+def _reason(runs: list[tuple[Run, RunState]], state: str, reasons: Mapping[Run, str]) -> str:
+    """Return why a point was chosen, and where it was not measured, why not."""
+    chosen = next((reasons[run] for run, _ in runs if reasons.get(run)), "")
+    ended = next((item.reason for _, item in runs if item.reason), "")
+    return "; ".join(filter(None, (chosen, ended if state in ("failed", "rejected") else "")))
+
+
+def _excluded(point: Point, reason: str) -> dict[str, Any]:
+    return {
+        "point": place(point),
+        "state": "infeasible",
+        "cost": None,
+        "runs": 0,
+        "round": None,
+        "validation": False,
+        "reason": reason,
+    }

@@ -1,0 +1,122 @@
+"""What a report is about: measurements, their models, and what is known of both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from orchestrator.journal.measurements import ELAPSED
+from orchestrator.models.base import Model, unit_of
+from orchestrator.models.callpaths import callers, parts
+from orchestrator.models.scaling import Study
+from orchestrator.types import ROOTS, Measurement, Measurements, Point, Value
+
+TIME = "time"
+_SLACK = 0.02  # by which children may exceed what includes them: rounding of what programs print
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """Measurements and their models.
+
+    Attributes
+    ----------
+    known, models
+        What was measured, and the models that were fitted to it.
+    point
+        The evaluation point, if there is one.
+    study
+        How runs on different numbers of processes are compared; None where no parameter counts them.
+    values
+        By parameter: values of the search space beside the measured ones.
+    units
+        Of metrics whose unit is not known by their name.
+    is_exclusive
+        Whether the times of call paths are without those of what they call; None: the values decide.
+    """
+
+    known: Measurements
+    models: tuple[Model, ...]
+    point: Point | None = None
+    study: Study | None = None
+    values: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    is_exclusive: bool | None = None
+
+    def unit(self, metric: str) -> str:
+        """Return the unit of a metric, empty where there is none."""
+        return self.units.get(metric) or unit_of(metric)
+
+    @cached_property
+    def metric(self) -> str | None:
+        """The metric that says how long runs take; None where nothing is in seconds."""
+        there = [item.metric for item in self.known.items]
+        seconds = [name for name in dict.fromkeys(there) if self.unit(name) == "s"]
+        if TIME in seconds:
+            return TIME
+        return next((name for name in seconds if name != ELAPSED), seconds[0] if seconds else None)
+
+    @cached_property
+    def measured(self) -> Mapping[tuple[str, str], Measurement]:
+        """Measurements by call path and metric."""
+        return {(item.callpath, item.metric): item for item in self.known.items}
+
+    @cached_property
+    def children(self) -> Mapping[str, tuple[str, ...]]:
+        """The measured call paths right below every call path of the metric that has some.
+
+        Those of the whole program are the outermost ones, if no call path has its name before its own.
+        """
+        paths = [item.callpath for item in self.known.items if item.metric == self.metric]
+        there, found, outermost = set(paths), dict[str, list[str]](), []
+        for path in paths:
+            above = next((caller for caller in callers(path)[1:] if caller in there), None)
+            if above is not None:
+                found.setdefault(above, []).append(path)
+            elif path not in ROOTS and len(parts(path)) == 1:
+                outermost.append(path)
+        root = next((name for name in ROOTS if name in there and name not in found), None)
+        if root is not None and outermost:
+            found[root] = outermost
+        return {parent: tuple(names) for parent, names in found.items()}
+
+    @cached_property
+    def includes(self) -> bool:
+        """Whether values of a call path include those of its children."""
+        if self.is_exclusive is not None:
+            return not self.is_exclusive
+        return all(self._holds(parent, names) for parent, names in self.children.items())
+
+    def _holds(self, parent: str, children: Sequence[str]) -> bool:
+        """Return whether a call path took at least as long as its children, at every point that has all."""
+        assert self.metric is not None
+        own = self.measured[parent, self.metric].values
+        parts = [self.measured[child, self.metric].values for child in children]
+        pairs = [
+            (np.mean(values), sum(float(np.mean(part[point])) for part in parts))
+            for point, values in own.items()
+            if values and all(part.get(point) for part in parts)
+        ]
+        return all(own >= (1 - _SLACK) * total for own, total in pairs)
+
+    @cached_property
+    def whole(self) -> tuple[str, ...]:
+        """The call paths whose values of the metric add up to those of a run."""
+        paths = [item.callpath for item in self.known.items if item.metric == self.metric]
+        if not self.includes:
+            return tuple(paths)
+        inner = {child for names in self.children.values() for child in names}
+        return tuple(path for path in paths if path not in inner)
+
+    @cached_property
+    def parts(self) -> tuple[str, ...]:
+        """The call paths that the whole is made of: its children, or all of what excludes its children."""
+        if not self.includes:
+            return self.whole
+        found = self.whole
+        while len(found) == 1 and found[0] in self.children:
+            found = self.children[found[0]]
+        return found

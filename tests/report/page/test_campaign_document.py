@@ -1,0 +1,202 @@
+"""The document of a campaign: what its journal says, and no more."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.control import reporting, session
+from orchestrator.journal import events
+from orchestrator.journal import file as journal
+from orchestrator.journal.file import Entry
+from orchestrator.journal.state import RunStatus, replay
+from orchestrator.report.page.course import attempts, failures, ledger
+from orchestrator.report.page.encoding import unpacked
+from orchestrator.report.page.history import History
+from orchestrator.types import Attempt, FailureClass, Point, Run
+from tests.cli.running import run
+
+CAMPAIGN = """
+name: rehearsal
+application: generic
+program: {arguments: ["{p}"], ranks: p, output: [{callpath: main, pattern: "t=(.*)"}]}
+parameters: {p: [1, 2, 4, 8], n: [10, 20, 30, 40]}
+constraints: ["p * n <= 240"]
+evaluation_point: {p: 16, n: 50}
+measure: {time_limit: 60 s, expected_time: 5 s}
+model: {name: pmnf}
+stop: {budget: 0.5 core-hours}
+executor:
+  name: simulated
+  failure_rate: 0.3
+  noise: 3
+  truth: {main: "0.5 + 0.05*n*p + log2(p)*n*0.01", "main->solve<b>&": "0.05*n*p"}
+validate: true
+seed: 2
+"""
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a simulated campaign whose budget was raised once."""
+    folder = tmp_path_factory.mktemp("campaigns")
+    (folder / "campaign.yaml").write_text(CAMPAIGN)
+    found = folder / "c"
+    assert run("run", folder / "campaign.yaml", "--directory", found).code == 0
+    assert run("resume", found, "--set", "stop.budget=1 core-hours").code == 0
+    return found
+
+
+@pytest.fixture(scope="module")
+def document(directory: Path) -> dict[str, Any]:
+    found = reporting.document(directory)
+    json.dumps(found, allow_nan=False)
+    return found
+
+
+def fact(document: dict[str, Any], label: str) -> dict[str, Any]:
+    return next(item for item in document["head"]["facts"] if item["label"] == label)
+
+
+def test_the_head_says_what_it_cost_and_what_stopped_it(directory: Path, document: dict[str, Any]) -> None:
+    state = session.replayed(directory)
+    assert state.stopped is not None
+    assert fact(document, "Stopped by")["value"] == state.stopped.rule
+    assert fact(document, "Cost")["value"].endswith("of 1 core-hours")
+    assert fact(document, "Application")["detail"] == f"campaign rehearsal, id {state.id}"
+    assert document["head"]["answer"]["point"] == {"p": 16, "n": 50}
+    assert document["head"]["answer"]["cost"]["cores"] == 16
+    # A simulated campaign has no executable and no hosts: nothing is said of them.
+    assert not {"Executable", "Site file"} & {item["label"] for item in document["head"]["facts"]}
+
+
+def test_the_slider_shows_what_model_predicts(directory: Path, document: dict[str, Any]) -> None:
+    shape = document["grid"]["shape"]
+    for place in ([0, 0], [1, -1], [-1, -1]):
+        stop = [axis["stops"][k] for axis, k in zip(document["parameters"], place, strict=True)]
+        point = ",".join(f"{n}={v}" for n, v in zip(document["grid"]["names"], stop, strict=True))
+        printed = run("model", directory, "--modeler", "pmnf", "--predict", point, "--json").document[
+            "models"
+        ]
+        for model in printed:
+            item = next(
+                c
+                for c in document["callpaths"]
+                if (c["name"], c["metric"]) == (model["callpath"], model["metric"])
+            )
+            [predicted] = model["predictions"]
+            for end in ("value", "low", "high"):
+                shown = unpacked(item[end]).reshape(shape)[tuple(place)]
+                assert shown == pytest.approx(predicted[end], rel=1e-6)
+
+
+def test_the_budget_is_shown_as_it_was(directory: Path, document: dict[str, Any]) -> None:
+    book = document["ledger"]
+    assert book["unit"] == "core-hours" and book["time"][0] == 0 and book["time"] == sorted(book["time"])
+    entries = list(journal.read(directory / journal.FILE_NAME))
+    changed = next(e.time for e in entries if isinstance(e.event, events.CampaignChanged)) - entries[0].time
+    for time, budget in zip(book["time"], book["budget"], strict=True):
+        if time != changed:
+            assert budget == pytest.approx(0.5 if time < changed else 1)
+    assert {round(x, 9) for x in book["budget"]} == {0.5, 1}
+    assert all(
+        spent + reserved <= budget * (1 + 1e-9)
+        for spent, reserved, budget in zip(book["spent"], book["reserved"], book["budget"], strict=True)
+    )
+    assert book["spent"][-1] == pytest.approx(replay(entries).spent / 3600)
+
+
+def test_every_point_has_a_state_a_cost_and_a_reason(directory: Path, document: dict[str, Any]) -> None:
+    state = session.replayed(directory)
+    points = {tuple(item["point"].values()): item for item in document["points"]}
+    assert len(points) == len(document["points"])
+    measured = {r.point for r, item in state.runs.items() if item.status is RunStatus.MEASURED}
+    assert {key for key, item in points.items() if item["state"] == "measured"} == {
+        (point["p"], point["n"]) for point in measured
+    }
+    assert points[8, 40]["state"] == "infeasible" and "p * n <= 240" in points[8, 40]["reason"]
+    assert points[16, 50]["validation"]
+    assert all(item["reason"] for item in points.values())
+    total = sum(item["cost"] for item in points.values() if item["cost"] is not None)
+    assert total == pytest.approx(state.spent / 3600)
+
+
+def test_rounds_and_attempts_are_those_of_the_journal(directory: Path, document: dict[str, Any]) -> None:
+    entries = list(journal.read(directory / journal.FILE_NAME))
+    rounds = [e.event for e in entries if isinstance(e.event, events.RoundCompleted)]
+    assert [item["round"] for item in document["rounds"]] == [event.round for event in rounds]
+    assert [item["spent"] for item in document["rounds"]] == sorted(x["spent"] for x in document["rounds"])
+    finished = [e.event for e in entries if isinstance(e.event, events.AttemptFinished)]
+    shown = document["attempts"]
+    assert sum(item["charge"] for item in shown) == pytest.approx(
+        sum(event.cost for event in finished) / 3600
+    )
+    failed = [item for item in shown if item["state"] == "failed"]
+    assert len(failed) == sum(event.failure is not None for event in finished) > 0
+    assert {item["files"] for item in failed} == {
+        item["files"] for item in document["failures"] if item["attempt"] is not None
+    }
+    assert all(item["queued"] <= item["started"] <= item["finished"] for item in shown if item["started"])
+    assert shown[0]["files"] == f"runs/{shown[0]['run']}/attempt-1"
+
+
+def test_runs_hold_the_measured_values(directory: Path, document: dict[str, Any]) -> None:
+    state = session.replayed(directory)
+    by_id = {r.id: item for r, item in state.runs.items()}
+    [main] = [c for c in document["callpaths"] if (c["name"], c["metric"]) == ("main", "time")]
+    values = unpacked(main["measured"])
+    assert [run["validation"] for run in document["runs"]].count(True) == 1
+    for k, row in enumerate(document["runs"]):
+        assert values[k] == pytest.approx(by_id[row["id"]].samples["time"]["main"], rel=1e-6)
+
+
+def test_a_campaign_without_models_has_a_document_too(tmp_path: Path) -> None:
+    (tmp_path / "campaign.yaml").write_text(CAMPAIGN.replace("failure_rate: 0.3", "failure_rate: 0.999"))
+    assert run("run", tmp_path / "campaign.yaml", "--directory", tmp_path / "c").code == 1
+    found = reporting.document(tmp_path / "c", tmp_path)
+    assert found["callpaths"] == [] and found["head"]["answer"] is None
+    assert found["failures"] and found["failures"][0]["files"].startswith("c/runs/")
+    assert "there are no models yet" in found["head"]["warnings"]
+
+
+def course(*happened: tuple[float, events.Event]) -> History:
+    first = events.CampaignStarted("id", {"name": "c", "stop": {"budget": "3600 core-seconds"}}, "0")
+    all_events = [(0.0, first), *happened]
+    return History.of(Entry(k, time, event) for k, (time, event) in enumerate(all_events, 1))
+
+
+RUN = Run(Point.of(p=1))
+FIRST = Attempt(RUN, 1)
+INTENDED = events.AttemptIntended(attempt=FIRST, name="a", cores=1, limit=9.0, reserved=10.0)
+
+
+def test_an_attempt_in_flight_has_no_end_and_reserves() -> None:
+    history = course(
+        (1.0, events.RoundProposed(1, (RUN,), ("why",))),
+        (2.0, INTENDED),
+        (4.0, events.AttemptStarted(FIRST, "7")),
+    )
+    [item] = attempts(history, "")
+    assert (item["state"], item["queued"], item["started"]) == ("running", 2.0, 4.0)
+    assert item["finished"] is item["charge"] is None
+    book = ledger(history)
+    assert book is not None and book["reserved"][-1] == pytest.approx(10 / 3600) and book["spent"][-1] == 0
+
+
+def test_a_failure_is_told_with_its_class_its_charge_and_what_became_of_the_run() -> None:
+    ended = events.AttemptFinished(
+        attempt=FIRST, elapsed=5.0, cost=5.0, failure=FailureClass.TIMEOUT, reason="too long", host="n1"
+    )
+    history = course(
+        (1.0, events.RoundProposed(1, (RUN,), ("why",))),
+        (2.0, INTENDED),
+        (9.0, ended),
+        (9.5, events.RunGivenUp(RUN, "hopeless")),
+    )
+    failed, given_up = failures(history, "here")
+    assert failed["reason"] == "timeout: too long" and failed["charge"] == pytest.approx(5 / 3600)
+    assert (failed["node"], failed["files"]) == ("n1", "here/runs/p=1/time-1/attempt-1")
+    assert (given_up["outcome"], given_up["reason"], given_up["attempt"]) == ("given up", "hopeless", None)
