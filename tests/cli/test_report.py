@@ -8,7 +8,9 @@ import pytest
 
 from tests.cli.running import SIMULATED, run, write_campaign
 
-TABLE = "p,n,callpath,metric,value\n" + "".join(f"{p},{n},main,time,{0.1 + n / p}\n" for p in (1, 2, 4, 8, 16) for n in (8, 16, 32, 64, 96))
+TABLE = "p,n,callpath,metric,value\n" + "".join(
+    f"{p},{n},main,time,{0.1 + n / p}\n" for p in (1, 2, 4, 8, 16) for n in (8, 16, 32, 64, 96)
+)
 
 
 def test_a_table_becomes_a_page_and_a_document() -> None:

@@ -97,7 +97,7 @@ def test_counts_that_are_not_there_are_wrong_usage() -> None:
     assert run("effort", "show", "nowhere").code == 2
 
 
-@pytest.mark.parametrize("command", ["status", "log", "report", "resume", "reread", "prune"])
+@pytest.mark.parametrize("command", ["status", "log", "resume", "reread", "prune"])
 def test_a_directory_without_a_campaign_is_wrong_usage(command: str) -> None:
     Path("empty").mkdir()
     result = run(command, "empty")
