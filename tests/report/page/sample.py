@@ -20,7 +20,13 @@ TREE = "main->LagrangeLeapFrog"
 LAWS: list[tuple[str, int | None, Law, str, tuple[str, float, int]]] = [
     ("main", None, lambda p, n: 0.0 * p, "", ("", 0, 0)),
     (TREE, 0, lambda p, n: 0.0 * p, "", ("", 0, 0)),
-    (f"{TREE}->CalcForceForNodes", 1, lambda p, n: 2 + 4e-3 * n**3 + 0 * p, "2 + 0.004 n^3", ("1", 0, 0)),
+    (
+        f"{TREE}->void CalcForceForNodes(Domain&, const double*)",
+        1,
+        lambda p, n: 2 + 4e-3 * n**3 + 0 * p,
+        "2 + 0.004 n^3",
+        ("1", 0, 0),
+    ),
     (
         f"{TREE}->CalcQForElems",
         1,

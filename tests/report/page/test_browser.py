@@ -194,6 +194,27 @@ def test_a_chosen_call_path_is_shown_against_its_data(campaign: Opened) -> None:
     assert {"model", "run", "validation", "outlier"} <= set(kinds)
 
 
+def test_exclusive_values_are_added_up_along_the_tree(browser: Browser, tmp_path: Path) -> None:
+    document = sample.campaign()
+    for item in document["callpaths"]:
+        item["exclusive"] = True
+    document["whole"] = []
+    (tmp_path / "page.html").write_text(page(document))
+    opened = Opened(browser, tmp_path / "page.html")
+    rows = opened.rows()
+    assert rows[0]["share"] == "100\u202f%"
+    last = [sample.unpacked(item["value"])[-1] for item in document["callpaths"]]
+    share = 100 * (last[5] + last[6]) / sum(last)  # a call path and the one that it calls
+    assert rows[5]["share"] == (f"{share:.0f}\u202f%" if share > 9.95 else f"{share:.1f}\u202f%")
+    opened.page.close()
+
+
+def test_types_of_functions_are_left_out_of_names(campaign: Opened) -> None:
+    document = sample.campaign()
+    assert document["callpaths"][2]["name"].endswith("(Domain&, const double*)")
+    assert campaign.page.get_by_role("link", name="CalcForceForNodes", exact=True).first.is_visible()
+
+
 def test_names_of_call_paths_are_text_wherever_they_are_shown(campaign: Opened) -> None:
     campaign.scroll()
     campaign.page.get_by_role("searchbox").fill("hacked")

@@ -137,6 +137,14 @@ export class Models {
     return counted.reduce((sum, item) => sum + positive(this.at(item, indices).value), 0);
   }
 
+  /** What a call path takes with all that it calls, be its values inclusive or exclusive. */
+  branch(callpath, indices) {
+    const own = positive(this.at(callpath, indices).value);
+    if (!callpath.exclusive) return own;
+    const below = (this.children.get(callpath.id) ?? []).filter((item) => item.metric === callpath.metric);
+    return below.reduce((sum, item) => sum + this.branch(item, indices), own);
+  }
+
   /** What a call path spends itself, without those that it calls. */
   own(callpath, indices) {
     const whole = positive(this.at(callpath, indices).value);

@@ -53,7 +53,8 @@ function safeFormula(node) {
 
 /** What call paths grow as, with raised exponents: "p**(1/2)" and "p^0.5" alike. */
 export function growths(items) {
-  const parts = items.map((item) => item.text).join(" · ").replaceAll(" * ", " ").replaceAll("log2", "log₂")
+  const growing = items.filter((item) => item.text !== "constant");
+  const parts = (growing.length ? growing : items.slice(0, 1)).map((item) => item.text).join(" · ").replaceAll(" * ", " ").replaceAll("log2", "log₂")
     .split(/(?:\^|\*\*)(\([^)]*\)|-?[\d./]+)/);
   return el("span", { class: "growth" }, parts.map((text, index) => (index % 2 ? el("sup", {}, text.replace(/^\(|\)$/g, "").replace("-", "−")) : text)));
 }
@@ -90,6 +91,13 @@ export function choice(label, options, chosen, changed) {
   const select = el("select", { on: { change: () => changed(select.value) } },
     options.map(([value, text]) => el("option", { value, selected: String(value) === String(chosen) }, text)));
   return el("label", { class: "choice" }, el("span", {}, label), select);
+}
+
+/** The first children, and the others behind a line that opens them. */
+export function folded(tag, attributes, children, most, what) {
+  if (children.length <= most) return [el(tag, attributes, children)];
+  return [el(tag, attributes, children.slice(0, most)), el("details", { class: "data" },
+    el("summary", {}, `${children.length - most} more ${what}`), el(tag, attributes, children.slice(most)))];
 }
 
 export function badges(texts) {

@@ -69,8 +69,14 @@ export function place(point) {
   return Object.entries(point ?? {}).map(([name, item]) => `${name} = ${value(item)}`).join(", ");
 }
 
+/** The last part of a call path; of a C++ function its name without types: they are longer than all else. */
 export function lastPart(name) {
-  return name.split("->").at(-1);
+  return plain(name.split("->").at(-1));
+}
+
+function plain(part) {
+  const signature = /^([^()]*[\w~>])\(.*\)/.exec(part);
+  return signature ? signature[1].replace(/<.*>$/, "").split(" ").at(-1) : part;
 }
 
 /** Names as short as they can be told apart: the last part, or the last two where several share it. */
@@ -78,7 +84,7 @@ export function briefNames(names) {
   const all = [...new Set(names)];
   const counts = new Map();
   for (const name of all) counts.set(lastPart(name), (counts.get(lastPart(name)) ?? 0) + 1);
-  return new Map(all.map((name) => [name, counts.get(lastPart(name)) === 1 ? lastPart(name) : name.split("->").slice(-2).join(" › ")]));
+  return new Map(all.map((name) => [name, counts.get(lastPart(name)) === 1 ? lastPart(name) : name.split("->").slice(-2).map(plain).join(" › ")]));
 }
 
 /** The end of a long name, for axes: its beginning says least. */

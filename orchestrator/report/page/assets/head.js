@@ -1,7 +1,10 @@
 // What the page is about, and its answer: the prediction at the evaluation point.
 
-import { el } from "./dom.js";
+import { el, folded } from "./dom.js";
 import { briefNames, interval, known, number, percent, place, quantity, spoken } from "./format.js";
+
+const MOST_WARNINGS = 4;
+const MOST_FACTS = 15;
 
 export function headSection(source) {
   const head = source.head ?? {};
@@ -50,11 +53,12 @@ function warnings(texts) {
   if (texts.length === 0) return null;
   return el("div", { class: "warnings", role: "note", "aria-label": "Warnings" },
     el("p", { class: "overline" }, texts.length === 1 ? "Keep in mind" : `Keep in mind: ${texts.length} points`),
-    el("ul", {}, texts.map((text) => el("li", {}, text))));
+    folded("ul", {}, texts.map((text) => el("li", {}, text)), MOST_WARNINGS, "warnings"));
 }
 
 function facts(items) {
   if (items.length === 0) return null;
-  return el("dl", { class: "facts" }, items.map((item) => el("div", {}, el("dt", {}, item.label),
-    el("dd", {}, item.value ?? "–", item.detail ? el("span", { class: "detail" }, item.detail) : null))));
+  const shown = items.map((item) => el("div", {}, el("dt", {}, item.label),
+    el("dd", {}, item.value ?? "–", item.detail ? el("span", { class: "detail" }, item.detail) : null)));
+  return el("div", {}, folded("dl", { class: "facts" }, shown, MOST_FACTS, "facts"));
 }

@@ -23,7 +23,7 @@ export function treeSection(models, state) {
   return el("section", { id: "tree", "aria-labelledby": "tree-title" },
     el("h2", { id: "tree-title" }, "What takes the time"),
     el("p", { class: "lead" }, "Every call path with its predicted value at the point that the sliders set, and its share ",
-      "of the whole; the interval holds the true value with 90 % probability. Filled marks below a slider are measured ",
+      "of the whole, with all that it calls; the interval holds the true value with 90 % probability. Filled marks below a slider are measured ",
       "values. A click on a heading sorts, a click on a name shows its model against the data."),
     sliders(models, state), view.filters(), view.element, view.more, growthRanking(models, state));
 }
@@ -34,6 +34,7 @@ class Tree {
     this.toggled = new Map();
     this.limit = ROWS_AT_A_TIME;
     this.formulas = new Map();
+    this.exclusive = models.callpaths.some((item) => item.exclusive);
     this.body = el("tbody");
     this.headings = COLUMNS.map((column) => this.heading(column));
     this.summary = el("p", { class: "muted", role: "status" });
@@ -84,7 +85,7 @@ class Tree {
     const total = models.total(all, indices);
     return new Map(all.map((item) => {
       const found = models.at(item, indices);
-      return [item.id, { item, ...found, share: total > 0 ? found.value / total : NaN }];
+      return [item.id, { item, ...found, share: total > 0 ? models.branch(item, indices) / total : NaN }];
     }));
   }
 
@@ -109,7 +110,7 @@ class Tree {
       const found = [...rows.values()].filter((row) => this.wanted(row)).map((row) => ({ ...row, depth: 0 }));
       return found.sort((a, b) => sign * compared(a, b, key));
     }
-    return this.walk(rows, descending ? "value" : "name");
+    return this.walk(rows, descending ? "share" : "name");
   }
 
   walk(rows, key) {
@@ -118,7 +119,7 @@ class Tree {
     const visit = (parent, depth) => {
       const below = (this.models.children.get(parent) ?? []).map((item) => rows.get(item.id))
         .filter((row) => row !== undefined && kept.has(row.item.id));
-      below.sort((a, b) => (key === "value" ? compared(b, a, "value") : compared(a, b, "name")));
+      below.sort((a, b) => (key === "share" ? compared(b, a, "share") : compared(a, b, "name")));
       for (const row of below) {
         const inner = (this.models.children.get(row.item.id) ?? []).some((item) => kept.has(item.id));
         const open = inner && (this.toggled.get(row.item.id) ?? (this.filtering() || row.share >= OPEN_FROM_SHARE));
@@ -161,7 +162,7 @@ class Tree {
       const { key: own, text } = COLUMNS[index];
       if (own === key) heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
       else heading.removeAttribute("aria-sort");
-      heading.firstChild.textContent = own === "value" && unit ? `${text} / ${unit}` : text;
+      heading.firstChild.textContent = own === "value" && unit ? `${this.exclusive ? "Own value" : text} / ${unit}` : text;
     });
   }
 
@@ -188,7 +189,8 @@ class Tree {
   }
 
   name(row) {
-    const { item, depth, inner, open } = row;
+    const { item, inner, open } = row;
+    const { models } = this;
     const tree = this.state.get("sort").key === "tree";
     const toggle = inner ? button(open ? "▾" : "▸", () => { this.toggled.set(item.id, !open); this.show(); }, {
       class: "toggle", "aria-expanded": String(open), "aria-label": `Calls of ${item.name}`, "data-key": `t${item.id}` })
@@ -196,7 +198,7 @@ class Tree {
     const select = () => this.state.set({ selected: item.id });
     return [tree ? toggle : null, el("a", { href: "#model", class: "name", title: item.name, "data-key": `n${item.id}`,
       "aria-current": item.id === this.state.get("selected") ? "true" : null, on: { click: select } },
-    tree && depth > 0 ? lastPart(item.name) : item.name), item.mpi ? el("span", { class: "tag" }, "MPI") : null];
+    tree ? lastPart(item.name) : models.brief.get(item.name)), item.mpi && !lastPart(item.name).startsWith("MPI_") ? el("span", { class: "tag" }, "MPI") : null];
   }
 
   // Formulas are typeset once: that takes longer than everything else in a row.
