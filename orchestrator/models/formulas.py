@@ -39,6 +39,7 @@ def modeler(
     members: int = 200,
     wide: bool = True,
     sizes: str | Sizes = "all",
+    saturates: bool = True,
 ) -> Modeler:
     """Return a modeler that weighs the formulas of ``pmnf`` against ``curves``.
 
@@ -48,6 +49,8 @@ def modeler(
         Options of ``pmnf``.
     sizes
         Option of ``curves``.
+    saturates
+        Whether speedups may saturate as Amdahl's law says, where names say which parameters count processes.
 
     Raises
     ------
@@ -79,7 +82,10 @@ def modeler(
         known = Known(
             _first([item.posterior for item in own]), lambda row: NormalForms.of(own[row].posterior), own
         )
-        more = {(item.callpath, item.metric): item for item in fit(group, located, typical, known)}
+        more = {
+            (item.callpath, item.metric): item
+            for item in fit(group, located, typical, known, saturates=saturates)
+        }
         # Of an exact sum, nothing is left for curves to explain.
         curves = {
             label: replace(item, remarks=_notes(models[label], item))

@@ -7,12 +7,14 @@ both are possible, they are compared by what was left out, never by training err
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
-from orchestrator.models.base import Model, Modeler
+from orchestrator.errors import ModelError
+from orchestrator.models.base import Model, Modeler, one_of
 from orchestrator.models.blas import one_thread
 from orchestrator.models.cpr import family as cpr
 from orchestrator.models.curves.model import CurveModel
@@ -20,12 +22,13 @@ from orchestrator.models.formulas import modeler as formulas_modeler
 from orchestrator.models.learned import family as learned
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.regression import modeler as regression
-from orchestrator.models.regression.choice import Family, Memory
+from orchestrator.models.regression.choice import Candidates, Family, Memory
 from orchestrator.models.regression.choosing import attempt
 from orchestrator.models.regression.formula import FORMULA, Formula, formula_learner
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.model import RegressionModel, SymbolicRegressionModel
 from orchestrator.models.regression.samples import Samples, Series, arranged
+from orchestrator.models.splines import family as splines
 from orchestrator.models.zero import ZeroModel
 from orchestrator.types import Measurement, Measurements
 
@@ -38,6 +41,22 @@ _MOST_SEARCHED = 6
 _MOST_FOR_FORMULAS = 400
 
 
+FAMILIES = ("formulas", "cpr", "learned", "rprop", "splines", "speedup")
+"""What may take part."""
+# Learners within the measured range, and beyond it.
+_INSIDE: Mapping[str, Candidates] = MappingProxyType(
+    {
+        "cpr": cpr.candidates,
+        "learned": learned.candidates,
+        "rprop": learned.small_networks,
+        "splines": splines.candidates,
+    }
+)
+_OUTSIDE: Mapping[str, Candidates] = MappingProxyType(
+    {"cpr": cpr.extrapolators, "learned": learned.extrapolators, "splines": splines.extrapolators}
+)
+
+
 def modeler(
     *,
     exponents: str | Sequence[Sequence[float]] = "paper",
@@ -46,6 +65,7 @@ def modeler(
     members: int = 200,
     wide: bool = True,
     sizes: str = "all",
+    families: str | Sequence[str] = "all",
     seed: int = 0,
 ) -> Modeler:
     """Return the modeler that chooses among all families.
@@ -56,6 +76,8 @@ def modeler(
         Options of ``pmnf``.
     sizes
         Option of ``curves``.
+    families
+        Which take part: ``all``, or some of `FAMILIES`. Few points have formulas and curves in any case.
     seed
         Of the random parts of learners and of their comparison.
 
@@ -64,6 +86,7 @@ def modeler(
     ModelError
         For an option that makes no sense; and by the modeler when no call path can be fitted.
     """
+    chosen = _families(families)
     formulas = formulas_modeler(
         exponents=exponents,
         negative_exponents=negative_exponents,
@@ -71,11 +94,14 @@ def modeler(
         members=members,
         wide=wide,
         sizes=sizes,
+        saturates="speedup" in chosen,
     )
     formula = formula_learner(formulas)
     family = Family(
-        inside=lambda samples: (*_formulas(formula, samples), *_candidates(samples)),
-        outside=lambda samples: (*cpr.extrapolators(samples), *learned.extrapolators(samples)),
+        inside=lambda samples: inside(chosen, formula, samples),
+        outside=lambda samples: tuple(
+            learner for name, found in _OUTSIDE.items() if name in chosen for learner in found(samples)
+        ),
         combine=True,
         preferred=FORMULA,
     )
@@ -110,8 +136,23 @@ def _formulas(formula: Learner, samples: Samples) -> tuple[Learner, ...]:
     return (formula,) if len(numeric) <= _MOST_SEARCHED else ()
 
 
-def _candidates(samples: Samples) -> tuple[Learner, ...]:
-    return (*cpr.candidates(samples), *learned.candidates(samples))
+def inside(chosen: Sequence[str], formula: Learner, samples: Samples) -> tuple[Learner, ...]:
+    """Return the learners of some families for points within the measured range."""
+    own = _formulas(formula, samples) if "formulas" in chosen else ()
+    return (
+        *own,
+        *(learner for name, found in _INSIDE.items() if name in chosen for learner in found(samples)),
+    )
+
+
+def _families(named: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the families that take part; raises ``ModelError`` for an unknown one."""
+    if named == "all":
+        return FAMILIES
+    chosen = (named,) if isinstance(named, str) else tuple(named)
+    if not chosen:
+        raise ModelError(f"families names none: use all, or some of {', '.join(FAMILIES)}")
+    return tuple(one_of("families", name, FAMILIES) for name in chosen)
 
 
 def _has_enough(item: Measurement, measurements: Measurements) -> bool:

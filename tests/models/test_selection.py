@@ -8,11 +8,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from orchestrator.models import formulas
+from orchestrator.errors import ModelError
+from orchestrator.models import formulas, selection
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.intervals import predictive
 from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.models.regression.formula import formula_learner
 from orchestrator.models.regression.model import RegressionModel
+from orchestrator.models.regression.samples import arranged
 from orchestrator.models.selection import modeler
 from orchestrator.models.symbolic import Symbolic
 from orchestrator.types import Measurement, Measurements, Point
@@ -112,3 +115,38 @@ def test_call_paths_are_chosen_for_one_by_one() -> None:
     assert not any("left out of fits" in note for m in models if m.callpath == "few" for note in m.notes)
     zeros = [m.value([point])[0] for m in models if m.callpath == "zero" for point in list(learned)[:9]]
     assert {value for value in zeros if np.isfinite(value)} == {0.0}
+
+
+def test_only_families_that_are_named_take_part() -> None:
+    values = tuning(110, 4, jumps)
+    known = Measurements(NAMES, (Measurement("main", "time", values),))
+    [model] = modeler(families=["splines"])(known)
+    assert isinstance(model, RegressionModel)
+    names = {item["name"] for item in model.document()["compared"]}
+    assert any(name.startswith("splines") for name in names)
+    assert all(name.startswith(("splines", "log-linear trend")) for name in names)
+
+
+def test_small_networks_and_splines_take_part_by_default() -> None:
+    values = tuning(110, 4, jumps)
+    [series], _ = arranged(Measurements(NAMES, (Measurement("main", "time", values),)), "auto")
+    formula = formula_learner(formulas.modeler())
+    tried = [learner.name for learner in selection.inside(selection.FAMILIES, formula, series.samples)]
+    assert len(tried) == len(set(tried))
+    assert sum(name.startswith("splines") for name in tried) == 5
+    assert sum(name.startswith("rprop") for name in tried) == 2
+    few = [item.name for item in selection.inside(("cpr", "learned"), formula, series.samples)]
+    assert set(few) < set(tried) and not any(name.startswith(("splines", "rprop")) for name in few)
+
+
+@pytest.mark.parametrize(
+    ("families", "message"),
+    [
+        ("tensors", "families is 'tensors': use one of formulas, cpr, learned, rprop, splines, speedup"),
+        (["cpr", "x"], "families is 'x'"),
+        ([], "families names none: use all, or some of formulas"),
+    ],
+)
+def test_unknown_families_are_named(families: str | list[str], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        modeler(families=families)

@@ -11,7 +11,7 @@ import numpy as np
 from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, inside, unit_of
 from orchestrator.models.belief import LogBelief, mixture_quantile
 from orchestrator.models.curves.explanations import LIKELY, Explanations
-from orchestrator.models.curves.regimes import Regimes
+from orchestrator.models.curves.regimes import Change, Regimes
 from orchestrator.models.intervals import Predictive
 from orchestrator.models.symbolic import Symbolic, power_law, sum_text, terms_of
 from orchestrator.types import Point
@@ -93,7 +93,17 @@ class CurveModel:
             return ()
         regimes, law, _ = self._change
         change = regimes.changes[law]
-        return () if change is None else ((self.parameters[change.parameter], float(change.value)),)
+        if not isinstance(change, Change):
+            return ()
+        return ((self.parameters[change.parameter], float(change.value)),)
+
+    @property
+    def _sides(self) -> tuple[Regimes, int] | None:
+        """Regimes and which of them, where there is one power law below a value and another one above."""
+        if self._change is None:
+            return None
+        regimes, law, _ = self._change
+        return (regimes, law) if regimes.has_sides(law) else None
 
     @property
     def terms(self) -> list[dict[str, Any]]:
@@ -103,17 +113,17 @@ class CurveModel:
         """
         if self._formula is not None:
             return terms_of(self._formula)
-        if self._change is not None:
-            regimes, law, _ = self._change
+        if self._sides is not None:
+            regimes, law = self._sides
             return regimes.terms(law, self.parameters, above=True)
         return self._power_law()
 
     @property
     def normal_form(self) -> str:
         """The same as text; both sides of a change, where one is likely."""
-        if self._change is None:
+        if self._sides is None:
             return sum_text(self.terms)
-        regimes, law, _ = self._change
+        regimes, law = self._sides
         return regimes.text(law, self.parameters)
 
     @property

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.models import data
+from orchestrator.errors import ModelError
+from orchestrator.models import data, processes
 from orchestrator.models.base import Modeler, one_of, smape_of
 from orchestrator.models.blas import one_thread
 from orchestrator.models.curves.design import Design
@@ -66,7 +67,9 @@ def modeler(*, aggregate: str = "auto", sizes: str | Sizes = "all") -> Modeler:
     return by_group(lambda group, located: fit(group, located, typical, None), aggregate)
 
 
-def fit(group: data.Group, located: Located, sizes: Sizes, known: Known | None) -> list[CurveModel]:
+def fit(
+    group: data.Group, located: Located, sizes: Sizes, known: Known | None, *, saturates: bool = False
+) -> list[CurveModel]:
     """Weigh curves, and formulas where there are some; leave out call paths that a formula alone explains.
 
     Parameters
@@ -79,12 +82,17 @@ def fit(group: data.Group, located: Located, sizes: Sizes, known: Known | None) 
         As in `modeler`.
     known
         The formulas; None if there are none.
+    saturates
+        Whether saturating speedups are explanations, too, where formulas are and names of parameters say what
+        counts processes.
     """
     with one_thread():
-        return _fit(group, located, sizes, known)
+        return _fit(group, located, sizes, known, _counting(group.parameters) if saturates else ())
 
 
-def _fit(group: data.Group, located: Located, sizes: Sizes, known: Known | None) -> list[CurveModel]:
+def _fit(
+    group: data.Group, located: Located, sizes: Sizes, known: Known | None, counting: Sequence[int]
+) -> list[CurveModel]:
     # One matrix for all call paths: robust weights differ between them by little.
     design = Design.of(group.points, np.maximum(located.count.mean(axis=0), 1e-3))
     scatter = [
@@ -101,11 +109,21 @@ def _fit(group: data.Group, located: Located, sizes: Sizes, known: Known | None)
         [scatter[k] for k in rows],
         None if known is None else [known.formulas(k) for k in rows],
         sizes,
+        counting,
     )
     forms = [None if known is None else known.forms[k] for k in rows]
     return [
         _model(group, located, k, item, form) for k, item, form in zip(rows, explained, forms, strict=True)
     ]
+
+
+def _counting(parameters: Sequence[str]) -> tuple[int, ...]:
+    """Return the places of those whose product is the number of processes; none where names do not say it."""
+    try:
+        found = processes.found(parameters)
+    except ModelError:
+        return ()
+    return () if found is None else tuple(parameters.index(name) for name in found.names)
 
 
 def _model(

@@ -1,4 +1,4 @@
-"""Power laws with a change: a step or another slope from some value of a parameter on.
+"""Power laws with a change: a step or another slope from some value of a parameter on, or a saturation.
 
 Caches, protocols and block sizes make two regimes, which no sum of smooth terms follows. In the logarithms a
 power law with a given change point is linear, so all change points are tried (segmented regression: Muggeo,
@@ -17,6 +17,7 @@ import numpy as np
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Columns
+from orchestrator.models.curves.saturation import Saturation, saturations
 from orchestrator.models.symbolic import power_law, power_text, sum_text
 from orchestrator.types import format_value
 
@@ -53,6 +54,19 @@ class Change:
         """Where it is, whatever changes there."""
         return self.parameter, self.value
 
+    @property
+    def used(self) -> tuple[bool, bool]:
+        """Which of the two last coefficients it has."""
+        return self.step, self.hinge
+
+    def features(self, logs: Floats) -> tuple[Floats, Floats]:
+        """Return what these are multiplied by, from logarithms of points (n, parameters), shape (n,) each."""
+        beyond = logs[:, self.parameter] - np.log(self.value)
+        return self.step * (beyond >= -1e-9), self.hinge * np.maximum(beyond, 0.0)
+
+
+Kind = Change | Saturation
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Regimes:
@@ -61,7 +75,7 @@ class Regimes:
     Attributes
     ----------
     changes
-        Of every law; None for none.
+        Of every law; None for none, and for the first one.
     middle
         Mean logarithm of every parameter over the points, shape (parameters,).
     fitted
@@ -69,15 +83,18 @@ class Regimes:
         (laws, parameters + 3).
     """
 
-    changes: tuple[Change | None, ...]
+    changes: tuple[Kind | None, ...]
     middle: Floats
     fitted: Floats
 
     @property
     def weights(self) -> Floats:
-        """Beforehand: half for no change, the rest equally for all changes, shape (laws,)."""
-        each = np.full(len(self.changes), 0.5 / max(len(self.changes) - 1, 1))
-        each[0] = 0.5
+        """Beforehand: half for no change, the rest for changes and saturations alike, shape (laws,)."""
+        kinds = np.array([type(item).__name__ for item in self.changes])
+        some = {kind: kinds == kind for kind in kinds[1:]}
+        each = np.where(np.arange(len(kinds)) == 0, 0.5, 0.0)
+        for here in some.values():
+            each[here] = 0.5 / len(some) / here.sum()
         return each
 
     def at(self, x: Floats) -> tuple[Floats, Floats]:
@@ -104,7 +121,7 @@ class Regimes:
         size, change = len(self.middle), self.changes[law]
         slopes = self.fitted[law, 1 : 1 + size].copy()
         constant = self.fitted[law, 0] - slopes @ self.middle
-        if change is not None and above:
+        if isinstance(change, Change) and above:
             step, hinge = self.fitted[law, 1 + size :]
             slopes[change.parameter] += hinge
             constant += step - hinge * np.log(change.value)
@@ -114,16 +131,29 @@ class Regimes:
         """Return both sides of a law with a change: ``p < 128: 0.2 * n**1.1, else 0.9 * n``."""
         change = self.changes[law]
         below, beyond = (sum_text(self.terms(law, names, above=above)) for above in (False, True))
-        if change is None:
+        if not isinstance(change, Change):
             return below
         return f"{names[change.parameter]} < {format_value(change.value)}: {below}, else {beyond}"
+
+    def has_sides(self, law: int) -> bool:
+        """Return whether there is one power law below a value and another one above."""
+        return isinstance(self.changes[law], Change)
 
     def note(self, law: int, names: Sequence[str], probability: float) -> str:
         """Return where a law changes and how: ``changes at p = 128 (a step of x1.7), with ...``."""
         change = self.changes[law]
         assert change is not None
-        name, size = names[change.parameter], len(self.middle)
+        size = len(self.middle)
         step, hinge = self.fitted[law, 1 + size :]
+        if isinstance(change, Saturation):
+            slopes = np.round(self.fitted[law, 1 : 1 + size], _DIGITS)
+            before = sum_text(power_law(1.0, names, slopes)).removeprefix("1 * ")
+            return (
+                f"the speedup saturates: as {before} * {change.text(names)}**{hinge:.3g}, with a "
+                f"probability of {probability:.2f}; the expression is its power law at the largest measured "
+                "values"
+            )
+        name = names[change.parameter]
         before = self.fitted[law, 1 + change.parameter]
         parts = [f"a step of x{np.exp(step):.3g}"] if change.step else []
         if change.hinge:
@@ -135,13 +165,14 @@ class Regimes:
         return f"changes at {where} ({', '.join(parts)}), with a probability of {probability:.2f}"
 
 
-def fit(design: Design, log_value: Floats) -> list[Regimes] | None:
+def fit(design: Design, log_value: Floats, counting: Sequence[int] = ()) -> list[Regimes] | None:
     """Fit all power laws with and without a change to logarithms of shape (call paths, points).
 
-    None where a parameter has values that are not positive, or where there are too few for a change.
+    ``counting`` are the columns of the points whose product is the number of processes. None where a
+    parameter has values that are not positive, or where there are too few for a change.
     """
     points = design.points
-    changes = _candidates(points)
+    changes = (*_candidates(points), *saturations(points, counting))
     if (points <= 0).any() or len(changes) == 1:
         return None
     middle = np.log(points).mean(axis=0)
@@ -188,20 +219,18 @@ def _candidates(points: Floats) -> tuple[Change | None, ...]:
     return tuple(found)
 
 
-def _used(changes: Sequence[Change | None], parameters: int) -> Integers:
+def _used(changes: Sequence[Kind | None], parameters: int) -> Integers:
     """1 for every coefficient that a law has, shape (laws, parameters + 3)."""
-    ends = [(0, 0) if change is None else (change.step, change.hinge) for change in changes]
+    ends = [(False, False) if change is None else change.used for change in changes]
     return np.concatenate([np.ones((len(changes), parameters + 1)), ends], axis=1).astype(np.intp)
 
 
-def _features(changes: Sequence[Change | None], middle: Floats, x: Floats) -> Floats:
+def _features(changes: Sequence[Kind | None], middle: Floats, x: Floats) -> Floats:
     """What the coefficients of every law are multiplied by, shape (laws, parameters + 3, n)."""
     logs = np.log(np.maximum(x, 1e-300))
     result = np.zeros((len(changes), len(middle) + 3, len(x)))
     result[:, 0], result[:, 1:-2] = 1.0, (logs - middle).T
     for k, change in enumerate(changes):
         if change is not None:
-            beyond = logs[:, change.parameter] - np.log(change.value)
-            result[k, -2] = change.step * (beyond >= -1e-9)
-            result[k, -1] = change.hinge * np.maximum(beyond, 0.0)
+            result[k, -2:] = change.features(logs)
     return result

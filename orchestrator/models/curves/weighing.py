@@ -128,6 +128,7 @@ def explain(
     scatter: Sequence[Scatter],
     formulas: Sequence[Formulas] | None,
     sizes: Sizes,
+    counting: Sequence[int] = (),
 ) -> list[Explanations]:
     """Weigh the explanations of call paths that were measured at the points of a design.
 
@@ -141,12 +142,14 @@ def explain(
         Of every call path; None where there are no formulas.
     sizes
         Of curves alone.
+    counting
+        Columns of the points whose product is the number of processes; none where nothing counts them.
     """
     curves = alone(design.points.shape[1], sizes)
     logs = of_curves(design, curves, log_value) + log_plausible(curves.noise, design, scatter)
     logs -= np.log(len(curves.noise))
     banks = _Banks.of(design, curves)
-    regimes = None if formulas is None else fit_regimes(design, log_value)
+    regimes = None if formulas is None else fit_regimes(design, log_value, counting)
     step = int(np.clip(_NUMBERS // (_KEPT * len(design.projection) ** 2), 1, _TOGETHER))
     result: list[Explanations] = []
     for begin in range(0, len(log_value), step):

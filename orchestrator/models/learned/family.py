@@ -80,9 +80,9 @@ def extrapolators(samples: Samples) -> tuple[Learner, ...]:
     return (line, ridge(2), trees, with_straight_ends(trees, share=0.33, coupled=False), *steady)
 
 
-def asked_for() -> tuple[Learner, ...]:
-    """Return learners for points inside the measured range that are fitted only where they are named."""
-    return rprop(), on_trend(rprop())
+def small_networks(samples: Samples) -> tuple[Learner, ...]:
+    """Return the ensembles of small networks for points inside the measured range."""
+    return (rprop(), on_trend(rprop())) if samples.axes else ()
 
 
 def paper_grid(samples: Samples) -> tuple[Learner, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Modeler, one_of
-from orchestrator.models.learned.family import asked_for, candidates, extrapolators, paper_grid
+from orchestrator.models.learned.family import candidates, extrapolators, paper_grid, small_networks
 from orchestrator.models.regression.choice import Candidates, Family
 from orchestrator.models.regression.learner import Learner
 from orchestrator.models.regression.modeler import modeler_of
@@ -40,7 +40,7 @@ def modeler(
     one_of("grid", grid, _GRIDS)
 
     def inside(samples: Samples) -> tuple[Learner, ...]:
-        learners = (*_GRIDS[grid](samples), *(asked_for() if only else ()))
+        learners = (*_GRIDS[grid](samples), *(small_networks(samples) if only else ()))
         found = tuple(learner for learner in learners if only in learner.name)
         if not found and learners:
             names = ", ".join(learner.name for learner in learners)

@@ -12,7 +12,8 @@ import pytest
 from orchestrator.models.base import Floats
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.model import CurveModel
-from orchestrator.models.curves.regimes import Regimes, fit
+from orchestrator.models.curves.regimes import Change, Regimes, fit
+from orchestrator.models.curves.saturation import Saturation
 from orchestrator.models.selection import modeler
 from orchestrator.types import Measurement, Measurements, Point
 
@@ -25,8 +26,8 @@ def grid(*values: Sequence[float]) -> Floats:
     return np.array(list(product(*values)), dtype=float)
 
 
-def regimes(points: Floats, log_value: Floats) -> Regimes:
-    found = fit(Design.of(points, np.full(len(points), 2.0)), log_value[None])
+def regimes(points: Floats, log_value: Floats, counting: Sequence[int] = ()) -> Regimes:
+    found = fit(Design.of(points, np.full(len(points), 2.0)), log_value[None], counting)
     assert found is not None
     return found[0]
 
@@ -68,7 +69,10 @@ def drawn_step(rng: np.random.Generator) -> Truth:
 def test_a_change_has_two_measured_values_on_each_side() -> None:
     found = regimes(grid(RANKS, SIZES), np.zeros(25))
     assert {item.place for item in found.changes if item} == {(0, 64), (0, 128), (1, 30), (1, 40)}
-    assert {item.place for item in found.changes if item and item.hinge} == {(0, 64), (1, 30)}
+    assert {item.place for item in found.changes if isinstance(item, Change) and item.hinge} == {
+        (0, 64),
+        (1, 30),
+    }
     assert found.changes[0] is None
     assert found.weights.sum() == pytest.approx(1.0)
 
@@ -94,7 +98,7 @@ def test_an_exact_change_is_fitted_exactly_and_continued() -> None:
     errors = np.abs(found.at(points)[0] - log_value).max(axis=1)
     law = int(errors.argmin())
     best = found.changes[law]
-    assert best is not None
+    assert isinstance(best, Change)
     assert errors[law] < 1e-12
     assert (best.place, best.step, best.hinge) == ((0, 64), True, True)
     assert found.at(new)[0][law] == pytest.approx(np.log(0.017 * 60 * 8))
@@ -170,3 +174,69 @@ def test_intervals_of_drawn_steps_hold_one_step_beyond() -> None:
     assert len(found) > 30
     assert np.mean(held) >= 0.85
     assert np.mean(errors) < 0.04
+
+
+def amdahl(p: float, n: float) -> float:
+    """Work n**2, of which the part that does not scale grows as n."""
+    return float(1e-3 * n**2 * (1 / p + 1 / (4 * n)))
+
+
+def test_saturating_speedups_are_tried_where_a_parameter_counts_processes() -> None:
+    points = grid(RANKS, SIZES)
+    log_value = np.log([amdahl(p, n) for p, n in points])
+    found = regimes(points, log_value, (0,))
+    saturated = [k for k, item in enumerate(found.changes) if isinstance(item, Saturation)]
+    assert len(saturated) == 24
+    assert found.weights[saturated].sum() == pytest.approx(0.25)
+    assert found.weights.sum() == pytest.approx(1.0)
+    far = np.array([[1024.0, 60.0]])
+    errors = np.abs(found.at(points)[0] - log_value).max(axis=1)
+    best = found.changes[int(errors.argmin())]
+    assert isinstance(best, Saturation) and best.power == 1.0
+    assert found.at(far)[0][errors.argmin()] == pytest.approx(np.log(amdahl(1024, 60)), abs=0.05)
+    assert np.abs(found.at(far)[0][0] - np.log(amdahl(1024, 60))) > 0.2
+
+
+@pytest.mark.parametrize("points", [grid((16, 32, 64), SIZES), grid(RANKS[:4], (10,))[:, :1]])
+def test_few_processes_or_points_show_no_saturation(points: Floats) -> None:
+    found = fit(Design.of(points, np.full(len(points), 2.0)), np.zeros((1, len(points))), (0,)) or ()
+    assert not any(isinstance(law, Saturation) for item in found for law in item.changes)
+
+
+def test_several_counts_and_sizes_are_written_as_products() -> None:
+    item = Saturation(counting=(0, 1), sizes=(2, 3), scale=3.456, power=0.5)
+    assert item.text(("nodes", "ppn", "n", "m")) == "(1 + nodes * ppn / (3.46 * (n * m)**0.5))"
+    _, factor = item.features(np.log([[2.0, 3.0, 4.0, 9.0]]))
+    assert factor == pytest.approx(np.log1p(6 / (3.456 * 6)))
+
+
+def scaled(names: tuple[str, str], **options: object) -> CurveModel:
+    """The model of a program of strong scaling with 3 % noise, which is no sum of a few terms."""
+    rng = np.random.default_rng(3)
+    values = {
+        Point.of({names[0]: p, names[1]: n}): tuple(
+            (0.01 * n**1.37 / p**0.9 * (1 + p / 6 / n**0.5) ** 1.3 * np.exp(rng.normal(0, 0.03, 2))).tolist()
+        )
+        for p, n in product((4, 8, 16, 32, 64), SIZES)
+    }
+    [model] = modeler(**options)(Measurements(names, (Measurement("main", "time", values),)))  # type: ignore[arg-type]
+    assert isinstance(model, CurveModel)
+    return model
+
+
+def test_a_saturating_speedup_is_predicted_and_told() -> None:
+    model = scaled(("p", "n"))
+    [note] = [note for note in model.notes if "saturates" in note]
+    assert "(1 + p / (" in note and "* n**0.5)" in note
+    truth = 0.01 * 60**1.37 / 256**0.9 * (1 + 256 / 6 / 60**0.5) ** 1.3
+    far = Point.of(p=256, n=60)
+    error = abs(np.log(model.value([far])[0] / truth))
+    assert error < 0.1
+    without = scaled(("p", "n"), families=["formulas", "cpr", "learned"])
+    assert abs(np.log(without.value([far])[0] / truth)) > 2 * error
+    # The expression is a power law, and agrees with its terms.
+    assert model.expression.startswith(f"{model.terms[0]['coefficient']:.4g}"[:5])
+
+
+def test_without_a_name_that_counts_processes_no_speedup_saturates() -> None:
+    assert not any("saturates" in note for note in scaled(("x", "n")).notes)
