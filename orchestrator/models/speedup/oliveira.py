@@ -15,14 +15,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
+from scipy.optimize import OptimizeResult, least_squares
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 
 PARTICLES, ITERATIONS = 100, 1000  # of the grey-box paper, section 5.6
 STARTS = 40
-_EVALUATIONS = 50  # of each start; more change nothing
+# Evaluations of each start, of which the best go on, with so many: more, or all to the end, change nothing.
+_FIRST, _KEPT, _EVALUATIONS = 10, 5, 50
 _TRIED = (
     50  # places of which the best is a start: much of the box is flat, because the share is cut off there
 )
@@ -145,6 +146,9 @@ def oliveira_least_squares(
 ) -> Oliveira:
     """Fit by nonlinear least squares from many starts, each the best of some random places.
 
+    After a few steps the best ones go on: of six drawn sets the squared error rose by 2 % in one, and fits
+    take less than half the time.
+
     Parameters and errors are those of `oliveira_swarm`.
     """
     p, n, s, unit = _checked(processes, size, speedups)
@@ -155,12 +159,14 @@ def oliveira_least_squares(
     def slopes(place: Floats) -> Floats:
         return _jacobian(_coefficients(place), p, n)
 
-    width = _HIGH - _LOW
-    fits = [
-        least_squares(errors, start, jac=slopes, bounds=(_LOW, _HIGH), x_scale=width, max_nfev=_EVALUATIONS)
-        for start in _starts(starts, p, n, s, rng)
-    ]
-    best = min(fits, key=lambda fit: float(fit.cost))
+    def improved(place: Floats, most: int) -> OptimizeResult:
+        width = _HIGH - _LOW
+        return least_squares(errors, place, jac=slopes, bounds=(_LOW, _HIGH), x_scale=width, max_nfev=most)
+
+    first = sorted(
+        (improved(start, _FIRST) for start in _starts(starts, p, n, s, rng)), key=lambda fit: float(fit.cost)
+    )
+    best = min((improved(fit.x, _EVALUATIONS) for fit in first[:_KEPT]), key=lambda fit: float(fit.cost))
     return Oliveira(_coefficients(best.x), unit)
 
 
