@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from orchestrator.models.base import Floats
-from orchestrator.models.learned.threads import one_thread
 from orchestrator.models.regression.learner import NO_LIMIT, Fitted, Learner
 from orchestrator.models.regression.samples import Samples
 from orchestrator.models.regression.trend import fit_trend
+from orchestrator.models.threads import one_thread
 
 FAMILY = "learned"
 # Below so many points nothing is learned beside the trend.

@@ -12,9 +12,9 @@ from orchestrator.models.base import Floats
 from orchestrator.models.learned.columns import columns_of
 from orchestrator.models.learned.distances import scaled_columns
 from orchestrator.models.learned.fitted import Estimate, Estimator, learner, named, seed, unit_response
-from orchestrator.models.learned.threads import one_thread
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.samples import Samples
+from orchestrator.models.threads import one_thread
 
 # Below so many samples none can be spared for stopping early: a penalty on weights takes its place.
 _FEW, _PENALTY = 3000, 1.0
