@@ -1,11 +1,12 @@
-"""Would models of speedup help `auto`? Both are fitted where parameters count processes.
+"""Do models of speedup help `auto`? All are fitted where parameters count processes.
 
     python benchmarks/speedup_in_auto.py [--cases FOLDER] [--only TEXT ...] [--most 6] [--functions 100]
 
 FOLDER has far corners, as for `far_corner.py`; of every group of cases the first ``--most`` are taken.
 Drawn are functions in the performance model normal form, and programs of strong scaling: Amdahl's law, and
 communication that grows with the logarithm or a power of the processes. Errors are mean absolute log errors
-at the held-out points. *chosen by* X takes speedup where its error at the runs on the most processes, left
+at the held-out points. *auto* is without saturating speedups among its explanations, *saturating* is with
+them, as it is by default. *chosen by* X takes speedup where its error at the runs on the most processes, left
 out of further fits, is below X times that of `auto`; *where times fall* the same by 1, only where times fall
 with the processes.
 """
@@ -18,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from far_corner_cases import groups, options_for, stored
@@ -29,6 +31,7 @@ from orchestrator.evaluation.synthetic import SERIES
 from orchestrator.models.base import Model, Modeler
 from orchestrator.models.processes import found, required
 from orchestrator.models.scaling import Study
+from orchestrator.models.selection import FAMILIES
 from orchestrator.types import Measurement, Measurements, Point
 
 MARGINS = (1.0, 0.5, 0.2)
@@ -75,7 +78,10 @@ def errors(modeler: Modeler, known: Measurements, test: Sequence[Values]) -> np.
 def compared(
     parameters: tuple[str, ...], series: Sequence[Series], modelers: Sequence[Modeler]
 ) -> np.ndarray:
-    """Return errors and coverage of both modelers, and of what is chosen, shape (series, 2 + margins, 2)."""
+    """Return errors and coverage of all modelers, and of what is chosen of the first two.
+
+    Shape (series, modelers + margins + 1, 2).
+    """
     processes = required(parameters)
 
     def number(point: Point) -> float:
@@ -86,12 +92,18 @@ def compared(
     last = [{p: v for p, v in item.train.items() if number(p) >= most} for item in series]
     known, reduced = known_of(parameters, [item.train for item in series]), known_of(parameters, less)
     said = np.array([errors(one, known, [item.test for item in series]) for one in modelers])
-    seen = np.array([errors(one, reduced, last)[:, 0] for one in modelers])
+    seen = np.array([errors(one, reduced, last)[:, 0] for one in modelers[:2]])
     falls = np.array([not Study.of(known_of(parameters, [item.train]), processes).weak for item in series])
     better = [seen[1] < share * seen[0] for share in MARGINS]
     better.append((seen[1] < seen[0]) & falls)
     chosen = [np.where(taken[:, None], said[1], said[0]) for taken in better]
     return np.concatenate([said, chosen]).transpose(1, 0, 2)
+
+
+def both(options: Mapping[str, Any]) -> tuple[Modeler, Modeler]:
+    """Return `auto` without saturating speedups, and with them."""
+    build = registry.load("model", "auto")
+    return build(**options, families=[one for one in FAMILIES if one != "speedup"]), build(**options)
 
 
 def drawn(rng: np.random.Generator, count: int) -> tuple[tuple[str, ...], list[Series]]:
@@ -147,35 +159,39 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     folder = chosen.cases or Path(os.environ.get("MEASUREMENT_DATA", "."), "far-corner")
     by = " | ".join(f"chosen by {share:g}" for share in MARGINS)
-    print(f"| set | cases | auto | speedup | {by} | where times fall | better | 90 % hold: auto, speedup |")
-    print("|---" * (7 + len(MARGINS)) + "|")
+    print(
+        f"| set | cases | auto | speedup | saturating | {by} | where times fall | better | 90 % hold: auto, "
+        "speedup, saturating |"
+    )
+    print("|---" * (8 + len(MARGINS)) + "|")
     speedup: Modeler = registry.load("model", "speedup")(overhead=chosen.overhead)
 
     def show(name: str, rows: Sequence[np.ndarray]) -> None:
         all_rows = np.concatenate(rows)
         cells = " | ".join(f"{error:.3f}" for error in all_rows.mean(axis=0)[:, 0])
         better = 100 * np.mean(all_rows[:, 1, 0] < all_rows[:, 0, 0])
-        holds = 100 * all_rows.mean(axis=0)[:2, 1]
+        holds = ", ".join(f"{100 * share:.0f}" for share in all_rows.mean(axis=0)[:3, 1])
         print(
-            f"| {name} | {len(all_rows)} | {cells} | {better:.0f} % | {holds[0]:.0f}, {holds[1]:.0f} % |",
+            f"| {name} | {len(all_rows)} | {cells} | {better:.0f} % | {holds} % |",
             flush=True,
         )
 
     for name, cases in stored(folder, chosen.only, 40).items():
         if not cases or found(cases[0].parameters) is None:
             continue
-        auto = registry.load("model", "auto")(**options_for(name, "auto"))
+        auto = both(options_for(name, "auto"))
         rows = []
         for group in groups(cases):
             some = [cases[k] for k in group[: chosen.most]]
             series = [Series(train=case.train, test=case.test) for case in some]
-            rows.append(compared(cases[0].parameters, series, [auto, speedup]))
+            rows.append(compared(cases[0].parameters, series, [auto[0], speedup, auto[1]]))
         show(name, rows)
     for name, make in (("normal form", drawn), ("strong scaling", programs)):
         parameters, series = make(np.random.default_rng(chosen.seed), chosen.functions)
         parts = [series[k : k + 25] for k in range(0, len(series), 25)]
-        both = [registry.load("model", "auto")(), speedup]
-        show(f"{name} (drawn)", [compared(parameters, part, both) for part in parts])
+        auto = both({})
+        three = [auto[0], speedup, auto[1]]
+        show(f"{name} (drawn)", [compared(parameters, part, three) for part in parts])
 
 
 if __name__ == "__main__":
