@@ -16,7 +16,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
     ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 LONGEST = 100
 # Not these words, but: expensive, no controller is running, accounting, predict, keeps failing, fix,
