@@ -35,6 +35,8 @@ COMMANDS = {
     "plan": "show search space, first batch, job scripts and what they will cost; launch nothing",
     "simulate": "rehearse a campaign: the same loop on a virtual clock; launch nothing",
     "status": "show where a campaign stands",
+    "runs": "list the runs as a table; filter, sort, CSV, JSON",
+    "watch": "follow a campaign on a full screen",
     "log": "show what happened, what was spent, what was given up and why",
     "report": "write one self-contained, interactive HTML page of a campaign or of measurements",
     "serve": "show campaigns in a browser, live; read-only, on this machine only",

@@ -6,19 +6,16 @@ With --run: everything known of one run, its attempts with script, nodes, module
 from __future__ import annotations
 
 import argparse
-import time
 
-from orchestrator.cli import common
+from orchestrator.cli import common, watch
 from orchestrator.journal.state import collecting_nothing
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     common.add_directory(parser)
-    parser.add_argument("--watch", action="store_true", help="refresh until the campaign stops or Ctrl-C")
-    parser.add_argument(
-        "--interval", type=float, default=2.0, metavar="SECONDS", help="between refreshes (default 2)"
-    )
+    parser.add_argument("--watch", action="store_true", help="follow it on a full screen: orchestrator watch")
+    watch.add_interval(parser)
     parser.add_argument(
         "--fit",
         action="store_true",
@@ -34,6 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; also while a controller is running."""
+    if arguments.watch:
+        return watch.watch(arguments.directory, arguments.interval)
     with collecting_nothing():
         return _one_run(arguments) if arguments.run is not None else _status(arguments)
 
@@ -47,19 +46,7 @@ def _status(arguments: argparse.Namespace) -> int:
         return 0
     from orchestrator.report import status_text
 
-    if not arguments.watch:
-        status_text.print_status(document, arguments.directory)
-        return 0
-    from rich.console import Console
-    from rich.live import Live
-
-    with Live(
-        status_text.render(document, arguments.directory), console=Console(), auto_refresh=False
-    ) as live:
-        while document["state"] != "stopped":
-            time.sleep(arguments.interval)
-            document = overview.status_in(arguments.directory)
-            live.update(status_text.render(document, arguments.directory), refresh=True)
+    status_text.print_status(document, arguments.directory)
     return 0
 
 

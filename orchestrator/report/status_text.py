@@ -24,13 +24,12 @@ from orchestrator.report.models_document import CORRECTED, label, shown
 from orchestrator.report.wording import (
     about,
     count,
-    measure,
     moment,
     outage,
-    place,
     plain,
     smape,
     uncertainty,
+    uncertainty_line,
 )
 from orchestrator.types import Point, format_value
 from orchestrator.units import hours_in
@@ -104,9 +103,7 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     lines += [f"{kind}: {text}" for kind, text in status["machine"].items()]
     lines += [reference_line(status)] if status["reference"] else []
     if status["uncertainty_percent"] is not None:
-        shown = uncertainty(status["uncertainty_percent"] / 100)
-        over = status["uncertainty_targets"]
-        lines.append(f"uncertainty {place(over)}: {shown} ({measure(over)})")
+        lines.append(uncertainty_line(status["uncertainty_percent"] / 100, status["uncertainty_targets"]))
     lines += status["extrapolation"]
     if status["pace"] is not None:
         lines.append(pace_line(status))

@@ -30,15 +30,27 @@ def uncertainty(share: float) -> str:
     return f"{plain(share)} times the value" if share > _TIMES else f"{plain(100 * share)} %"
 
 
+UNCERTAINTY = (
+    "the width of the 90 % interval of a prediction as a share of the predicted value, as a mean over the "
+    "call paths, weighted by their predicted time"
+)
+"""What the uncertainty after a round is, everywhere: see `orchestrator.models.uncertainty`."""
+
+
 def place(targets: int) -> str:
     """Return where an uncertainty is known: at P₊, or over so many random points."""
     return "over the search space" if targets else "at the evaluation point"
 
 
 def measure(targets: int) -> str:
-    """Return what an uncertainty is."""
+    """Return what an uncertainty is, in short: see `UNCERTAINTY`."""
     median = f", the median of {targets} random points" if targets else ""
     return f"mean width of the 90 % intervals{median}"
+
+
+def uncertainty_line(share: float, targets: int) -> str:
+    """Return the uncertainty after the last round, and what it is."""
+    return f"uncertainty {place(targets)}: {uncertainty(share)} ({measure(targets)})"
 
 
 def smape(value: float | None) -> str:

@@ -1,0 +1,185 @@
+"""The runs of a campaign as rows: what each is, where it stands, what it cost; reads state only."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator import expressions
+from orchestrator.errors import CampaignError
+from orchestrator.journal.state import InFlight, RunState, RunStatus, State
+from orchestrator.report.wording import moment
+from orchestrator.resources import core_hours
+from orchestrator.storage import iso
+from orchestrator.types import Run, format_value
+from orchestrator.units import campaign_unit, did_you_mean, hours_in
+
+FIGURES = ("repetition", "attempts", "elapsed", "core_hours")
+"""Columns that expressions may use beside the parameters."""
+COLUMNS = (
+    "run",
+    "kind",
+    "repetition",
+    "status",
+    "attempts",
+    "elapsed",
+    "core_hours",
+    "node",
+    "began",
+    "reason",
+)
+
+
+def rows(state: State) -> list[dict[str, Any]]:
+    """Return one JSON-ready row per run: by point, kind and repetition.
+
+    ``run`` (its id), ``point``, ``kind``, ``repetition``, ``status``, ``attempts``, ``elapsed`` (seconds of
+    the accepted attempt), ``core_hours`` of all attempts, ``node`` (where it ran on one only), ``began``
+    (UTC, ISO 8601; of an attempt in flight, when it was submitted) and ``reason``: why it failed, was skipped
+    or given up.
+    """
+    flights = {attempt.run: flight for attempt, flight in state.in_flight.items()}
+    ordered = sorted(state.runs.items(), key=lambda pair: _order(pair[0]))
+    return [_row(run, item, flights.get(run)) for run, item in ordered]
+
+
+def _order(run: Run) -> tuple[Any, ...]:
+    point = tuple((isinstance(value, str), value) for _, value in run.point.items)
+    return (point, run.kind, run.repetition)
+
+
+def _row(run: Run, item: RunState, flight: InFlight | None) -> dict[str, Any]:
+    began = item.began if flight is None else flight.since
+    return {
+        "run": run.id,
+        "point": run.point.as_dict(),
+        "kind": run.kind,
+        "repetition": run.repetition,
+        "status": str(item.status),
+        "attempts": item.attempts,
+        "elapsed": item.elapsed if item.accepted is not None else None,
+        "core_hours": core_hours(item.cost),
+        "node": item.node,
+        "began": None if began is None else iso(began),
+        "reason": "" if item.status is RunStatus.MEASURED else item.reason,
+    }
+
+
+def chosen(
+    table: Sequence[dict[str, Any]],
+    *,
+    states: Sequence[str] = (),
+    kind: str | None = None,
+    where: str | None = None,
+    node: str | None = None,
+) -> list[dict[str, Any]]:
+    """Return the rows that fulfil every condition.
+
+    Parameters
+    ----------
+    table
+        From `rows`.
+    states
+        Any of these.
+    kind
+        ``time`` or ``effort``.
+    where
+        An expression of the parameters and of `FIGURES`; what has no value is 0.
+    node
+        A node's name, or a pattern such as ``n1*``.
+
+    Raises
+    ------
+    ExpressionError
+        For an expression that is malformed, or has an unknown name.
+    """
+    tests: list[Callable[[dict[str, Any]], bool]] = []
+    if states:
+        tests.append(lambda row: row["status"] in states)
+    if kind is not None:
+        tests.append(lambda row: row["kind"] == kind)
+    if node is not None:
+        tests.append(lambda row: fnmatchcase(row["node"], node))
+    if where is not None and table:
+        first = table[0]["point"]
+        texts = [name for name, value in first.items() if isinstance(value, str)]
+        condition = expressions.parse(where, (*first, *FIGURES), texts)
+        tests.append(lambda row: bool(condition(_values(row))))
+    return [row for row in table if all(test(row) for test in tests)]
+
+
+def _values(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**{name: row[name] or 0 for name in FIGURES}, **row["point"]}
+
+
+def ordered(table: Sequence[dict[str, Any]], keys: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rows, sorted by columns or parameters; a key with ``-`` before it from large to small.
+
+    Rows without a value come last.
+
+    Raises
+    ------
+    CampaignError
+        For a key that is no column.
+    """
+    found = list(table)
+    for key in reversed(keys):
+        name, falling = key.removeprefix("-"), key.startswith("-")
+        known = [*COLUMNS, *(table[0]["point"] if table else ())]
+        if table and name not in known:
+            raise CampaignError(f"runs cannot be sorted by {name!r}: {did_you_mean(name, known)}")
+        with_value = [row for row in found if _cell(row, name) not in (None, "")]
+        without = [row for row in found if _cell(row, name) in (None, "")]
+        with_value.sort(key=lambda row: _comparable(_cell(row, name)), reverse=falling)
+        found = [*with_value, *without]
+    return found
+
+
+def _cell(row: Mapping[str, Any], name: str) -> Any:
+    return row[name] if name in row else row["point"].get(name)
+
+
+def _comparable(value: Any) -> tuple[bool, Any]:
+    return isinstance(value, str), value
+
+
+def to_csv(table: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rows as CSV, one column per parameter."""
+    stream = io.StringIO()
+    names = list(table[0]["point"]) if table else []
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([COLUMNS[0], *names, *COLUMNS[1:]])
+    for row in table:
+        cells = (row[name] for name in COLUMNS[1:])
+        writer.writerow(
+            [row["run"], *row["point"].values(), *("" if cell is None else cell for cell in cells)]
+        )
+    return stream.getvalue()
+
+
+def to_table(table: Sequence[Mapping[str, Any]], campaign: Mapping[str, Any]) -> Table:
+    """Return the rows for a terminal, costs in the unit of the campaign's budget."""
+    unit = campaign_unit(campaign)
+    found = Table(show_edge=False, pad_edge=False)
+    for name in table[0]["point"] if table else ():
+        found.add_column(name, justify="right", no_wrap=True)
+    found.add_column("run", no_wrap=True)
+    found.add_column("state")
+    for name in ("attempts", "elapsed s", unit):
+        found.add_column(name, justify="right")
+    for name in ("node", "began", "reason"):
+        found.add_column(name)
+    for row in table:
+        cells = [format_value(value) for value in row["point"].values()]
+        cells += [f"{row['kind']}-{row['repetition']}", row["status"], str(row["attempts"])]
+        cells.append("" if row["elapsed"] is None else f"{row['elapsed']:.4g}")
+        cells.append(hours_in(row["core_hours"], unit))
+        cells += [row["node"], "" if row["began"] is None else moment(row["began"]), row["reason"]]
+        found.add_row(*map(Text, cells))
+    return found

@@ -1,0 +1,183 @@
+"""The live view as a full screen: what `orchestrator.report.watch_document` says, cut to the terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.layout import Layout
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.models.effort import EFFORT
+from orchestrator.report.callpath_names import named
+from orchestrator.report.models_document import label, shown
+from orchestrator.report.status_text import interval, pace_line, standing
+from orchestrator.report.wording import about, count, moment, uncertainty_line
+from orchestrator.types import Point
+from orchestrator.units import hours_in
+
+_BAR = 30  # characters
+_TITLE = "bold cyan"
+_STATES = {"running": "green", "stopped": "bold", "paused": "yellow", "interrupted": "red"}
+
+
+def screen(found: Mapping[str, Any], width: int, height: int) -> RenderableType:
+    """Return the view for a terminal of a size; sections that find no space show fewer lines."""
+    head = _fitting(_head(found), width)
+    left = max(0, height - len(head))
+    flights, models, log = _shares(left, found["flying"] + 2, len(_models(found)) + 3)
+    parts = [Layout(Group(*head), size=max(1, len(head)))]
+    parts += [Layout(_flights(found, flights - 2), size=flights)] * (flights > 2)
+    parts += [Layout(_models_table(found, models - 3), size=models)] * (models > 3)
+    parts += [Layout(_log(found, width, log - 1), size=log)] * (log > 1)
+    whole = Layout()
+    whole.split_column(*parts)
+    return whole
+
+
+def waiting(what: str) -> RenderableType:
+    """Return the view while a campaign cannot be read."""
+    clock = datetime.now().astimezone().strftime("%H:%M:%S")
+    return Text(f"{clock}  {what}\n\nlooking again; q quits", style="yellow")
+
+
+def _shares(left: int, flights: int, models: int) -> tuple[int, int, int]:
+    """Return lines for attempts in flight, models and the log: half, two thirds of the rest, the rest."""
+    first = min(flights, max(left // 3, left - models - 8)) if flights > 2 else 0
+    second = min(models, max((left - first) // 2, left - first - 10)) if models > 3 else 0
+    return first, second, max(0, left - first - second)
+
+
+def _head(found: Mapping[str, Any]) -> list[Text]:
+    state = standing(found)
+    clock = datetime.fromtimestamp(time.time()).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    title = Text(f"{found['campaign']} ({found['id']})  ", style=_TITLE)
+    title.append(state, style=_STATES.get(state, "yellow"))
+    title.append(f"  round {found['round']}", style="default")
+    if found["started"] is not None:
+        title.append(f", {about(max(0.0, found['now'] - found['started']))} since the start", style="default")
+    title.append(f"   {clock}   q quits", style="dim")
+    lines = [title, _bar(found["cost"])]
+    figures = ", ".join(f"{number} {name}" for name, number in found["runs"].items() if number)
+    lines.append(Text(f"runs: {figures or 'none yet'}; {count(found['points'], 'point')} measured"))
+    if found["stop_reason"]:
+        lines.append(Text(f"stop rule: {found['stop_reason']['rule']} ({found['stop_reason']['detail']})"))
+    if found["paused"]:
+        lines.append(
+            Text(f"paused: {found['paused']['cause']} ({found['paused']['detail']})", style="yellow")
+        )
+    for item in found["outages"]:
+        lines.append(Text(f"{item['what']} does not answer ({item['reason']})", style="red"))
+    if found["state"] != "stopped":
+        lines.append(Text(_next_round(found)))
+        lines.append(Text(found["nearest_rule"] if found["pace"] is None else pace_line(found)))
+    if found["uncertainty_percent"] is not None:
+        lines.append(Text(uncertainty_line(found["uncertainty_percent"] / 100, found["uncertainty_targets"])))
+    return lines
+
+
+def _bar(cost: Mapping[str, Any]) -> Text:
+    unit, budget = cost["shown_in"], cost["budget"] or 1.0
+    spent = min(_BAR, round(_BAR * cost["spent"] / budget))
+    reserved = min(_BAR - spent, round(_BAR * cost["reserved"] / budget))
+    bar = Text("█" * spent, style="green")
+    bar.append("▒" * reserved, style="yellow").append("·" * (_BAR - spent - reserved), style="dim")
+    figures = (hours_in(cost[name], unit) for name in ("spent", "reserved", "left", "budget"))
+    text = "  {} spent, {} reserved, {} left of {} ".format(*figures) + unit
+    return bar.append(text, style="default")
+
+
+def _next_round(found: Mapping[str, Any]) -> str:
+    seconds, open_runs = found["next_round_seconds"], found["flying"] + found["waiting"]
+    queue = f"{found['flying']} in flight, {found['waiting']} waiting"
+    if found["waiting"]:
+        queue += f", next {found['queue'][0]}"
+    if not open_runs:
+        return "next round: models are fitted and points chosen"
+    when = "no run like these was measured yet" if seconds is None else f"in about {about(seconds)}"
+    return f"next round: {when}; {queue}"
+
+
+def _flights(found: Mapping[str, Any], most: int) -> RenderableType:
+    table = Table(show_edge=False, pad_edge=False, expand=True, header_style="bold", box=None)
+    for name in ("in flight", "node", "state", "since", "for", "limit", "job"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis")
+    rows = found["in_flight"]
+    hidden = found["flying"] - most
+    for item in rows[: most if hidden <= 0 else most - 1]:
+        table.add_row(*map(Text, _flight(item, found["now"])))
+    if hidden > 0:
+        table.add_row(Text(f"and {hidden + 1} more: orchestrator runs DIR --state in-flight", style="dim"))
+    return table
+
+
+def _flight(item: Mapping[str, Any], now: float) -> tuple[str, ...]:
+    started = item["started"]
+    began = item["since"] if started is None else datetime.fromisoformat(started).timestamp()
+    return (
+        f"{item['run']}/attempt-{item['attempt']}",
+        item["node"] or "-",
+        item["state"],
+        datetime.fromtimestamp(began).astimezone().strftime("%H:%M:%S"),
+        about(max(0.0, now - began)),
+        about(item["limit"]),
+        item["job"],
+    )
+
+
+def _models(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return [model for model in found["models"] if model["metric"] not in EFFORT] or found["models"]
+
+
+def _models_table(found: Mapping[str, Any], most: int) -> RenderableType:
+    """Return the call paths with the largest predictions first, one line each."""
+    models = sorted(_models(found), key=lambda model: -(_predicted(model) or 0.0))
+    hidden = len(models) - most
+    table = Table(show_edge=False, pad_edge=False, expand=True, header_style="bold", box=None)
+    places = [model["predictions"][0]["point"] for model in models if model["predictions"]]
+    table.add_column("call path", no_wrap=True, overflow="ellipsis", ratio=3)
+    table.add_column("model", no_wrap=True, overflow="ellipsis", ratio=4)
+    table.add_column("SMAPE %", justify="right", no_wrap=True)
+    if places:
+        table.add_column(f"at {Point.of(places[0])}", justify="right", no_wrap=True)
+    for model in named(models[: most if hidden <= 0 else most - 1]):
+        cells = [f"{label(model)} {model['metric']}", shown(model), _smape(model["smape"])]
+        if places:
+            cells.append(interval(model["predictions"][0]) if model["predictions"] else "")
+        table.add_row(*map(Text, cells))
+    if hidden > 0:
+        table.add_row(Text(f"and {hidden + 1} more: orchestrator status DIR", style="dim"))
+    outdated = found["models_outdated"]
+    return Group(Text(f"models: {outdated}" if outdated else "models of the last round", style=_TITLE), table)
+
+
+def _predicted(model: Mapping[str, Any]) -> float | None:
+    value: float | None = model["predictions"][0]["value"] if model["predictions"] else None
+    return value
+
+
+def _smape(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _log(found: Mapping[str, Any], width: int, most: int) -> RenderableType:
+    """Return the last decisions and events, whole lines wrapped at words, the newest at the end."""
+    lines: list[Text] = []
+    for item in reversed(found["events"][-most:] if most else []):
+        # The last output of a program may hold control sequences, which a terminal would obey.
+        text = "".join(c if c.isprintable() else "?" for c in item["text"])
+        wrapped = _fitting([Text(f"{moment(item['time'])[11:]}  {text}")], width)
+        if len(lines) + len(wrapped) > most:
+            break
+        lines = [*wrapped, *lines]
+    return Group(Text("what happened", style=_TITLE), *lines)
+
+
+def _fitting(lines: Sequence[Text], width: int) -> list[Text]:
+    """Return lines wrapped at words."""
+    console = Console(width=max(1, width))
+    return [part for line in lines for part in line.wrap(console, max(1, width))]
