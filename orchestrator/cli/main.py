@@ -51,13 +51,14 @@ COMMANDS = {
     "reread": "read kept outputs and profiles again, by other patterns; measure nothing",
     "prune": "delete bulky files of settled attempts; keep records and profiles",
     "doctor": "check Slurm, launchers, applications and profilers; say what is missing",
+    "completion": "print a script that completes commands and options in bash, zsh or fish",
     "schema": "print the JSON schema of campaign files",
 }
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the top-level parser, which knows the commands by name only."""
-    commands = "\n".join(f"  {name:<10}{text}" for name, text in COMMANDS.items())
+    commands = "\n".join(f"  {name:<12}{text}" for name, text in COMMANDS.items())
     top = argparse.ArgumentParser(
         prog="orchestrator",
         description="Measure an HPC application within a core-hour budget and model every function of it.",

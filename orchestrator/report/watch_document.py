@@ -22,13 +22,11 @@ class InFlightRecords:
         self._known: dict[Attempt, tuple[str, str | None]] = {}
 
     def of(self, attempt: Attempt) -> tuple[str, str | None]:
-        """Return the node, and the start (ISO 8601); empty and None while its record does not say it."""
+        """Return its nodes as text, and its start (ISO 8601); empty and None while no record says it."""
         if attempt not in self._known:
             try:
                 record = json.loads((self._runs / attempt.id / RECORD).read_bytes())
-                nodes = record.get("nodes") or [record["host"]]
-                more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
-                self._known[attempt] = f"{nodes[0]}{more}", str(record["started"])
+                self._known[attempt] = str(record.get("nodes") or record["host"]), str(record["started"])
             except (OSError, ValueError, KeyError, TypeError, AttributeError):
                 return "", None
         return self._known[attempt]

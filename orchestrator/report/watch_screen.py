@@ -98,7 +98,10 @@ def _next_round(found: Mapping[str, Any]) -> str:
         queue += f", next {found['queue'][0]}"
     if not open_runs:
         return "next round: models are fitted and points chosen"
-    when = "no run like these was measured yet" if seconds is None else f"in about {about(seconds)}"
+    if seconds is None:
+        when = "no run like these was measured yet"
+    else:
+        when = f"in about {about(seconds)}" if seconds >= 1 else "at any moment"
     return f"next round: {when}; {queue}"
 
 
@@ -110,9 +113,9 @@ def _flights(found: Mapping[str, Any], most: int) -> RenderableType:
     hidden = found["flying"] - most
     for item in rows[: most if hidden <= 0 else most - 1]:
         table.add_row(*map(Text, _flight(item, found["now"])))
-    if hidden > 0:
-        table.add_row(Text(f"and {hidden + 1} more: orchestrator runs DIR --state in-flight", style="dim"))
-    return table
+    if hidden <= 0:
+        return table
+    return Group(table, Text(f"and {hidden + 1} more: orchestrator runs DIR --state in-flight", style="dim"))
 
 
 def _flight(item: Mapping[str, Any], now: float) -> tuple[str, ...]:
@@ -149,10 +152,10 @@ def _models_table(found: Mapping[str, Any], most: int) -> RenderableType:
         if places:
             cells.append(interval(model["predictions"][0]) if model["predictions"] else "")
         table.add_row(*map(Text, cells))
-    if hidden > 0:
-        table.add_row(Text(f"and {hidden + 1} more: orchestrator status DIR", style="dim"))
     outdated = found["models_outdated"]
-    return Group(Text(f"models: {outdated}" if outdated else "models of the last round", style=_TITLE), table)
+    title = Text(f"models: {outdated}" if outdated else "models of the last round", style=_TITLE)
+    more = [Text(f"and {hidden + 1} more: orchestrator status DIR", style="dim")] if hidden > 0 else []
+    return Group(title, table, *more)
 
 
 def _predicted(model: Mapping[str, Any]) -> float | None:

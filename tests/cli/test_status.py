@@ -258,11 +258,3 @@ def test_status_writes_nothing() -> None:
     run("status", "rehearsal")
     run("status", "rehearsal", "--json")
     assert {path: path.stat().st_mtime_ns for path in Path("rehearsal").rglob("*")} == before
-
-
-def test_watching_a_stopped_campaign_ends_by_itself() -> None:
-    write_campaign(Path.cwd(), SIMULATED, None)
-    run("run", "campaign.yaml")
-    result = run("status", "rehearsal", "--watch", "--interval", "0.01")
-    assert result.code == 0
-    assert "stopped" in result.out
