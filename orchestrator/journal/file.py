@@ -166,6 +166,11 @@ def about(path: Path, run: Run) -> Iterator[Entry]:
     return scan_for(path, wanted)
 
 
+def proposals(path: Path) -> Iterator[Entry]:
+    """Yield the entries that propose runs; raise `JournalError` as `about`."""
+    return scan_for(path, ['"event":"round_proposed"', '"event":"validation_proposed"'])
+
+
 def _packs(entries: Iterable[Entry]) -> set[str]:
     """Return the names of the shared jobs of attempts."""
     return {

@@ -97,6 +97,42 @@ def record(kind: Any, **parts: Form) -> Form:
     return Form(pack, unpack)
 
 
+def joined(form: Form, names: tuple[int, int], key: Form, values: tuple[Form, Form]) -> Form:
+    """Return the form of a record of which two maps have the same keys, or fewer in the second one.
+
+    Parameters
+    ----------
+    form
+        Of the record, which leaves the two fields as they are.
+    names
+        The places of the two fields.
+    key, values
+        The forms of the keys, and of the values of both.
+    """
+    one, two = names
+    first, second = values
+
+    def pack(value: Any) -> list[Any]:
+        data = form.pack(value)
+        other = data[two]
+        data[one] = [
+            [key.pack(name), first.pack(item), second.pack(other[name]) if name in other else None]
+            for name, item in data[one].items()
+        ]
+        data[two] = None
+        return list(data)
+
+    def unpack(data: list[Any]) -> Any:
+        rows = [(key.unpack(row[0]), first.unpack(row[1]), row[2]) for row in data[one]]
+        data[one] = immutables.Map([(name, item) for name, item, _ in rows])
+        data[two] = immutables.Map(
+            [(name, second.unpack(item)) for name, _, item in rows if item is not None]
+        )
+        return form.unpack(data)
+
+    return Form(pack, unpack)
+
+
 def members(make: Callable[[], Any], **parts: Form) -> Form:
     """Return the form of an object that ``make`` begins: its variables by name, `PLAIN` but for ``parts``."""
 

@@ -13,6 +13,7 @@ from orchestrator.journal.forms import (
     RUN,
     TEXTS,
     Form,
+    joined,
     optional,
     pairs,
     record,
@@ -33,14 +34,12 @@ _RUN_STATE = record(
 _FLIGHTS = pairs(ATTEMPT, record(InFlight))
 _STOP = optional(Form(lambda reason: [reason.rule, reason.detail], lambda data: StopReason(data[0], data[1])))
 
-STATE = record(
+_OTHERS = record(
     State,
     campaign=MAPPING,
     rounds=sequence(record(RoundMark)),
     queue=sequence(RUN),
     failed=sequence(RUN),
-    reasons=pairs(RUN, PLAIN),
-    runs=pairs(RUN, _RUN_STATE),
     proposed=pairs(PLAIN, pairs(POINT, PLAIN)),
     in_flight=_FLIGHTS,
     unconfirmed=_FLIGHTS,
@@ -61,4 +60,9 @@ STATE = record(
     machine=MAPPING,
     remarked=sequence(PLAIN, frozenset),
     reread=pairs(RUN, EVENT),
+)
+
+# A run that has a reason is one of the runs.
+STATE = joined(
+    _OTHERS, (State._fields.index("runs"), State._fields.index("reasons")), RUN, (_RUN_STATE, PLAIN)
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,10 @@ from orchestrator import storage
 from orchestrator.errors import CampaignError
 from orchestrator.executors.attempt.worker import RECORD, SCRIPT
 from orchestrator.journal import events
-from orchestrator.journal.file import FILE_NAME, Entry, about, read, require_campaign
+from orchestrator.journal.file import FILE_NAME, Entry, about, proposals, read, require_campaign
 from orchestrator.journal.snapshot import read_through
 from orchestrator.launch.script import ENVIRONMENT
-from orchestrator.report.controller import JOURNALED
+from orchestrator.report.log import HISTORY
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt, Run
@@ -77,17 +77,22 @@ def document_in(directory: Path, wanted: str) -> dict[str, Any]:
         If the campaign has no such run.
     """
     require_campaign(directory)
-    state = read_through(directory, JOURNALED).state  # all lines were sound, once: see `journal.snapshot`
-    name = _id(wanted)
-    run = next((run for run in _called(name, state.runs) if run.id == name), None)
+    read_through(directory, HISTORY)  # all lines are sound; with a snapshot they were, once
     path = directory / FILE_NAME
+    run = _called(_id(wanted), proposals(path))
     return document(directory, read(path) if run is None else about(path, run), wanted)
 
 
-def _called(name: str, runs: Iterable[Run]) -> Iterator[Run]:
-    """Yield the runs with the kind and the repetition that a name ends with: few of many."""
-    last = name.rpartition("/")[2]
-    return (run for run in runs if last == f"{run.kind}-{run.repetition}")
+def _called(name: str, proposed: Iterable[Entry]) -> Run | None:
+    """Return the run of a name, from the events that propose runs; None where there is none."""
+    last = name.rpartition("/")[2]  # the id of a run is longer to make than this
+    for entry in proposed:
+        event = entry.event
+        runs = event.runs if isinstance(event, events.RoundProposed) else (getattr(event, "run", None),)
+        for run in runs:
+            if run is not None and last == f"{run.kind}-{run.repetition}" and run.id == name:
+                return run
+    return None
 
 
 def _id(wanted: str) -> str:

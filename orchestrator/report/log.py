@@ -164,6 +164,7 @@ class History:
                 self._controller(event, entry.time)
             case events.AttemptIntended(attempt=attempt):
                 self.in_flight[attempt] = 0.0 if event.pack else event.reserved
+                self.shared.pop(attempt, None)  # one that was withdrawn may begin again in a job of its own
                 if event.pack:
                     self.shared[attempt] = event.pack
                 self.holds = allocations.begun(self.holds, event.pack, event.reserved)

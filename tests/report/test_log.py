@@ -232,3 +232,17 @@ def test_costs_are_told_in_the_unit_of_the_budget() -> None:
 def test_another_unit_is_no_change_of_the_rules() -> None:
     other = {**CAMPAIGN, "stop": {**CAMPAIGN["stop"], "unit": "core-minutes"}}
     assert texts(story(*BEGUN, events.CampaignChanged(other)))[-1] == "rules changed: none"
+
+
+def test_an_attempt_that_was_withdrawn_from_a_shared_job_may_begin_again_alone() -> None:
+    attempt = Attempt(Run(Point.of(p=1)))
+    common: dict[str, Any] = {"attempt": attempt, "cores": 1, "limit": 60.0, "reserved": 60.0}
+    happened: list[events.Event] = [
+        events.CampaignStarted("id", {"name": "x", "stop": {"budget": "1 core-hours"}}, "0"),
+        events.AttemptIntended(**common, name="a", pack="job"),
+        events.AttemptWithdrawn(attempt, "gone"),
+        events.AttemptIntended(**common, name="b"),
+        events.AttemptFinished(attempt=attempt, elapsed=5.0, cost=5.0),
+    ]
+    found = log.document(Entry(k, float(k), event) for k, event in enumerate(happened, 1))
+    assert found["spent"]["accepted"] == pytest.approx(5 / 3600) and found["spent"]["reserved"] == 0
