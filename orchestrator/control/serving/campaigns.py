@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -132,15 +131,10 @@ class ServedCampaign:
 
 def _models(directory: Path, now: State) -> tuple[Mapping[str, Any], str | None]:
     """Return the models that were published last, and what to know of them."""
-    if (same := models_document.published(directory, now)) is not None:
-        return same, None
-    try:
-        found = json.loads((directory / models_document.FILE_NAME).read_bytes())
-        if isinstance(found["models"], list) and isinstance(found["validation"], list):
-            return found, "The models are those of the last fit; further runs were measured since."
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    return {"models": [], "validation": []}, "The report fits the models anew; there are none published."
+    found = models_document.published(directory, now)
+    if found["outdated"] is None:
+        return found, None
+    return found, f"{'The models' if found['models'] else 'No models'}: {found['outdated']}."
 
 
 def _in_flight(now: State) -> list[dict[str, Any]]:
