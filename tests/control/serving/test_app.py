@@ -80,15 +80,15 @@ def test_the_status_never_fits_models_and_says_of_when_its_models_are(tmp_path: 
             "p=4,n=20/time-2",
             "p=4,n=30/time-1",
         ]
-        assert "there are none published" in running.ask(path).body
+        assert "No models: models.json is missing" in running.ask(path).body
         model = {"callpath": "main<b>", "metric": "time", "expression": "1 + p", "normal_form": "1 + p"}
         model |= {"smape": 1.0, "notes": [], "predictions": [], "category": {}}  # type: ignore[dict-item]
-        text = json.dumps({"models": [model], "validation": [], "basis": "earlier"})
+        text = json.dumps({"id": document["id"], "round": 1, "measured": 1, "models": [model]})
         (folder / models_document.FILE_NAME).write_text(text)
         page = running.ask(path).body
-        assert "main&lt;b&gt;" in page and "further runs were measured since" in page
+        assert "main&lt;b&gt;" in page and "those after round 1; " in page
         (folder / models_document.FILE_NAME).write_text('{"models": 1}')
-        assert "there are none published" in running.ask(path).body
+        assert "No models: models.json is missing, damaged" in running.ask(path).body
 
 
 def _built(answer: Answer) -> bool:
