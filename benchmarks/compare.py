@@ -153,7 +153,8 @@ def row(case: Case, pairs: int, seed: int, modeler: Modeler | None) -> str:
     changed = joined["changed"].astype(bool)
     alarm = joined["probability"] >= SURE
     strict = joined["false_share"] <= 1 - SURE
-    inside, beyond = 100 * joined["inside"].mean(), 100 * joined["beyond"].mean()
+    asked = changed if changed.any() else ~changed
+    inside, beyond = (100 * joined[name][asked].mean() for name in ("inside", "beyond"))
 
     def share(which: NDArray[np.bool_], among: NDArray[np.bool_]) -> str:
         return f"{100 * which[among].mean():.1f} %" if among.any() else "-"
@@ -165,7 +166,7 @@ def row(case: Case, pairs: int, seed: int, modeler: Modeler | None) -> str:
         share(alarm, changed),
         share(strict, changed),
         f"{inside:.0f} %",
-        f"{100 * np.median(joined['width']):.1f} %",
+        f"{100 * np.median(joined['width'][asked]):.1f} %",
         f"{beyond:.0f} %",
     )
     return f"| {' | '.join(cells)} |"

@@ -13,7 +13,9 @@ from orchestrator import expressions, registry
 from orchestrator.campaign.derivation import Derivation, derive, names_in
 from orchestrator.campaign.resolve import is_text
 from orchestrator.campaign.schema import (
+    VARIANT,
     ClusterOptions,
+    Compare,
     ExecutorOptions,
     LocalOptions,
     Measure,
@@ -67,6 +69,8 @@ class Campaign:
         As in the file; ``application`` may be ``generic``.
     executable
         Absolute path; ``""`` only with the simulated executor, which starts nothing.
+    compare
+        The other executable, or None.
     settings
         Fixed parameters of the application.
     template
@@ -104,6 +108,7 @@ class Campaign:
     name: str
     application: str
     executable: str
+    compare: Compare | None
     settings: Mapping[str, Value]
     template: str | None
     program: ProgramSection | None
@@ -124,6 +129,13 @@ class Campaign:
     raw: Mapping[str, Any]
     site: str = field(default="", compare=False)
     template_source: str = field(default="template", compare=False)
+
+    def executable_at(self, point: Point, kind: RunKind = "time") -> str:
+        """Return what a run of a kind starts at a point: the other executable where it is compared."""
+        effort = self.measure.effort if kind == "effort" else None
+        if self.compare is not None and point[VARIANT] == self.compare.names[1]:
+            return self.compare.with_ if effort is None else self.compare.effort or self.compare.with_
+        return self.executable if effort is None else effort.executable
 
     @cached_property
     def derivation(self) -> Derivation:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from orchestrator.campaign import partition, resolve, schema, validation
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.messages import validate
-from orchestrator.campaign.schema import Document, ExecutorOptions, Notify, SimulatedOptions
+from orchestrator.campaign.schema import Compare, Document, ExecutorOptions, Notify, SimulatedOptions
 from orchestrator.campaign.site import apply
 from orchestrator.campaign.yaml import Path as KeyPath
 from orchestrator.campaign.yaml import Problem, Tree, expand, override, parse
@@ -24,6 +24,7 @@ from orchestrator.types import Parameter, Point, Value
 
 _STARTING: tuple[KeyPath, ...] = (
     ("executable",),
+    *(("compare", key) for key in ("with", "effort")),
     ("template",),
     ("version_arguments",),
     ("program", "environment"),
@@ -97,6 +98,7 @@ def loads(
     partition.resolve(tree, lambda: _on_cluster(tree, former, base))
     _switch_executor(tree, former)
     site = apply(tree, base, os.environ)
+    _add_variant(tree)
     document, broken, problems = validate(tree.data)
     known = {problem.path for problem in tree.problems}
     tree.problems += [problem for problem in problems if problem.path not in known]
@@ -107,6 +109,20 @@ def loads(
         problems = sorted(dict.fromkeys(tree.problems), key=tree.line)
         raise CampaignError("\n".join(tree.render(problem) for problem in problems))
     return campaign
+
+
+def _add_variant(tree: Tree) -> None:
+    """Make a parameter of the executables that are compared; P₊ is of the other one, if it does not say."""
+    section, parameters = tree.data.get("compare"), tree.data.get("parameters")
+    if not isinstance(section, dict) or not isinstance(parameters, dict):
+        return
+    names = section.get("names", Compare.model_fields["names"].default)
+    if schema.VARIANT not in parameters and isinstance(names, tuple) and len(names) == 2:
+        values = {"values": names, "type": "categorical"}
+        tree.data["parameters"] = {**parameters, schema.VARIANT: values}
+        point = tree.data.get("evaluation_point")
+        if isinstance(point, dict):
+            tree.data["evaluation_point"] = {schema.VARIANT: names[1], **point}
 
 
 def _keep_unit(tree: Tree, overrides: Sequence[str], saved: bool) -> None:
@@ -169,6 +185,9 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
         tree.problems = [problem for problem in tree.problems if not _only_for_starting(problem.path)]
     elif "executable" not in broken | tree.blocked():
         executable = _found(resolve.executable, executable, base, ("executable",), tree)
+    compared = document.compare
+    if compared is not None and base is not None and name != "simulated":
+        compared = resolve.compared(compared, document.measure, base, tree)
     notify = _notify(document.notify, base, tree) if document.notify and base else document.notify
     measure, model = document.measure, document.model
     if base is not None and name != "simulated":
@@ -179,7 +198,13 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
     replayed = executor.dataset if isinstance(executor, SimulatedOptions) else None
     nothing = dataset.check(replayed, [item.name for item in parameters], measure.measured)
     validated = document.validate_ and (point is None or nothing(point.as_dict()) is None)
-    update = {"executable": executable, "measure": measure, "model": model, "executor": executor}
+    update = {
+        "executable": executable,
+        "compare": compared,
+        "measure": measure,
+        "model": model,
+        "executor": executor,
+    }
     update |= {"settings": settings, "notify": notify, "validate_": validated, "template": template}
     return replace(
         _campaign(document.model_copy(update=update), parameters, point), template_source=written_in
@@ -191,6 +216,7 @@ def _campaign(document: Document, parameters: tuple[Parameter, ...], point: Poin
         name=document.name,
         application=document.application,
         executable=document.executable,
+        compare=document.compare,
         settings=document.settings,
         template=document.template,
         program=document.program,

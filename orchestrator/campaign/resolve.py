@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator import expressions
-from orchestrator.campaign.schema import Measure, ModelChoice, Values
+from orchestrator.campaign.schema import Compare, Measure, ModelChoice, Values
 from orchestrator.campaign.yaml import Problem, Tree
 from orchestrator.types import Parameter, Point, Value, format_value
 from orchestrator.units import did_you_mean
@@ -280,6 +280,20 @@ def resolved_effort(measure: Measure, program: str, base: Path, tree: Tree) -> M
         except ValueError as error:
             tree.problems.append(Problem((*EFFORT_KEY, "template"), str(error)))
     return measure.model_copy(update={"effort": effort.model_copy(update=update)})
+
+
+def compared(section: Compare, measure: Measure, base: Path, tree: Tree) -> Compare:
+    """Return the section with absolute paths of the other executable, and of the one that counts effort."""
+    update: dict[str, str] = {}
+    key = "with"
+    try:
+        update["with_"] = executable(section.with_, base)
+        if measure.effort is not None:
+            key = "effort"
+            update["effort"] = executable(section.effort or _beside(update["with_"]), base)
+    except ValueError as error:
+        tree.problems.append(Problem(("compare", key), str(error)))
+    return section.model_copy(update=update)
 
 
 def effort_defaults(

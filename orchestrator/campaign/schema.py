@@ -622,12 +622,35 @@ def _named(value: object) -> object:
 _BY_NAME = BeforeValidator(_named)
 
 
+VARIANT = "variant"
+"""The parameter that tells the executables of a comparison apart."""
+
+
+class Compare(Section):
+    """Another executable, measured beside the first in the same rounds.
+
+    ``names`` are the values of `VARIANT`: of the campaign's executable, and of this one. ``effort``: of the
+    other executable, the one that counts effort.
+    """
+
+    with_: str = Field(alias="with")
+    names: tuple[Word, Word] = ("A", "B")
+    effort: str | None = None
+
+    @model_validator(mode="after")
+    def _different(self) -> Compare:
+        if self.names[0] == self.names[1]:
+            raise ValueError(f"names: both executables are called {self.names[0]}; give two names")
+        return self
+
+
 class Document(Section):
     """A whole campaign file."""
 
     name: Name
     application: Annotated[str, AfterValidator(application_name)]
     executable: str = ""
+    compare: Compare | None = None
     version_arguments: tuple[ScalarText, ...] = ()
     settings: Mapping[str, Scalar] = {}
     template: str | None = None

@@ -36,6 +36,7 @@ from orchestrator.campaign.resolve import (
     is_instrumented,
 )
 from orchestrator.campaign.schema import (
+    VARIANT,
     ModelChoice,
     ProgramSection,
     SharedJobOptions,
@@ -103,6 +104,7 @@ def _application(campaign: Campaign) -> Problems:
         )
     spec, launch = campaign.application_spec, campaign.launch
     placed = launch.names() if launch is not None else frozenset()
+    placed |= {VARIANT} if campaign.compare is not None else set()
     places = [("settings", name) for name in campaign.settings]
     places += [("parameters", item.name) for item in campaign.parameters]
     derived = campaign.derivation.derived
@@ -117,6 +119,18 @@ def _application(campaign: Campaign) -> Problems:
             if campaign.resources.stated():
                 remedy += f", or derive it by a constraint such as {name} == nodes * ppn"
             yield Problem(("parameters",), f"{spec.name} needs {name} ({meaning}); {remedy}")
+
+
+def _compared(campaign: Campaign) -> Problems:
+    """The executables that are compared are the values of a parameter, which nothing else may use."""
+    if campaign.compare is None:
+        return
+    found = next((item for item in campaign.parameters if item.name == VARIANT), None)
+    if found is None or found.values != campaign.compare.names:
+        yield Problem(
+            ("parameters", VARIANT),
+            f"stands for the executables {' and '.join(campaign.compare.names)} of compare: rename it",
+        )
 
 
 def _decides(campaign: Campaign, name: str) -> bool:
@@ -578,6 +592,7 @@ _SPACE = frozenset(
 _CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
     (frozenset({"settings", "parameters"}), _names),
     (frozenset({"application", "program"}), _template),
+    (frozenset({"compare", "parameters"}), _compared),
     (_SPACE - {"constraints"}, _resources),
     (_SPACE - {"constraints"}, _application),
     (frozenset({"settings", "parameters"}), _expressions),

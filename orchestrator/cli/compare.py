@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         help="A and B: campaign directories, or files or folders as `orchestrator model` takes them; with "
-        "--between one that has both",
+        "--between, or of a campaign with `compare`, one that has both",
     )
     parser.add_argument(
         "--between",
@@ -87,6 +87,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    own = None if arguments.between is not None else _own_variants(arguments.inputs)
+    arguments.between = arguments.between or own
     conditions = [Condition.of(text) for text in arguments.fail_if]
     if any(item.subject == "theory" for item in conditions) and not arguments.against_theory:
         raise CampaignError(
@@ -106,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = comparison.document(both, _models(both, question.metrics, arguments.modeler), question)
     if not found["rows"]:
         raise ModelError("nothing can be compared: no call path has usable values in both")
-    found["facts"] = comparison_facts.side_by_side(*_facts(arguments, first, second))
+    found["facts"] = comparison_facts.side_by_side(*_facts(arguments, first, second, own is not None))
     if arguments.junit is not None:
         _write(arguments.junit, junit.junit(found, "orchestrator compare"))
     if arguments.json:
@@ -114,6 +116,16 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(found)
     return 1 if comparison.failures(found) else 0
+
+
+def _own_variants(paths: Sequence[Path]) -> str | None:
+    """Return what a campaign compares within itself, as for ``--between``; None for anything else."""
+    from orchestrator.campaign.schema import VARIANT
+    from orchestrator.control import session
+
+    directory = campaign_directory(paths) if len(paths) == 1 else None
+    section = None if directory is None else session.load(directory).compare
+    return None if section is None else f"{VARIANT}={','.join(section.names)}"
 
 
 def _sides(arguments: argparse.Namespace) -> tuple[Measurements, Measurements]:
@@ -222,10 +234,11 @@ def _shared(known: Measurements, only: Sequence[tuple[str, str]]) -> Measurement
 
 
 def _facts(
-    arguments: argparse.Namespace, first: Measurements, second: Measurements
+    arguments: argparse.Namespace, first: Measurements, second: Measurements, variants: bool
 ) -> tuple[comparison_facts.Facts, comparison_facts.Facts]:
     paths = arguments.inputs if len(arguments.inputs) == 2 else [arguments.inputs[0]] * 2
-    a, b = (comparison_facts.facts(path, known) for path, known in zip(paths, (first, second), strict=True))
+    a = comparison_facts.facts(paths[0], first)
+    b = comparison_facts.facts(paths[1], second, other=variants)
     if arguments.between is not None:
         name, _, values = arguments.between.partition("=")
         one, other = (value.strip() for value in values.split(","))

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from orchestrator import registry
 from orchestrator import resources as cost
 from orchestrator.campaign.definition import Campaign
-from orchestrator.campaign.schema import SharedJobOptions, SlurmOptions
+from orchestrator.campaign.schema import VARIANT, SharedJobOptions, SlurmOptions
 from orchestrator.control.counting import counting
 from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm.options import asks_for_memory
@@ -26,10 +28,11 @@ from orchestrator.policy import effort_runs
 from orchestrator.policy.decide import Policy
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.packing import SharingRules
+from orchestrator.policy.variants import paired
 from orchestrator.readers.base import EXCLUSIVE
 from orchestrator.resources import Machine
 from orchestrator.space import SearchSpace
-from orchestrator.strategies.base import Choice, Costs, Strategy, View
+from orchestrator.strategies.base import Choice, Costs, Nothing, Strategy, View
 from orchestrator.types import Application, FailureClass, Measurements, Point, Resources
 
 
@@ -49,6 +52,13 @@ class Assembly:
     def cores(self, point: Point) -> int:
         """Return the cores that a run at a point is charged for."""
         return self.resources(point).cores
+
+    def paired(self, choices: Sequence[Choice], state: State, rng: np.random.Generator) -> Sequence[Choice]:
+        """Return the choices of a strategy for both executables, where two are compared."""
+        compared = self.campaign.compare
+        if compared is None or isinstance(choices, Nothing):
+            return choices
+        return paired(choices, VARIANT, compared.names, state.infeasible, rng)
 
     def effort_rules(self) -> effort_runs.Rules | None:
         """Return the rules of counting effort; None where no effort is counted."""
@@ -172,7 +182,13 @@ def sharing_rules(campaign: Campaign) -> SharingRules | None:
     if not isinstance(options, SharedJobOptions) or options.pack.most in ("off", 1):
         return None
     pack = options.pack
-    return SharingRules(pack.most if isinstance(pack.most, int) else None, pack.longest, pack.repetitions)
+    together = campaign.compare is not None and pack.repetitions != "spread"
+    return SharingRules(
+        pack.most if isinstance(pack.most, int) else None,
+        pack.longest,
+        "together" if together else pack.repetitions,
+        VARIANT if together else "",
+    )
 
 
 def strategy(campaign: Campaign) -> Strategy:

@@ -35,7 +35,6 @@ def request(
     values = campaign.values(point)
     resources = assembly.resources(point)
     simulated = campaign.executor.name == "simulated"
-    effort = campaign.measure.effort if attempt.run.kind == "effort" else None
     rule = campaign.placement
     return AttemptRequest(
         attempt=attempt,
@@ -51,7 +50,7 @@ def request(
         memory=memory_for(state.runs[attempt.run]),
         script="" if simulated else script(assembly, point, resources, attempt.run.kind),
         files={} if simulated else dict(application.files(values)),
-        executable="" if simulated else (effort or campaign).executable,
+        executable="" if simulated else campaign.executable_at(point, attempt.run.kind),
     )
 
 
@@ -59,10 +58,10 @@ def script(assembly: Assembly, point: Point, resources: Resources, kind: RunKind
     """Render the launch script of a run."""
     campaign = assembly.campaign
     options, measure = campaign.executor, campaign.measure
-    executable, profiler = campaign.executable, measure.profiler
+    executable, profiler = campaign.executable_at(point, kind), measure.profiler
     chosen, environment = options.template, options.environment
     if kind == "effort" and measure.effort is not None:
-        executable, profiler = measure.effort.executable, measure.effort.profiler
+        profiler = measure.effort.profiler
         chosen = measure.effort.template or chosen
         environment = {**environment, **measure.effort.environment}
     frame = find_frame(chosen, options.name)

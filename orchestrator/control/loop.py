@@ -242,6 +242,7 @@ class Controller:
         rng = np.random.default_rng([self._runtime.campaign.seed, number])
         models = self.models()
         choices = self._runtime.propose(self.state, models, rng)
+        choices = self._runtime.assembly.paired(choices, self.state, rng)
         effort = self._runtime.count_effort(self.state, models, choices)
         references = self._runtime.references(self.state, choices)
         proposed = settle.round_of(number, [*choices, *references], self.state, effort)

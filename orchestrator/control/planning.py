@@ -68,7 +68,7 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     view = assembly.view(State(), (), Measurements(tuple(p.name for p in campaign.parameters), ()))
     view = replace(view, budget_left=math.inf)  # else only a part of the starting set would be proposed
     rng = np.random.default_rng([campaign.seed, 1])
-    choices = strategy(campaign)(view, rng)
+    choices = assembly.paired(strategy(campaign)(view, rng), State(), rng)
     proposed = round_of(1, choices, State(), assembly.effort_plan(State(), (), choices))
     if not proposed.runs:
         raise CampaignError(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.campaign.definition import Campaign
+from orchestrator.control.compilers import compiler
 from orchestrator.storage import file_hash, file_identity
 
 _PATIENCE = 10.0  # seconds for git, or for the executable to print its version
@@ -27,13 +28,15 @@ def gather(campaign: Campaign) -> dict[str, Any]:
     -------
     dict
         ``executable`` (``path``, and as far as known ``size``, ``mtime_ns``, ``sha256``, ``version``,
-        ``revision``), ``python``, and ``site``: the site file. ``revision`` is the commit of the git
-        checkout that holds the executable, with ``-dirty`` if tracked files were changed. And
-        ``effort_executable``, likewise, where effort runs start another one.
+        ``revision``, ``compiler``), ``python``, and ``site``: the site file. ``revision`` is the commit of
+        the git checkout that holds the executable, with ``-dirty`` if tracked files were changed. And
+        ``compared_executable`` and ``effort_executable``, likewise, where such runs start other ones.
     """
     if campaign.executor.name == "simulated":
         return {}
     found = {"executable": _executable(campaign.executable, campaign.version_arguments)}
+    if campaign.compare is not None:
+        found["compared_executable"] = _executable(campaign.compare.with_, campaign.version_arguments)
     if campaign.measure.effort is not None:
         effort = campaign.measure.effort.executable
         found["effort_executable"] = _executable(effort, campaign.version_arguments)
@@ -47,6 +50,7 @@ def _executable(name: str, version_arguments: Sequence[str]) -> dict[str, Any]:
         "sha256": file_hash(path),
         "version": _version([name, *version_arguments]) if version_arguments else None,
         "revision": _git_revision(path.resolve().parent),
+        "compiler": compiler(path),
     }
     known = {key: value for key, value in further.items() if value}
     return {"path": str(path), **(file_identity(path) or {}), **known}

@@ -31,12 +31,13 @@ class SharingRules:
 
     ``most`` runs in a job (None: by what a job costs); ``longest`` sum of their time limits in seconds.
     Repetitions of a point that are proposed in one round may (``any``), must not (``spread``) or shall
-    (``together``) share a job.
+    (``together``) share a job. Points that differ in the parameter ``alike`` alone count as one there.
     """
 
     most: int | None = None
     longest: float = 1800.0
     repetitions: Literal["any", "spread", "together"] = "any"
+    alike: str = ""
 
 
 def describe(rules: SharingRules, duration: Callable[[float], str]) -> str:
@@ -101,9 +102,9 @@ class JobPlan:
         runs = [run]
         if rules.repetitions == "together":
             for job in self.jobs:
-                if _holds_repetition(job, run) and self._fits(rules, job, 1, alone, run):
+                if _holds_repetition(job, run, rules.alike) and self._fits(rules, job, 1, alone, run):
                     return job
-            runs += self._waiting_repetitions(run)
+            runs += self._waiting_repetitions(run, rules.alike)
         if rules.most is None and not self._overhead():
             return None
         # The emptiest first, once all places are taken.
@@ -153,11 +154,13 @@ class JobPlan:
         limits = shared_limits((item.limit, item.likely) for item in alone)
         return cores * self.estimates.reserved_seconds(*limits)
 
-    def _waiting_repetitions(self, run: Run) -> list[Run]:
+    def _waiting_repetitions(self, run: Run, alike: str) -> list[Run]:
         """Return the other repetitions of a run that could begin and are not planned yet."""
         planned = {item for job in self.jobs for item in job.runs}
-        same = _repetitions(run)
-        return [item for item in self.waiting if _repetitions(item) == same and item not in {run, *planned}]
+        same = _repetitions(run, alike)
+        return [
+            item for item in self.waiting if _repetitions(item, alike) == same and item not in {run, *planned}
+        ]
 
     def _fits(self, rules: SharingRules, job: Job, count: int, alone: Reservation, run: Run) -> bool:
         """Whether ``count`` runs like ``run`` may join a job, as far as Slurm and the user allow it."""
@@ -191,9 +194,12 @@ class JobPlan:
         return costs.overhead + (costs.wait if len(self.waiting) > self.places else 0.0)
 
 
-def _holds_repetition(job: Job, run: Run) -> bool:
-    return any(_repetitions(item) == _repetitions(run) for item in job.runs)
+def _holds_repetition(job: Job, run: Run, alike: str = "") -> bool:
+    return any(_repetitions(item, alike) == _repetitions(run, alike) for item in job.runs)
 
 
-def _repetitions(run: Run) -> tuple[Point, str]:
-    return run.point, run.kind
+def _repetitions(run: Run, alike: str) -> tuple[Point, str]:
+    """Return what repetitions have in common."""
+    if not alike:
+        return run.point, run.kind
+    return Point(tuple(item for item in run.point.items if item[0] != alike)), run.kind

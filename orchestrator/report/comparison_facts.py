@@ -38,9 +38,12 @@ def side_by_side(first: Facts, second: Facts) -> list[dict[str, Any]]:
     ]
 
 
-def facts(path: Path, known: Measurements) -> Facts:
-    """Return what is known of a campaign directory, or of a file or folder of measurements."""
-    found = of_campaign(path) if journal.holds_campaign(path) else of_file(path)
+def facts(path: Path, known: Measurements, other: bool = False) -> Facts:
+    """Return what is known of a campaign directory, or of a file or folder of measurements.
+
+    ``other``: of the runs of the other executable, where a campaign compares two.
+    """
+    found = of_campaign(path, other) if journal.holds_campaign(path) else of_file(path)
     return {**found, **of_measurements(known)}
 
 
@@ -60,7 +63,7 @@ def of_file(path: Path) -> Facts:
     return found
 
 
-def of_campaign(directory: Path) -> Facts:
+def of_campaign(directory: Path, other: bool = False) -> Facts:
     """Return what a campaign says about its runs, from its journal and what its first attempts left.
 
     Raises
@@ -72,7 +75,7 @@ def of_campaign(directory: Path) -> Facts:
     for entry in journal.read(directory / journal.FILE_NAME):
         seen.take(entry)
     rules, provenance = seen.campaign, seen.provenance
-    executable = provenance.get("executable") or {}
+    executable = provenance.get("compared_executable" if other else "executable") or {}
     found = {
         "from": str(directory),
         "campaign": str(rules.get("name", "")),

@@ -13,12 +13,15 @@ from orchestrator.report.models_document import label
 from orchestrator.types import Point
 
 _DASH = "-"
+_LONG = 60  # characters of a fact that is not worth showing where both agree
 
 
 def facts_table(facts: Sequence[Mapping[str, Any]]) -> Table:
     """Return where A and B come from; what differs is marked."""
     table = _table("where they come from", ("", "A", "B", "differs"))
     for item in facts:
+        if item["same"] and len(item["a"]) > _LONG:
+            continue
         different = "" if item["same"] else "yes"
         table.add_row(*map(Text, (item["label"], item["a"] or _DASH, item["b"] or _DASH, different)))
     return table

@@ -200,7 +200,7 @@ def _executable(used: Mapping[str, Any], built: Mapping[str, Any]) -> dict[str, 
     The controller's hash is that of this file only if size and time agree; else the file as it is now may
     still be the one that was used.
     """
-    found = [built.get(key) or {} for key in ("executable", "effort_executable")]
+    found = [built.get(key) or {} for key in ("executable", "compared_executable", "effort_executable")]
     hashed = next((item for item in found if used and item.get("path") == used.get("path")), found[0])
     result = {**hashed, **used}
     same = all(used.get(key) == hashed.get(key) for key in ("path", "size", "mtime_ns"))

@@ -140,3 +140,26 @@ def test_campaigns_with_their_formulas_and_a_stated_law(tmp_path: Path) -> None:
     facts = {item["label"]: item for item in found.document["facts"]}
     assert facts["executable"]["same"] is False
     assert facts["controller"]["same"] is True
+
+
+def test_a_campaign_measures_two_executables(tmp_path: Path) -> None:
+    """Doubled runs, each once, the charges of both; then compared by the campaign's own names."""
+    text = LOCAL.replace("program:", "compare: {with: ./square.sh, names: [linear, square]}\nprogram:")
+    campaign = write_campaign(tmp_path, text)
+    other = tmp_path / "square.sh"
+    other.write_text('#!/bin/sh\necho "time: $(($1 * $1)).5 s"\n')
+    other.chmod(0o755)
+    assert run("run", campaign, "--directory", tmp_path / "d").code == 0
+    entries = [json.loads(line) for line in (tmp_path / "d" / "journal.jsonl").read_text().splitlines()]
+    finished = [entry["data"]["attempt"] for entry in entries if entry["event"] == "attempt_finished"]
+    runs = [(item["point"]["n"], item["repetition"], item["point"]["variant"]) for item in finished]
+    assert len(set(runs)) == len(runs)
+    assert {run[:2] for run in runs if run[2] == "linear"} == {run[:2] for run in runs if run[2] == "square"}
+    for first, second in zip(runs[::2], runs[1::2], strict=True):
+        assert first[:2] == second[:2], "neighbours"
+    found = run("compare", tmp_path / "d", "--metric", "time", "--modeler", "none", "--json").document
+    (row,) = found["rows"]
+    assert row["growth"][0]["exponent"] == pytest.approx(1.0, abs=0.4)
+    facts = {item["label"]: item for item in found["facts"]}
+    assert (facts["variant"]["a"], facts["variant"]["b"]) == ("linear", "square")
+    assert facts["executable"]["b"].endswith("square.sh")

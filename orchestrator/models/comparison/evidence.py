@@ -9,6 +9,7 @@ models.) Given τ everything is a Student's t distribution, so that little data 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,16 +27,16 @@ _VALUES = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A hypothesis given the pairs, for every τ.
+    """A hypothesis given the pairs: a member for every typical size of its coefficients and every τ.
 
     Attributes
     ----------
     log_marginal
-        Logarithm of the probability of the differences, with the prior of τ, shape (values of τ,).
+        Logarithm of the probability of the differences, with the priors, shape (members,).
     mean
-        Of the coefficients, shape (values of τ, coefficients).
+        Of the coefficients, shape (members, coefficients).
     covariance
-        Of the coefficients, shape (values of τ, coefficients, coefficients).
+        Of the coefficients, shape (members, coefficients, coefficients).
     freedom
         Degrees of freedom of their t distribution.
     """
@@ -61,7 +62,9 @@ def scatters(pairs: Pairs) -> tuple[Floats, Floats]:
     return (values * noise) ** 2, np.log(mass / mass.sum())
 
 
-def evidence(pairs: Pairs, scatter: tuple[Floats, Floats], design: Floats, scale: float) -> Evidence:
+def evidence(
+    pairs: Pairs, scatter: tuple[Floats, Floats], design: Floats, scales: Sequence[float]
+) -> Evidence:
     """Weigh a hypothesis.
 
     Parameters
@@ -72,22 +75,24 @@ def evidence(pairs: Pairs, scatter: tuple[Floats, Floats], design: Floats, scale
         From `scatters`.
     design
         X, shape (pairs, coefficients); no coefficients where the ratio is 1 everywhere.
-    scale
-        Standard deviation of the coefficients beforehand.
+    scales
+        Standard deviations of the coefficients beforehand, each as probable as the others.
     """
     square, prior = scatter
     d, freedom = pairs.difference, pairs.freedom
     number, count = design.shape
+    sizes = np.asarray(scales, dtype=float)[:, None]  # axes: scales, values of τ
     precision = 1 / (pairs.variance + square[:, None])
     weighted = precision[:, :, None] * design
-    information = design.T @ weighted + np.eye(count) / scale**2
-    projected = (weighted * d[:, None]).sum(axis=1)
-    mean = np.linalg.solve(information, projected[:, :, None])[:, :, 0]
+    information = design.T @ weighted + np.eye(count) / sizes[:, :, None, None] ** 2
+    projected = d @ weighted
+    inverse = np.linalg.inv(information)
+    mean = np.einsum("srij,rj->sri", inverse, projected)
     # As a sum of squares: the difference of two large numbers would lose all digits where noise is tiny.
     residual = d - mean @ design.T
-    squares = (precision * residual**2).sum(axis=1) + (mean**2).sum(axis=1) / scale**2
+    squares = (precision * residual**2).sum(axis=-1) + (mean**2).sum(axis=-1) / sizes**2
     determinant = (
-        -np.log(precision).sum(axis=1) + np.linalg.slogdet(information)[1] + 2 * count * np.log(scale)
+        -np.log(precision).sum(axis=-1) + np.linalg.slogdet(information)[1] + 2 * count * np.log(sizes)
     )
     log_marginal = (
         gammaln((freedom + number) / 2)
@@ -95,11 +100,14 @@ def evidence(pairs: Pairs, scatter: tuple[Floats, Floats], design: Floats, scale
         - number / 2 * np.log(freedom * np.pi)
         - determinant / 2
         - (freedom + number) / 2 * np.log1p(squares / freedom)
+        + prior
+        - np.log(len(sizes))
     )
     factor = (freedom + squares) / (freedom + number)
+    members = log_marginal.size
     return Evidence(
-        log_marginal=log_marginal + prior,
-        mean=mean,
-        covariance=factor[:, None, None] * np.linalg.inv(information),
+        log_marginal=log_marginal.ravel(),
+        mean=mean.reshape(members, count),
+        covariance=(factor[:, :, None, None] * inverse).reshape(members, count, count),
         freedom=freedom + number,
     )

@@ -12,8 +12,9 @@ from scipy.special import stdtr
 
 from orchestrator.models.base import Floats
 
-_NEGLIGIBLE = 1e-6  # members with less weight are left out
-_FAR = 1e3  # standard deviations within which quantiles are sought: t with few degrees of freedom is wide
+_NEGLIGIBLE = 1e-4  # members that together have less weight are left out
+_EXACT = 1e-5  # error of a quantile, in the largest standard deviation of a member
+_FAR = 10.0  # standard deviations within which a quantile is sought at first
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ class Mixture:
             np.concatenate([getattr(part, name) for _, part in parts])
             for name in ("mean", "scale", "freedom")
         )
-        kept = weight > _NEGLIGIBLE * weight.sum()
+        order = np.argsort(weight)
+        kept = order[np.cumsum(weight[order]) > _NEGLIGIBLE * weight.sum()]
         return cls(weight[kept] / weight[kept].sum(), *(column[kept] for column in columns))
 
     def below(self, value: float) -> float:
@@ -61,9 +63,18 @@ class Mixture:
 
     def quantile(self, share: float) -> float:
         """Return the value below which there is a share of the probability."""
-        low, high = float((self.mean - _FAR * self.scale).min()), float((self.mean + _FAR * self.scale).max())
+        spread = float(self.scale.max())
+        low, high = float(self.mean.min()), float(self.mean.max())
+        if spread == 0 and low == high:
+            return low
+        step = first = _FAR * max(spread, _EXACT)
+        while self.below(low) > share:
+            low, step = low - step, 2 * step
+        step = first
+        while self.below(high) < share:
+            high, step = high + step, 2 * step
         if not low < high:
             return low
-        tolerance = 1e-6 * float(np.abs(self.scale).max())
-        found: float = brentq(lambda value: self.below(value) - share, low, high, xtol=max(tolerance, 1e-300))
+        tolerance = max(_EXACT * spread, 1e-300)
+        found: float = brentq(lambda value: self.below(value) - share, low, high, xtol=tolerance)
         return found

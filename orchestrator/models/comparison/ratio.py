@@ -212,11 +212,9 @@ def ratio(pairs: Pairs) -> Ratio:
     members = []
     for hypothesis, share in _hypotheses(pairs.points):
         design = hypothesis.design(scaled, level)
-        for scale in _SCALES:
-            prior = float(np.log(share / len(_SCALES)))
-            members.append((hypothesis, prior, evidence(pairs, scatter, design, scale)))
-    unchanged = evidence(pairs, scatter, np.empty((len(pairs.difference), 0)), 1.0)
-    with_change = logsumexp([prior + logsumexp(found.log_marginal) for _, prior, found in members])
+        members.append((hypothesis, float(np.log(share)), evidence(pairs, scatter, design, _SCALES)))
+    unchanged = evidence(pairs, scatter, np.empty((len(pairs.difference), 0)), (1.0,))
+    with_change = logsumexp(np.concatenate([prior + found.log_marginal for _, prior, found in members]))
     return Ratio(pairs, axes, level, tuple(members), float(with_change - logsumexp(unchanged.log_marginal)))
 
 
