@@ -82,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     inputs.add_reading(parser)
     parser.add_argument("--junit", metavar="FILE", type=Path, help="write the results as JUnit XML, too")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="write one self-contained page, too")
     common.add_json(parser)
 
 
@@ -111,6 +112,11 @@ def run(arguments: argparse.Namespace) -> int:
     found["facts"] = comparison_facts.side_by_side(*_facts(arguments, first, second, own is not None))
     if arguments.junit is not None:
         _write(arguments.junit, junit.junit(found, "orchestrator compare"))
+    if arguments.html is not None:
+        from orchestrator.report.page import comparison as page_of
+        from orchestrator.report.page.render import page
+
+        _write(arguments.html, page(page_of.document(found, _names(arguments))))
     if arguments.json:
         common.print_json(found)
     else:
@@ -244,6 +250,15 @@ def _facts(
         one, other = (value.strip() for value in values.split(","))
         return {name.strip(): one, **a}, {name.strip(): other, **b}
     return a, b
+
+
+def _names(arguments: argparse.Namespace) -> tuple[str, str]:
+    """Return what A and B are called: their files' names, or the categories."""
+    if arguments.between is not None:
+        first, second = (value.strip() for value in arguments.between.partition("=")[2].split(","))
+    else:
+        first, second = (path.resolve().name for path in arguments.inputs)
+    return (first, second) if first != second else ("A", "B")
 
 
 def _write(path: Path, text: str) -> None:

@@ -49,8 +49,8 @@ def test_rows_as_json(files: tuple[Path, Path]) -> None:
 
 
 def test_a_condition_that_holds_is_exit_code_1(files: tuple[Path, Path], tmp_path: Path) -> None:
-    report = tmp_path / "report.xml"
-    arguments = ("compare", *files, "--modeler", "none", "--junit", report)
+    report, page = tmp_path / "report.xml", tmp_path / "page.html"
+    arguments = ("compare", *files, "--modeler", "none", "--junit", report, "--html", page)
     found = run(*arguments, "--fail-if", "ratio > 1.1 with 95 %", "--callpath", "f0")
     assert found.code == 1
     assert "FAILED: ratio > 1.1 with 95 %: main->f0 time" in found.out
@@ -58,6 +58,7 @@ def test_a_condition_that_holds_is_exit_code_1(files: tuple[Path, Path], tmp_pat
     assert suite is not None
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     assert suite.find("testcase/failure") is not None
+    assert "b.jsonl against a.jsonl at p = 64, n = 40" in page.read_text()
     passed = run(*arguments, "--fail-if", "ratio > 2 with 95 %")
     assert passed.code == 0
     assert "passed: ratio > 2 with 95 %" in passed.out
