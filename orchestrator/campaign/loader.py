@@ -198,7 +198,7 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
     replayed = executor.dataset if isinstance(executor, SimulatedOptions) else None
     nothing = dataset.check(replayed, [item.name for item in parameters], measure.measured)
     validated = document.validate_ and (point is None or nothing(point.as_dict()) is None)
-    update = {
+    update: dict[str, Any] = {
         "executable": executable,
         "compare": compared,
         "measure": measure,
