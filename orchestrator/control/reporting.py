@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,16 @@ from orchestrator.control.assembly import Assembly, assemble, modeler
 from orchestrator.control.fastest import fastest
 from orchestrator.control.runtime import fit
 from orchestrator.journal import file as journal
-from orchestrator.journal.measurements import measurements
+from orchestrator.journal.measurements import ELAPSED, measurements
+from orchestrator.models.base import Model
 from orchestrator.readers.base import EXCLUSIVE
 from orchestrator.report import metrics, status
 from orchestrator.report.page import document as page_document
 from orchestrator.report.page.history import History
 from orchestrator.report.page.render import page
 from orchestrator.report.page.subject import Subject
+from orchestrator.report.wording import plain
+from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Point
 
@@ -67,6 +71,7 @@ def document(directory: Path, folder: Path | None = None) -> dict[str, Any]:
         files="" if folder is None else os.path.relpath(directory.resolve(), folder.resolve()),
         excluded=_excluded(built),
         cores=lambda point: _cores(built, point),
+        alternatives=list(_alternatives(built, models)),
     )
     return page_document.of_campaign(subject, campaign, generated=iso(time.time()))
 
@@ -89,6 +94,25 @@ def _cores(built: Assembly, point: Point) -> float | None:
         return float(built.cores(point))
     except ValueError:  # the machine cannot hold it: nobody knows what it would cost
         return None
+
+
+def _alternatives(built: Assembly, models: Sequence[Model]) -> Iterator[dict[str, Any]]:
+    """Yield what else the budget could have done, and what that would cost by the models of durations."""
+    if not any(model.metric == ELAPSED for model in models):
+        return
+    budget, point = built.campaign.stop.budget, built.campaign.evaluation_point
+    expected = built.expected_costs(models)
+    chosen: list[tuple[str, list[Point]]] = []
+    if point is not None and _cores(built, point) is not None:
+        chosen.append((f"one run at {point} itself", [point]))
+    if built.space.combinations <= _MOST_COMBINATIONS:
+        every = list(built.space)
+        chosen.append((f"one run at each of the {len(every)} points of the search space", every))
+    for text, points in chosen:
+        cost = float(expected(points).sum())
+        if math.isfinite(cost):
+            share = f"{plain(100 * cost / budget)} % of the budget"
+            yield {"text": f"{text}: {share}", "core_hours": core_hours(cost)}
 
 
 def _excluded(built: Assembly) -> Iterator[tuple[Point, str]]:

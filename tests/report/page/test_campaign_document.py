@@ -143,6 +143,17 @@ def test_rounds_and_attempts_are_those_of_the_journal(directory: Path, document:
     assert shown[0]["files"] == f"runs/{shown[0]['run']}/attempt-1"
 
 
+def test_alternatives_have_the_price_of_their_points(document: dict[str, Any]) -> None:
+    there, everywhere = document["alternatives"]
+    assert there["text"].startswith("one run at P(p=16, n=50) itself: ")
+    elapsed = next(item for item in document["callpaths"] if item["metric"] == "elapsed")
+    grid = unpacked(elapsed["value"]).reshape(document["grid"]["shape"])
+    index = tuple(axis["stops"].index(axis["default"]) for axis in document["parameters"])
+    assert there["core_hours"] == pytest.approx(16 * grid[index] / 3600, rel=0.2)
+    assert "each of the 15 points" in everywhere["text"]
+    assert everywhere["core_hours"] > 0
+
+
 def test_runs_hold_the_measured_values(directory: Path, document: dict[str, Any]) -> None:
     state = session.replayed(directory)
     by_id = {r.id: item for r, item in state.runs.items()}
