@@ -109,7 +109,7 @@ def _alternatives(built: Assembly, models: Sequence[Model]) -> Iterator[dict[str
         every = list(built.space)
         chosen.append((f"one run at each of the {len(every)} points of the search space", every))
     for text, points in chosen:
-        cost = float(expected(points).sum())
+        cost = float(sum(expected(points)))
         if math.isfinite(cost):
             share = f"{plain(100 * cost / budget)} % of the budget"
             yield {"text": f"{text}: {share}", "core_hours": core_hours(cost)}

@@ -21,6 +21,7 @@ _LOGARITHMIC = 8.0
 # which it has stops without P₊.
 _MOST_STOPS, _WANTED_STOPS = 24, 14
 _BEYOND = (2, 4)
+_LOOKED_AT = 60  # values of a parameter among which stops are chosen
 _DIGITS = 3  # of stops between the values that are given
 
 
@@ -148,8 +149,16 @@ def _stops(
     """Return the stops of a numeric parameter, ascending."""
     largest = _number(measured[-1])
     beyond = [factor * largest for factor in _BEYOND] if goes_beyond and len(measured) > 1 else []
-    found = {_number(value): tidy(value) for value in (*beyond, *others, default, *measured)}
+    some = (*beyond, *_some(list(others)), default, *_some(measured))
+    found = {_number(value): tidy(value) for value in some}
     return tuple(found[key] for key in sorted(found))
+
+
+def _some(values: Sequence[Value]) -> list[Value]:
+    """Return some of very many values, evenly chosen, both ends included."""
+    if len(values) <= _LOOKED_AT:
+        return list(values)
+    return [values[k] for k in np.linspace(0, len(values) - 1, _LOOKED_AT).round().astype(int)]
 
 
 def _at_most(axis: Axis, most: int) -> Axis:
