@@ -103,3 +103,10 @@ export function folded(tag, attributes, children, most, what) {
 export function badges(texts) {
   return (texts ?? []).map((text) => el("span", { class: "badge" }, text));
 }
+
+/** The first badge and how many more there are: a row of a table has one line. */
+export function briefBadges(texts) {
+  const [first, ...others] = texts ?? [];
+  if (first === undefined) return null;
+  return [badges([first]), others.length ? el("span", { class: "muted", title: others.join(", ") }, `+${others.length}`) : null];
+}

@@ -7,6 +7,7 @@ import { interval, known, number, percent, place, plural, quantity, short, value
 const MOST_GROUPS = 6;
 const CROSS = "path://M0,1L1,0L5,4L9,0L10,1L6,5L10,9L9,10L5,6L1,10L0,9L4,5Z";
 const LABELLED_CELLS = 120;
+const LABELLED_ROWS = 9;
 
 export function modelSection(models, state) {
   const section = el("section", { id: "model", "aria-labelledby": "model-title", tabindex: "-1" },
@@ -312,7 +313,7 @@ function heatOption(models, state, draft, colours) {
   const item = chosen(models, state);
   const all = cells(models, state, draft).filter((cell) => cell.value > 0);
   const logs = all.map((cell) => Math.log10(cell.value));
-  const labelled = all.length <= LABELLED_CELLS && document.documentElement.clientWidth > 700;
+  const labelled = all.length <= LABELLED_CELLS && models.stops(draft.y).length <= LABELLED_ROWS && document.documentElement.clientWidth > 700;
   const category = (name, vertical) => axis(colours, name, "category",
     { vertical, data: models.stops(name).map(value), splitLine: { show: false }, axisLine: { show: false } });
   const here = [state.get("indices")[draft.x], state.get("indices")[draft.y]];

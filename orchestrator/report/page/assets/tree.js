@@ -1,6 +1,6 @@
 // The call tree with what each call path takes at the sliders' point. Rows are built as they are needed.
 
-import { el, button, badges, choice, formula, growths, scrolling } from "./dom.js";
+import { el, briefBadges, button, choice, formula, growths, scrolling } from "./dom.js";
 import { interval, known, lastPart, number, percent, place, short } from "./format.js";
 import { sliders } from "./sliders.js";
 
@@ -185,7 +185,7 @@ class Tree {
       el("td", { class: "number wide" }, interval(row.low, row.high)),
       el("td", { class: "wide" }, el("div", { class: "model", title: item.expression }, this.formula(item))),
       el("td", { class: "number wide" }, known(item.smape) ? `${short(item.smape, 2)}\u202f%` : "–"),
-      el("td", { class: "wide", title: (item.notes ?? []).join("\n") || null }, badges(item.badges)));
+      el("td", { class: "wide", title: (item.notes ?? []).join("\n") || null }, briefBadges(item.badges)));
   }
 
   name(row) {
