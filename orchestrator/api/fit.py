@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from orchestrator.api.frames import Names
     from orchestrator.api.speedup import Speedup
+    from orchestrator.models import Neighbours
 
 _COLUMNS = ("callpath", "metric", "value", "low", "high")
 _INTERVAL_COLUMNS = ("callpath", "metric", "level", "kind", "low", "high")
@@ -37,6 +39,7 @@ def fit(
     response: Names | None = None,
     callpath: str | None = None,
     modeler: str = "auto",
+    priors: Mapping[str, pd.DataFrame] | None = None,
     **options: Any,
 ) -> Models:
     """Fit one model per call path and metric.
@@ -54,6 +57,9 @@ def fit(
         Column that names the code region (default: the column ``callpath``, if there is one).
     modeler, options
         The kind of model, and its options as under ``model:`` of a campaign file.
+    priors
+        Tables of earlier measurements, by a name for notes: their forms and noise are a prior, see
+        docs/priors.md. Columns mean the same as in ``frame``.
 
     Raises
     ------
@@ -67,7 +73,10 @@ def fit(
     from orchestrator.api.frames import to_measurements
 
     known = to_measurements(frame, parameters, response, callpath)
-    return Models(known, fit_measurements(known, modeler=modeler, options=options))
+    earlier = {
+        name: to_measurements(table, parameters, response, callpath) for name, table in (priors or {}).items()
+    }
+    return Models(known, fit_measurements(known, None, modeler, options, earlier))
 
 
 def fit_measurements(
@@ -75,13 +84,44 @@ def fit_measurements(
     metrics: Sequence[str] | None = None,
     modeler: str = "auto",
     options: Mapping[str, Any] | None = None,
+    priors: Mapping[str, Measurements] | None = None,
 ) -> tuple[Model, ...]:
     """Fit models to measurements of some metrics (all by default); see `fit`."""
+    factory = registry.load("model", modeler)
+    learned = {"neighbours": _neighbours(known, modeler, factory, priors)} if priors else {}
     try:
-        chosen: Modeler = registry.load("model", modeler)(**(options or {}))
+        chosen: Modeler = factory(**learned, **(options or {}))
     except (TypeError, ValueError) as error:
         raise CampaignError(f"modeler {modeler!r}: {error}") from error
     return with_sums(chosen)(known if metrics is None else _with_effort(of_metrics(known, metrics), known))
+
+
+def _neighbours(
+    known: Measurements, modeler: str, factory: Callable[..., Modeler], priors: Mapping[str, Measurements]
+) -> Neighbours:
+    """Return what other measurements tell of these; raise `CampaignError` where they cannot."""
+    from orchestrator.models import Neighbour, Neighbours, of_measurements
+    from orchestrator.models.effort import EFFORT
+
+    if "neighbours" not in inspect.signature(factory).parameters:
+        raise CampaignError(f"modeler {modeler!r} takes no priors: use auto, formulas, pmnf or swc")
+    items: list[Neighbour] = []
+    counts: Measurements | None = None
+    for name, other in priors.items():
+        wanted, there = ({n for n in m.parameters if len(m.values_of(n)) > 1} for m in (known, other))
+        missing = sorted(n for n in wanted - there if not known.is_categorical(n))
+        if missing:
+            raise CampaignError(
+                f"prior {name}: it varied {', '.join(sorted(there)) or 'nothing'}, so of "
+                f"{', '.join(missing)} it knows nothing; leave it out, or give parameters the same names"
+            )
+        effort = tuple(item for item in other.items if item.metric in EFFORT)
+        times = tuple(item for item in other.items if item.metric not in EFFORT)
+        items += of_measurements(replace(other, items=times), name).items
+        counts = counts or (replace(other, items=effort) if effort else None)
+    if not items:
+        raise CampaignError(f"prior {', '.join(priors)}: no model can be fitted to it")
+    return Neighbours(tuple(items), counts)
 
 
 def _with_effort(chosen: Measurements, known: Measurements) -> Measurements:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator import expressions, registry
 from orchestrator.campaign.derivation import Derivation, derive, names_in
@@ -21,6 +21,7 @@ from orchestrator.campaign.schema import (
     Measure,
     ModelChoice,
     Notify,
+    Priors,
     ProgramSection,
     ResourcesSection,
     SimulatedOptions,
@@ -49,6 +50,9 @@ from orchestrator.types import (
     Value,
     format_value,
 )
+
+if TYPE_CHECKING:  # it imports what fits models
+    from orchestrator.campaign.learned import Learned
 
 _WALKING = registry.TABLES["strategy"].keys() - {"sample", "active"}  # those of ours that look at all points
 # Of a space that no strategy walks: a first point is looked for in ten times as many combinations, in order,
@@ -86,7 +90,7 @@ class Campaign:
         What runs ask for beside their ranks, as such expressions.
     evaluation_point
         P₊, in the same order, or None.
-    measure, strategy, model, stop, executor
+    measure, strategy, model, priors, stop, executor
         Sections of the file. ``stop.budget`` is in core-seconds; durations are in seconds.
     retries
         Further attempts at a run by class of failure.
@@ -101,6 +105,8 @@ class Campaign:
         The normalised file with all defaults, JSON-ready: ``loads(dump(campaign)) == campaign``.
     site
         Path of the site file that was merged into ``executor``, or empty.
+    learned
+        What other campaigns know, see `orchestrator.control.priors`.
     template_source
         What errors call the launch template.
     """
@@ -119,6 +125,7 @@ class Campaign:
     measure: Measure
     strategy: Strategy
     model: ModelChoice
+    priors: Priors
     stop: Stop
     executor: ExecutorOptions
     retries: Mapping[FailureClass, int]
@@ -128,6 +135,7 @@ class Campaign:
     version_arguments: tuple[str, ...]
     raw: Mapping[str, Any]
     site: str = field(default="", compare=False)
+    learned: Learned | None = field(default=None, compare=False)
     template_source: str = field(default="template", compare=False)
 
     def executable_at(self, point: Point, kind: RunKind = "time") -> str:

@@ -198,6 +198,10 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
     replayed = executor.dataset if isinstance(executor, SimulatedOptions) else None
     nothing = dataset.check(replayed, [item.name for item in parameters], measure.measured)
     validated = document.validate_ and (point is None or nothing(point.as_dict()) is None)
+    priors = document.priors
+    if base is not None:
+        named = tuple(resolve.folder(text, base) for text in priors.campaigns)
+        priors = priors.model_copy(update={"campaigns": named})
     update: dict[str, Any] = {
         "executable": executable,
         "compare": compared,
@@ -206,6 +210,7 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
         "executor": executor,
     }
     update |= {"settings": settings, "notify": notify, "validate_": validated, "template": template}
+    update["priors"] = priors
     return replace(
         _campaign(document.model_copy(update=update), parameters, point), template_source=written_in
     )
@@ -227,6 +232,7 @@ def _campaign(document: Document, parameters: tuple[Parameter, ...], point: Poin
         measure=document.measure,
         strategy=document.strategy,
         model=document.model,
+        priors=document.priors,
         stop=document.stop,
         executor=document.executor,
         retries=document.retries.by_class(),

@@ -246,6 +246,11 @@ def file(text: str, base: Path) -> str:
     raise ValueError(f"{text!r} does not exist; tried {' and '.join(map(str, dict.fromkeys(tried)))}")
 
 
+def folder(text: str, base: Path) -> str:
+    """Return the absolute path of a folder relative to ``base``; it need not be there."""
+    return os.path.abspath(base / os.path.expanduser(text))  # noqa: PTH100, PTH111 (as above)
+
+
 EFFORT_KEY = ("measure", "effort")
 EFFORT_SUFFIX = "-effort"
 EFFORT_METRICS = ("visits", "basic_blocks", "bytes_sent", "bytes_received", "communicator_size")

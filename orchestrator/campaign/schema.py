@@ -386,6 +386,18 @@ class ModelChoice(Section):
         return dict(self.model_extra or {})
 
 
+def _distinct(items: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(items)) < len(items):
+        raise ValueError("names a campaign twice")
+    return items
+
+
+class Priors(Section):
+    """What is known before anything is measured: directories of other campaigns."""
+
+    campaigns: Annotated[tuple[Line, ...], AfterValidator(_distinct)] = ()
+
+
 class Stop(Section):
     """When the campaign ends, or pauses. ``budget`` is in core-seconds, ``wall_time`` in seconds.
 
@@ -662,6 +674,7 @@ class Document(Section):
     measure: Measure = Measure()
     strategy: Annotated[Strategy, _BY_NAME] = Strategy()
     model: Annotated[ModelChoice, _BY_NAME] = ModelChoice()
+    priors: Priors = Priors()
     stop: Stop
     site: str = "none"
     executor: Annotated[ExecutorSection, _BY_NAME] = Field(default_factory=LocalOptions)

@@ -433,6 +433,16 @@ def _options(campaign: Campaign) -> Problems:
             yield from _options_of(factory, kind, section.name, section.options, own)
 
 
+def _priors(campaign: Campaign) -> Problems:
+    factory = registry.load("model", campaign.model.name)
+    if campaign.priors.campaigns and "neighbours" not in inspect.signature(factory).parameters:
+        yield Problem(
+            ("priors", "campaigns"),
+            f"model {campaign.model.name} learns nothing from other campaigns: use auto, formulas, pmnf "
+            "or swc, or leave priors out",
+        )
+
+
 def _options_of(
     factory: Callable[..., Any], kind: str, name: str, options: Mapping[str, Any], own: list[str]
 ) -> Problems:
@@ -601,6 +611,7 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
     (frozenset({"executor"}), _simulated),
     (frozenset({"executor"}), _jobs),
     (frozenset({"strategy", "model"}), _options),
+    (frozenset({"model", "priors"}), _priors),
     (_SPACE, _space),
     (_SPACE | {"measure"}, _times),
     (_SPACE | {"measure", "executor"}, _script),

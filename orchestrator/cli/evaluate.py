@@ -25,7 +25,7 @@ from orchestrator.evaluation.paper_draw import SERIES
 from orchestrator.evaluation.replay import replay_outcomes
 from orchestrator.evaluation.rows import Row, rows, table
 from orchestrator.evaluation.rules import Rules
-from orchestrator.evaluation.synthetic import Setting, synthetic_outcomes
+from orchestrator.evaluation.synthetic import NEIGHBOURS, Setting, synthetic_outcomes
 from orchestrator.evaluation.trial import Outcome
 
 Value = TypeVar("Value")
@@ -72,6 +72,13 @@ def _add_synthetic(add: Callable[..., object]) -> None:
         help="how many (default 100; with --paper half of them with three and a fifth with four parameters)",
     )
     add("--functions-file", type=Path, metavar="FILE", help="expressions in a, b, c, d")
+    add(
+        "--neighbour",
+        choices=NEIGHBOURS,
+        default="none",
+        help="what another campaign with 10 %% of its cost found is a prior: of a function with the same "
+        "exponents and other coefficients, or with other exponents (default none)",
+    )
     add(
         "--paper",
         action="store_true",
@@ -160,8 +167,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _paper(arguments: argparse.Namespace) -> int:
     """Run the protocol of the paper."""
-    if arguments.outliers:
-        raise CampaignError("--outliers has no place in --paper: leave one of them out")
+    for option, given in (("--outliers", arguments.outliers), ("--neighbour", arguments.neighbour != "none")):
+        if given:
+            raise CampaignError(f"{option} has no place in --paper: leave one of them out")
     protocol = paper.Protocol(
         functions=arguments.functions,
         functions_file=arguments.functions_file,
@@ -209,6 +217,7 @@ def _synthetic(arguments: argparse.Namespace, advance: Callable[[int, int], None
         outliers=arguments.outliers,
         functions=arguments.functions,
         functions_file=arguments.functions_file,
+        neighbour=arguments.neighbour,
     )
     return synthetic_outcomes(setting, _rules(arguments), workers=arguments.workers, advance=advance)
 

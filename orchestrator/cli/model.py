@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from orchestrator.api.fit import fit_measurements
@@ -52,6 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--callpath", action="append", help="show only call paths with this text (repeatable)"
     )
     modeling.add_modeler(parser)
+    parser.add_argument(
+        "--prior",
+        metavar="INPUT",
+        action="append",
+        default=[],
+        type=Path,
+        help="an earlier campaign, or a file of measurements, whose forms and noise are a prior (repeatable)",
+    )
     _add_speedup(parser)
     common.add_json(parser)
 
@@ -86,11 +95,14 @@ def run(arguments: argparse.Namespace) -> int:
     points = [common.parse_point(text, known) for text in arguments.predict]
     chosen = known if arguments.metric is None else of_metrics(known, arguments.metric)
     wanted = _shown(chosen, arguments.callpath)
+    priors = {path.name: inputs.read(arguments, [path]) for path in arguments.prior}
     study = _study(chosen, arguments)
     problems = [common.parse_point(text, known) for text in arguments.speedup] or list(scaling.corners(known))
     models = [
         model
-        for model in fit_measurements(known, arguments.metric, arguments.modeler, modeling.options(arguments))
+        for model in fit_measurements(
+            known, arguments.metric, arguments.modeler, modeling.options(arguments), priors
+        )
         if (model.callpath, model.metric) in wanted
     ]
     described = [describe(model, points, arguments.interval, arguments.runs) for model in models]

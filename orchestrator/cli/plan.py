@@ -20,7 +20,7 @@ from orchestrator.api import finding
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import LocalOptions
 from orchestrator.cli import common
-from orchestrator.control import attempts, planning, session, shapes
+from orchestrator.control import attempts, planning, priors, session, shapes
 from orchestrator.control.assembly import Assembly, assemble, sharing_rules
 from orchestrator.control.execution import executor
 from orchestrator.control.expectation import expect
@@ -59,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     extra = (f"executor.name={arguments.executor}",) if arguments.executor else ()
     chosen = common.read_campaign(arguments, extra)
+    chosen = priors.informed(chosen, Path(chosen.name))
     built = assemble(chosen)
     session.refuse_launch(built)
     first = planning.first_round(built, executor(chosen, Path(chosen.name), 0.0))

@@ -89,13 +89,17 @@ class Assembly:
         return self.application.ranks(self.campaign.values(point)) > 1
 
     def expected_costs(self, models: Sequence[Model]) -> Costs:
-        """Return expected core-seconds of runs: from models, the user's estimate, or a monotone guess."""
+        """Return expected core-seconds: by models, the user's estimate, other campaigns, or a guess."""
         durations = [model for model in models if model.metric == ELAPSED]
         if durations:
             return expected_costs(durations, self.cores)
         if self.campaign.measure.expected_time is not None:
             return cost.each(lambda point: self.cores(point) * (self.campaign.expected_time(point) or 0.0))
         values = {item.name: item.values for item in self.campaign.parameters}
+        learned = self.campaign.learned
+        known = None if learned is None else learned.neighbours.prices(ELAPSED, values, self.cores)
+        if known is not None:
+            return known
         return cost.each(cost.guess(values, self.cores))
 
     def view(
@@ -207,7 +211,8 @@ def strategy(campaign: Campaign) -> Strategy:
 def modeler(campaign: Campaign) -> Modeler:
     """Return the campaign's modeler with its options; raises like `strategy`."""
     chosen, measure = campaign.model, campaign.measure
-    built: Modeler = _with_options("model", chosen.name, {**_counted(campaign), **chosen.options})
+    learned = {} if campaign.learned is None else {"neighbours": campaign.learned.neighbours}
+    built: Modeler = _with_options("model", chosen.name, {**_counted(campaign), **learned, **chosen.options})
     exclusive = measure.profiler in EXCLUSIVE and not measure.inclusive
     return built if exclusive else with_sums(built)
 

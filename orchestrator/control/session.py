@@ -14,7 +14,7 @@ from orchestrator import __version__
 from orchestrator.campaign import changes as campaign_changes
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
-from orchestrator.control import loop, planning, preflight
+from orchestrator.control import loop, planning, preflight, priors
 from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.execution import executor
 from orchestrator.control.keeping import Keeper
@@ -85,6 +85,7 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
 
 
 def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
+    chosen = priors.informed(chosen, directory)
     built = assemble(chosen)
     # Nothing is created for a campaign that cannot begin.
     start = None if holds_campaign(directory) else _prepare(built, directory)
@@ -92,6 +93,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     with Journal(directory, hooks.boundary) as journal, Notifier(chosen, directory) as notifier:
         keeper = Keeper(directory, journal)
         known = replay(notifier.seen(keeper.seen(journal.entries())))
+        priors.refuse_other_copy(chosen, known)
         changes = campaign_changes.changed_rules(chosen, known) if known.id else []
         if hooks.again and campaign_changes.stopped_by_failures(known):
             changes = [
@@ -104,6 +106,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             built_executor = executor(chosen, directory, known.time)
         else:
             start = start or _prepare(built, directory)  # a journal without a complete line
+            priors.save(chosen, directory)
             first = [_begun(built, directory, start.plan)]
             built_executor = start.executor
             for text in planning.notes(chosen, start.plan):
@@ -158,7 +161,8 @@ def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -
         If there is none.
     """
     require(directory)
-    return loader.load(directory / CAMPAIGN_FILE, overrides, starts=starts, saved=True)
+    found = loader.load(directory / CAMPAIGN_FILE, overrides, starts=starts, saved=True)
+    return priors.with_copy(found, directory)
 
 
 def require(directory: Path) -> None:
@@ -267,7 +271,9 @@ def _no_validation(runtime: Runtime, known: State) -> str | None:
 def _begun(built: Assembly, directory: Path, plan: FirstRound) -> events.Event:
     digest = hashlib.sha256(f"{socket.gethostname()}:{directory.resolve()}:{time.time_ns()}".encode())
     raw = dict(built.campaign.raw)
-    return events.CampaignStarted(digest.hexdigest()[:8], raw, __version__, plan.derived_limit)
+    learned = built.campaign.learned
+    known = {} if learned is None else learned.summary()
+    return events.CampaignStarted(digest.hexdigest()[:8], raw, __version__, plan.derived_limit, known)
 
 
 def _changed(built: Assembly, known: State, changed: bool) -> list[events.Event]:

@@ -91,11 +91,16 @@ def draw(parameters: Sequence[Parameter], rng: np.random.Generator) -> Function:
         if group == len(groups):
             groups.append({})
         groups[group][parameter.name] = PAPER[int(rng.integers(len(PAPER)))]
+    return of_terms(groups, parameters, rng)
+
+
+def of_terms(terms: Sequence[Factors], parameters: Sequence[Parameter], rng: np.random.Generator) -> Function:
+    """Draw the coefficients of a function with given exponents, as `draw` does."""
     middle = {p.name: float(np.sqrt(float(p.values[0]) * float(p.values[-1]))) for p in parameters}
-    weights = np.exp(rng.uniform(0.0, np.log(30.0), size=len(groups) + 1))
+    weights = np.exp(rng.uniform(0.0, np.log(30.0), size=len(terms) + 1))
     seconds = float(np.exp(rng.uniform(np.log(0.1), np.log(1000.0)))) * weights / weights.sum()
     texts = [f"{seconds[0]:.6g}"]
-    for share, factors in zip(seconds[1:], groups, strict=True):
+    for share, factors in zip(seconds[1:], terms, strict=True):
         scale = np.prod([middle[name] ** i * np.log2(middle[name]) ** j for name, (i, j) in factors.items()])
         powers = [f"{n}**{format_value(i)}*log2({n})**{format_value(j)}" for n, (i, j) in factors.items()]
         texts.append("*".join([f"{share / scale:.6g}", *powers]))

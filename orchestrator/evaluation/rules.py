@@ -10,6 +10,8 @@ from orchestrator import registry
 from orchestrator.evaluation.bench import FULL_REPETITIONS, Bench
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, contenders
 from orchestrator.evaluation.trial import Outcome, run_trial
+from orchestrator.journal.measurements import ELAPSED
+from orchestrator.models import NOTHING, Neighbours
 from orchestrator.models.base import Modeler
 from orchestrator.models.sums import with_sums
 
@@ -48,6 +50,11 @@ class Rules:
     def __post_init__(self) -> None:
         contenders(self.strategies)
 
+    def modeler(self, neighbours: Neighbours = NOTHING) -> Modeler:
+        """Return the modeler, with what another campaign knows of the call paths."""
+        known = {"neighbours": neighbours} if neighbours.items else {}
+        return with_sums(registry.load("model", self.model)(**self.model_options, **known))
+
 
 def campaigns(
     rules: Rules,
@@ -56,14 +63,16 @@ def campaigns(
     seed: Sequence[int],
     maximum_repetitions: int = MAXIMUM_REPETITIONS,
     oracle: Callable[[], Modeler] | None = None,
+    neighbours: Neighbours = NOTHING,
 ) -> list[Outcome]:
     """Run every contender at every budget on a bench; see `run_trial`.
 
     ``oracle`` makes the modeler that knows the true exponents. Without one, the contenders that need it are
-    fitted like all others.
+    fitted like all others. ``neighbours`` are what another campaign knows of the call paths.
     """
-    modeler = with_sums(registry.load("model", rules.model)(**rules.model_options))
+    modeler = rules.modeler(neighbours)
     full_cost = bench.full_cost(min(FULL_REPETITIONS, maximum_repetitions))
+    names = [parameter.name for parameter in bench.space.parameters]
     outcomes = []
     for contender in contenders(rules.strategies):
         for budget in (100.0,) if contender.whole else rules.budgets:
@@ -77,5 +86,6 @@ def campaigns(
                 maximum_repetitions=maximum_repetitions,
                 seed=seed,
                 last=oracle() if contender.oracle and oracle else None,
+                prices=neighbours.prices(ELAPSED, names, bench.cores.__getitem__),
             )
     return outcomes

@@ -10,17 +10,23 @@ from pathlib import Path
 import numpy as np
 
 from orchestrator.errors import CampaignError
-from orchestrator.evaluation.bench import Bench, Listed
+from orchestrator.evaluation.bench import FULL_REPETITIONS, Bench, Listed
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, contenders
-from orchestrator.evaluation.functions import Function, draw, read
+from orchestrator.evaluation.functions import Function, draw, of_terms, read
 from orchestrator.evaluation.noise import mixed, slowed
 from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.evaluation.rules import Rules, campaigns
-from orchestrator.evaluation.trial import Outcome
-from orchestrator.models import known_form
+from orchestrator.evaluation.trial import Outcome, measured
+from orchestrator.models import NOTHING, Neighbours, known_form, of_measurements
 from orchestrator.types import Parameter, Point
 
 _CALLPATH = "main"
+
+NEIGHBOURS = ("none", "same", "misleading")
+"""What another campaign found: nothing, a function with the same exponents, or one with others."""
+
+# How the other campaign measured: the default strategy, runs per round, budget in percent of its cost.
+_STRATEGY, _ROUND, _BUDGET = "information", 5, 10.0
 
 SERIES: tuple[tuple[Parameter, int], ...] = (
     (Parameter("a", (4, 8, 16, 32, 64)), 128),
@@ -47,6 +53,8 @@ class Setting:
         How many.
     functions_file
         The first ``functions`` expressions of this file, in the parameters a, b, c, d; drawn unless given.
+    neighbour
+        One of `NEIGHBOURS`: what another campaign, with as much noise, found of another function.
 
     Raises
     ------
@@ -59,10 +67,13 @@ class Setting:
     outliers: float = 0.0
     functions: int = 100
     functions_file: Path | None = None
+    neighbour: str = "none"
 
     def __post_init__(self) -> None:
         if not 1 <= self.parameters <= len(SERIES):
             raise CampaignError(f"parameters is {self.parameters}: there are series for 1 to {len(SERIES)}")
+        if self.neighbour not in NEIGHBOURS:
+            raise CampaignError(f"neighbour is {self.neighbour!r}: use one of {', '.join(NEIGHBOURS)}")
 
 
 def synthetic_outcomes(
@@ -146,4 +157,30 @@ def _try_function(task: tuple[Setting, Rules, int, Function | None]) -> list[Out
     rng = np.random.default_rng([rules.seed, index])
     function = given or draw([parameter for parameter, _ in SERIES[: setting.parameters]], rng)
     bench = synthetic_bench(function, setting.parameters, setting.noise, rng, setting.outliers)
-    return campaigns(rules, bench, seed=(rules.seed, index), oracle=lambda: known_form(function.terms()))
+    return campaigns(
+        rules,
+        bench,
+        seed=(rules.seed, index),
+        oracle=lambda: known_form(function.terms()),
+        neighbours=_neighbours(function, setting, rules, index),
+    )
+
+
+def _neighbours(function: Function, setting: Setting, rules: Rules, index: int) -> Neighbours:
+    """Return what another campaign knows of a function, from runs of another one with its own noise."""
+    if setting.neighbour == "none":
+        return NOTHING
+    rng = np.random.default_rng([rules.seed, index, 1])
+    parameters = [parameter for parameter, _ in SERIES[: setting.parameters]]
+    same = setting.neighbour == "same"
+    other = of_terms(function.terms(), parameters, rng) if same else draw(parameters, rng)
+    bench = synthetic_bench(other, setting.parameters, setting.noise, rng, setting.outliers)
+    known = measured(
+        bench,
+        contenders((_STRATEGY,))[0],
+        rules.modeler(),
+        budget=bench.full_cost(FULL_REPETITIONS) * _BUDGET / 100,
+        batch_size=_ROUND,
+        seed=(rules.seed, index, 1),
+    )
+    return of_measurements(known, "another campaign")

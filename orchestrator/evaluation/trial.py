@@ -76,6 +76,7 @@ def run_trial(
     maximum_repetitions: int = MAXIMUM_REPETITIONS,
     seed: Sequence[int] = (0,),
     last: Modeler | None = None,
+    prices: Costs | None = None,
 ) -> list[Outcome]:
     """Let a contender measure until its proposals end or none of a round fits the budget; λ plays no part.
 
@@ -101,6 +102,8 @@ def run_trial(
         The generator of a round is ``default_rng([*seed, round])``.
     last
         Fits the models that are compared with the truth, if not ``modeler``.
+    prices
+        What another campaign expects runs to cost; only ratios count, and only before there are models.
 
     Returns
     -------
@@ -108,6 +111,40 @@ def run_trial(
         One per call path of the bench's truth.
     """
     budget = full_cost * budget_percent / 100.0
+    progress = _measured(
+        bench, contender, modeler, budget, batch_size, maximum_repetitions, seed=seed, prices=prices
+    )
+    if last is not None and progress.done:
+        progress.models = last(bench.measured(progress.done))
+    return _outcomes(bench, contender, budget_percent, full_cost, progress)
+
+
+def measured(
+    bench: Bench,
+    contender: Contender,
+    modeler: Modeler,
+    *,
+    budget: float,
+    batch_size: int,
+    seed: Sequence[int],
+) -> Measurements:
+    """Return what a contender measures within a budget in core-seconds; empty where nothing fits."""
+    progress = _measured(bench, contender, modeler, budget, batch_size, MAXIMUM_REPETITIONS, seed=seed)
+    return bench.measured(progress.done)
+
+
+def _measured(
+    bench: Bench,
+    contender: Contender,
+    modeler: Modeler,
+    budget: float,
+    batch_size: int,
+    maximum_repetitions: int,
+    *,
+    seed: Sequence[int],
+    prices: Costs | None = None,
+) -> _Progress:
+    """Measure until proposals end or none of a round fits; nothing where the starting set does not fit."""
     strategy = contender.build()
     progress = _Progress()
     while True:
@@ -118,17 +155,16 @@ def run_trial(
             batch_size=batch_size,
             initial_repetitions=min(contender.repetitions, maximum_repetitions),
             maximum_repetitions=maximum_repetitions,
+            prices=prices,
         )
         choices = strategy(view, np.random.default_rng([*seed, progress.round]))
         if progress.round == 1 and _cost(bench, progress, choices) > budget * _ROUNDING:
-            return _outcomes(bench, contender, budget_percent, full_cost, _Progress())
+            return _Progress()
         if not _measure(bench, progress, choices, budget):
             break
         progress.models = _fit(modeler, bench.measured(progress.done))
         progress.round += 1
-    if last is not None:
-        progress.models = last(bench.measured(progress.done))
-    return _outcomes(bench, contender, budget_percent, full_cost, progress)
+    return progress
 
 
 def _fit(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:
@@ -147,6 +183,7 @@ def _view(
     batch_size: int,
     initial_repetitions: int,
     maximum_repetitions: int,
+    prices: Costs | None,
 ) -> View:
     expected = _expected_costs(bench, progress.models)
     values = {parameter.name: parameter.values for parameter in bench.space.parameters}
@@ -157,7 +194,7 @@ def _view(
         models=progress.models,
         done=dict(progress.done),
         infeasible=frozenset(),
-        costs=expected or resources.each(resources.guess(values, _cores(bench))),
+        costs=expected or prices or resources.each(resources.guess(values, _cores(bench))),
         budget_left=budget_left,
         batch_size=batch_size,
         initial_repetitions=initial_repetitions,

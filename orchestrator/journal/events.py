@@ -21,12 +21,16 @@ Samples = Mapping[str, Mapping[str, float]]  # metric -> call path -> value
 
 @dataclass(frozen=True, slots=True)
 class CampaignStarted:
-    """The first event: the normalised campaign file; ``time_limit`` in seconds if it was derived."""
+    """The first event: the normalised campaign file; ``time_limit`` in seconds if it was derived.
+
+    ``priors``: what was taken from other campaigns, with its digest; empty if nothing was.
+    """
 
     id: str
     campaign: Mapping[str, Any]
     version: str
     time_limit: float | None = None
+    priors: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

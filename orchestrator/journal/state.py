@@ -136,6 +136,7 @@ class State(NamedTuple):
     id: str = ""
     campaign: Mapping[str, Any] = immutables.Map()
     time_limit: float | None = None
+    priors: Mapping[str, Any] = immutables.Map()
     started: float | None = None
     time: float = 0.0
     round: int = 0
@@ -255,7 +256,9 @@ def _apply(event: events.Event, state: State) -> State:
 
 @_apply.register
 def _campaign_started(event: events.CampaignStarted, state: State) -> State:
-    return state._replace(id=event.id, campaign=event.campaign, time_limit=event.time_limit)
+    return state._replace(
+        id=event.id, campaign=event.campaign, time_limit=event.time_limit, priors=event.priors
+    )
 
 
 @_apply.register

@@ -37,6 +37,7 @@ _STOP = optional(Form(lambda reason: [reason.rule, reason.detail], lambda data: 
 _OTHERS = record(
     State,
     campaign=MAPPING,
+    priors=MAPPING,
     rounds=sequence(record(RoundMark)),
     queue=sequence(RUN),
     failed=sequence(RUN),

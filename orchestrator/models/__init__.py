@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from orchestrator.models.pmnf.hypotheses import PAPER as PAPER
     from orchestrator.models.pmnf.hypotheses import POLYNOMIAL as POLYNOMIAL
     from orchestrator.models.pmnf.known_form import known_form as known_form
+    from orchestrator.models.pmnf.modeler import of_measurements as of_measurements
+    from orchestrator.models.pmnf.neighbours import NOTHING as NOTHING
+    from orchestrator.models.pmnf.neighbours import Neighbour as Neighbour
+    from orchestrator.models.pmnf.neighbours import Neighbours as Neighbours
     from orchestrator.models.speedup.single import speedup_learner as speedup_learner
     from orchestrator.models.swc.combination import Priors as Priors
     from orchestrator.models.swc.combination import with_prior as with_prior
@@ -28,6 +32,10 @@ _OFFERED = MappingProxyType(
         "PAPER": "orchestrator.models.pmnf.hypotheses",
         "POLYNOMIAL": "orchestrator.models.pmnf.hypotheses",
         "known_form": "orchestrator.models.pmnf.known_form",
+        "of_measurements": "orchestrator.models.pmnf.modeler",
+        "NOTHING": "orchestrator.models.pmnf.neighbours",
+        "Neighbour": "orchestrator.models.pmnf.neighbours",
+        "Neighbours": "orchestrator.models.pmnf.neighbours",
         "speedup_learner": "orchestrator.models.speedup.single",
         "Priors": "orchestrator.models.swc.combination",
         "with_prior": "orchestrator.models.swc.combination",

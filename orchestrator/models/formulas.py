@@ -23,6 +23,7 @@ from orchestrator.models.noise import Located
 from orchestrator.models.pmnf.build import AT_EDGE, UNFIT
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import fitter
+from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours, informed
 from orchestrator.models.pmnf.posterior import Posterior
 
 # Most formulas that are weighed against curves: the most probable ones.
@@ -40,12 +41,13 @@ def modeler(
     wide: bool = True,
     sizes: str | Sizes = "all",
     saturates: bool = True,
+    neighbours: Neighbours = NOTHING,
 ) -> Modeler:
     """Return a modeler that weighs the formulas of ``pmnf`` against ``curves``.
 
     Parameters
     ----------
-    exponents, negative_exponents, aggregate, members, wide
+    exponents, negative_exponents, aggregate, members, wide, neighbours
         Options of ``pmnf``.
     sizes
         Option of ``curves``.
@@ -63,6 +65,7 @@ def modeler(
         aggregate=aggregate,
         members=members,
         wide=wide,
+        neighbours=neighbours,
     )
 
     typical = learned(sizes) if isinstance(sizes, str) else sizes
@@ -95,7 +98,8 @@ def modeler(
         return [*found, *curves.values()]
 
     def every(groups: Sequence[data.Group], located: Sequence[Located]) -> Iterable[Iterable[Model]]:
-        return map(weighed, groups, located, forms(groups, located))
+        known = informed(groups, located, neighbours)
+        return map(weighed, groups, known, forms(groups, known))
 
     return of_groups(every, aggregate)
 
@@ -115,6 +119,7 @@ def _part(posterior: Posterior, index: Integers | slice) -> Posterior:
         coefficients=posterior.coefficients[index],
         covariance=np.empty((len(weights), 0, 0)),
         misfit=np.empty(0),
+        learned=np.zeros(len(weights)) if posterior.learned is None else posterior.learned[index],
     )
 
 
@@ -140,6 +145,7 @@ def _joined(parts: Sequence[Posterior]) -> Posterior:
         coefficients=coefficients,
         covariance=np.empty((number, 0, 0)),
         misfit=np.empty(0),
+        learned=np.concatenate([item.learned for item in parts if item.learned is not None]),
     )
 
 
@@ -172,6 +178,11 @@ class NormalForms:
         used = self.posterior.coefficients[:, 1:] != 0
         beyond = np.maximum(self.posterior.exponents[..., 0] - _STEEPEST, 0) * used[:, :, None]
         return np.asarray(beyond.sum(axis=(1, 2)), np.float64)
+
+    @property
+    def learned(self) -> Floats:
+        """Share of each that comes from other campaigns in which such formulas fitted, shape (formulas,)."""
+        return np.zeros(len(self.weights)) if self.posterior.learned is None else self.posterior.learned
 
     @property
     def coefficients(self) -> Floats:

@@ -23,6 +23,8 @@ AGGREGATES = ("auto", "none", "mean", "median", "min")
 # Chosen by hand; not derived.
 GUESSED_NOISE = 0.025
 GUESS_WEIGHT = 1.0
+GUESSED = "no point was repeated: the noise is a guess"
+"""The note of models whose noise is that guess."""
 # Noise of counters and simulations may be exactly zero; below this, differences are rounding.
 LEAST_NOISE = 1e-7
 # What is measured and not counted is no better known than this: clocks tick in microseconds. Chosen by hand;

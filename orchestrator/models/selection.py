@@ -21,6 +21,7 @@ from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.formulas import modeler as formulas_modeler
 from orchestrator.models.learned import family as learned
 from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours
 from orchestrator.models.regression import modeler as regression
 from orchestrator.models.regression.choice import Candidates, Family, Memory
 from orchestrator.models.regression.choosing import attempt
@@ -67,12 +68,13 @@ def modeler(
     sizes: str = "all",
     families: str | Sequence[str] = "all",
     seed: int = 0,
+    neighbours: Neighbours = NOTHING,
 ) -> Modeler:
     """Return the modeler that chooses among all families.
 
     Parameters
     ----------
-    exponents, negative_exponents, aggregate, members, wide
+    exponents, negative_exponents, aggregate, members, wide, neighbours
         Options of ``pmnf``.
     sizes
         Option of ``curves``.
@@ -95,6 +97,7 @@ def modeler(
         wide=wide,
         sizes=sizes,
         saturates="speedup" in chosen,
+        neighbours=neighbours,
     )
     formula = formula_learner(formulas)
     family = Family(

@@ -223,6 +223,9 @@ class History:
             self.id = event.id
             cost = format_cost(self.budget, self.unit)
             self._add(time, "campaign", f"campaign {event.campaign['name']} begins with {cost}")
+            for entry in event.priors.get("campaigns", ()):
+                text = f"learns from {entry['name']} ({entry['path']}): {count(entry['models'], 'model')}"
+                self._add(time, "campaign", text + (" and its effort counts" if entry["effort"] else ""))
         else:
             self.state = "running"
             changed = "; ".join(differences(old, event.campaign)) or "none"

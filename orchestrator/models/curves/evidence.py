@@ -47,6 +47,11 @@ class Formulas(Protocol):
         ...
 
     @property
+    def learned(self) -> Floats:
+        """Share of each that is known from other campaigns, shape (formulas,)."""
+        ...
+
+    @property
     def coefficients(self) -> Floats:
         """What their terms are multiplied by, shape (formulas, coefficients); 0 for one that is not there."""
         ...
@@ -101,7 +106,11 @@ class Columns:
         size = np.sqrt((slopes**2).mean(axis=2))
         scale = np.where(size > 0, 1 / np.where(size > 0, size, 1.0), 0.0)
         sizes = -((formulas.coefficients * size) ** 2).sum(axis=1) / (2 * _TERM**2)
-        price = sizes - _STEEP * formulas.steepness + log_price(formulas.factors, len(design.points))
+        price = (
+            sizes
+            - _STEEP * formulas.steepness
+            + log_price(formulas.factors, len(design.points), formulas.learned)
+        )
         return cls.around(design, log_value - value, slopes * scale[:, :, None], scale, price)
 
     @classmethod

@@ -114,9 +114,14 @@ def in_tail(spread: Floats) -> Floats:
     return spread + np.minimum((_TAIL_FACTOR - 1) * spread, _TAIL_MOST)
 
 
-def log_price(factors: Integers, points: int) -> Floats:
-    """Return the logarithm of how probable formulas with so many factors are, relative to curves."""
-    return np.asarray(-min(_FORMULA + _POINT * points, _MOST) - _FACTOR * factors, np.float64)
+def log_price(factors: Integers, points: int, learned: Floats | float = 0.0) -> Floats:
+    """Return the logarithm of how probable formulas with so many factors are, relative to curves.
+
+    A share of each is ``learned`` from other campaigns, where it fitted: that is not chosen among thousands.
+    """
+    price = -min(_FORMULA + _POINT * points, _MOST) - _FACTOR * factors
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.logaddexp(np.log1p(-learned) + price, np.log(learned)), np.float64)
 
 
 def _sobol(centres: Mapping[str, float], parameters: int, number: int, constant: float) -> Draws:

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers, smape_of
 from orchestrator.models.data import Group
-from orchestrator.models.noise import GUESS_WEIGHT
+from orchestrator.models.noise import GUESS_WEIGHT, GUESSED
 from orchestrator.models.pmnf.correction import ROUGH, Correction, Features
 from orchestrator.models.pmnf.fit import columns
 from orchestrator.models.pmnf.hypotheses import block_values, terms_used
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.pmnf.representatives import representatives
-from orchestrator.models.pmnf.solver import Solution, Task, best_residuals, poorly_fitted
+from orchestrator.models.pmnf.solver import Solution, Task, best_residuals, log_prior, poorly_fitted
 from orchestrator.types import Point, format_value
 
 # Members less probable than the best one by this factor (natural logarithm) are left out: 3 in 10,000, as
@@ -31,6 +31,8 @@ _NEGLIGIBLE = 8.0
 _AMBIGUITY = 0.05
 # How notes begin that are of the best hypothesis and not of the measurements.
 UNFIT, AT_EDGE = "no form fits within the noise", "the exponent"
+# How the note begins that says what other campaigns did to a model.
+STRUCTURE = "structure"
 # Probability from which a form counts as that of several categories.
 _LIKELY = 0.5
 # A location with less than this share of its weight left counts as an outlier. Chosen by hand; not derived.
@@ -129,16 +131,18 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
     few = _few_values(case.group.parameters, case.group.points)
     fewer = few if case.together is None else _few_values(case.group.parameters, case.together.points)
     remarkable = signs.any()
+    learned = _Learned.of(case, possible)
     result = {}
     for k in map(int, chosen):
         row = int(case.rows[k])
-        posterior = _posterior(case, possible, k)
+        posterior = _posterior(case, possible, k, learned.share)
         if posterior.correction is not None:
             smape[k] = smape_of(residuals[k] - case.task.features @ posterior.correction.coefficients[0])
         shared = case.together is not None and bool(case.together.likely[k])
         notes = (*case.group.notes[row], *remarks[row], *(fewer if shared else few))
         if remarkable[k]:
             notes += tuple(_notes(case, k, posterior, signs))
+        notes += learned.notes.get(k, ())
         callpath, metric = case.group.labels[row]
         result[row] = PmnfModel(
             callpath=callpath,
@@ -152,6 +156,37 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
             shared_noise=float(case.solution.located.shared_sigma[k]),
         )
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """What other campaigns did: notes by call path of the case, and a share of each possible hypothesis.
+
+    The weight of a campaign is the probability, after the measurements, that the form comes from it. The
+    share is that part of a hypothesis' prior that comes from campaigns in which such forms fitted.
+    """
+
+    notes: dict[int, tuple[str, ...]]
+    share: Floats | None
+
+    @classmethod
+    def of(cls, case: Case, possible: _Possible) -> Self:
+        if not any(case.task.expected):
+            return cls({}, None)
+        candidates = case.solution.candidates.take(possible.index)
+        standard = log_prior(candidates, case.task.tables)
+        notes, share = {}, np.zeros(len(possible.index))
+        for expected, mine in case.task.informed(candidates):
+            _, parts = expected.mixed(standard[mine], candidates.terms[mine])
+            weights = parts @ possible.weights[mine]
+            notes[int(candidates.row[mine[0]])] = tuple(map(_learned_text, expected.sources, weights))
+            share[mine] = parts[expected.fits].sum(axis=0)
+        return cls(notes, share)
+
+
+def _learned_text(source: str, weight: float) -> str:
+    relation = "as in" if weight >= _LIKELY else "unlike in"
+    return f"{STRUCTURE} {relation} {source} (weight {weight:.2f})"
 
 
 def _few_values(parameters: tuple[str, ...], points: Floats) -> tuple[str, ...]:
@@ -266,7 +301,7 @@ def _misfit(lack: Floats, sigma: Floats) -> Floats:
     return np.asarray(np.sqrt(lack + (_AMBIGUITY * sigma) ** 2))
 
 
-def _posterior(case: Case, possible: _Possible, row: int) -> Posterior:
+def _posterior(case: Case, possible: _Possible, row: int, learned: Floats | None) -> Posterior:
     members: slice | Integers = slice(possible.begin[row], possible.begin[row + 1])
     weights, width = possible.weights[members], possible.most[row]
     if len(weights) > case.members:
@@ -284,6 +319,7 @@ def _posterior(case: Case, possible: _Possible, row: int) -> Posterior:
         covariance=possible.covariance[members, : width + 1, : width + 1],
         misfit=misfit,
         correction=correction,
+        learned=None if learned is None else learned[members],
     )
 
 
@@ -351,7 +387,7 @@ class _Signs:
 def _notes(case: Case, row: int, posterior: Posterior, signs: _Signs) -> list[str]:
     points, notes = case.group.points, []
     if signs.guessed[row]:
-        notes.append("no point was repeated: the noise is a guess")
+        notes.append(GUESSED)
     if coefficients := signs.coefficients[row]:
         few = f"{len(points)} points for {coefficients} coefficients"
         if case.together is not None and case.together.likely[row]:

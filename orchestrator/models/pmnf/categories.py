@@ -28,8 +28,9 @@ from orchestrator.models.pmnf.build import Case, Solved, Together
 from orchestrator.models.pmnf.candidates import Candidates
 from orchestrator.models.pmnf.correction import Features
 from orchestrator.models.pmnf.fit import Fits, fit
-from orchestrator.models.pmnf.hypotheses import block_values, canonical, terms_used
-from orchestrator.models.pmnf.solver import Solution, Task, joined, log_prior
+from orchestrator.models.pmnf.hypotheses import block_values, canonical, structures, terms_used
+from orchestrator.models.pmnf.neighbours import Expected
+from orchestrator.models.pmnf.solver import Solution, Task, joined
 from orchestrator.models.pmnf.weighting import Weighting
 from orchestrator.models.shared_noise import SharedNoise
 
@@ -197,13 +198,27 @@ class _Category:
         return cls(
             group=group,
             rows=rows,
-            task=Task(tables, features(points), space.keep, case.task.wide),
+            task=Task(tables, features(points), space.keep, case.task.wide, _expected(solved, rows, space)),
             features=features,
             solution=solution,
-            evidence=total - _log_structures(len(solved.group.parameters)),
+            evidence=total - math.log(structures(len(solved.group.parameters))),
             total=total,
             members=case.members,
         )
+
+
+def _expected(solved: Solved, rows: NDArray[np.intp], space: _Space) -> tuple[Expected | None, ...]:
+    """Return what other campaigns make probable for some call paths, in the blocks of all categories."""
+    known = {
+        int(case.rows[k]): case.task.expected[k].neighbours
+        for case, chosen in solved.cases
+        if case.task.expected
+        for k in chosen
+        if case.task.expected[k] is not None
+    }
+    if not known:
+        return ()
+    return tuple(Expected.of(known.get(int(row), ()), space.parameters, space.blocks) for row in rows)
 
 
 def _still_true(notes: tuple[str, ...], parameters: Sequence[str]) -> tuple[str, ...]:
@@ -278,17 +293,6 @@ def _log_sums(row: Integers, score: Floats, rows: int) -> Floats:
     return total
 
 
-def _log_structures(parameters: int) -> float:
-    """Return the logarithm of the number of ways to combine parameters: what the priors of all forms sum to.
-
-    Each set of parameters, divided into products in each way (Bell's numbers).
-    """
-    bell = [1]
-    for n in range(parameters + 1):
-        bell.append(sum(math.comb(n, k) * bell[k] for k in range(n + 1)))
-    return math.log(bell[parameters + 1])
-
-
 def _weighed(parts: Sequence[_Category], space: _Space) -> list[Case]:
     """Weigh the hypotheses of some call paths in all categories together."""
     able = [part for part in parts if part.can_have_a_form]
@@ -308,7 +312,7 @@ def _weighed(parts: Sequence[_Category], space: _Space) -> list[Case]:
         for part in able
     ]
     likelihood = np.stack([item.score for item in fits], axis=1)
-    prior = log_prior(candidates, able[0].task.tables) - _log_structures(len(space.parameters))
+    prior = able[0].task.log_prior(candidates) - math.log(structures(len(space.parameters)))
     odds = _Odds.of(candidates.row, likelihood, prior, np.stack([part.evidence for part in able], axis=1))
     different = (_OTHER * np.exp(odds.own).mean(axis=1))[candidates.row]
     others = Others(
@@ -349,7 +353,7 @@ def _candidates(parts: Sequence[_Category], space: _Space) -> Candidates:
         for k, good in enumerate(space.everywhere):
             usable &= good[found.terms[:, :, k]].all(axis=1)
         some = np.flatnonzero(usable)
-        gain = score[some] - log_prior(found.take(some), part.task.tables)
+        gain = score[some] - part.task.log_prior(found.take(some))
         floor = np.zeros(len(part.rows))
         np.minimum.at(floor, found.row[some], gain)
         rows.append(found.row[some])
@@ -359,7 +363,7 @@ def _candidates(parts: Sequence[_Category], space: _Space) -> Candidates:
     ordered, code = canonical(all_terms)
     _, first, inverse = np.unique(_numbers(row, code), return_index=True, return_inverse=True)
     union = Candidates(row[first], ordered[first])
-    total = np.bincount(inverse, weights=gain) + log_prior(union, parts[0].task.tables)
+    total = np.bincount(inverse, weights=gain) + parts[0].task.log_prior(union)
     order = np.lexsort((-total, union.row))
     place = np.arange(len(order)) - np.searchsorted(union.row[order], union.row[order])
     return union.take(order[place < space.keep])

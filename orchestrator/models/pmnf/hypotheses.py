@@ -9,6 +9,7 @@ Since ``a + b`` and ``b + a`` are the same, `canonical` gives one form of each.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
@@ -121,6 +122,17 @@ def partitions(items: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
 def stacked(tables: tuple[Floats, ...]) -> tuple[Integers, Floats]:
     """Put the blocks of all parameters, each (blocks, points), one after another; say where each begins."""
     return np.cumsum([0, *map(len, tables)])[:-1], np.concatenate(tables)
+
+
+def structures(parameters: int) -> int:
+    """Return the number of ways to combine parameters: what the priors of all hypotheses sum to.
+
+    Each set of parameters, divided into products in each way (Bell's numbers).
+    """
+    bell = [1]
+    for n in range(parameters + 1):
+        bell.append(sum(math.comb(n, k) * bell[k] for k in range(n + 1)))
+    return bell[parameters + 1]
 
 
 @compiled

@@ -24,9 +24,17 @@ from orchestrator.models.pmnf.correction import Features
 from orchestrator.models.pmnf.exact_sums import with_exact_sums
 from orchestrator.models.pmnf.hypotheses import FALLING, HIGHER, Exponents, block_values, exponent_set
 from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.models.pmnf.neighbours import (
+    NOTHING,
+    Expected,
+    Neighbour,
+    Neighbours,
+    informed,
+    needed_blocks,
+)
 from orchestrator.models.pmnf.solver import Task, solve
 from orchestrator.models.pmnf.trends import falling, remarks
-from orchestrator.types import Point, format_value
+from orchestrator.types import Measurements, Point, format_value
 
 # Hypotheses that are fitted closely: most and least per call path, and most for all together. Thousands may
 # explain few measurements, and to leave some out makes intervals too narrow; of a thousand call paths that
@@ -50,6 +58,7 @@ class Options:
     members: int
     wide: bool
     extends: bool
+    neighbours: Neighbours
 
 
 def modeler(
@@ -59,6 +68,7 @@ def modeler(
     aggregate: str = "auto",
     members: int = 200,
     wide: bool = True,
+    neighbours: Neighbours = NOTHING,
 ) -> Modeler:
     """Return a modeler of the performance model normal form.
 
@@ -79,6 +89,8 @@ def modeler(
     wide
         Where no hypothesis fits within the noise, try also two terms in one parameter and negative
         coefficients.
+    neighbours
+        What other campaigns know of call paths, see `orchestrator.models.pmnf.neighbours`.
 
     Raises
     ------
@@ -91,9 +103,22 @@ def modeler(
         aggregate=aggregate,
         members=members,
         wide=wide,
+        neighbours=neighbours,
     )
 
-    return of_groups(fit, aggregate)
+    def every(groups: Sequence[data.Group], located: Sequence[Located]) -> list[list[PmnfModel]]:
+        return fit(groups, informed(groups, located, neighbours))
+
+    return of_groups(every, aggregate)
+
+
+def of_measurements(measurements: Measurements, source: str) -> Neighbours:
+    """Return what a campaign with these measurements tells others, fitted without any prior of its own."""
+    try:
+        found = modeler()(measurements)
+    except ModelError:
+        return NOTHING
+    return Neighbours(tuple(Neighbour.of(item, source) for item in found if isinstance(item, PmnfModel)))
 
 
 def fitter(
@@ -103,18 +128,22 @@ def fitter(
     aggregate: str,
     members: int,
     wide: bool,
+    neighbours: Neighbours = NOTHING,
 ) -> Fitter:
     """Return what fits one model to every call path of every group, whose values were located before.
 
     What it returns takes the groups of all categories, because these may share their form, and gives the
     models of each group. Options and errors are those of `modeler`.
     """
+    if not isinstance(neighbours, Neighbours):
+        raise ModelError("neighbours is no option to be written: name campaigns under priors.campaigns")
     options = Options(
         exponents=exponent_set(exponents),
         negative=str(negative_exponents).lower(),
         members=members,
         wide=wide,
         extends=isinstance(exponents, str),
+        neighbours=neighbours,
     )
     if options.negative not in ("auto", "true", "false"):
         raise ModelError(f"negative_exponents is {negative_exponents!r}: use true, false or auto")
@@ -166,6 +195,9 @@ def _solved(group: data.Group, located: Located, options: Options) -> Solved:
         falls = np.full((len(group.labels), points.shape[1]), options.negative == "true")
     notes = remarks(group.parameters, group.points, located)
     flags = np.stack([falls, np.zeros_like(falls)], axis=2)
+    if options.extends:
+        more_blocks = needed_blocks(options.neighbours.of_group(group), group.parameters)
+        flags |= more_blocks & (options.negative != "false")
     cases = [_solve(group, features, located, rows, flags[rows[0]], options) for rows in _alike(flags)]
     score, latest = np.zeros(len(group.labels)), np.zeros(len(group.labels), dtype=np.intp)
     more = np.zeros_like(flags)
@@ -216,7 +248,11 @@ def _solve(
     points = group.points if group.parameters else np.ones((len(group.points), 1))
     blocks = tuple(_blocks(points[:, k], options, *flags[k]) for k in range(points.shape[1]))
     tables = tuple(block_values(points[:, k], b) for k, b in enumerate(blocks))
-    task = Task(tables, features(points), _fitted(len(rows)), options.wide)
+    expected: tuple[Expected | None, ...] = ()
+    if options.neighbours.items:
+        known = options.neighbours.of_group(group)
+        expected = tuple(Expected.of(known[row], group.parameters, blocks) for row in rows)
+    task = Task(tables, features(points), _fitted(len(rows)), options.wide, expected)
     solution = solve(task, group.values[rows], located.rows(rows))
     return assemble.Case(
         group=group,

@@ -40,6 +40,9 @@ class Posterior:
     least_share
         Share of the sizes of its terms above which a prediction is kept: terms that cancel each other more
         closely do so by chance.
+    learned
+        Share of the prior of each member that comes from other campaigns in which such forms fitted, shape
+        (members,); None without such campaigns.
     """
 
     weights: Floats
@@ -49,6 +52,7 @@ class Posterior:
     misfit: Floats
     correction: Correction | None = None
     least_share: float = 1e-3
+    learned: Floats | None = None
 
     def design(self, x: Floats) -> Floats:
         """Evaluate the terms (constant first) at coordinates (n, parameters): (members, terms + 1, n)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -17,6 +17,7 @@ from orchestrator.models.pmnf.candidates import PENALTY, REACH, REPEATED, Candid
 from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, screen
 from orchestrator.models.pmnf.fit import Fits, columns, fit
 from orchestrator.models.pmnf.hypotheses import blocks_chosen, blocks_used, terms_used
+from orchestrator.models.pmnf.neighbours import Expected
 from orchestrator.models.pmnf.parents import shared
 from orchestrator.models.pmnf.start import start
 from orchestrator.models.pmnf.weighting import Weighting, weighting
@@ -70,12 +71,44 @@ class Task:
         Most hypotheses per call path to fit.
     wide
         Search beyond one term per parameter, and negative coefficients, where there is lack of fit.
+    expected
+        What other campaigns make probable, by call path; empty where there are none.
     """
 
     tables: tuple[Floats, ...]
     features: Floats
     keep: int
     wide: bool
+    expected: tuple[Expected | None, ...] = ()
+
+    def rows(self, index: NDArray[np.intp]) -> Self:
+        """Select call paths."""
+        if not self.expected:
+            return self
+        return replace(self, expected=tuple(self.expected[row] for row in index))
+
+    def log_prior(self, candidates: Candidates) -> Floats:
+        """Return the log prior of hypotheses."""
+        result = log_prior(candidates, self.tables)
+        for expected, mine in self.informed(candidates):
+            result[mine], _ = expected.mixed(result[mine], candidates.terms[mine])
+        return result
+
+    def informed(self, candidates: Candidates) -> Iterator[tuple[Expected, NDArray[np.intp]]]:
+        """Yield what is expected of call paths with some candidates, and which these are."""
+        order = np.argsort(candidates.row, kind="stable")
+        begin = np.searchsorted(candidates.row[order], np.arange(len(self.expected) + 1))
+        for row, expected in enumerate(self.expected):
+            if expected is not None and begin[row] < begin[row + 1]:
+                yield expected, order[begin[row] : begin[row + 1]]
+
+    def with_expected(self, candidates: Candidates) -> Candidates:
+        """Add the forms that are expected, where the search did not find them."""
+        parts = [
+            Candidates(np.full(len(terms), row, dtype=np.intp), terms)
+            for row, terms in ((k, item.terms()) for k, item in enumerate(self.expected) if item is not None)
+        ]
+        return Candidates.join([candidates, *parts]) if parts else candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +175,8 @@ def _plain(task: Task, located: Located) -> Solution:
         candidates = screen(task.tables, located.log_value, weights.weights, noise, keep=task.keep)
     else:
         candidates = _search(task, located.log_value, replace(weights, variance=noise))
-    candidates = _with_constant(candidates, len(located.sigma))
-    fits = fit(candidates, task.tables, located.log_value, weights, log_prior(candidates, task.tables))
+    candidates = task.with_expected(_with_constant(candidates, len(located.sigma)))
+    fits = fit(candidates, task.tables, located.log_value, weights, task.log_prior(candidates))
     return Solution(*_ordered(candidates, fits), located, weights)
 
 
@@ -244,15 +277,15 @@ def _without_outliers(task: Task, values: Floats, solution: Solution) -> Solutio
     suspects = np.flatnonzero((np.abs(residuals).max(axis=1) > _SUSPICIOUS * spread) | off)
     if not len(suspects):
         return solution
-    old, kept = located.rows(suspects), solution
+    old, kept, some = located.rows(suspects), solution, task.rows(suspects)
     trial = smooth[suspects]
     expected = old.log_value - np.where(off[suspects][:, None], trial, residuals[suspects])
     for _ in range(2):
         scale = np.maximum(
             _robust_scale(old.log_value - expected, size), np.sqrt(solution.weighting.noise[suspects])
         )
-        part = _plain(task, relocate(values[suspects], old, expected, scale))
-        expected = part.located.log_value - best_residuals(task, part)
+        part = _plain(some, relocate(values[suspects], old, expected, scale))
+        expected = part.located.log_value - best_residuals(some, part)
     before, after = _surprise(residuals[suspects]), _surprise(old.log_value - expected)
     better = after < before - 2
     if np.any(better):
@@ -312,7 +345,7 @@ def _with_misfit(task: Task, solution: Solution) -> Solution:
     rows = np.flatnonzero(excess) if enough else np.array([], dtype=np.intp)
     if not len(rows) or not task.features.shape[1]:
         return solution
-    part = solution.rows(rows)
+    part, task = solution.rows(rows), task.rows(rows)
     candidates = part.candidates
     if len(task.tables) <= EXHAUSTIVE:
         # A hypothesis that fits a little worse may fit better together with the correction.
@@ -320,6 +353,7 @@ def _with_misfit(task: Task, solution: Solution) -> Solution:
         candidates = screen(
             task.tables, part.located.log_value, part.weighting.weights, larger, keep=_KEPT_RELAXED
         )
+        candidates = task.with_expected(candidates)
     misfit, sigma, evidence = _levels(task, part)
     if task.wide:
         candidates = _wider(task, part)
@@ -337,7 +371,7 @@ def _with_misfit(task: Task, solution: Solution) -> Solution:
 
 def _fitted(task: Task, candidates: Candidates, located: Located, weights: Weighting) -> Solution:
     """Fit hypotheses, with negative constants if the search is wide."""
-    args = (candidates, task.tables, located.log_value, weights, log_prior(candidates, task.tables))
+    args = (candidates, task.tables, located.log_value, weights, task.log_prior(candidates))
     pairs = [(candidates, fit(*args, free=free)) for free in ((False, True) if task.wide else (False,))]
     return Solution(*_ordered(*_concatenate(pairs)), located, weights)
 
@@ -372,7 +406,7 @@ def _examined(part: Solution) -> Candidates:
 
 def _total(task: Task, candidates: Candidates, located: Located, weights: Weighting) -> Floats:
     """Logarithm of the evidence of some hypotheses of each call path, shape (call paths,)."""
-    prior = log_prior(candidates, task.tables)
+    prior = task.log_prior(candidates)
     score = fit(candidates, task.tables, located.log_value, weights, prior).score
     total = np.full(len(located.sigma), -np.inf)
     np.logaddexp.at(total, candidates.row, score)

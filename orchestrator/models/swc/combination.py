@@ -31,7 +31,7 @@ _CONSTANT = 1e-9  # a column that varies by less than this share is constant
 _LEAST_NOTED_MISFIT = 0.01  # lack of fit around the prior, as a share of the time, that is worth a note
 _NOTED_MISFIT_PER_NOISE = 2.0  # the same in standard deviations of the located times
 
-_NO_EFFORT = "no effort was counted here or below: modelled from times alone"
+NO_EFFORT = "no effort was counted here or below: modelled from times alone"
 _UNDEFINED = "the prior cannot be evaluated at every point (a logarithm of 0?): modelled from times alone"
 
 
@@ -59,7 +59,7 @@ def with_prior(
     prior = priors.get(model.callpath, {})
     skeleton = prior.get(model.category, prior.get(()))
     if skeleton is None:
-        return (replace(model, notes=(*model.notes, _NO_EFFORT)),) * len(trusts)
+        return (replace(model, notes=(*model.notes, NO_EFFORT)),) * len(trusts)
     if not skeleton.columns:
         return (replace(model, notes=(*model.notes, *skeleton.notes)),) * len(trusts)
     relevant = frozenset({*model.parameters, *names(skeleton.columns)})

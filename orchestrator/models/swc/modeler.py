@@ -15,7 +15,8 @@ from orchestrator.models.base import Model, Modeler, one_of
 from orchestrator.models.effort import EFFORT, has_effort, unmatched, variation
 from orchestrator.models.pmnf import modeler as pmnf
 from orchestrator.models.pmnf.model import PmnfModel
-from orchestrator.models.swc.combination import with_prior
+from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours
+from orchestrator.models.swc.combination import NO_EFFORT, with_prior
 from orchestrator.models.swc.skeleton import skeletons
 from orchestrator.models.swc.times import locate_times
 from orchestrator.models.zero import ZeroModel
@@ -31,6 +32,7 @@ def modeler(
     tolerance: float = 0.01,
     times: Sequence[str] = ("time",),
     ranks: str | None = None,
+    neighbours: Neighbours = NOTHING,
     **options: object,
 ) -> Modeler:
     """Return a modeler that uses effort metrics, where they are among the measurements, as priors of times.
@@ -48,6 +50,8 @@ def modeler(
         The metrics that priors are for.
     ranks
         The parameter that counts MPI ranks; by default ``p``, ``ranks``, ``processes`` or the like.
+    neighbours
+        What other campaigns know. Where no effort was counted, their counts give the priors.
     options
         Of the modeler of the normal form (`orchestrator.models.pmnf.modeler`), for times and effort alike.
 
@@ -61,22 +65,26 @@ def modeler(
         raise ModelError(f"trust is {trust}: a probability between 0 and 1, both excluded")
     if not 0 <= tolerance < 1:
         raise ModelError(f"tolerance is {tolerance}: a relative difference from 0 to less than 1")
-    plain = pmnf.modeler(**options)  # type: ignore[arg-type]
+    plain = pmnf.modeler(neighbours=neighbours, **options)  # type: ignore[arg-type]
     aggregate = str(options.get("aggregate", "auto"))
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
         timed, rest = _split(measurements, times)
         # Counts vary less than times by orders of magnitude. One estimate of the noise would fit neither.
         found = _both(plain, timed, rest)
-        if has_effort(rest):
+        foreign = not has_effort(rest) and neighbours.counts is not None
+        counted = neighbours.counts if foreign and neighbours.counts is not None else rest
+        if has_effort(counted):
             paths = list(dict.fromkeys(item.callpath for item in timed.items))
-            priors = skeletons(measurements, paths, plain, tolerance, ranks)
+            priors = skeletons(_joined(timed, counted), paths, plain, tolerance, ranks)
             located = locate_times(timed, aggregate) if any(m.metric in times for m in found) else {}
             trusts = (None if posterior == "prior" else trust,)
             found = tuple(
                 with_prior(m, priors, located, trusts)[0] if m.metric in times else m for m in found
             )
-            found = _with_notes(found, _unreproducible(rest, tolerance), *unmatched(rest, paths))
+            found = _with_notes(found, _unreproducible(rest, tolerance), *unmatched(counted, paths))
+            if foreign:
+                found = tuple(map(_with_origin, found))
         order = {(item.callpath, item.metric): k for k, item in enumerate(measurements.items)}
         return tuple(sorted(found, key=lambda m: order[m.callpath, m.metric]))
 
@@ -87,6 +95,17 @@ def _split(known: Measurements, times: Sequence[str]) -> tuple[Measurements, Mea
     timed = tuple(item for item in known.items if item.metric in times)
     rest = tuple(item for item in known.items if item.metric not in times)
     return replace(known, items=timed), replace(known, items=rest)
+
+
+def _joined(timed: Measurements, counted: Measurements) -> Measurements:
+    """Return times with counts, which may be of another campaign, at other points."""
+    return replace(counted, items=(*timed.items, *counted.items)) if counted.items else timed
+
+
+def _with_origin(model: Model) -> Model:
+    if not isinstance(model, PmnfModel) or NO_EFFORT in model.notes:
+        return model
+    return replace(model, notes=(*model.notes, "effort was counted in another campaign"))
 
 
 def _unreproducible(known: Measurements, tolerance: float) -> dict[tuple[str, str], float]:

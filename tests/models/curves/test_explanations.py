@@ -48,6 +48,10 @@ class Known:
         return np.zeros(len(self.terms))
 
     @property
+    def learned(self) -> Floats:
+        return np.zeros(len(self.terms))
+
+    @property
     def coefficients(self) -> Floats:
         return np.ones((len(self.terms), len(self.terms[0])))
 
