@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -99,9 +99,11 @@ class Controller:
     def observe(self) -> None:
         """Poll the attempts in flight; look up those whose submission was never confirmed."""
         unconfirmed = decide.unresolved(self.state)
-        confirmed = [attempt for attempt in self.state.in_flight if attempt not in unconfirmed]
+        confirmed = [attempt for attempt in _in_order(self.state.in_flight) if attempt not in unconfirmed]
         if unconfirmed:
-            self._settle(self._runtime.executor.find([self._request(attempt) for attempt in unconfirmed]))
+            self._settle(
+                self._runtime.executor.find([self._request(attempt) for attempt in _in_order(unconfirmed)])
+            )
         if confirmed:
             self._settle(self._runtime.executor.poll([self._request(attempt) for attempt in confirmed]))
         if self.state.unconfirmed:
@@ -112,14 +114,16 @@ class Controller:
     def _correct(self) -> None:
         """Replace estimated charges by those that the scheduler has confirmed by now."""
         flights = self.state.unconfirmed
-        requests = [self._runtime.request(self.state, attempt, flight) for attempt, flight in flights.items()]
+        requests = [
+            self._runtime.request(self.state, attempt, flights[attempt]) for attempt in _in_order(flights)
+        ]
         known = [item for item in self._runtime.executor.charged(requests) if item is not None]
         self.commit(settle.corrections(known, self.state))
 
     def cancel(self) -> None:
         """End and settle the attempts in flight, as the user asked for."""
         self._cancelled = frozenset(self.state.in_flight)
-        self._runtime.executor.cancel([self._request(attempt) for attempt in self.state.in_flight])
+        self._runtime.executor.cancel([self._request(attempt) for attempt in _in_order(self.state.in_flight)])
         while self.state.in_flight:
             self._runtime.executor.wait(self._runtime.poll_interval)
             self.observe()
@@ -252,3 +256,8 @@ class Controller:
             self.commit([events.StopRuleReached(choices.rule, choices.reason)])
         else:
             self.commit([events.StopRuleReached("exhausted", "the strategy has nothing left to measure")])
+
+
+def _in_order(attempts: Iterable[Attempt]) -> list[Attempt]:
+    """Return attempts by name. A persistent map has an order of its own, another one in every process."""
+    return sorted(attempts, key=lambda attempt: attempt.id)

@@ -129,8 +129,9 @@ def _order(point: Point) -> tuple[Any, ...]:
 
 
 def repetitions(state: State, kind: RunKind = "time") -> dict[Point, int]:
-    """Return how many runs of a kind were proposed per point, skipped ones excepted."""
-    return {point: number for point, number in state.proposed.get(kind, {}).items() if number}
+    """Return how many runs of a kind were proposed per point, skipped ones excepted; points in order."""
+    proposed: Mapping[Point, int] = state.proposed.get(kind, {})
+    return {point: proposed[point] for point in sorted(proposed, key=_order) if proposed[point]}
 
 
 def counting_keeps_failing(state: State, tries: int = 3) -> bool:

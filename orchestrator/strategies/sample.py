@@ -53,7 +53,7 @@ def strategy(
     def propose(view: View, rng: np.random.Generator) -> Sequence[Choice]:
         law = Law.of(view.space.parameters, uniform, log)
         wanted = start if start is not None and view.round == 1 else view.batch_size
-        again = list(repetitions(view, variation, runs, wanted))
+        again = list(repetitions(view, variation, runs, wanted, rng))
         fresh = new_runs(view, law, wanted - len(again), rng)
         why = {candidate.point: text for candidate, text in again}
 
@@ -74,8 +74,13 @@ def new_runs(view: View, law: Law, number: int, rng: np.random.Generator) -> lis
     return [one if affordable(view, one.seconds) else run for one, run in zip(full, drawn, strict=True)]
 
 
-def repetitions(view: View, variation: float, runs: int, most: int) -> Iterator[tuple[Candidate, str]]:
-    """Yield further runs at up to ``most`` measured points whose times vary too much, and why."""
+def repetitions(
+    view: View, variation: float, runs: int, most: int, rng: np.random.Generator
+) -> Iterator[tuple[Candidate, str]]:
+    """Yield further runs at up to ``most`` measured points whose times vary too much, and why.
+
+    Which of them come first is drawn: a budget that ends early must not leave out one corner of the space.
+    """
     limit = min(runs, view.maximum_repetitions)
     due = [
         point
@@ -85,7 +90,7 @@ def repetitions(view: View, variation: float, runs: int, most: int) -> Iterator[
     if not due:
         return
     spread = variations(view.measurements, due)
-    for point in due:
+    for point in (due[k] for k in rng.permutation(len(due))):
         found = spread.get(point)
         if (found is not None and found < variation) or point not in view.space:
             continue

@@ -1,11 +1,14 @@
 """Rehearsals: stated functions and replayed measurements, the same for the same seed."""
 
+import json
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import LOCAL, run, tree, write_campaign
+from tests.cli.running import COMMAND, LOCAL, run, tree, write_campaign
 
 # Two parameters, three repetitions; the times are 0.5 + 0.01 * n * log2(p), some with noise.
 DATASET = """\
@@ -68,6 +71,20 @@ def test_a_rehearsal_is_determined_by_its_seed(source: tuple[str, ...]) -> None:
     assert without_identity(first.document) == without_identity(again.document)
     assert without_identity(first.document) != without_identity(other.document)
     assert first.err == again.err
+
+
+@pytest.mark.slow
+def test_the_order_of_sets_and_maps_in_a_process_changes_nothing() -> None:
+    """Every process has its own hashes of text; persistent maps are in their order."""
+
+    def events(hashes: str) -> list[tuple[str, object]]:
+        options = ("--set", "strategy={name: sample, batch_size: 6}", "--set", "model=pmnf", "--noise", "5")
+        command = [*COMMAND, "simulate", "campaign.yaml", *TRUTH, *options, "--directory", hashes]
+        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": hashes}, check=True, capture_output=True)
+        lines = map(json.loads, (Path(hashes) / "journal.jsonl").read_text().splitlines())
+        return [(line["event"], line["data"].get("attempt")) for line in lines]
+
+    assert events("1") == events("2")
 
 
 def test_stated_functions_are_found_again() -> None:

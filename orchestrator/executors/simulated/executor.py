@@ -8,6 +8,7 @@ alone, never on the order of submission: an interrupted rehearsal continues as i
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 import zlib
 from collections.abc import Sequence
@@ -108,7 +109,8 @@ class SimulatedExecutor:
         self._behind: dict[Attempt, list[_Job]] = {}  # the jobs that follow in the allocation of an attempt
         self._time: dict[str, float] = {}  # seconds that are left to an allocation, by pack
         self._charged: dict[Attempt, float] = {}  # seconds of attempts that shared an allocation
-        self._instants: list[tuple[float, str, Attempt]] = []  # heap: when a job is ready or ends; its name
+        self._instants: list[tuple[float, int, Attempt]] = []  # heap: when a job is ready or ends
+        self._turn = itertools.count()  # who comes first among equal instants
         self._free = math.inf if settings.slots is None else settings.slots
 
     def now(self) -> float:
@@ -137,7 +139,7 @@ class SimulatedExecutor:
                 self._behind[first[request.pack]].append(job)
                 continue
             self._waiting[request.attempt] = job
-            heapq.heappush(self._instants, (job.ready, request.name, request.attempt))
+            heapq.heappush(self._instants, (job.ready, next(self._turn), request.attempt))
             if request.pack:
                 first[request.pack] = request.attempt
                 self._behind[request.attempt] = []
@@ -237,7 +239,7 @@ class SimulatedExecutor:
 
     def _begin(self, job: _Job) -> None:
         self._running[job.request.attempt] = job
-        heapq.heappush(self._instants, (job.ends, job.request.name, job.request.attempt))
+        heapq.heappush(self._instants, (job.ends, next(self._turn), job.request.attempt))
 
     def _advance(self, until: float) -> None:
         """Pass through every instant at which something ends or becomes ready, up to ``until``."""
