@@ -1,7 +1,8 @@
 """A site file: what campaigns on one cluster have in common. It fills in what a campaign does not say.
 
 A site file holds keys of a campaign's ``executor`` section. They are merged into the data of the campaign
-before it is validated, each with its own place, so that all mistakes in both files are reported at once.
+before it is validated, each with its own place, so that all mistakes in both files are reported at once. One
+key more, ``campaigns``, names the folder with links to all campaigns.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from orchestrator.errors import CampaignError
 NONE = "none"
 VARIABLE = "ORCHESTRATOR_SITE"
 _FOLDER = "measurement-orchestrator"
+_STORE = "campaigns"
 _EITHER = ({"partition", "by_size"},)  # keys of which a campaign's one replaces a site's other
 _SUFFIXES = (".yaml", ".yml")
 
@@ -55,6 +57,25 @@ def apply(tree: Tree, base: Path, environment: Mapping[str, str]) -> str:
         return ""
     _merge(site, path, tree)
     return str(path)
+
+
+def campaigns(environment: Mapping[str, str]) -> Path | None:
+    """Return the folder that the user's site file names for links to campaigns; None if it names none.
+
+    A relative path starts from the site file.
+
+    Raises
+    ------
+    CampaignError
+        If the site file cannot be read, or names no path.
+    """
+    path = find(None, Path(), environment)
+    named = _read(path, environment).data.get(_STORE) if path is not None else None
+    if path is None or named is None:
+        return None
+    if not isinstance(named, str) or not named:
+        raise CampaignError(f"{path}: {_STORE} is {named!r}: give the path of a folder")
+    return path.parent / Path(named).expanduser()
 
 
 def find(named: str | None, base: Path, environment: Mapping[str, str]) -> Path | None:
@@ -120,12 +141,12 @@ def _merge(site: Tree, path: Path, tree: Tree) -> None:
         return  # which the validation will say
     own = own or {}
     hidden = {other for group in _EITHER for key in group & own.keys() for other in group - {key}}
-    shared = {key: value for key, value in site.data.items() if key not in hidden}
+    shared = {key: value for key, value in site.data.items() if key not in hidden | {_STORE}}
     shared.setdefault("name", "slurm")
     tree.data["executor"] = _joined(own, _anchored(shared, path.parent))
     tree.places.setdefault(("executor",), f"{path}:1")
     for place, line in site.places.items():
-        if place:
+        if place and place[0] != _STORE:
             tree.places.setdefault(("executor", *place), f"{path}:{line}")
     problems = (
         problem for problem in site.problems if not problem.path or problem.path[0] not in {*own, *hidden}

@@ -35,6 +35,7 @@ COMMANDS = {
     "plan": "show search space, first batch, job scripts and what they will cost; launch nothing",
     "simulate": "rehearse a campaign: the same loop on a virtual clock; launch nothing",
     "status": "show where a campaign stands",
+    "campaigns": "list your campaigns, or those like another one, once you want them kept",
     "runs": "list the runs as a table; filter, sort, CSV, JSON",
     "watch": "follow a campaign on a full screen",
     "log": "show what happened, what was spent, what was given up and why",

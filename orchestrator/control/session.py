@@ -14,7 +14,7 @@ from orchestrator import __version__
 from orchestrator.campaign import changes as campaign_changes
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
-from orchestrator.control import loop, planning, preflight, priors
+from orchestrator.control import loop, planning, preflight, priors, store
 from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.execution import executor
 from orchestrator.control.keeping import Keeper
@@ -111,6 +111,9 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             built_executor = start.executor
             for text in planning.notes(chosen, start.plan):
                 hooks.remark(f"note: {text}")
+            listed = start.executor.name != "simulated"  # rehearsals are no campaigns that one looks for
+            if listed and (why := store.add(directory, os.environ)) is not None:
+                hooks.remark(f"note: {why}")
         if first or not (directory / CAMPAIGN_FILE).exists():
             save(chosen, directory)
         if first:
