@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--like",
         metavar="CAMPAIGN",
-        help="only those of the same program with parameters in common; CAMPAIGN: a directory, a file, or a name",
+        help="only those of the same program, with parameters in common; a directory, a file, or a name",
     )
     common.add_json(parser)
 
