@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.campaign import site
-from orchestrator.control import overview
 from orchestrator.errors import CampaignError, JournalError
 from orchestrator.journal.file import holds_campaign
+from orchestrator.journal.snapshot import Followed
 from orchestrator.journal.state import State
+from orchestrator.report.controller import JOURNALED
 from orchestrator.report.status import phase
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
@@ -104,10 +105,11 @@ def _row(link: Path) -> dict[str, Any]:
     if not holds_campaign(directory):
         return row
     try:
-        state, _ = overview.seen(directory)
+        followed = Followed(directory, JOURNALED)
+        followed.refresh()
     except JournalError as error:
         return {**row, "state": "unreadable", "error": str(error)}
-    return {**row, **_described(state)}
+    return {**row, **_described(followed.value[0])}
 
 
 def _described(state: State) -> dict[str, Any]:
