@@ -57,7 +57,9 @@ def test_models_that_were_published_are_not_fitted_again(
     kept = path.read_text()
     for content in ("", "[]", json.dumps({**json.loads(kept), "basis": "another"})):
         path.write_text(content)
-        assert run("status", rehearsal.directory, "--json").document == document
+        unknown = run("status", rehearsal.directory, "--json").document
+        assert unknown["models_outdated"] is not None
+        assert run("status", rehearsal.directory, "--fit", "--json").document == document
     path.write_text(kept)
 
 
@@ -66,7 +68,7 @@ def test_a_campaign_file_that_was_edited_counts(rehearsal: mo.Campaign) -> None:
     kept = path.read_text()
     path.write_text(kept.replace("p: 216", "p: 343"))
     try:
-        models = run("status", rehearsal.directory, "--json").document["models"]
+        models = run("status", rehearsal.directory, "--fit", "--json").document["models"]
         assert models[0]["predictions"][0]["point"]["p"] == 343
     finally:
         path.write_text(kept)
