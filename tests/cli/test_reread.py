@@ -24,7 +24,8 @@ def test_a_corrected_pattern_is_read_again_and_the_models_follow(tmp_path: Path)
         "unreadable": {},
         "refused": False,
     }
-    after = run("status", "dir", "--json").document
+    assert run("status", "dir", "--json").document["models_outdated"]
+    after = run("status", "dir", "--fit", "--json").document
     main_before, main_after = (
         next(item for item in found["models"] if item["callpath"] == "main") for found in (before, after)
     )

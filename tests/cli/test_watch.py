@@ -51,6 +51,10 @@ class Screen:
         self.process.send_signal(signal.SIGWINCH)
 
 
+def _interruptible() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # shells let commands in the background ignore it
+
+
 @contextmanager
 def watching(directory: Path, *options: str) -> Iterator[Screen]:
     ours, theirs = pty.openpty()
@@ -58,7 +62,11 @@ def watching(directory: Path, *options: str) -> Iterator[Screen]:
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
     command = ("watch", directory, "--interval", "0.1", *options)
     process = start(
-        *map(str, command), environment={"TERM": "xterm-256color"}, start_new_session=True, **streams
+        *map(str, command),
+        environment={"TERM": "xterm-256color"},
+        start_new_session=True,
+        preexec_fn=_interruptible,
+        **streams,
     )
     os.close(theirs)
     try:

@@ -190,6 +190,7 @@ def test_a_chosen_call_path_is_shown_against_its_data(campaign: Opened) -> None:
     assert "main->LagrangeLeapFrog->MPI_Waitall along p" in str(chart.get_attribute("aria-label"))
     details = campaign.page.locator("#model details.data").first
     details.locator("summary").click()
+    details.locator("tbody tr").first.wait_for()
     kinds = details.locator("tbody tr td:nth-child(2)").all_inner_texts()
     assert {"model", "run", "validation", "outlier"} <= set(kinds)
 
