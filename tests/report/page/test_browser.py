@@ -29,6 +29,7 @@ def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     options = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+    options += ["--disable-renderer-backgrounding", "--disable-backgrounding-occluded-windows"]
     with sync_playwright() as driver:
         found = driver.chromium.launch(executable_path=chromium, args=options)
         yield found
@@ -67,7 +68,8 @@ class Opened:
         self.page.evaluate(
             """async () => { for (const figure of document.querySelectorAll("figure")) {
                 figure.scrollIntoView({behavior: "instant"});
-                await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))); } }"""
+                await new Promise((done) => { setTimeout(done, 500);
+                    requestAnimationFrame(() => requestAnimationFrame(done)); }); } }"""
         )
         assert self.page.evaluate("document.querySelectorAll('.chart:not(:has(svg))').length") == 0
 
@@ -76,7 +78,10 @@ class Opened:
         self.frame()
 
     def frame(self) -> None:
-        self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        self.page.evaluate(
+            "new Promise((done) => { setTimeout(done, 500);"
+            " requestAnimationFrame(() => requestAnimationFrame(done)); })"
+        )
 
     def rows(self) -> dict[int, dict[str, Any]]:
         """Return what the call tree shows: value and share of every row, by the call path's id."""
