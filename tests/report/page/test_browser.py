@@ -6,34 +6,33 @@ import importlib.util
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from orchestrator.report.page.render import page
 from tests.report.page import sample
+from tests.report.page.browsing import LONGEST, Guarded, Opened, driver, started
 from tests.requirements import need
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.slow
 AXE = "axe_playwright_python"
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser() -> Iterator[Guarded]:
     chromium = shutil.which("chromium")
     need(chromium, "chromium")
     need(importlib.util.find_spec("playwright") is not None, "playwright")
-    from playwright.sync_api import sync_playwright
-
-    options = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-    options += ["--disable-renderer-backgrounding", "--disable-backgrounding-occluded-windows"]
-    with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=chromium, args=options)
+    assert chromium is not None
+    with driver() as kind, started(kind, chromium) as found:
         yield found
-        found.close()
+
+
+@pytest.fixture(autouse=True)
+def limited(browser: Guarded) -> Iterator[None]:
+    """A test that waits for ever fails instead."""
+    with browser.at_most(LONGEST):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -50,58 +49,15 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.html" for name in documents}
 
 
-class Opened:
-    """A page, with everything that it complained about or asked for."""
-
-    def __init__(self, browser: Browser, file: Path, **options: Any) -> None:
-        self.page: Page = browser.new_page(reduced_motion="reduce", **options)
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(file.as_uri())
-        self.page.wait_for_selector("html[data-ready]")
-
-    def scroll(self) -> None:
-        """Let every figure come into view."""
-        self.page.evaluate(
-            """async () => { for (const figure of document.querySelectorAll("figure")) {
-                figure.scrollIntoView({behavior: "instant"});
-                await new Promise((done) => { setTimeout(done, 500);
-                    requestAnimationFrame(() => requestAnimationFrame(done)); }); } }"""
-        )
-        assert self.page.evaluate("document.querySelectorAll('.chart:not(:has(svg))').length") == 0
-
-    def move(self, name: str, stop: int) -> None:
-        self.page.locator(f"#slider-{name}").fill(str(stop))
-        self.frame()
-
-    def frame(self) -> None:
-        self.page.evaluate(
-            "new Promise((done) => { setTimeout(done, 500);"
-            " requestAnimationFrame(() => requestAnimationFrame(done)); })"
-        )
-
-    def rows(self) -> dict[int, dict[str, Any]]:
-        """Return what the call tree shows: value and share of every row, by the call path's id."""
-        found = self.page.evaluate(
-            """() => [...document.querySelectorAll(".tree tbody tr")].map((row) => [Number(row.dataset.id),
-                {value: Number(row.querySelector("data").value), share: row.cells[1].innerText,
-                 text: row.querySelector("data").innerText}])"""
-        )
-        return dict(found)
-
-
 @pytest.fixture(scope="module")
-def campaign(browser: Browser, files: dict[str, Path]) -> Iterator[Opened]:
+def campaign(browser: Guarded, files: dict[str, Path]) -> Iterator[Opened]:
     opened = Opened(browser, files["campaign"], viewport={"width": 1400, "height": 1000})
     yield opened
     opened.page.close()
 
 
 @pytest.fixture(autouse=True)
-def untouched(request: pytest.FixtureRequest) -> None:
+def untouched(request: pytest.FixtureRequest, limited: None) -> None:
     """Every test starts from the page as it opens."""
     if "campaign" in request.fixturenames:
         opened = request.getfixturevalue("campaign")
@@ -111,7 +67,7 @@ def untouched(request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.parametrize("name", ["campaign", "comparison", "large", "bare"])
 def test_it_opens_without_a_complaint_and_without_a_network(
-    browser: Browser, files: dict[str, Path], name: str
+    browser: Guarded, files: dict[str, Path], name: str
 ) -> None:
     opened = Opened(browser, files[name], viewport={"width": 900, "height": 900})
     opened.scroll()
@@ -200,7 +156,7 @@ def test_a_chosen_call_path_is_shown_against_its_data(campaign: Opened) -> None:
     assert {"model", "run", "validation", "outlier"} <= set(kinds)
 
 
-def test_exclusive_values_are_added_up_along_the_tree(browser: Browser, tmp_path: Path) -> None:
+def test_exclusive_values_are_added_up_along_the_tree(browser: Guarded, tmp_path: Path) -> None:
     document = sample.campaign()
     for item in document["callpaths"]:
         item["exclusive"] = True
@@ -263,7 +219,7 @@ def test_the_theme_can_be_switched(campaign: Opened) -> None:
 
 @pytest.mark.parametrize("name", ["campaign", "comparison"])
 def test_narrow_windows_need_no_sideways_scrolling(
-    browser: Browser, files: dict[str, Path], name: str
+    browser: Guarded, files: dict[str, Path], name: str
 ) -> None:
     opened = Opened(browser, files[name], viewport={"width": 400, "height": 800})
     opened.scroll()
@@ -271,7 +227,7 @@ def test_narrow_windows_need_no_sideways_scrolling(
     opened.page.close()
 
 
-def test_of_many_call_paths_only_those_asked_for_are_built(browser: Browser, files: dict[str, Path]) -> None:
+def test_of_many_call_paths_only_those_asked_for_are_built(browser: Guarded, files: dict[str, Path]) -> None:
     opened = Opened(browser, files["large"], viewport={"width": 900, "height": 900})
     opened.page.locator("th[data-key=share]").get_by_role("button").click()
     opened.frame()
@@ -285,7 +241,7 @@ def test_of_many_call_paths_only_those_asked_for_are_built(browser: Browser, fil
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["campaign", "comparison"])
 def test_people_with_disabilities_can_use_it(
-    browser: Browser, files: dict[str, Path], name: str, scheme: str
+    browser: Guarded, files: dict[str, Path], name: str, scheme: str
 ) -> None:
     rules = importlib.util.find_spec(AXE)
     need(rules is not None, AXE)
@@ -296,11 +252,31 @@ def test_people_with_disabilities_can_use_it(
     opened.page.add_script_tag(path=Path(rules.origin).with_name("axe.min.js"))
     # A figure is one picture to them, with its data in a table; the theme changes nothing but colours.
     options = {"resultTypes": ["violations"], **({"runOnly": ["color-contrast"]} if scheme == "dark" else {})}
-    found = opened.page.evaluate("(options) => axe.run({exclude: ['.chart > *']}, options)", options)
+    found = opened.settled("axe.run({exclude: ['.chart > *']}, argument)", options)
     serious = [
         (item["id"], [node["html"][:200] for node in item["nodes"]][:3])
         for item in found["violations"]
         if item["impact"] in ("serious", "critical")
     ]
     assert not serious
+    opened.page.close()
+
+
+@pytest.mark.parametrize("endless", ["new Promise(() => {})", "(() => { for (;;); })()"])
+def test_a_browser_that_does_not_answer_is_ended(
+    browser: Guarded, files: dict[str, Path], endless: str
+) -> None:
+    chromium = shutil.which("chromium")
+    assert chromium is not None
+    with started(browser.browser.browser_type, chromium) as own:
+        opened = Opened(own, files["bare"])
+        with own.at_most(1.0), pytest.raises(Exception, match="closed"):
+            opened.page.evaluate(endless)
+        assert not own.browser.is_connected()
+
+
+def test_a_promise_that_never_settles_is_given_up(browser: Guarded, files: dict[str, Path]) -> None:
+    opened = Opened(browser, files["bare"])
+    with pytest.raises(Exception, match="no answer"):
+        opened.settled("new Promise(() => {})", seconds=0.1)
     opened.page.close()
