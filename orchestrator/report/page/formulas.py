@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
-from typing import Any
 
 from orchestrator.models.symbolic import number_text
 
 _FUNCTIONS = frozenset({"log2", "log", "exp", "sqrt"})
+_SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 _LARGEST_DENOMINATOR = 12  # of exponents that are typeset as fractions
 _PLAIN_DENOMINATORS = (1, 2, 4, 5, 8, 10)  # of those that are short decimals
 # How tightly operators bind: a part that binds less tightly than what is around it needs brackets.
-_SUM, _PRODUCT, _POWER, _ATOM = 1, 2, 3, 4
+_ANY, _SUM, _PRODUCT, _POWER, _ATOM = 0, 1, 2, 3, 4
 
 Node = ast.expr
 
@@ -44,22 +44,22 @@ class Formula:
     @property
     def latex(self) -> str:
         """As LaTeX, for math mode."""
-        return _latex(self.tree)[0]
+        return _written(self.tree, _LATEX)[0]
 
     @property
     def mathml(self) -> str:
         """As a MathML element."""
-        return f"<math><mrow>{_mathml(self.tree)[0]}</mrow></math>"
+        return f"<math><mrow>{_written(self.tree, _MATHML)[0]}</mrow></math>"
 
     @property
     def python(self) -> str:
         """As a Python expression of the module ``math``."""
-        return _python(self.tree)
+        return re.sub(rf"\b({'|'.join(sorted(_FUNCTIONS))})\(", r"math.\1(", ast.unparse(self.tree))
 
     @property
     def c(self) -> str:
         """As a C expression of ``math.h``."""
-        return _c(self.tree)[0]
+        return _written(self.tree, _C)[0]
 
 
 def _is_formula(node: Node, names: frozenset[str]) -> bool:
@@ -97,66 +97,86 @@ def _fraction(value: float) -> Fraction | None:
     return found if is_close and found.denominator not in _PLAIN_DENOMINATORS else None
 
 
-def _bracketed(pair: tuple[str, int], least: int, brackets: tuple[str, str]) -> str:
-    text, binding = pair
-    return text if binding >= least else f"{brackets[0]}{text}{brackets[1]}"
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How an operation is written.
+
+    Attributes
+    ----------
+    text
+        With places for its parts.
+    binding
+        How tightly the text binds.
+    least
+        How tightly each part must bind to stand there without brackets.
+    """
+
+    text: str
+    binding: int
+    least: tuple[int, ...]
 
 
-def _latex(node: Node) -> tuple[str, int]:
-    brackets = (r"\left(", r"\right)")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Language:
+    """How formulas are written in a language.
 
-    def inner(part: Node, least: int) -> str:
-        return _bracketed(_latex(part), least, brackets)
+    Attributes
+    ----------
+    number, exponent, name
+        Writers of numbers, of numbers that are exponents, and of parameters.
+    brackets
+        Around what binds too loosely.
+    forms
+        Of all functions and signs, of ``minus`` before a part, and perhaps of two special cases: ``number*``
+        where one side of a product is a number, ``log2**`` for powers of a logarithm of one parameter.
+    """
 
+    number: Callable[[float], str]
+    exponent: Callable[[float], str] | None = None
+    name: Callable[[str], str]
+    brackets: tuple[str, str]
+    forms: Mapping[str, _Form]
+
+
+def _written(node: Node, language: _Language) -> tuple[str, int]:
+    """Return a part of a formula in a language, and how tightly it binds."""
     match node:
         case ast.Constant(value=value):
-            return _latex_number(float(value)), _ATOM  # type: ignore[arg-type]
+            return language.number(float(value)), _ATOM  # type: ignore[arg-type]
         case ast.Name(id=name):
-            return _latex_name(name), _ATOM
+            return language.name(name), _ATOM
+    operation, parts = _operation(node, language.forms)
+    form = language.forms[operation]
+    texts = [_bracketed(part, least, language) for part, least in zip(parts, form.least, strict=True)]
+    if operation.endswith("**") and language.exponent is not None:
+        value = _constant(parts[1])
+        texts[1] = texts[1] if value is None else language.exponent(value)
+    return form.text.format(*texts), form.binding
+
+
+def _bracketed(node: Node, least: int, language: _Language) -> str:
+    text, binding = _written(node, language)
+    return text if binding >= least else text.join(language.brackets)
+
+
+def _operation(node: Node, known: Collection[str]) -> tuple[str, list[Node]]:
+    """Return an operation, as the most special one that a language knows, and its parts."""
+    match node:
         case ast.UnaryOp(operand=operand):
-            return f"-{inner(operand, _PRODUCT)}", _SUM
-        case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            if (text := _power_of_log(left, right, _latex, r"\log_2^{{{1}}}{{{0}}}")) is not None:
-                return text, _PRODUCT
-            return f"{inner(left, _ATOM)}^{{{_latex_exponent(right)}}}", _POWER
-        case ast.BinOp(left=left, op=ast.Div(), right=right):
-            return rf"\frac{{{_latex(left)[0]}}}{{{_latex(right)[0]}}}", _ATOM
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            sign = r" \cdot " if _constant(right) is not None or _constant(left) is not None else r" \, "
-            return f"{inner(left, _PRODUCT)}{sign}{inner(right, _PRODUCT)}", _PRODUCT
-        case ast.BinOp(left=left, op=op, right=right):
-            sign, least = (" - ", _PRODUCT) if isinstance(op, ast.Sub) else (" + ", _SUM)
-            return f"{inner(left, _SUM)}{sign}{inner(right, least)}", _SUM
+            return "minus", [operand]
         case ast.Call(func=ast.Name(id=name), args=[argument]):
-            if name == "sqrt":
-                return rf"\sqrt{{{_latex(argument)[0]}}}", _ATOM
-            shown = {"log2": r"\log_2", "log": r"\ln", "exp": r"\exp"}[name]
-            text, binding = _latex(argument)
-            return (f"{shown}{{{text}}}" if binding == _ATOM else rf"{shown}\left({text}\right)"), _PRODUCT
+            return name, [argument]
+        case ast.BinOp(
+            left=ast.Call(func=ast.Name(id="log2"), args=[ast.Name() as argument]), op=ast.Pow(), right=right
+        ) if "log2**" in known and (_constant(right) or 0.0) > 0:
+            return "log2**", [argument, right]
+        case ast.BinOp(left=left, op=ast.Mult(), right=right) if "number*" in known and not (
+            _constant(left) is None and _constant(right) is None
+        ):
+            return "number*", [left, right]
+        case ast.BinOp(left=left, op=op, right=right):
+            return _SIGNS[type(op)], [left, right]
     raise AssertionError(ast.dump(node))
-
-
-def _power_of_log(left: Node, right: Node, write: Callable[[Node], tuple[str, int]], form: str) -> str | None:
-    """Return a power of a logarithm of one parameter: the exponent stands behind the function."""
-    match left:
-        case ast.Call(func=ast.Name(id="log2"), args=[ast.Name() as argument]):
-            value = _constant(right)
-            if value is not None and value > 0:
-                return form.format(write(argument)[0], _short(value))
-    return None
-
-
-def _short(value: float) -> str:
-    found = _fraction(value)
-    return number_text(value) if found is None else str(found)
-
-
-def _latex_exponent(node: Node) -> str:
-    value = _constant(node)
-    if value is None:
-        return _latex(node)[0]
-    found = _fraction(value)
-    return _latex_number(value) if found is None else str(found)
 
 
 def _latex_number(value: float) -> str:
@@ -164,57 +184,16 @@ def _latex_number(value: float) -> str:
     return rf"{mantissa} \times 10^{{{exponent}}}" if exponent else mantissa
 
 
+def _latex_exponent(value: float) -> str:
+    found = _fraction(value)
+    return _latex_number(value) if found is None else str(found)
+
+
 def _latex_name(name: str) -> str:
     if len(name) == 1:
         return name
     escaped = re.sub("([_&%$#])", r"\\\1", name)
     return rf"\mathrm{{{escaped}}}"
-
-
-def _mathml(node: Node) -> tuple[str, int]:
-    brackets = ("<mrow><mo>(</mo>", "<mo>)</mo></mrow>")
-
-    def inner(part: Node, least: int) -> str:
-        return _bracketed(_mathml(part), least, brackets)
-
-    match node:
-        case ast.Constant(value=value):
-            return _mathml_number(float(value)), _ATOM  # type: ignore[arg-type]
-        case ast.Name(id=name):
-            return f"<mi>{escape(name)}</mi>", _ATOM
-        case ast.UnaryOp(operand=operand):
-            return f"<mo>−</mo>{inner(operand, _PRODUCT)}", _SUM
-        case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            form = "<mrow><msubsup><mi>log</mi><mn>2</mn><mn>{1}</mn></msubsup><mo>&#8289;</mo>{0}</mrow>"
-            if (text := _power_of_log(left, right, _mathml, form)) is not None:
-                return text, _PRODUCT
-            return f"<msup>{inner(left, _ATOM)}<mrow>{_mathml_exponent(right)}</mrow></msup>", _POWER
-        case ast.BinOp(left=left, op=ast.Div(), right=right):
-            above, below = _mathml(left)[0], _mathml(right)[0]
-            return f"<mfrac><mrow>{above}</mrow><mrow>{below}</mrow></mfrac>", _ATOM
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return f"{inner(left, _PRODUCT)}<mo>·</mo>{inner(right, _PRODUCT)}", _PRODUCT
-        case ast.BinOp(left=left, op=op, right=right):
-            sign, least = ("−", _PRODUCT) if isinstance(op, ast.Sub) else ("+", _SUM)
-            return f"{inner(left, _SUM)}<mo>{sign}</mo>{inner(right, least)}", _SUM
-        case ast.Call(func=ast.Name(id=name), args=[argument]):
-            if name == "sqrt":
-                return f"<msqrt>{_mathml(argument)[0]}</msqrt>", _ATOM
-            shown = {
-                "log2": "<msub><mi>log</mi><mn>2</mn></msub>",
-                "log": "<mi>ln</mi>",
-                "exp": "<mi>exp</mi>",
-            }[name]
-            return f"<mrow>{shown}<mo>&#8289;</mo>{inner(argument, _ATOM)}</mrow>", _PRODUCT
-    raise AssertionError(ast.dump(node))
-
-
-def _mathml_exponent(node: Node) -> str:
-    value = _constant(node)
-    if value is None:
-        return _mathml(node)[0]
-    found = _fraction(value)
-    return _mathml_number(value) if found is None else f"<mn>{found}</mn>".replace("-", "−")
 
 
 def _mathml_number(value: float) -> str:
@@ -226,40 +205,70 @@ def _mathml_number(value: float) -> str:
     return f"<mrow>{shown}<mo>×</mo>{power}</mrow>"
 
 
-def _python(node: Node) -> str:
-    class Qualified(ast.NodeTransformer):
-        def visit_Call(self, call: ast.Call) -> Any:
-            self.generic_visit(call)
-            assert isinstance(call.func, ast.Name)
-            module = ast.Name(id="math", ctx=ast.Load())
-            function = ast.Attribute(value=module, attr=call.func.id, ctx=ast.Load())
-            return ast.Call(func=function, args=call.args, keywords=[])
-
-    copy = ast.parse(ast.unparse(node), mode="eval").body
-    return ast.unparse(ast.fix_missing_locations(Qualified().visit(copy)))
+def _mathml_exponent(value: float) -> str:
+    found = _fraction(value)
+    return _mathml_number(value) if found is None else f"<mn>{found}</mn>".replace("-", "−")
 
 
-def _c(node: Node) -> tuple[str, int]:
-    def inner(part: Node, least: int) -> str:
-        return _bracketed(_c(part), least, ("(", ")"))
+def _mathml_name(name: str) -> str:
+    return f"<mi>{escape(name)}</mi>"
 
-    match node:
-        case ast.Constant(value=value):
-            return repr(float(value)), _ATOM  # type: ignore[arg-type]
-        case ast.Name(id=name):
-            return name, _ATOM
-        case ast.UnaryOp(operand=operand):
-            return f"-{inner(operand, _PRODUCT)}", _SUM
-        case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            return f"pow({_c(left)[0]}, {_c(right)[0]})", _ATOM
-        case ast.BinOp(left=left, op=op, right=right):
-            sign, own, least = {
-                ast.Add: (" + ", _SUM, _SUM),
-                ast.Sub: (" - ", _SUM, _PRODUCT),
-                ast.Mult: (" * ", _PRODUCT, _PRODUCT),
-                ast.Div: (" / ", _PRODUCT, _POWER),
-            }[type(op)]
-            return f"{inner(left, own)}{sign}{inner(right, least)}", own
-        case ast.Call(func=ast.Name(id=name), args=[argument]):
-            return f"{name}({_c(argument)[0]})", _ATOM
-    raise AssertionError(ast.dump(node))
+
+_LATEX = _Language(
+    number=_latex_number,
+    exponent=_latex_exponent,
+    name=_latex_name,
+    brackets=(r"\left(", r"\right)"),
+    forms={
+        "minus": _Form("-{0}", _SUM, (_PRODUCT,)),
+        "+": _Form("{0} + {1}", _SUM, (_SUM, _SUM)),
+        "-": _Form("{0} - {1}", _SUM, (_SUM, _PRODUCT)),
+        "*": _Form(r"{0} \, {1}", _PRODUCT, (_PRODUCT, _PRODUCT)),
+        "number*": _Form(r"{0} \cdot {1}", _PRODUCT, (_PRODUCT, _PRODUCT)),
+        "/": _Form(r"\frac{{{0}}}{{{1}}}", _ATOM, (_ANY, _ANY)),
+        "**": _Form("{0}^{{{1}}}", _POWER, (_ATOM, _ANY)),
+        "log2**": _Form(r"\log_2^{{{1}}}{{{0}}}", _PRODUCT, (_ANY, _ANY)),
+        "log2": _Form(r"\log_2{{{0}}}", _PRODUCT, (_ATOM,)),
+        "log": _Form(r"\ln{{{0}}}", _PRODUCT, (_ATOM,)),
+        "exp": _Form(r"\exp{{{0}}}", _PRODUCT, (_ATOM,)),
+        "sqrt": _Form(r"\sqrt{{{0}}}", _ATOM, (_ANY,)),
+    },
+)
+_APPLY = "<mo>&#8289;</mo>"  # applies a function
+_MATHML = _Language(
+    number=_mathml_number,
+    exponent=_mathml_exponent,
+    name=_mathml_name,
+    brackets=("<mrow><mo>(</mo>", "<mo>)</mo></mrow>"),
+    forms={
+        "minus": _Form("<mo>−</mo>{0}", _SUM, (_PRODUCT,)),
+        "+": _Form("{0}<mo>+</mo>{1}", _SUM, (_SUM, _SUM)),
+        "-": _Form("{0}<mo>−</mo>{1}", _SUM, (_SUM, _PRODUCT)),
+        "*": _Form("{0}<mo>·</mo>{1}", _PRODUCT, (_PRODUCT, _PRODUCT)),
+        "/": _Form("<mfrac><mrow>{0}</mrow><mrow>{1}</mrow></mfrac>", _ATOM, (_ANY, _ANY)),
+        "**": _Form("<msup>{0}<mrow>{1}</mrow></msup>", _POWER, (_ATOM, _ANY)),
+        "log2**": _Form(
+            f"<mrow><msubsup><mi>log</mi><mn>2</mn>{{1}}</msubsup>{_APPLY}{{0}}</mrow>",
+            _PRODUCT,
+            (_ANY, _ANY),
+        ),
+        "log2": _Form(f"<mrow><msub><mi>log</mi><mn>2</mn></msub>{_APPLY}{{0}}</mrow>", _PRODUCT, (_ATOM,)),
+        "log": _Form(f"<mrow><mi>ln</mi>{_APPLY}{{0}}</mrow>", _PRODUCT, (_ATOM,)),
+        "exp": _Form(f"<mrow><mi>exp</mi>{_APPLY}{{0}}</mrow>", _PRODUCT, (_ATOM,)),
+        "sqrt": _Form("<msqrt>{0}</msqrt>", _ATOM, (_ANY,)),
+    },
+)
+_C = _Language(
+    number=repr,
+    name=str,
+    brackets=("(", ")"),
+    forms={
+        "minus": _Form("-{0}", _SUM, (_PRODUCT,)),
+        "+": _Form("{0} + {1}", _SUM, (_SUM, _SUM)),
+        "-": _Form("{0} - {1}", _SUM, (_SUM, _PRODUCT)),
+        "*": _Form("{0} * {1}", _PRODUCT, (_PRODUCT, _PRODUCT)),
+        "/": _Form("{0} / {1}", _PRODUCT, (_PRODUCT, _POWER)),
+        "**": _Form("pow({0}, {1})", _ATOM, (_ANY, _ANY)),
+        **{name: _Form(name + "({0})", _ATOM, (_ANY,)) for name in sorted(_FUNCTIONS)},
+    },
+)
