@@ -66,10 +66,11 @@ def _add_synthetic(add: Callable[..., object]) -> None:
     add("--outliers", type=share, default=0.0, metavar="PERCENT", help="runs slowed down 2 to 5 times")
     add(
         "--functions",
-        type=common.whole(1),
+        type=_whole_or_each,
         default=100,
         metavar="N",
-        help="how many (default 100; with --paper half of them with three and a fifth with four parameters)",
+        help="how many (default 100; with --paper half of them with three and a fifth with four parameters, "
+        "or a number for each: 2=100,3=50,4=20)",
     )
     add("--functions-file", type=Path, metavar="FILE", help="expressions in a, b, c, d")
     add(
@@ -138,12 +139,37 @@ def _add_common(parser: argparse.ArgumentParser, labels: tuple[str, ...]) -> Non
     add(
         "--modeler", action="append", choices=registry.names("model"), help="of all strategies (default auto)"
     )
-    add("--batch-size", type=positive, metavar="N", help="points per round (default 1)")
+    if labels == contenders.STANDARD:
+        add(
+            "--batch-size",
+            type=_whole_or_each,
+            metavar="N",
+            help="points per round (default 1; with --paper 2=1,3=5,4=50, a number for each number of "
+            "parameters)",
+        )
+    else:
+        add("--batch-size", type=positive, metavar="N", help="points per round (default 1)")
     add("--seed", type=common.whole(0), default=0)
     add("--workers", type=positive, metavar="N", help="processes (default: all cores)")
     add("--figures", type=Path, metavar="DIR", help="write figures as PNG")
     common.add_json(parser)
     parser.set_defaults(labels=labels)
+
+
+def _whole_or_each(text: str) -> int | dict[int, int]:
+    """Read a whole number from 1, or one for each number of parameters: ``2=40,3=20``."""
+    if "=" not in text:
+        return common.whole(1)(text)
+    pairs = [part.partition("=") for part in text.split(",")]
+    try:
+        found = {int(number): common.whole(1)(count) for number, _, count in pairs}
+    except (ValueError, argparse.ArgumentTypeError):
+        found = {}
+    if len(found) < len(pairs):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a whole number from 1 for each number of parameters, such as 2=40,3=20,4=10"
+        )
+    return found
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -200,6 +226,7 @@ def _paper(arguments: argparse.Namespace) -> int:
         common.print_json({"rows": [_finite(row) for row in paper_table.document(results)]})
     else:
         print(paper_table.table(results, arguments.tolerance))
+        print(f"\nfunctions: {paper_table.numbers(results)}")
     return 0
 
 
@@ -215,7 +242,7 @@ def _synthetic(arguments: argparse.Namespace, advance: Callable[[int, int], None
         parameters=_only("--parameters", arguments.parameters, 2),
         noise=_only("--noise", arguments.noise, 5.0),
         outliers=arguments.outliers,
-        functions=arguments.functions,
+        functions=_number("--functions", arguments.functions),
         functions_file=arguments.functions_file,
         neighbour=arguments.neighbour,
     )
@@ -246,11 +273,22 @@ def _only(option: str, given: Sequence[Value] | None, default: Value) -> Value:
     return given[0] if given else default
 
 
+def _number(option: str, given: int | dict[int, int]) -> int:
+    """Return the value of an option that only the paper's protocol has for each number of parameters."""
+    if isinstance(given, dict):
+        text = ",".join(f"{number}={value}" for number, value in given.items())
+        raise CampaignError(
+            f"{option} {text}: a value for each number of parameters is part of the paper's protocol: add "
+            "--paper, or give one number"
+        )
+    return given
+
+
 def _rules(arguments: argparse.Namespace) -> Rules:
     return Rules(
         strategies=tuple(arguments.strategy or arguments.labels),
         budgets=tuple(arguments.budget or (10.0,)),
-        batch_size=arguments.batch_size or 1,
+        batch_size=_number("--batch-size", arguments.batch_size or 1),
         seed=arguments.seed,
         model=_only("--modeler", arguments.modeler, "auto"),
     )

@@ -7,7 +7,7 @@ several modelers are compared at the same points, with several numbers of parame
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -34,6 +34,7 @@ _BATCHES = MappingProxyType({2: 1, 3: 5, 4: 50})
 # Of how many functions one is evaluated: more parameters take longer. The published evaluation has 10,000,
 # 1000 and 1000.
 _SPARED = MappingProxyType({2: 1, 3: 2, 4: 5})
+_FUNCTIONS = 100
 _PUBLISHED_REPETITIONS = 4  # of every point, and the most of a point, in the published evaluation
 # Strategies that look at the models only to divide the time among call paths, of which there is one.
 _WITHOUT_MODELS = frozenset({"full", "cpf", "gpr", "hybrid", "random", "grid"})
@@ -56,8 +57,8 @@ class Protocol:
     parameters, noise
         Numbers of model parameters m, and noise levels n in percent: every combination is a cell.
     functions
-        How many per cell with two parameters, half of them with three and a fifth with four; the same ones at
-        all noise levels.
+        How many per cell with two parameters, half of them with three and a fifth with four; or how many per
+        number of parameters, where missing ones are as of 100. They are the same ones at all noise levels.
     functions_file
         A folder with ``m2.json``, ``m3.json``, ``m4.json``, or the file for one number of parameters;
         functions are drawn unless given.
@@ -71,7 +72,7 @@ class Protocol:
         Whether noise and repetitions are those of the published evaluation instead of the text's: deviations
         add up and are the same for all functions, and there are four repetitions, which make 100 %.
     batch_size
-        n_b; 1, 5 and 50 with two, three and four parameters unless given.
+        n_b, for all or per number of parameters; 1, 5 and 50 with two, three and four unless given.
     patience
         λ: rounds without a lower SMAPE that end the evaluation. None: only the budget does, as in figure 4.
     seed
@@ -85,14 +86,14 @@ class Protocol:
 
     parameters: tuple[int, ...] = (2, 3, 4)
     noise: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0)
-    functions: int = 100
+    functions: int | Mapping[int, int] = _FUNCTIONS
     functions_file: Path | None = None
     strategies: tuple[str, ...] = STRATEGIES
     modelers: tuple[str, ...] = ("extra-p",)
     budgets: tuple[float, ...] = BUDGETS
     series: tuple[str, ...] = field(default_factory=lambda: tuple(SERIES))
     published_noise: bool = False
-    batch_size: int | None = None
+    batch_size: int | Mapping[int, int] | None = None
     patience: int | None = None
     seed: int = 0
 
@@ -100,6 +101,13 @@ class Protocol:
         for number in self.parameters:
             if number not in _BATCHES:
                 raise CampaignError(f"parameters is {number}: the paper's evaluation has 2, 3 or 4")
+        for what, given in (("functions", self.functions), ("batch_size", self.batch_size)):
+            for number in given if isinstance(given, Mapping) else ():
+                if number not in self.parameters:
+                    raise CampaignError(
+                        f"{what} has a value for {number} parameters, which are not evaluated: leave it out, "
+                        f"or choose among {', '.join(map(str, self.parameters))}"
+                    )
         for name in self.series:
             if name not in SERIES:
                 raise CampaignError(f"unknown value series {name!r}: use {', '.join(SERIES)}")
@@ -108,7 +116,15 @@ class Protocol:
 
     def number(self, parameters: int) -> int:
         """Return how many functions of so many parameters are evaluated."""
+        if isinstance(self.functions, Mapping):
+            return self.functions.get(parameters, -(-_FUNCTIONS // _SPARED[parameters]))
         return -(-self.functions // _SPARED[parameters])
+
+    def batch(self, parameters: int) -> int:
+        """Return n_b with so many parameters."""
+        if isinstance(self.batch_size, int):
+            return self.batch_size
+        return (self.batch_size or {}).get(parameters, _BATCHES[parameters])
 
     @property
     def most_repetitions(self) -> int:
@@ -201,7 +217,7 @@ def _course(
         runs,
         contender,
         most=full * max(protocol.budgets) / 100,
-        batch_size=protocol.batch_size or _BATCHES[parameters],
+        batch_size=protocol.batch(parameters),
         maximum_repetitions=protocol.most_repetitions,
         seed=(protocol.seed, parameters, index),
         modeler=modeler,

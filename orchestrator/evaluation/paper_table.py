@@ -94,6 +94,15 @@ def table(results: Mapping[Cell, Sequence[Row]], tolerance: float) -> str:
     return "\n".join(_joined(line, widths) for line in (lines[0], rule, *lines[1:]))
 
 
+def numbers(results: Mapping[Cell, Sequence[Row]]) -> str:
+    """Return of how many functions every number of parameters is evaluated: ``40 (m = 2), 8 (m = 4)``."""
+    return ", ".join(f"{count} (m = {number})" for number, count in _functions(results).items())
+
+
+def _functions(results: Mapping[Cell, Sequence[Row]]) -> dict[int, int]:
+    return {cell.parameters: row["functions"] for cell, found in results.items() for row in found}
+
+
 def _heads(cell: Cell) -> tuple[str, str, str]:
     return str(cell.parameters), f"±{cell.noise:g} %", cell.modeler
 
@@ -139,6 +148,7 @@ def figure(results: Mapping[Cell, Sequence[Row]], path: Path, tolerance: float) 
     numbers = list(dict.fromkeys(cell.parameters for cell in results))
     levels = list(dict.fromkeys(cell.noise for cell in results))
     modelers = list(dict.fromkeys(cell.modeler for cell in results))
+    counts = _functions(results)
     canvas = Figure(figsize=(_WIDTH * len(levels), _HEIGHT * len(numbers) + 0.5), layout="constrained")
     FigureCanvasAgg(canvas)
     panels = canvas.subplots(len(numbers), len(levels), sharex=True, sharey=True, squeeze=False)
@@ -147,7 +157,8 @@ def figure(results: Mapping[Cell, Sequence[Row]], path: Path, tolerance: float) 
             place = panels[row, column]
             for modeler, style in zip(modelers, _STYLES, strict=False):
                 _draw(place, results.get(Cell(number, level, modeler), ()), modeler, style)
-            place.set_title(f"m = {number}, n = ±{level:g} %", fontsize="medium")
+            title = f"m = {number}, n = ±{level:g} % ({counts[number]} functions)"
+            place.set_title(title, fontsize="medium")
             place.grid(True, alpha=0.3)
         panels[row, 0].set_ylabel(f"within ±{tolerance:g} % at P₊ [%]")
     panels[0, 0].set_xscale("log")

@@ -93,6 +93,12 @@ def test_measured_data_are_replayed_and_drawn(capsys: pytest.CaptureFixture[str]
         (["synthetic", "--noise", "1", "--noise", "2"], "--noise is given 2 times: give it once"),
         (["synthetic", "--patience", "3"], "--patience is part of the paper's protocol: add --paper"),
         (["synthetic", "--paper", "--parameters", "5"], "parameters is 5: the paper's evaluation has"),
+        (["synthetic", "--functions", "2=40"], "--functions 2=40: a value for each number of parameters is"),
+        (["synthetic", "--batch-size", "2=4,3=9"], "--batch-size 2=4,3=9: a value for each number"),
+        (
+            ["synthetic", "--paper", "--parameters", "2", "--functions", "4=8"],
+            "functions has a value for 4 parameters, which are not evaluated: leave it out",
+        ),
         (["synthetic", "--paper", "--outliers", "2"], "--outliers has no place in --paper"),
         (["synthetic", "--paper", "--functions-file", "none.json"], "none.json: No such file"),
         (["replay", "FILE", "--processes", "p", "--holdout", "p=7,n=60"], "not among the measured points"),
@@ -123,12 +129,15 @@ def test_the_paper_protocol_has_several_levels_in_one_command(tmp_path: Path) ->
 
 PERCENT = ("-5", "nan", "inf", "much")
 COUNT = ("0", "-3", "1.5", "many")
+EACH = "a whole number from 1 for each number of parameters, such as 2=40,3=20,4=10"
 
 
 @pytest.mark.parametrize(
     ("kind", "option", "values", "allowed"),
     [
         ("synthetic", "--functions", COUNT, "a whole number from 1"),
+        ("synthetic", "--functions", ("2=0", "2=", "=3", "2=4,", "2=4,2=5", "two=4"), EACH),
+        ("synthetic", "--batch-size", ("4=1.5", "4=-1"), EACH),
         ("synthetic", "--noise", ("100", *PERCENT), "a percentage from 0 to below 100"),
         ("synthetic", "--outliers", ("500", *PERCENT), "a percentage from 0 to 100"),
         ("synthetic", "--budget", ("0", *PERCENT), "a percentage greater than 0"),

@@ -14,7 +14,7 @@ from orchestrator.evaluation.functions import Function
 from orchestrator.evaluation.paper import Cell, Protocol, paper_outcomes
 from orchestrator.evaluation.paper_course import Course, course, measured, until_no_gain
 from orchestrator.evaluation.paper_draw import SERIES, bench, compounding, draw
-from orchestrator.evaluation.paper_table import document, figure, paper_rows, table
+from orchestrator.evaluation.paper_table import document, figure, numbers, paper_rows, table
 
 TRUTH = Function("100+3*a**0.5*b+2*b**1.5")
 RUNS = bench(TRUTH, SERIES["text"][:2], 5.0, 10, np.random.default_rng(0))
@@ -143,11 +143,27 @@ def test_fewer_functions_have_more_parameters() -> None:
     assert Protocol(functions=1).number(4) == 1
 
 
+def test_every_number_of_parameters_may_have_its_own_settings() -> None:
+    protocol = Protocol(functions={2: 7, 4: 9}, batch_size={3: 2})
+    assert [protocol.number(m) for m in (2, 3, 4)] == [7, 50, 9]
+    assert [protocol.batch(m) for m in (2, 3, 4)] == [1, 2, 50]
+    assert [Protocol(batch_size=6).batch(m) for m in (2, 3, 4)] == [6, 6, 6]
+
+
+def test_each_number_of_parameters_has_as_many_functions_as_it_was_given() -> None:
+    protocol = small(parameters=(2, 3), noise=(0.0,), functions={2: 2, 3: 1}, strategies=("full",))
+    results = paper_rows(paper_outcomes(protocol, workers=1), 5.0)
+    assert [row["functions"] for found in results.values() for row in found] == [2, 1]
+    assert numbers(results) == "2 (m = 2), 1 (m = 3)"
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"parameters": (1,)}, "parameters is 1: the paper's evaluation has 2, 3 or 4"),
         ({"series": ("mine",)}, "unknown value series 'mine'"),
+        ({"functions": {4: 3}}, "functions has a value for 4 parameters, which are not evaluated"),
+        ({"batch_size": {2: 3, 3: 9}}, "batch_size has a value for 3 parameters"),
         ({"strategies": ("oracle",)}, "the oracle has no place"),
         ({"strategies": ("gpx",)}, "unknown strategy 'gpx'"),
     ],
