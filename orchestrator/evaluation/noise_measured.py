@@ -7,7 +7,7 @@ deviation (eq. 4) from the theory, and the relative error (eq. 5) at points beyo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -19,13 +19,18 @@ from orchestrator.evaluation.models_fit import Contender
 from orchestrator.evaluation.noise import PATTERNS, factors
 from orchestrator.evaluation.noise_study import Errors, Setting
 from orchestrator.evaluation.parallel import Advance, in_parallel
+from orchestrator.models import callpaths
 from orchestrator.models.base import Model
+from orchestrator.models.effort import assign
+from orchestrator.models.mpi_costs import operation
 from orchestrator.models.symbolic import Term, exponent_deviation, terms_of
 from orchestrator.types import Measurement, Measurements, Point
 
 WITHOUT_EFFORT = ("extra-p", "pmnf", "auto")
 WITH_EFFORT = (*WITHOUT_EFFORT, "swc:posterior=prior", "swc")
 _FEWEST = 3  # training points
+# Modelers to which counts are one more thing to fit.
+_BLIND = frozenset({*WITHOUT_EFFORT, "curves", "formulas"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +40,10 @@ class Application:
     Attributes
     ----------
     timed
-        Times at the training points: of the call paths with a theory and, where effort was counted, of all
-        others, because effort belongs to the nearest caller with a time.
+        Times at the training points: of call paths with a theory, and of those that their effort is shared
+        with (`_needed`).
     effort
-        Counts at the training points, for modelers that use them.
+        Counts at the training points that belong to these times, for modelers that use them.
     names
         How call paths are shown.
     theories
@@ -94,9 +99,9 @@ def application(
     """
     train, test = _division(known, train_where, test_where)
     timed, expected = [], {}
-    counted = any(item.metric != metric for item in known.items)
-    for item in known.items:
-        if item.metric != metric or not (counted or item.callpath in theories):
+    needed = _needed(known, metric, theories)
+    for item in needed.items:
+        if item.metric != metric:
             continue
         times = {point: values for point, values in item.values.items() if point in train and values}
         found = {point: float(np.median(values)) for point, values in item.values.items() if point in test}
@@ -116,7 +121,7 @@ def application(
         raise CampaignError(f"no {metric} of {', '.join(missing)}: choose another one with --metric")
     effort = tuple(
         replace(item, values={p: v for p, v in item.values.items() if p in train}, origins={})
-        for item in known.items
+        for item in needed.items
         if item.metric != metric
     )
     return Application(
@@ -126,6 +131,26 @@ def application(
         theories=theories,
         expected=expected,
     )
+
+
+def _needed(known: Measurements, metric: str, theories: Collection[str]) -> Measurements:
+    """Return the times with a theory, with the counts that are their effort.
+
+    Counts of MPI operations belong to all callers, so that times of these operations are kept as well: they
+    say which counts are a caller's own. Should names be found in another way among so few, all are kept.
+    """
+    times = [item.callpath for item in known.items if item.metric == metric]
+    timed = callpaths.names(times, (item.callpath for item in known.items if item.metric != metric))
+    owners, counted = set(theories), set()
+    for path in {item.callpath for item in known.items if item.metric != metric}:
+        callers = timed.callers(path)
+        if not set(theories).isdisjoint(callers[: None if operation(path) else 1]):
+            owners.add(callers[0])
+            counted.add(path)
+    items = (i for i in known.items if i.callpath in (owners if i.metric == metric else counted))
+    fewer = replace(known, items=tuple(items))
+    before, now = assign(known, times)[0], assign(fewer, owners)[0]
+    return fewer if all(before.get(path) == now.get(path) for path in theories) else known
 
 
 def _division(
@@ -213,7 +238,8 @@ def _errors(task: tuple[Application, Contender, Setting, int]) -> list[Errors]:
     place = list(PATTERNS).index(setting.pattern)
     rng = np.random.default_rng([seed, place, round(100 * setting.percent), setting.injection])
     items = tuple(_disturbed(item, setting, rng) for item in studied.timed.items)
-    models = contender.modeler()(replace(studied.timed, items=(*items, *studied.effort)))
+    effort = () if contender.name in _BLIND else studied.effort
+    models = contender.modeler()(replace(studied.timed, items=(*items, *effort)))
     metric = studied.timed.items[0].metric
     fitted = {model.callpath: model for model in models if model.metric == metric}
     return [_of_model(studied, fitted[path], contender.label, setting) for path in studied.theories]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import comb
 
 import numpy as np
@@ -11,6 +12,7 @@ from orchestrator.errors import CampaignError
 from orchestrator.evaluation import noise_measured, noise_theory
 from orchestrator.evaluation.models_fit import Contender
 from orchestrator.evaluation.noise_rows import rows
+from orchestrator.models.effort import assign
 from orchestrator.models.symbolic import growth
 from orchestrator.types import Measurement, Measurements, Point
 
@@ -109,3 +111,60 @@ def test_points_are_chosen_by_conditions_and_must_be_enough() -> None:
         noise_measured.application(known, "time", theories, names=names, train_where=["n < 40"])
     with pytest.raises(CampaignError, match="no energy of main->solve"):
         noise_measured.application(known, "energy", theories, names=names)
+
+
+def counted(known: Measurements, *labels: tuple[str, str]) -> Measurements:
+    """Add counts that grow with the square of n."""
+    counts = {point: (float(point.number("n")) ** 2,) for point in known.items[0].values}
+    return Measurements(
+        known.parameters, known.items + tuple(Measurement(path, metric, counts) for path, metric in labels)
+    )
+
+
+def labels(items: tuple[Measurement, ...]) -> set[tuple[str, str]]:
+    return {(item.callpath, item.metric) for item in items}
+
+
+def test_only_what_a_theory_needs_is_fitted() -> None:
+    known = counted(
+        measured(paths=("main", "main->solve", "main->solve->MPI_Send", "main->write")),
+        ("main->solve", "basic_blocks"),
+        ("main->solve->inlined", "basic_blocks"),
+        ("main->solve->MPI_Send", "bytes_sent"),
+        ("main->write", "basic_blocks"),
+        ("main", "basic_blocks"),
+    )
+    found = studied(known, "solve=n")
+    assert labels(found.timed.items) == {("main->solve", "time"), ("main->solve->MPI_Send", "time")}
+    assert labels(found.effort) == {
+        ("main->solve", "basic_blocks"),
+        ("main->solve->inlined", "basic_blocks"),
+        ("main->solve->MPI_Send", "bytes_sent"),
+    }
+    everything = assign(known, ("main", "main->solve", "main->solve->MPI_Send", "main->write"))[0]
+    few = assign(replace(found.timed, items=found.effort), [item.callpath for item in found.timed.items])[0]
+    for part in ("counts", "below"):
+        assert set(getattr(few["main->solve"], part)) == set(getattr(everything["main->solve"], part))
+
+
+def test_everything_is_fitted_where_effort_would_belong_to_other_times() -> None:
+    """``f`` is below two callers: by its last name alone it is neither, unless one of the two is left out."""
+    paths = ("main", "main->solve", "main->solve->f", "main->write->f")
+    known = counted(measured(paths=paths), ("main->solve->inner->f", "basic_blocks"))
+    theories = noise_theory.stated(["main->solve=n", "main->solve->f=n"], known)
+    found = noise_measured.application(known, "time", theories, names={path: path for path in theories})
+    assert len(found.timed.items) == len(paths)
+
+
+def test_counts_change_the_models_of_modelers_that_use_them_alone() -> None:
+    plain = measured(paths=("main",))
+    with_counts = counted(plain, ("main", "basic_blocks"))
+    chosen = noise_measured.settings([0.0], (3,), 1, [], 3)
+    contenders = [Contender.of("pmnf"), Contender.of("swc:posterior=prior")]
+
+    def deviations(known: Measurements) -> dict[str, float]:
+        errors = noise_measured.run(studied(known, "main=n"), contenders, chosen, workers=1)
+        return {row["modeler"]: row["deviation"] for row in rows(errors, ("n",))}
+
+    assert deviations(plain) == {"pmnf": 0.0, "swc:posterior=prior": 0.0}
+    assert deviations(with_counts) == {"pmnf": 0.0, "swc:posterior=prior": pytest.approx(1.0)}
