@@ -23,6 +23,10 @@ class JournalError(OrchestratorError):
     """A journal that cannot be read, or a directory that another controller holds."""
 
 
+class DamagedJournal(JournalError):
+    """A journal with a line that cannot be read, or cannot follow those before it; it stays as it is."""
+
+
 class NoCampaign(JournalError):
     """A directory that holds no campaign, or that is not there."""
 

@@ -14,12 +14,9 @@ from typing import Any
 from orchestrator.campaign import site
 from orchestrator.errors import CampaignError, JournalError
 from orchestrator.journal.file import holds_campaign
-from orchestrator.journal.snapshot import Followed
-from orchestrator.journal.state import State
+from orchestrator.journal.snapshot import read_through
 from orchestrator.report.controller import JOURNALED
-from orchestrator.report.status import phase
-from orchestrator.resources import core_hours
-from orchestrator.storage import iso
+from orchestrator.report.status import in_list
 
 _ANY = "generic"  # the application of every program without an adapter
 
@@ -105,21 +102,13 @@ def _row(link: Path) -> dict[str, Any]:
     if not holds_campaign(directory):
         return row
     try:
-        followed = Followed(directory, JOURNALED)
-        followed.refresh()
+        state = read_through(directory, JOURNALED).state
     except JournalError as error:
         return {**row, "state": "unreadable", "error": str(error)}
-    return {**row, **_described(followed.value[0])}
-
-
-def _described(state: State) -> dict[str, Any]:
-    budget = state.campaign["stop"]["budget"].split()[0]
     return {
+        **row,
         "name": state.campaign["name"],
-        "state": phase(state),
-        "last": iso(state.time),
-        "spent": core_hours(state.spent),
-        "budget": core_hours(float(budget)),
+        **in_list(state),
         "unit": "core-hours",
         **asked(state.campaign),
     }

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import orjson
 
-from orchestrator.errors import JournalError, JournalWriteError, NoCampaign
+from orchestrator.errors import DamagedJournal, JournalError, JournalWriteError, NoCampaign
 from orchestrator.journal import events
 from orchestrator.storage import write_atomically
 from orchestrator.types import Run
@@ -190,7 +190,7 @@ def scan_for(path: Path, texts: Sequence[str]) -> Iterator[Entry]:
                     try:
                         yield _decoded(path, number, line)
                     except TornLine as error:
-                        raise JournalError(_damaged(path, number, str(error))) from error
+                        raise damaged(path, number, str(error)) from error
     except OSError as error:
         raise JournalError(f"cannot read the journal {path}: {error.strerror}") from error
 
@@ -210,7 +210,7 @@ def scan(path: Path, begin: Position = START) -> Iterator[tuple[Entry, Position]
             file.seek(end)
             for number, line in enumerate(file, start=begin.entries + 1):
                 if damage:  # and it is not the last line
-                    raise JournalError(_damaged(path, number - 1, damage))
+                    raise damaged(path, number - 1, damage)
                 if not line.endswith(b"\n"):
                     return  # being written, or left by a crash; its rest may appear any time
                 try:
@@ -219,7 +219,7 @@ def scan(path: Path, begin: Position = START) -> Iterator[tuple[Entry, Position]
                     damage = str(error)
                     continue
                 if entry.sequence != number:
-                    raise JournalError(_damaged(path, number, f"its sequence number is {entry.sequence}"))
+                    raise damaged(path, number, f"its sequence number is {entry.sequence}")
                 end += len(line)
                 yield entry, Position(end, number)
     except OSError as error:
@@ -227,15 +227,15 @@ def scan(path: Path, begin: Position = START) -> Iterator[tuple[Entry, Position]
 
 
 def _decoded(path: Path, number: int, line: bytes) -> Entry:
-    """Read a line back; raise `TornLine`, or `JournalError` with the remedy."""
+    """Read a line back; raise `TornLine`, or `DamagedJournal` with the remedy."""
     try:
         return decode(line)
     except TornLine:
         raise
     except NewerVersion as error:
-        raise JournalError(_newer(path, number, str(error))) from error
+        raise DamagedJournal(_newer(path, number, str(error))) from error
     except ValueError as error:
-        raise JournalError(_damaged(path, number, str(error))) from error
+        raise damaged(path, number, str(error)) from error
 
 
 def _newer(path: Path, line: int, reason: str) -> str:
@@ -245,8 +245,9 @@ def _newer(path: Path, line: int, reason: str) -> str:
     )
 
 
-def _damaged(path: Path, line: int, reason: str) -> str:
-    return (
+def damaged(path: Path, line: int, reason: str) -> DamagedJournal:
+    """Return the error for a line that cannot be read, or cannot follow those before it."""
+    return DamagedJournal(
         f"{path}, line {line}: {reason}. Nothing was changed. Restore the file from a backup, or, to give up "
         f"what follows, keep a copy and cut it with: head -n {line - 1} {path}"
     )

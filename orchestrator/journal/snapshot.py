@@ -16,13 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
 
 from orchestrator import __version__
-from orchestrator.errors import JournalError
-from orchestrator.journal.file import FILE_NAME, START, Entry, Position, scan
+from orchestrator.errors import DamagedJournal, JournalError
+from orchestrator.journal.file import FILE_NAME, START, Entry, Position, damaged, scan
 from orchestrator.journal.forms import Form
 from orchestrator.journal.state import collecting_nothing
 from orchestrator.storage import write_atomically
@@ -99,69 +99,106 @@ def save(directory: Path, fold: Fold[T], value: T, position: Position) -> None:
         return
 
 
+class _Content(NamedTuple):
+    """What changes when the content of a file does: device and number, bytes, nanoseconds."""
+
+    file: tuple[int, int]
+    size: int
+    modified: int
+
+
 class Followed(Generic[T]):
     """What follows from a journal that may grow, be replaced or vanish: each line is read once.
+
+    Parameters
+    ----------
+    directory, fold
+        The campaign directory, and what is learned from its journal.
+    leave
+        Whether a snapshot is left for the next reader where much was read.
 
     Attributes
     ----------
     value
-        After the last entry that was read.
+        After the last entry that was read; that of an empty journal where the journal is damaged.
     position
         The end of that entry.
     """
 
-    def __init__(self, directory: Path, fold: Fold[T]):
-        self._directory, self._fold = directory, fold
+    def __init__(self, directory: Path, fold: Fold[T], *, leave: bool = True):
+        self._directory, self._fold, self._leave = directory, fold, leave
         self._path = directory / FILE_NAME
         self._file: tuple[int, int] | None = None  # device and number of what was read
         self._tail = b""
-        self.value = fold.begin()
-        self.position = START
-        self._saved = START
+        self._damage: tuple[_Content, str] | None = None
+        self._empty()
+
+    def _empty(self) -> None:
+        self.value = self._fold.begin()
+        self.position = self._saved = START
 
     def refresh(self) -> bool:
         """Read what was appended since the last time; return whether there was anything.
 
-        A journal that was replaced or cut is read from its start.
+        A journal that was replaced or cut is read from its start, a damaged one not before it has changed.
 
         Raises
         ------
         JournalError
             If the journal is gone or damaged.
         """
+        now = self._content()
+        if self._damage is not None and self._damage[0] == now:
+            raise DamagedJournal(self._damage[1])
         before = self.position
-        if self._file is None or not self._continues():
-            self._restart()
+        begun = self._damage is not None or self._file is None or not self._continues(now)
+        if begun:
+            self._restart(now)
+        self._read(now)
+        self._tail = self._bytes_before(self.position)
+        self._save()
+        return begun or self.position != before
+
+    def _read(self, now: _Content) -> None:
         try:
             with collecting_nothing():
-                for entry, position in scan(self._path, self.position):
-                    self.value = self._fold.take(self.value, entry)
-                    self.position = position
+                self._take()
+        except DamagedJournal as error:
+            self._damage = now, str(error)
+            self._empty()
+            raise
         except BaseException:
             self._file = None  # the value may be in between two entries
             raise
-        self._tail = self._bytes_before(self.position)
-        if self.position.entries - self._saved.entries >= WORTH:
+
+    def _take(self) -> None:
+        try:
+            for entry, position in scan(self._path, self.position):
+                self.value = self._fold.take(self.value, entry)
+                self.position = position
+        except ValueError as error:  # an event that cannot follow the state
+            raise damaged(self._path, self.position.entries + 1, str(error)) from error
+
+    def _save(self) -> None:
+        if self._leave and self.position.entries - self._saved.entries >= WORTH:
             save(self._directory, self._fold, self.value, self.position)
             self._saved = self.position
-        return self.position != before
 
-    def _restart(self) -> None:
+    def _restart(self, now: _Content) -> None:
         self.value, self.position = load(self._directory, self._fold) or (self._fold.begin(), START)
         self._saved = self.position
-        self._file = self._identity()[0]
+        self._file, self._damage = now.file, None
 
-    def _continues(self) -> bool:
-        identity, size = self._identity()
-        same = identity == self._file and size >= self.position.offset
+    def _continues(self, now: _Content) -> bool:
+        same = now.file == self._file and now.size >= self.position.offset
         return same and self._bytes_before(self.position) == self._tail
 
-    def _identity(self) -> tuple[tuple[int, int], int]:
+    def _content(self) -> _Content:
         try:
             found = self._path.stat()
         except OSError as error:
             raise JournalError(f"cannot read the journal {self._path}: {error.strerror}") from error
-        return (found.st_dev, found.st_ino), found.st_size
+        return _Content((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
 
     def _bytes_before(self, position: Position) -> bytes:
         try:

@@ -19,6 +19,12 @@ from orchestrator.journal.state_form import STATE
 from orchestrator.storage import iso
 
 Standing = Literal["at work", "nobody", "unknown"]
+_REFITS = (
+    events.RoundCompleted,
+    events.CampaignChanged,
+    events.CampaignStopped,
+    events.RereadCompleted,
+)
 
 
 @dataclass(slots=True)
@@ -33,12 +39,15 @@ class ControllerHistory:
         When that controller started, in Unix seconds.
     stopped
         Whether that controller recorded that it stopped, or ended the campaign.
+    refitted
+        Sequence number of the last entry after which a controller may have published other models.
     """
 
     host: str = ""
     pid: int = 0
     began: float = 0.0
     stopped: bool = True
+    refitted: int = 0
 
     def observe(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         """Pass entries on, and note what they say about controllers."""
@@ -48,6 +57,8 @@ class ControllerHistory:
 
     def take(self, entry: Entry) -> None:
         """Note what an entry says about controllers."""
+        if isinstance(entry.event, _REFITS):
+            self.refitted = entry.sequence
         match entry.event:
             case events.ControllerStarted(host, pid):
                 self.host, self.pid, self.began, self.stopped = host, pid, entry.time, False
@@ -75,7 +86,7 @@ JOURNALED = Fold(
         Journaled,
         state=STATE,
         controllers=Form(
-            lambda found: [found.host, found.pid, found.began, found.stopped],
+            lambda found: [found.host, found.pid, found.began, found.stopped, found.refitted],
             lambda data: ControllerHistory(*data),
         ),
     ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.journal import nodes
 from orchestrator.journal.references import references
-from orchestrator.journal.state import RunState, RunStatus, State
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.effort import CALLS, EFFORT, unmatched, variation
 from orchestrator.policy import pace
 from orchestrator.report import controller, extrapolation, models_document
@@ -65,31 +65,16 @@ def combined(
     models
         The content of ``models.json``, from `models_document.published` with what is ``outdated`` in it.
     """
-    stop = state.stopped or state.stopping
-    budget = float(state.campaign["stop"]["budget"].split()[0])
+    budget = budget_of(state)
     return {
         "campaign": state.campaign["name"],
         "id": state.id,
         "state": phase(state),
         "controller": running or controller.no_controller(None if state.stopped else state.time),
-        "stop_reason": None if stop is None else {"rule": stop.rule, "detail": stop.detail},
+        "stop_reason": _stop(state),
         "paused": _pause(state),
-        "outages": [
-            {
-                "what": what,
-                "since": iso(outage.since),
-                "reason": outage.reason,
-                "jobs": state.jobs_out,
-                "blocking": outage.blocking,
-            }
-            for what, outage in sorted(state.outages.items())
-        ],
-        "infrastructure": {
-            "charged": core_hours(state.setbacks.charged),
-            "tries_in_a_row": state.setbacks.tries,
-            "reason": state.setbacks.reasons[-1] if state.setbacks.reasons else None,
-            "waits_until": iso(state.setbacks.last + state.setbacks.wait) if state.setbacks.wait else None,
-        },
+        "outages": _outages(state),
+        "infrastructure": _infrastructure(state),
         "nearest_rule": nearest_rule(state, budget),
         "round": state.round,
         "runs": counts(state),
@@ -97,25 +82,9 @@ def combined(
         "note": state.note,
         "effort": effort(known),
         "attempts": state.attempts_settled + len(state.in_flight),
-        "cost": {
-            "budget": core_hours(budget),
-            "spent": core_hours(state.spent),
-            "reserved": core_hours(state.reserved),
-            "unconfirmed": core_hours(sum(item.reserved for item in state.unconfirmed.values())),
-            "left": core_hours(budget - state.spent - state.reserved),
-            "unit": "core-hours",
-            "shown_in": campaign_unit(state.campaign),
-        },
-        "jobs": {
-            "in_flight": state.jobs,
-            "overhead_seconds": state.job_costs.overhead if state.job_costs.overheads else None,
-            "wait_seconds": state.job_costs.wait if state.job_costs.waits else None,
-            "runs_that_shared_one": sum(item.packed for item in state.runs.values()),
-        },
-        "suspect_nodes": [
-            {"node": node, "excluded": node in nodes.excluded(state.marks), "reasons": list(reasons)}
-            for node, reasons in sorted(state.marks.items())
-        ],
+        "cost": _cost(state, budget),
+        "jobs": _jobs(state),
+        "suspect_nodes": _suspect_nodes(state),
         "machine": dict(state.machine),
         "reference": _references(state),
         "points": len(known.points),
@@ -124,14 +93,8 @@ def combined(
         "uncertainty_percent": None if state.uncertainty is None else 100 * state.uncertainty,
         "uncertainty_targets": state.targets,
         "pace": pace_of(state, budget),
-        "last_round": [
-            {"run": run.id, "status": state.runs[run].status, "reason": _reason(state, run)}
-            for run in state.queue
-        ],
-        "given_up": [
-            {"run": run.id, "reason": item.reason}
-            for run, item in sorted(_given_up(state), key=lambda pair: pair[0].id)
-        ],
+        "last_round": _last_round(state),
+        "given_up": _given_up(state),
         "metrics": described(state.campaign),
         "models": models["models"],
         "models_outdated": models.get("outdated"),
@@ -140,6 +103,97 @@ def combined(
         "fastest": models.get("fastest"),
         "no_validation": no_validation(state),
     }
+
+
+def in_list(state: State) -> dict[str, Any]:
+    """Return what every list of campaigns says of one; costs in core-hours, the time of the last entry."""
+    return {
+        "state": phase(state),
+        "last": iso(state.time),
+        "spent": core_hours(state.spent),
+        "budget": core_hours(budget_of(state)),
+    }
+
+
+def budget_of(state: State) -> float:
+    """Return what a campaign may spend, in core-seconds."""
+    return float(state.campaign["stop"]["budget"].split()[0])
+
+
+def _stop(state: State) -> dict[str, str] | None:
+    stop = state.stopped or state.stopping
+    return None if stop is None else {"rule": stop.rule, "detail": stop.detail}
+
+
+def _outages(state: State) -> list[dict[str, Any]]:
+    return [
+        {
+            "what": what,
+            "since": iso(outage.since),
+            "reason": outage.reason,
+            "jobs": state.jobs_out,
+            "blocking": outage.blocking,
+        }
+        for what, outage in sorted(state.outages.items())
+    ]
+
+
+def _infrastructure(state: State) -> dict[str, Any]:
+    """Return what failures of the infrastructure cost, and what the campaign waits for."""
+    found = state.setbacks
+    return {
+        "charged": core_hours(found.charged),
+        "tries_in_a_row": found.tries,
+        "reason": found.reasons[-1] if found.reasons else None,
+        "waits_until": iso(found.last + found.wait) if found.wait else None,
+    }
+
+
+def _cost(state: State, budget: float) -> dict[str, Any]:
+    return {
+        "budget": core_hours(budget),
+        "spent": core_hours(state.spent),
+        "reserved": core_hours(state.reserved),
+        "unconfirmed": core_hours(sum(item.reserved for item in state.unconfirmed.values())),
+        "left": core_hours(budget - state.spent - state.reserved),
+        "unit": "core-hours",
+        "shown_in": campaign_unit(state.campaign),
+    }
+
+
+def _jobs(state: State) -> dict[str, Any]:
+    costs = state.job_costs
+    return {
+        "in_flight": state.jobs,
+        "overhead_seconds": costs.overhead if costs.overheads else None,
+        "wait_seconds": costs.wait if costs.waits else None,
+        "runs_that_shared_one": sum(item.packed for item in state.runs.values()),
+    }
+
+
+def _suspect_nodes(state: State) -> list[dict[str, Any]]:
+    excluded = nodes.excluded(state.marks)
+    return [
+        {"node": node, "excluded": node in excluded, "reasons": list(reasons)}
+        for node, reasons in sorted(state.marks.items())
+    ]
+
+
+def _last_round(state: State) -> list[dict[str, Any]]:
+    return [
+        {"run": run.id, "status": state.runs[run].status, "reason": _reason(state, run)}
+        for run in state.queue
+    ]
+
+
+def _reason(state: State, run: Run) -> str:
+    """Return why a run was chosen."""
+    return "validation at the evaluation point" if run == state.validation else state.reasons.get(run, "")
+
+
+def _given_up(state: State) -> list[dict[str, str]]:
+    found = [(run.id, item.reason) for run, item in state.runs.items() if item.status is RunStatus.GIVEN_UP]
+    return [{"run": run, "reason": reason} for run, reason in sorted(found)]
 
 
 def pace_of(state: State, budget: float) -> dict[str, Any] | None:
@@ -182,15 +236,6 @@ def no_validation(state: State) -> str | None:
     if item.status is RunStatus.MEASURED:
         return None
     return f"validation not made: {state.validation.id} was {item.status}: {item.reason}"
-
-
-def _reason(state: State, run: Run) -> str:
-    """Return why a run was chosen."""
-    return "validation at the evaluation point" if run == state.validation else state.reasons.get(run, "")
-
-
-def _given_up(state: State) -> list[tuple[Run, RunState]]:
-    return [(run, item) for run, item in state.runs.items() if item.status is RunStatus.GIVEN_UP]
 
 
 def _pause(state: State) -> dict[str, str] | None:

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.control.serving.follow import FollowedJournal
 from orchestrator.errors import JournalError
 from orchestrator.journal.file import FILE_NAME, holds_campaign, no_campaign
 from orchestrator.journal.measurements import measurements
+from orchestrator.journal.snapshot import Followed
 from orchestrator.journal.state import State
 from orchestrator.report import controller, models_document, status
+from orchestrator.report.controller import JOURNALED
 from orchestrator.report.status_text import standing
 from orchestrator.report.wording import uncertainty
 from orchestrator.resources import core_hours
@@ -39,7 +40,7 @@ class ServedCampaign:
     row
         As of the last `look`; replaced as a whole, so other threads may read it.
     milestone
-        Version of the models: see `FollowedJournal`.
+        Version of the models: the last entry after which there may be other ones.
     """
 
     def __init__(self, directory: Path):
@@ -47,7 +48,7 @@ class ServedCampaign:
         self.key = hashlib.sha256(str(directory).encode(errors="surrogateescape")).hexdigest()[:16]
         self.row: Row = {"key": self.key, "campaign": directory.name, "state": "unread", "version": 0}
         self.milestone = 0
-        self._journal = FollowedJournal(directory)
+        self._journal = Followed(directory, JOURNALED, leave=False)  # nothing is written
         self._running: dict[str, Any] = {}
         self._document: tuple[object, dict[str, Any]] | None = None
         self._lock = threading.Lock()  # a document is made while another thread reads the journal on
@@ -59,7 +60,7 @@ class ServedCampaign:
 
     def _look(self) -> bool:
         try:
-            advanced = self._journal.advance()
+            advanced = self._journal.refresh()
             running = self._controller()
             if not advanced and running == self._running:
                 return False
@@ -75,36 +76,34 @@ class ServedCampaign:
             **new,
         }
         changed = new != self.row
-        self.row, self.milestone = new, self._journal.milestone
+        self.row, self.milestone = new, self._journal.value.controllers.refitted
         return changed
 
     def _controller(self) -> dict[str, Any]:
-        now = self._journal.state
-        return controller.look(self.directory, self._journal.history, now.time, now.stopped is not None)
+        now = self._journal.value.state
+        return controller.look(
+            self.directory, self._journal.value.controllers, now.time, now.stopped is not None
+        )
 
     def _described(self) -> dict[str, Any]:
-        now = self._journal.state
+        now = self._journal.value.state
         if not now.id:
             raise no_campaign(self.directory)
-        unit, budget = campaign_unit(now.campaign), float(now.campaign["stop"]["budget"].split()[0])
-        counts = status.counts(now)
+        row, unit, counts = status.in_list(now), campaign_unit(now.campaign), status.counts(now)
         return {
+            **row,
             "campaign": now.campaign["name"],
-            "state": status.phase(now),
-            "standing": standing({"state": status.phase(now), "controller": self._running}),
+            "standing": standing({"state": row["state"], "controller": self._running}),
             "round": now.round,
-            "spent": core_hours(now.spent),
             "reserved": core_hours(now.reserved),
-            "budget": core_hours(budget),
-            "cost": f"{hours_in(core_hours(now.spent), unit)} of {hours_in(core_hours(budget), unit)} {unit}",
-            "share": min(1.0, (now.spent + now.reserved) / budget),
+            "cost": f"{hours_in(row['spent'], unit)} of {hours_in(row['budget'], unit)} {unit}",
+            "share": min(1.0, (now.spent + now.reserved) / status.budget_of(now)),
             "measured": counts["measured"],
             "in_flight": counts["in flight"],
             "given_up": counts["given up"],
             "uncertainty": None if now.uncertainty is None else uncertainty(now.uncertainty),
-            "last": iso(now.time),
             "virtual": now.campaign["executor"]["name"] == "simulated",
-            "version": self._journal.offset,
+            "version": self._journal.position.offset,
         }
 
     def document(self) -> dict[str, Any]:
@@ -117,8 +116,8 @@ class ServedCampaign:
             return self._made()
 
     def _made(self) -> dict[str, Any]:
-        now = self._journal.state
-        basis = (self._journal.offset, self._running, _modified(self.directory))
+        now = self._journal.value.state
+        basis = (self._journal.position.offset, self._running, _modified(self.directory))
         if self._document is None or self._document[0] != basis:
             if not now.id:
                 raise no_campaign(self.directory)
