@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hmac
+import os
 import re
+import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from tests.control.serving.running import TOKEN, Running, begin, served
 
 SECRET = "what nobody may read"
+FAILED = "p=1,n=20/time-2/attempt-1"
 PAGES = ("/", "/campaigns.json", "/events", "/live.js", "/live.css", "/nothing")
 
 
@@ -157,6 +160,103 @@ def test_no_path_leads_to_a_file(server: Running, folder: Path, path: str) -> No
     answer = server.ask(path.format(key=key(server), top=str(folder).removeprefix("/")))
     assert answer.status == 404
     assert SECRET not in answer.body
+
+
+@pytest.fixture
+def failed(folder: Path) -> Iterator[Path]:
+    """The directory of a failed attempt."""
+    path = folder / "campaign" / "runs" / FAILED
+    path.mkdir(parents=True)
+    yield path
+    shutil.rmtree(folder / "campaign" / "runs", ignore_errors=True)
+
+
+def _link_file(path: Path, secret: Path) -> None:
+    (path / "stderr").symlink_to(secret)
+
+
+def _link_attempt(path: Path, secret: Path) -> None:
+    path.rmdir()
+    _elsewhere(secret)
+    path.symlink_to(secret.parent / "elsewhere")
+
+
+def _link_run(path: Path, secret: Path) -> None:
+    shutil.rmtree(path.parent)
+    _elsewhere(secret)
+    (secret.parent / "elsewhere" / path.name).mkdir(exist_ok=True)
+    (secret.parent / "elsewhere" / path.name / "stderr").write_text(SECRET)
+    path.parent.symlink_to(secret.parent / "elsewhere")
+
+
+def _elsewhere(secret: Path) -> None:
+    (secret.parent / "elsewhere").mkdir(exist_ok=True)
+    (secret.parent / "elsewhere" / "stderr").write_text(SECRET)
+
+
+def _pipe(path: Path, secret: Path) -> None:
+    os.mkfifo(path / "stderr")
+
+
+def _folder(path: Path, secret: Path) -> None:
+    (path / "stderr").mkdir()
+    (path / "stderr" / "stderr").write_text(SECRET)
+
+
+@pytest.mark.parametrize("trap", [_link_file, _link_attempt, _link_run, _pipe, _folder])
+def test_only_plain_files_of_a_failed_attempt_are_read(
+    server: Running, folder: Path, failed: Path, trap: Callable[[Path, Path], None]
+) -> None:
+    """What a program leaves in its directory may be a link to anything, or a pipe that nobody writes to."""
+    attempt = f"/campaigns/{key(server)}/runs/{FAILED}"
+    (failed / "stderr").write_text("as it should be")
+    assert server.ask(f"{attempt}/stderr").body == "as it should be"
+    (failed / "stderr").unlink()
+    trap(failed, folder / "secret")
+    for path in (attempt, f"{attempt}/stderr", f"{attempt}/stderr/stderr"):
+        answer = server.ask(path)
+        assert SECRET not in answer.body and "stderr" not in answer.body
+        assert answer.status == (200 if path == attempt else 404)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../../../../campaign.yaml",
+        "/..%2f..%2f..%2f..%2fcampaign.yaml",
+        "/%2e%2e/%2e%2e/%2e%2e/%2e%2e/%2e%2e/secret",
+        "/stderr/../../../../../../secret",
+        "/stderr%00",
+        "/stderr/",
+        "//stderr",
+        "/.%2fstderr",
+        "/request.json",
+        "/environment.recorded",
+    ],
+)
+def test_no_path_leads_out_of_a_failed_attempt(server: Running, failed: Path, path: str) -> None:
+    (failed / "stderr").write_text("as it should be")
+    for name in ("request.json", "environment.recorded"):
+        (failed / name).write_text(SECRET)
+    answer = server.ask(f"/campaigns/{key(server)}/runs/{FAILED}{path}")
+    assert answer.status == 404
+    assert SECRET not in answer.body
+
+
+def test_files_run_no_scripts_and_are_never_taken_for_pages(server: Running, failed: Path) -> None:
+    (failed / "stderr").write_text("<script>alert(1)</script>")
+    for name, kind in (("", "text/html"), ("/stderr", "text/plain")):
+        answer = server.ask(f"/campaigns/{key(server)}/runs/{FAILED}{name}")
+        _check_headers(answer.headers)
+        assert answer.headers["content-type"] == f"{kind}; charset=utf-8"
+        policy = answer.headers["content-security-policy"]
+        assert policy.endswith("; sandbox") and "script" not in policy
+
+
+def test_another_campaign_has_files_of_its_own_only(server: Running, failed: Path) -> None:
+    (failed / "stderr").write_text(SECRET)
+    assert server.ask(f"/campaigns/{'0' * 16}/runs/{FAILED}/stderr").status == 404
+    assert server.ask(f"/campaigns/{key(server)}/runs/p=1,n=20/time-1/attempt-1/stderr").status == 404
 
 
 @pytest.mark.parametrize("path", ["/campaigns", "/campaigns/", "/assets/", "/runs/", "/campaigns/{key}"])

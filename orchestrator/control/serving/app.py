@@ -11,19 +11,21 @@ from importlib import resources
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from orchestrator.control.serving import pages
+from orchestrator.control.serving import files, pages
 from orchestrator.control.serving.builds import Reports
 from orchestrator.control.serving.campaigns import Board, Row, ServedCampaign
-from orchestrator.control.serving.guard import REPORT, Guard
+from orchestrator.control.serving.guard import FILES, REPORT, Guard
 from orchestrator.errors import OrchestratorError
+from orchestrator.types import Attempt
 
 LOOK = 1.0  # seconds between looks at the journals
 _FIND = 5  # looks between searches for new campaigns
 _ALIVE = 15.0  # seconds without an event after which a comment shows that the connection lives
+_ATTEMPT = "/campaigns/{key}/runs/{point}/{run}/{attempt}"  # as the report has it, from where it is served
 _ASSETS = {"live.js": "text/javascript", "live.css": "text/css"}
 
 
@@ -126,6 +128,32 @@ class Site:
         error = built.error if built is not None and not self.reports.building(campaign.key) else ""
         return HTMLResponse(pages.waiting(error), 503 if error else 202, headers)
 
+    async def files(self, request: Request) -> Response:
+        """Return the list of the files of a failed attempt."""
+        campaign, attempt = self._failed_attempt(request)
+        found = await asyncio.to_thread(files.sizes, campaign.directory, attempt)
+        return HTMLResponse(pages.files(attempt, found), headers={"Content-Security-Policy": FILES})
+
+    async def file(self, request: Request) -> Response:
+        """Return a file of a failed attempt, as text whatever it holds."""
+        campaign, attempt = self._failed_attempt(request)
+        try:
+            found = await asyncio.to_thread(
+                files.text, campaign.directory, attempt, request.path_params["name"]
+            )
+        except OSError as error:
+            raise HTTPException(404, "no such file") from error
+        return PlainTextResponse(found, headers={"Content-Security-Policy": FILES})
+
+    def _failed_attempt(self, request: Request) -> tuple[ServedCampaign, Attempt]:
+        """Return what an address names; its parts are compared with known ones, never used as paths."""
+        campaign = self.campaign(request)
+        names = request.path_params
+        found = campaign.failed_attempt(f"{names['point']}/{names['run']}/{names['attempt']}")
+        if found is None:
+            raise HTTPException(404, "no failed attempt of that name")
+        return campaign, found
+
     async def events(self, request: Request) -> Response:
         """Return a stream with each row that changes, and the keys of campaigns that are gone."""
         if request.method == "HEAD":
@@ -177,6 +205,8 @@ def application(site: Site, token: str) -> ASGIApp:
         Route("/campaigns/{key}/status", site.status),
         Route("/campaigns/{key}/status.json", site.status),
         Route("/campaigns/{key}/report", site.report),
+        Route(_ATTEMPT, site.files),
+        Route(f"{_ATTEMPT}/{{name}}", site.file),
     ]
     app = Starlette(routes=routes, lifespan=lifespan)
     app.router.redirect_slashes = False

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from orchestrator.control.serving import files
 from orchestrator.errors import JournalError
 from orchestrator.journal.file import FILE_NAME, holds_campaign, no_campaign
 from orchestrator.journal.measurements import measurements
@@ -19,7 +20,7 @@ from orchestrator.report.status_text import standing
 from orchestrator.report.wording import uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
-from orchestrator.types import Parameter
+from orchestrator.types import Attempt, Parameter
 from orchestrator.units import campaign_unit, hours_in
 
 Row = Mapping[str, Any]
@@ -105,6 +106,10 @@ class ServedCampaign:
             "virtual": now.campaign["executor"]["name"] == "simulated",
             "version": self._journal.position.offset,
         }
+
+    def failed_attempt(self, identity: str) -> Attempt | None:
+        """Return the failed attempt of an id; None if this campaign has none of that id."""
+        return files.failed_attempt(self._journal.value.state, identity)
 
     def document(self) -> dict[str, Any]:
         """Return the document of ``orchestrator status``, without ever fitting a model.

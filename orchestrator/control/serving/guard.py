@@ -28,6 +28,11 @@ REPORT = (
 
 They can load nothing, send nothing, and reach no other page of this server.
 """
+FILES = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'; sandbox"
+)
+"""The content security policy of what runs have left: no scripts. A report that links there is in a frame."""
 _HEADERS = {
     "Content-Security-Policy": _PAGE,
     "X-Content-Type-Options": "nosniff",

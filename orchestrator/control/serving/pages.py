@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from html import escape
 from typing import Any
+from urllib.parse import quote
 
 from orchestrator.control.serving.campaigns import Row
 from orchestrator.report import html, pages
 from orchestrator.report.wording import about, moment
+from orchestrator.types import Attempt
 
 _STATES = ("running", "interrupted", "paused", "stopping", "stopped", "unreadable")
 _HEADS = ("campaign", "state", "round", "runs", "cost", "uncertainty", "last event", "directory")
@@ -93,6 +95,17 @@ def status(document: Mapping[str, Any]) -> str:
     return html.status_section(document) + said + table
 
 
+def files(attempt: Attempt, sizes: Mapping[str, int]) -> str:
+    """Return the list of the files of an attempt; it is served at the path of the attempt's directory."""
+    folder, title = quote(f"attempt-{attempt.number}"), escape(attempt.id)
+    items = "".join(
+        f'<li><a href="{folder}/{quote(name)}">{escape(name)}</a> {size:,} bytes</li>'
+        for name, size in sizes.items()
+    )
+    found = f"<ul>{items}</ul>" if items else "<p>Its files are gone, or were never written.</p>"
+    return _plain(title, f"<h1>{title}</h1>{found}")
+
+
 def waiting(error: str = "") -> str:
     """Return what stands in the place of a report that is not there yet."""
     again = '<meta http-equiv="refresh" content="3">' if not error else ""
@@ -101,10 +114,15 @@ def waiting(error: str = "") -> str:
         if error
         else "The report is being built: models are fitted."
     )
+    return _plain("Report", f"<p>{said}</p>", again)
+
+
+def _plain(title: str, body: str, head: str = "") -> str:
+    """Return a page without scripts, for the frame of a report."""
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8">{again}<title>Report</title>'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">{head}<title>{title}</title>'
         "<style>:root{color-scheme:light dark;font:15px/1.5 system-ui,sans-serif}</style>"
-        f"</head><body><p>{said}</p></body></html>"
+        f"</head><body>{body}</body></html>"
     )
 
 
