@@ -1,14 +1,16 @@
 """Speedups on more processes and larger problems than were fitted: the tables of evaluation.md.
 
-    python benchmarks/speedup.py [--seed 0] [--quick] [--workers N] [--json OUT] [--figures DIR]
+    python benchmarks/speedup.py [--seeds 3] [--quick] [--workers N] [--json OUT] [--figures DIR]
         [--data FOLDER] [--write docs/evaluation.md]
 
 Runs are those of a simulated cluster, of programs measured on one machine (`speedup_measured.csv` beside
 this file), and of two autotuned workflows in FOLDER/autotuner (default: $MEASUREMENT_DATA; left out where
-there is no such folder). What is compared, and how, is that of `orchestrator evaluate speedup`. Figures are
-like 2 to 6 of Alasandagutti et al., Grey-Box Machine Learning Prediction of Parallel Application Scaling.
+there is no such folder). What is compared, and how, is that of `orchestrator evaluate speedup`. Simulated
+runs have other noise for every seed, and models that are fitted at random are fitted again. Figures are like
+2 to 6 of Alasandagutti et al., Grey-Box Machine Learning Prediction of Parallel Application Scaling.
 
-Every row is written to OUT when it is known, and what OUT has is not computed again.
+Every row is written to OUT when it is known, and what OUT has is not computed again. In the end standard
+error has the CPU time of all fits by contender.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import argparse
 import json
 import os
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +30,7 @@ from rich.progress import Progress
 
 from orchestrator.api.inputs import measurements_in
 from orchestrator.evaluation import speedup_cases, speedup_figures, speedup_rows, speedup_study
-from orchestrator.evaluation.speedup_contenders import SIMULATED, STANDARD
+from orchestrator.evaluation.speedup_contenders import SIMULATED, STANDARD, contender
 from orchestrator.evaluation.speedup_study import Case, Row, Task
 from orchestrator.storage import write_atomically
 from orchestrator.types import Measurement, Measurements
@@ -36,7 +39,11 @@ MEASURED = Path(__file__).with_name("speedup_measured.csv")
 MACHINE = "two cores"
 CUTOFF = 8  # processes of the measured programs that are fitted
 VARIED = ("network", "oliveira", "pmnf")
-CUTOFFS = {"CPU": (25, 50, 100, 150, 200), "GPU": (4, 6, 10, 20)}
+CUTOFFS = {
+    ("CPU", 1): (25, 50, 100, 150, 200),
+    ("GPU", 1): (4, 6, 10, 20),
+    ("CPU", 2): (125, 250, 500, 1000),
+}
 SHARES = (0.2, 0.3, 0.4, 0.5, 0.6)
 AUTOTUNED = {
     "LAMMPS": (
@@ -49,31 +56,31 @@ AUTOTUNED = {
 _BLOCK = re.compile(r"(<!-- speedup -->\n).*?(<!-- end of speedup -->)", re.DOTALL)
 
 
-def compared(seed: int, data: Path | None, quick: bool) -> list[Task]:
+def compared(seeds: Sequence[int], data: Path | None, quick: bool) -> list[Task]:
     """Return the tasks of the tables; quickly without the choice among all families."""
-    simulated = speedup_cases.simulated(seed=seed, scalings=("strong", "hybrid", "weak"))
-    one, several = ([case for case in simulated if case.runs.levels == count] for count in (1, 2))
-    return [
-        *speedup_study.tasks(one, _without(SIMULATED) if quick else SIMULATED, seed),
-        *speedup_study.tasks(several, _without(SIMULATED), seed),
-        *speedup_study.tasks(measured(), _without(STANDARD) if quick else STANDARD, seed),
-        *speedup_study.tasks(autotuned(data), _without(STANDARD), seed),
-    ]
+    simulated, standard = (_without(names) if quick else list(names) for names in (SIMULATED, STANDARD))
+    drawn = [name for name in standard if contender(name).random]
+    measurements = [*measured(), *autotuned(data)]
+    found: list[Task] = []
+    for seed in seeds:
+        cases = speedup_cases.simulated(seed=seed, scalings=("strong", "hybrid", "weak"))
+        found += speedup_study.tasks(cases, simulated, seed)
+        found += speedup_study.tasks(measurements, standard if seed == seeds[0] else drawn, seed)
+    return found
 
 
 def _without(names: Sequence[str]) -> list[str]:
-    """Leave out what takes minutes per fit of hundreds of points; tuning_spaces.py has it."""
     return [name for name in names if name != "auto"]
 
 
-def varied(seed: int) -> list[Task]:
+def varied(seeds: Sequence[int]) -> list[Task]:
     """Return the tasks of the sensitivity to the cut-offs, figures 4 to 6."""
-    cases = speedup_cases.simulated(seed=seed, scalings=("strong",))
-    found: list[Case] = []
-    for case in cases:
-        cutoffs = CUTOFFS[case.machine] if case.runs.levels == 1 else (125, 250, 500, 1000)
-        found += speedup_cases.sensitivity(case, cutoffs, SHARES)
-    return speedup_study.tasks(found, VARIED, seed)
+    found: list[Task] = []
+    for seed in seeds:
+        for case in speedup_cases.simulated(seed=seed, scalings=("strong",)):
+            cutoffs = CUTOFFS[case.machine, case.runs.levels]
+            found += speedup_study.tasks(speedup_cases.sensitivity(case, cutoffs, SHARES), VARIED, seed)
+    return found
 
 
 def measured() -> list[Case]:
@@ -109,16 +116,16 @@ def _named(known: Measurements, name: str) -> Measurements:
 def computed(todo: Sequence[Task], path: Path | None, workers: int) -> list[Row]:
     """Return the rows of tasks; those of ``path`` are not computed again, and others are added to it.
 
-    Strong scaling comes first, and the choice among all families, which takes longest, last.
+    The choice among all families, which takes longest, comes last.
     """
     known: dict[str, Row] = {}
     if path is not None and path.exists():
         known = json.loads(path.read_text())
     missing = [task for task in todo if _key(task) not in known]
-    missing.sort(key=lambda task: (task[1] == "auto", task[0].scaling != "strong"))
+    missing.sort(key=lambda task: (task[1] == "auto", task[0].scaling == "weak"))
     with Progress(console=Console(stderr=True)) as progress:
         bar = progress.add_task("fits", total=len(missing))
-        for task, row in zip(missing, speedup_study.run(missing, workers), strict=True):
+        for task, row in speedup_study.run(missing, workers):
             known[_key(task)] = row
             progress.advance(bar)
             if path is not None:
@@ -132,21 +139,35 @@ def _key(task: Task) -> str:
     return " ".join(map(str, (*place, case.cutoff, case.largest, case.beyond, name, seed)))
 
 
-def markdown(rows: Sequence[Row]) -> str:
+def markdown(rows: Sequence[Row], sensitivity: Sequence[Row]) -> str:
     """Return the tables as a page shows them."""
     parts = []
-    for table in speedup_rows.tables(rows):
+    for table in (*speedup_rows.tables(rows), *speedup_rows.sensitivity(sensitivity)):
         header, *lines = table.lines
         shown = [header, ["---"] * len(header), *lines]
         parts += [f"{table.title}:\n", "\n".join(f"| {' | '.join(line)} |" for line in shown) + "\n"]
-    return "\n".join([*parts, *(f"- {sentence}" for sentence in speedup_rows.failures(rows))])
+    failures = speedup_rows.failures([*rows, *sensitivity])
+    return "\n".join([*parts, *(f"- {sentence}" for sentence in failures)])
+
+
+def times(rows: Sequence[Row]) -> str:
+    """Return the CPU time of all fits; kinds of scaling that share one count once."""
+    fits = {
+        (row["contender"], row["machine"], row["program"], row["seed"], row["cutoff"], row["seconds"])
+        for row in rows
+    }
+    total: dict[str, float] = {}
+    for name, *_, seconds in fits:
+        total[name] = total.get(name, 0.0) + seconds
+    parts = [f"{name} {total[name]:.0f} s" for name in sorted(total, key=lambda name: -total[name])]
+    return f"CPU time: {sum(total.values()) / 60:.0f} min, of it {', '.join(parts)}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--seed", type=int, default=0, help="of noise and fits (default 0)")
+    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="draws of noise (default 3)")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--quick", action="store_true", help="without `auto`, which takes minutes")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="with autotuner")
@@ -159,17 +180,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = chosen.data or (
         Path(os.environ["MEASUREMENT_DATA"]) if "MEASUREMENT_DATA" in os.environ else None
     )
-    tables = compared(chosen.seed, folder, chosen.quick)
-    todo = [*tables, *(varied(chosen.seed) if chosen.figures is not None else ())]
-    rows = computed(todo, chosen.json, chosen.workers)
-    page = markdown(rows[: len(tables)])
+    seeds = range(chosen.seeds)
+    tables, others = compared(seeds, folder, chosen.quick), varied(seeds)
+    rows = computed([*tables, *others], chosen.json, chosen.workers)
+    shown, sensitivity = rows[: len(tables)], rows[len(tables) :]
+    page = markdown(shown, sensitivity)
     if chosen.figures is not None:
-        speedup_figures.write(rows[: len(tables)], chosen.figures)
-        speedup_figures.write(rows[len(tables) :], chosen.figures)
+        speedup_figures.write(shown, chosen.figures)
+        speedup_figures.write_sensitivity(sensitivity, chosen.figures)
     if chosen.write is not None:
         text = chosen.write.read_text()
         chosen.write.write_text(_BLOCK.sub(lambda match: f"{match[1]}\n{page}\n{match[2]}", text))
     print(page)
+    print(times(rows), file=sys.stderr)
 
 
 if __name__ == "__main__":

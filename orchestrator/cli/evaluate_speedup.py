@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError
 from orchestrator.evaluation import speedup_cases, speedup_contenders, speedup_rows, speedup_study
-from orchestrator.evaluation.speedup_study import Case, Row
+from orchestrator.evaluation.speedup_study import Case
 
 Advance = Callable[[int, int], None]
 
@@ -89,8 +89,8 @@ def _add_comparison(add: Callable[..., object]) -> None:
         metavar="SHARE",
         action="append",
         type=share,
-        help="the largest problem size that is fitted over the largest of all, w_f/w_max; repeatable "
-        "(default: the median size)",
+        help="the largest problem size that is fitted over the largest of all, w_f/w_max; of simulated runs "
+        "edges of problems, as in the paper; repeatable (default: the median size)",
     )
     add("--seed", type=common.whole(0), default=0)
     add("--workers", type=common.whole(1), metavar="N", help="processes (default: all cores)")
@@ -107,8 +107,7 @@ def run(arguments: argparse.Namespace, advance: Advance) -> int:
     usual = speedup_contenders.STANDARD if arguments.inputs else speedup_contenders.SIMULATED
     names = tuple(dict.fromkeys(arguments.contender or usual))
     todo = speedup_study.tasks(cases, names, arguments.seed)
-    advance(0, len(todo))
-    rows: list[Row] = list(speedup_study.run(todo, arguments.workers, advance))
+    rows = speedup_study.rows(todo, arguments.workers, advance)
     if arguments.figures is not None:
         from orchestrator.evaluation import speedup_figures
 

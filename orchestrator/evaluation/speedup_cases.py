@@ -41,26 +41,32 @@ def simulated(
         1 for one process per node; 2 for different numbers of them, on machines that have several processors
         per node, and not in weak scaling.
     """
-    return [
-        _simulated(machine, code, scaling, level, seed)
+    places = [
+        (machine, code, level, scaling)
         for level, scaling, machine, code in product(sorted(levels), scalings, MACHINES, CODES)
         if machine.name in machines and code.name in programs
         if level == 1 or (len(machine.per_node) > 1 and scaling != "weak")
     ]
+    # Strong and hybrid scaling are those of the same runs.
+    distinct = {(machine, code, level, scaling == "weak") for machine, code, level, scaling in places}
+    runs = {place: _runs_of(*place, seed) for place in distinct}
+    return [
+        Case(
+            machine=machine.name,
+            runs=runs[machine, code, level, scaling == "weak"],
+            scaling=scaling,
+            cutoff=machine.cutoff_levels if level > 1 else machine.cutoff,
+            largest=median_cutoffs(runs[machine, code, level, scaling == "weak"])[1],
+            dimensions=code.dimensions,
+        )
+        for machine, code, level, scaling in places
+    ]
 
 
-def _simulated(machine: Machine, code: Code, scaling: Scaling, level: int, seed: int) -> Case:
-    place = [MACHINES.index(machine), CODES.index(code), level, int(scaling == "weak")]
+def _runs_of(machine: Machine, code: Code, level: int, weak: bool, seed: int) -> Runs:
+    place = [MACHINES.index(machine), CODES.index(code), level, int(weak)]
     per_node = machine.per_node if level > 1 else (1,)
-    rng = np.random.default_rng([seed, *place])
-    runs = measured(machine, code, rng, per_node=per_node, weak=scaling == "weak")
-    return Case(
-        machine=machine.name,
-        runs=runs,
-        scaling=scaling,
-        cutoff=machine.cutoff_levels if level > 1 else machine.cutoff,
-        largest=median_cutoffs(runs)[1],
-    )
+    return measured(machine, code, np.random.default_rng([seed, *place]), per_node=per_node, weak=weak)
 
 
 def in_files(
@@ -148,10 +154,13 @@ def sensitivity(case: Case, cutoffs: Sequence[float], shares: Sequence[float]) -
     cutoffs
         Largest numbers of processes, c_f. All are tested with the runs above the largest of them.
     shares
-        Largest problem sizes over the largest of all, w_f / w_max.
+        Largest problem sizes over the largest of all, w_f / w_max; of the simulated codes edges of them.
     """
+    largest = float(case.runs.size.max())
     found = [replace(case, cutoff=cutoff, beyond=max(cutoffs)) for cutoff in cutoffs]
     found += [
-        replace(case, largest=share * float(case.runs.size.max()), beyond=case.cutoff) for share in shares
+        # Rounded: 0.6 ** 3 * 150 ** 3 is below 90 ** 3.
+        replace(case, largest=round(share**case.dimensions * largest, 6), beyond=case.cutoff)
+        for share in shares
     ]
     return found or [case]

@@ -69,6 +69,10 @@ class Contender:
         Returns the seconds of the runs that are asked for.
     scalings
         Those that it is made for.
+    by_scaling
+        Whether its predictions depend on the kind of scaling that is asked for.
+    random
+        Whether its fit is.
     """
 
     name: str
@@ -76,6 +80,8 @@ class Contender:
     sees: Sight
     predict: Predict
     scalings: tuple[Scaling, ...] = ("strong", "weak", "hybrid")
+    by_scaling: bool = True
+    random: bool = False
 
 
 def _law(overhead: str, variant: str = "aggregate", *, inside: bool = True) -> Predict:
@@ -117,15 +123,16 @@ def _noiseless(question: Question, rng: np.random.Generator) -> Floats:
 
 _STRONG: tuple[Scaling, ...] = ("strong",)
 _OWN = (
-    Contender(name="forest", text="random forest", sees="small", predict=_law("forest")),
-    Contender(name="boosting", text="boosted trees", sees="small", predict=_law("boosting")),
-    Contender(name="network", text="network", sees="small", predict=_law("network")),
+    Contender(name="forest", text="random forest", sees="small", predict=_law("forest"), random=True),
+    Contender(name="boosting", text="boosted trees", sees="small", predict=_law("boosting"), random=True),
+    Contender(name="network", text="network", sees="small", predict=_law("network"), random=True),
     Contender(
         name="oliveira-swarm",
         text="Oliveira, swarm",
         sees="small",
         predict=_law("oliveira-swarm"),
         scalings=_STRONG,
+        random=True,
     ),
     Contender(
         name="oliveira",
@@ -133,6 +140,7 @@ _OWN = (
         sees="small",
         predict=_law("oliveira"),
         scalings=_STRONG,
+        random=True,
     ),
     Contender(
         name="oliveira-more",
@@ -140,11 +148,12 @@ _OWN = (
         sees="small",
         predict=_law("oliveira", inside=False),
         scalings=_STRONG,
+        random=True,
     ),
     Contender(name="aggregate", text="Amdahl aggregate p", sees="small", predict=_law("none")),
     Contender(name="optimal", text="Amdahl optimal p", sees="near", predict=_law("none", "optimal")),
     Contender(name="full-data", text="Amdahl optimal p FD", sees="all", predict=_law("none", "full-data")),
-    Contender(name="noise", text="no error but noise", sees="all", predict=_noiseless),
+    Contender(name="noise", text="no error but noise", sees="all", predict=_noiseless, by_scaling=False),
 )
 _BY_NAME = MappingProxyType({contender.name: contender for contender in _OWN})
 
@@ -165,7 +174,7 @@ def contender(name: str) -> Contender:
     if name in _BY_NAME:
         return _BY_NAME[name]
     try:
-        return Contender(name=name, text=f"`{name}`", sees="small", predict=_modeler(name))
+        return Contender(name=name, text=f"`{name}`", sees="small", predict=_modeler(name), by_scaling=False)
     except CampaignError as error:
         if ":" in name or not str(error).startswith("unknown model"):
             raise

@@ -5,21 +5,24 @@ Prediction of Parallel Application Scaling.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from types import MappingProxyType
 
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from orchestrator.evaluation.speedup_contenders import contender
+from orchestrator.evaluation.speedup_draws import Cell, Quantity, Setup, by_setup, cells, varied
 from orchestrator.evaluation.speedup_study import Row
 
 _WIDTH, _HEIGHT = 4.2, 3.2  # inches per panel
 _MARKERS = "osv^<>PX*"
-_LABELS = {"cutoff": "largest number of processes that is fitted, $c_f$", "size_share": "$w_f / w_{max}$"}
-
-Quantity = Literal["cutoff", "size_share"]
+_LABELS: Mapping[Quantity, str] = MappingProxyType(
+    {"cutoff": "largest number of processes that is fitted, $c_f$", "size_share": "$w_f / w_{max}$"}
+)
+_WORDS: Mapping[Quantity, str] = MappingProxyType({"cutoff": "cutoff", "size_share": "size"})
 
 
 def write(rows: Sequence[Row], folder: Path) -> list[Path]:
@@ -30,71 +33,82 @@ def write(rows: Sequence[Row], folder: Path) -> list[Path]:
     ``cutoff-NAME.png`` and ``size-NAME.png`` have the error over them instead (figures 4 to 6).
     """
     folder.mkdir(parents=True, exist_ok=True)
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["rmse"] is not None:
-            groups.setdefault(_name(row), []).append(row)
     written = []
-    for name, members in groups.items():
-        by_cutoff, by_size = _varied(members, "cutoff"), _varied(members, "size_share")
-        if by_cutoff:
-            written.append(_sensitivity(by_cutoff, "cutoff", folder / f"cutoff-{name}.png"))
-        if by_size:
-            written.append(_sensitivity(by_size, "size_share", folder / f"size-{name}.png"))
-        if not by_cutoff and not by_size:
-            written.append(_boxes(members, folder / f"errors-{name}.png"))
+    for setup, known in by_setup(_known(rows)).items():
+        files = [
+            _sensitivity({setup: found}, quantity, folder / f"{word}-{_name(setup)}.png")
+            for quantity, word in _WORDS.items()
+            if (found := varied(known, quantity))
+        ]
+        written += files or [_boxes(known, folder / f"errors-{_name(setup)}.png")]
     return written
 
 
-def _name(row: Row) -> str:
-    machine = "-".join(re.findall(r"[\w.]+", row["machine"])).lower()
-    return f"{machine}-{row['scaling']}{'-levels' * (row['levels'] > 1)}"
+def write_sensitivity(rows: Sequence[Row], folder: Path) -> list[Path]:
+    """Write ``speedup-cutoff.png`` and ``speedup-size.png``: figures 4 to 6, a row per machine and number of
+    levels; return the files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    groups = by_setup(_known(rows))
+    written = []
+    for quantity, word in _WORDS.items():
+        found = {setup: varied(known, quantity) for setup, known in groups.items()}
+        found = {setup: chosen for setup, chosen in found.items() if chosen}
+        if found:
+            written.append(_sensitivity(found, quantity, folder / f"speedup-{word}.png"))
+    return written
 
 
-def _varied(rows: Sequence[Row], quantity: Quantity) -> list[Row]:
-    """Return the rows in which only this cut-off varies: those with the usual value of the other."""
-    other: Quantity = "size_share" if quantity == "cutoff" else "cutoff"
-    chosen: list[Row] = []
-    for program in dict.fromkeys(row["program"] for row in rows):
-        mine = [row for row in rows if row["program"] == program]
-        values = [row[other] for row in mine]
-        usual = [row for row in mine if row[other] == max(values, key=values.count)]
-        chosen += usual if len({row[quantity] for row in usual}) > 1 else []
-    return chosen
+def _known(rows: Sequence[Row]) -> list[Cell]:
+    return [cell for cell in cells(rows) if cell.rmse is not None]
 
 
-def _sensitivity(rows: Sequence[Row], quantity: Quantity, path: Path) -> Path:
-    """Draw a panel per contender, a line per program, of the relative error over a cut-off."""
-    names = list(dict.fromkeys(row["contender"] for row in rows))
-    figure = Figure(figsize=(_WIDTH * len(names), _HEIGHT), layout="constrained")
+def _name(setup: Setup) -> str:
+    machine = "-".join(re.findall(r"[\w.]+", setup.machine)).lower()
+    return f"{machine}-{setup.scaling}{'-levels' * (setup.levels > 1)}"
+
+
+def _sensitivity(known: Mapping[Setup, Sequence[Cell]], quantity: Quantity, path: Path) -> Path:
+    """Draw a row per setup, a panel per contender, a line per program, of relative errors over a cut-off."""
+    names = list(dict.fromkeys(cell.contender for found in known.values() for cell in found))
+    programs = list(dict.fromkeys(cell.program for found in known.values() for cell in found))
+    figure = Figure(figsize=(_WIDTH * len(names), _HEIGHT * len(known)), layout="constrained")
     FigureCanvasAgg(figure)
-    for k, name in enumerate(names):
-        place = figure.add_subplot(1, len(names), k + 1)
-        for index, program in enumerate(dict.fromkeys(row["program"] for row in rows)):
-            mine = [row for row in rows if row["contender"] == name and row["program"] == program]
-            mine.sort(key=lambda row: row[quantity])
-            x, y = [row[quantity] for row in mine], [row["relative_rmse"] or 0.0 for row in mine]
-            place.plot(x, y, marker=_MARKERS[index % len(_MARKERS)], markersize=4, label=program)
-        place.set_title(contender(name).text)
-        place.set_xlabel(_LABELS[quantity])
-        place.set_ylabel("relative RMSE of speedups")
-        place.set_yscale("log")
-        place.grid(True, alpha=0.3)
+    places = figure.subplots(len(known), len(names), sharey="row", squeeze=False)
+    for line, (setup, found) in zip(places, known.items(), strict=True):
+        for place, name in zip(line, names, strict=True):
+            for index, program in enumerate(programs):
+                mine = [cell for cell in found if cell.contender == name and cell.program == program]
+                _line(place, sorted(mine, key=lambda cell: getattr(cell, quantity)), quantity, index)
+            place.set_title(f"{contender(name).text}\n{setup.title}", fontsize="small")
+            place.set_xlabel(_LABELS[quantity])
+            place.set_yscale("log")
+            place.grid(True, alpha=0.3)
+        line[0].set_ylabel("relative RMSE of speedups")
     return _save(figure, path)
 
 
-def _boxes(rows: Sequence[Row], path: Path) -> Path:
+def _line(place: Axes, mine: Sequence[Cell], quantity: Quantity, index: int) -> None:
+    """Draw medians over draws, and a band from the smallest to the largest."""
+    x = [getattr(cell, quantity) for cell in mine]
+    y, low, high = ([getattr(cell, name) for cell in mine] for name in ("relative_rmse", "low", "high"))
+    label = mine[0].program if mine else None
+    [drawn] = place.plot(x, y, marker=_MARKERS[index % len(_MARKERS)], markersize=4, label=label)
+    place.fill_between(x, low, high, alpha=0.15, color=drawn.get_color(), linewidth=0)
+
+
+def _boxes(known: Sequence[Cell], path: Path) -> Path:
     """Draw a panel per program, a box per contender."""
-    programs = list(dict.fromkeys(row["program"] for row in rows))
+    programs = list(dict.fromkeys(cell.program for cell in known))
     figure = Figure(figsize=(_WIDTH * len(programs), _HEIGHT + 1), layout="constrained")
     FigureCanvasAgg(figure)
     for k, program in enumerate(programs):
-        mine = [row for row in rows if row["program"] == program]
         place = figure.add_subplot(1, len(programs), k + 1)
         boxes = [
-            dict(zip(("whislo", "q1", "med", "q3", "whishi"), row["relative_rse"], strict=True))
-            | {"label": contender(row["contender"]).text, "fliers": []}
-            for row in mine
+            dict(zip(("whislo", "q1", "med", "q3", "whishi"), cell.relative_rse, strict=True))
+            | {"label": contender(cell.contender).text, "fliers": []}
+            for cell in known
+            if cell.program == program
         ]
         place.bxp(boxes, showfliers=False)
         place.set_yscale("log")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from orchestrator.evaluation.speedup_contenders import contender
+from orchestrator.evaluation.speedup_draws import Cell, Quantity, Setup, by_setup, cells, varied
 from orchestrator.evaluation.speedup_study import Row
 
 
@@ -21,50 +23,77 @@ class Table:
 def tables(rows: Sequence[Row]) -> list[Table]:
     """Return a table per machine, scaling and number of levels, in the order of rows.
 
-    A cell is the root mean squared error of speedups, and in parentheses that of relative errors. Where there
-    are several cut-offs, a contender has a line for each.
+    A cell is the root mean squared error of speedups, and in parentheses that of relative errors: medians of
+    several draws, with the smallest and the largest relative one. Where there are several cut-offs, a
+    contender has a line for each.
     """
-    groups: dict[tuple[str, str, int], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["machine"], row["scaling"], row["levels"]), []).append(row)
-    return [Table(_title(*key), tuple(_lines(members))) for key, members in groups.items()]
+    return [Table(setup.title, tuple(_lines(known))) for setup, known in by_setup(cells(rows)).items()]
 
 
-def _title(machine: str, scaling: str, levels: int) -> str:
-    several = ", several processes per node" if levels > 1 else ""
-    return f"{machine}, {scaling} scaling{several}"
-
-
-def _lines(rows: Sequence[Row]) -> Iterable[tuple[str, ...]]:
-    programs = list(dict.fromkeys(row["program"] for row in rows))
-    cutoffs = {row["program"]: _cutoffs(rows, row["program"]) for row in rows}
+def _lines(known: Sequence[Cell]) -> Iterable[tuple[str, ...]]:
+    programs = list(dict.fromkeys(cell.program for cell in known))
+    cutoffs = {program: _cutoffs(known, program) for program in programs}
     several = max(len(found) for found in cutoffs.values()) > 1
-    cells = {
-        (
-            row["contender"],
-            cutoffs[row["program"]].index((row["cutoff"], row["largest"])),
-            row["program"],
-        ): row
-        for row in rows
+    placed = {
+        (cell.contender, cutoffs[cell.program].index(_cutoff(cell)), cell.program): cell for cell in known
     }
     yield ("model", *(("c_f, w_f/w_max",) if several else ()), *programs)
-    for name in dict.fromkeys(row["contender"] for row in rows):
+    for name in dict.fromkeys(cell.contender for cell in known):
         for k in range(max(map(len, cutoffs.values()))):
-            found = [cells.get((name, k, program)) for program in programs]
-            some = next((row for row in found if row is not None), None)
+            found = [placed.get((name, k, program)) for program in programs]
+            some = next((cell for cell in found if cell is not None), None)
             if some is not None:
-                which = (f"{some['cutoff']:g}, {some['size_share']:.2g}",) if several else ()
-                yield (contender(name).text, *which, *map(_cell, found))
+                which = (f"{some.cutoff:g}, {some.size_share:.2g}",) if several else ()
+                yield (contender(name).text, *which, *map(_text, found))
 
 
-def _cutoffs(rows: Sequence[Row], program: str) -> list[tuple[float, float]]:
-    return list(dict.fromkeys((row["cutoff"], row["largest"]) for row in rows if row["program"] == program))
+def _cutoffs(known: Sequence[Cell], program: str) -> list[tuple[float, float, float]]:
+    return list(dict.fromkeys(_cutoff(cell) for cell in known if cell.program == program))
 
 
-def _cell(row: Row | None) -> str:
-    if row is None or row["rmse"] is None or row["relative_rmse"] is None:
+def _cutoff(cell: Cell) -> tuple[float, float, float]:
+    return cell.cutoff, cell.size_share, cell.beyond
+
+
+def _text(cell: Cell | None) -> str:
+    if cell is None or cell.rmse is None or cell.relative_rmse is None:
         return "-"
-    return f"{_short(row['rmse'])} ({_short(row['relative_rmse'])})"
+    low, high = _short(cell.low or 0.0), _short(cell.high or 0.0)
+    between = f", {low} to {high}" if low != high else ""
+    return f"{_short(cell.rmse)} ({_short(cell.relative_rmse)}{between})"
+
+
+def sensitivity(rows: Sequence[Row]) -> list[Table]:
+    """Return a table per machine, scaling and number of levels: relative errors over c_f and w_f / w_max.
+
+    A line is a value of one of the two, a column a contender; its numbers are medians over draws, one per
+    program.
+    """
+    found = []
+    for setup, known in by_setup(cells(rows)).items():
+        lines = [
+            line
+            for quantity, name in (("cutoff", "c_f"), ("size_share", "w_f/w_max"))
+            for line in _varied(known, cast("Quantity", quantity), name)
+        ]
+        names = [contender(name).text for name in dict.fromkeys(cell.contender for cell in known)]
+        programs = ", ".join(dict.fromkeys(cell.program for cell in known))
+        title = f"{setup.title}, relative errors of {programs}"
+        if lines:
+            found.append(Table(title, (("fitted up to", *names), *lines)))
+    return found
+
+
+def _varied(known: Sequence[Cell], quantity: Quantity, name: str) -> Iterable[tuple[str, ...]]:
+    chosen = varied(known, quantity)
+    for value in sorted({round(getattr(cell, quantity), 6) for cell in chosen}):
+        here = [cell for cell in chosen if round(getattr(cell, quantity), 6) == value]
+        texts = [
+            ", ".join("-" if c.relative_rmse is None else f"{c.relative_rmse:.2f}" for c in of_one)
+            for contender_name in dict.fromkeys(cell.contender for cell in known)
+            if (of_one := [cell for cell in here if cell.contender == contender_name])
+        ]
+        yield (f"{name} = {value:g}", *texts)
 
 
 def _short(value: float) -> str:
@@ -92,7 +121,8 @@ def failures(rows: Sequence[Row]) -> list[str]:
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row["failure"] is not None:
-            where = f"{row['program']} ({_title(row['machine'], row['scaling'], row['levels'])})"
+            setup = Setup(machine=row["machine"], scaling=row["scaling"], levels=row["levels"])
+            where = f"{row['program']} ({setup.title})"
             places = found.setdefault((row["contender"], row["failure"]), [])
             if where not in places:
                 places.append(where)

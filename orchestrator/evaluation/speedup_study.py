@@ -5,6 +5,7 @@ Alasandagutti et al., Grey-Box Machine Learning Prediction of Parallel Applicati
 
 from __future__ import annotations
 
+import time
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from orchestrator.errors import MeasurementError, ModelError, OrchestratorError
+from orchestrator.errors import MeasurementError, OrchestratorError
 from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.evaluation.speedup_contenders import Question, contender
 from orchestrator.evaluation.speedup_runs import Chosen, Runs, Scaling, on_one_process, reference
@@ -40,6 +41,8 @@ class Case:
         w_f: the largest problem size of the training set.
     beyond
         Runs on more processes are tested; ``cutoff`` unless given.
+    dimensions
+        Problem sizes are stated as their roots of this degree, such as 3 for the edge of a cube.
     """
 
     machine: str
@@ -48,16 +51,18 @@ class Case:
     cutoff: float
     largest: float
     beyond: float | None = None
+    dimensions: int = 1
 
 
 class Row(TypedDict):
     """Errors of one contender on one program.
 
     ``train`` and ``test`` count runs: those of the training set (up to ``cutoff`` processes, sizes up to
-    ``largest``, which is ``size_share`` of the largest of all), and those that are tested (on more processes
-    than ``beyond``, all sizes). ``rmse`` is the root mean squared error of speedups, ``relative_rmse`` that
-    of relative errors. ``rse`` and ``relative_rse`` are quantiles (`QUANTILES`) of absolute errors of single
-    runs. ``failure`` says why there are none.
+    ``largest``), and those that are tested (on more processes than ``beyond``, all sizes). ``size_share`` is
+    w_f / w_max: the edge of the largest problem of the training set over that of the largest of all.
+    ``rmse`` is the root mean squared error of speedups, ``relative_rmse`` that of relative errors. ``rse``
+    and ``relative_rse`` are quantiles (`QUANTILES`) of absolute errors of single runs. ``seconds`` is the CPU
+    time of the fit and its predictions. ``failure`` says why there are no errors.
     """
 
     machine: str
@@ -65,6 +70,7 @@ class Row(TypedDict):
     scaling: Scaling
     levels: int
     contender: str
+    seed: int
     cutoff: float
     largest: float
     size_share: float
@@ -75,6 +81,7 @@ class Row(TypedDict):
     relative_rmse: float | None
     rse: list[float]
     relative_rse: list[float]
+    seconds: float
     failure: str | None
 
 
@@ -104,9 +111,33 @@ def tasks(cases: Sequence[Case], names: Sequence[str], seed: int) -> list[Task]:
     return [(case, name, seed) for case in cases for name in names if case.scaling in known[name].scalings]
 
 
-def run(todo: Sequence[Task], workers: int | None = None, advance: Advance | None = None) -> Iterator[Row]:
-    """Yield a row per task, in their order."""
-    yield from in_parallel(_row, todo, workers, advance)
+def rows(todo: Sequence[Task], workers: int | None = None, advance: Advance | None = None) -> list[Row]:
+    """Return a row per task, in their order."""
+    found = dict(run(todo, workers, advance))
+    return [found[task] for task in todo]
+
+
+def run(
+    todo: Sequence[Task], workers: int | None = None, advance: Advance | None = None
+) -> Iterator[tuple[Task, Row]]:
+    """Yield tasks with their rows as soon as they are known; ``advance`` counts fits.
+
+    A contender that does not ask for the kind of scaling is fitted once for all kinds of the same runs.
+    """
+    groups = _by_fit(todo)
+    for group, found in zip(groups, in_parallel(_rows, groups, workers, advance), strict=True):
+        yield from zip(group, found, strict=True)
+
+
+def _by_fit(todo: Sequence[Task]) -> list[list[Task]]:
+    """Return the tasks that share a fit together."""
+    groups: dict[tuple[object, ...], list[Task]] = {}
+    for task in todo:
+        case, name, seed = task
+        scaling = case.scaling if contender(name).by_scaling else None
+        key = (case.runs, case.cutoff, case.largest, case.beyond, scaling, name, seed)
+        groups.setdefault(key, []).append(task)
+    return list(groups.values())
 
 
 def _check(case: Case) -> None:
@@ -136,18 +167,38 @@ def _test(case: Case) -> Chosen:
     return np.asarray((case.runs.processes > beyond) & known)
 
 
-def _row(task: Task) -> Row:
+def _rows(group: Sequence[Task]) -> list[Row]:
+    """Return the rows of tasks that share a fit."""
+    cases, (_, name, seed) = [case for case, _, _ in group], group[0]
+    start = time.process_time()
+    failure, seconds = None, np.full(len(cases[0].runs), np.nan)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            seconds = _predicted(cases, name, np.random.default_rng([seed, zlib.crc32(name.encode())]))
+    except OrchestratorError as error:
+        failure = " ".join(str(error).split())
+    took = time.process_time() - start
+    return [_row(task, seconds, took, failure) for task in group]
+
+
+def _row(task: Task, seconds: Floats, took: float, failure: str | None) -> Row:
+    """Return the errors of predicted seconds (runs,), NaN for those that are not tested."""
     case, name, seed = task
     runs, test = case.runs, _test(case)
+    wrong = ~(np.isfinite(seconds[test]) & (seconds[test] > 0))
+    if failure is None and wrong.any():
+        failure = f"{wrong.sum()} of {len(wrong)} predicted times are no positive numbers"
     row = Row(
         machine=case.machine,
         program=runs.name,
         scaling=case.scaling,
         levels=runs.levels,
         contender=name,
+        seed=seed,
         cutoff=case.cutoff,
         largest=case.largest,
-        size_share=case.largest / float(runs.size.max()),
+        size_share=(case.largest / float(runs.size.max())) ** (1 / case.dimensions),
         beyond=case.cutoff if case.beyond is None else case.beyond,
         train=int(_train(case).sum()),
         test=int(test.sum()),
@@ -155,42 +206,37 @@ def _row(task: Task) -> Row:
         relative_rmse=None,
         rse=[],
         relative_rse=[],
-        failure=None,
+        seconds=took,
+        failure=failure,
     )
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            seconds = _predicted(case, name, np.random.default_rng([seed, zlib.crc32(name.encode())]))
-    except OrchestratorError as error:
-        row["failure"] = " ".join(str(error).split())
-        return row
-    measured = reference(runs, case.scaling, on_one_process(runs, runs.seconds))[test] / runs.seconds[test]
-    relative = runs.seconds[test] / seconds - 1
-    row["rmse"], row["rse"] = _errors(measured * relative)
-    row["relative_rmse"], row["relative_rse"] = _errors(relative)
+    if failure is None:
+        one = reference(runs, case.scaling, on_one_process(runs, runs.seconds))
+        relative = runs.seconds[test] / seconds[test] - 1
+        row["rmse"], row["rse"] = _errors(one[test] / runs.seconds[test] * relative)
+        row["relative_rmse"], row["relative_rse"] = _errors(relative)
     return row
 
 
-def _predicted(case: Case, name: str, rng: np.random.Generator) -> Floats:
-    """Return the seconds that a contender predicts for the tested runs."""
-    chosen, runs = contender(name), case.runs
+def _predicted(cases: Sequence[Case], name: str, rng: np.random.Generator) -> Floats:
+    """Return the seconds that a contender predicts for all runs that some case tests, NaN for the others."""
+    chosen, case = contender(name), cases[0]
+    runs = case.runs
     seen = {
         "small": _train(case) | (runs.processes <= case.cutoff / 2),
         "near": runs.processes <= case.cutoff,
         "all": np.ones(len(runs), dtype=bool),
     }[chosen.sees]
+    tested = np.any([_test(one) for one in cases], axis=0)
     question = Question(
         seen=runs.rows(seen),
-        asked=runs.rows(_test(case)),
+        asked=runs.rows(tested),
         parameters=runs.parameters,
         scaling=case.scaling,
         cutoff=case.cutoff,
         largest=case.largest,
     )
-    seconds = chosen.predict(question, rng)
-    wrong = ~(np.isfinite(seconds) & (seconds > 0))
-    if wrong.any():
-        raise ModelError(f"{wrong.sum()} of {len(seconds)} predicted times are no positive numbers")
+    seconds = np.full(len(runs), np.nan)
+    seconds[tested] = chosen.predict(question, rng)
     return seconds
 
 

@@ -30,7 +30,7 @@ def case(runs: Runs, scaling: Scaling = "strong", cutoff: float = 8, largest: fl
 
 
 def rows(one: Case, *names: str) -> dict[str, Row]:
-    found = speedup_study.run(speedup_study.tasks([one], names, seed=1), workers=1)
+    found = speedup_study.rows(speedup_study.tasks([one], names, seed=1), workers=1)
     return {row["contender"]: row for row in found}
 
 
