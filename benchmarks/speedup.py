@@ -9,8 +9,8 @@ there is no such folder). What is compared, and how, is that of `orchestrator ev
 runs have other noise for every seed, and models that are fitted at random are fitted again. Figures are like
 2 to 6 of Alasandagutti et al., Grey-Box Machine Learning Prediction of Parallel Application Scaling.
 
-Every row is written to OUT when it is known, and what OUT has is not computed again. In the end standard
-error has the CPU time of all fits by contender.
+A line is written to OUT for every row when it is known, and what OUT has is not computed again. In the end
+standard error has the CPU time of all fits by contender.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,7 +33,6 @@ from orchestrator.api.inputs import measurements_in
 from orchestrator.evaluation import speedup_cases, speedup_figures, speedup_rows, speedup_study
 from orchestrator.evaluation.speedup_contenders import SIMULATED, STANDARD, contender
 from orchestrator.evaluation.speedup_study import Case, Row, Task
-from orchestrator.storage import write_atomically
 from orchestrator.types import Measurement, Measurements
 
 MEASURED = Path(__file__).with_name("speedup_measured.csv")
@@ -118,19 +118,25 @@ def computed(todo: Sequence[Task], path: Path | None, workers: int) -> list[Row]
 
     The choice among all families, which takes longest, comes last.
     """
-    known: dict[str, Row] = {}
-    if path is not None and path.exists():
-        known = json.loads(path.read_text())
+    known = _rows_of(path) if path is not None and path.exists() else {}
     missing = [task for task in todo if _key(task) not in known]
     missing.sort(key=lambda task: (task[1] == "auto", task[0].scaling == "weak"))
-    with Progress(console=Console(stderr=True)) as progress:
+    with ExitStack() as stack:
+        file = stack.enter_context(path.open("a", encoding="utf-8")) if path is not None else None
+        progress = stack.enter_context(Progress(console=Console(stderr=True)))
         bar = progress.add_task("fits", total=len(missing))
         for task, row in speedup_study.run(missing, workers):
             known[_key(task)] = row
             progress.advance(bar)
-            if path is not None:
-                write_atomically(path, json.dumps(known, indent=1))
+            if file is not None:
+                print(json.dumps([_key(task), row]), file=file, flush=True)
     return [known[_key(task)] for task in todo]
+
+
+def _rows_of(path: Path) -> dict[str, Row]:
+    """Return the rows of a file, without a last line that was not written to its end."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return dict(json.loads(line) for line in lines if line.endswith("\n"))
 
 
 def _key(task: Task) -> str:
@@ -171,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--quick", action="store_true", help="without `auto`, which takes minutes")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="with autotuner")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write all rows")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write all rows, a line for each")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="write figures as PNG")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="replace the block of this in a page")
     chosen = parser.parse_args(arguments)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from orchestrator.evaluation.speedup_contenders import contender
 from orchestrator.evaluation.speedup_draws import Cell, Quantity, Setup, by_setup, cells, varied
@@ -71,11 +70,7 @@ def sensitivity(rows: Sequence[Row]) -> list[Table]:
     """
     found = []
     for setup, known in by_setup(cells(rows)).items():
-        lines = [
-            line
-            for quantity, name in (("cutoff", "c_f"), ("size_share", "w_f/w_max"))
-            for line in _varied(known, cast("Quantity", quantity), name)
-        ]
+        lines = [*_varied(known, "cutoff", "c_f"), *_varied(known, "size_share", "w_f/w_max")]
         names = [contender(name).text for name in dict.fromkeys(cell.contender for cell in known)]
         programs = ", ".join(dict.fromkeys(cell.program for cell in known))
         title = f"{setup.title}, relative errors of {programs}"
@@ -85,14 +80,17 @@ def sensitivity(rows: Sequence[Row]) -> list[Table]:
 
 
 def _varied(known: Sequence[Cell], quantity: Quantity, name: str) -> Iterable[tuple[str, ...]]:
-    chosen = varied(known, quantity)
-    for value in sorted({round(getattr(cell, quantity), 6) for cell in chosen}):
-        here = [cell for cell in chosen if round(getattr(cell, quantity), 6) == value]
-        texts = [
-            ", ".join("-" if c.relative_rmse is None else f"{c.relative_rmse:.2f}" for c in of_one)
-            for contender_name in dict.fromkeys(cell.contender for cell in known)
-            if (of_one := [cell for cell in here if cell.contender == contender_name])
-        ]
+    placed = {
+        (round(getattr(cell, quantity), 6), cell.contender, cell.program): cell.relative_rmse
+        for cell in varied(known, quantity)
+    }
+    contenders = list(dict.fromkeys(cell.contender for cell in known))
+    programs = list(dict.fromkeys(cell.program for cell in known))
+    for value in sorted({value for value, _, _ in placed}):
+        columns = [[placed.get((value, one, program)) for program in programs] for one in contenders]
+        texts = (
+            ", ".join("-" if error is None else f"{error:.2f}" for error in column) for column in columns
+        )
         yield (f"{name} = {value:g}", *texts)
 
 

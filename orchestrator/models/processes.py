@@ -106,13 +106,13 @@ def fixed_factor(measurements: Measurements, processes: Processes) -> float:
     Raises
     ------
     ModelError
-        When a count is not positive.
+        When a count is below 1.
     """
     factor = 1.0
     for name in processes.names:
         values = measurements.values_of(name)
         for value in values:
-            if isinstance(value, str) or not value > 0:
+            if isinstance(value, str) or not value >= 1:
                 raise ModelError(
                     f"{name} is {format_value(value)} in some run, but it counts processes: leave such runs "
                     "out, or name the right parameter with the option processes"

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from orchestrator.errors import CampaignError, MeasurementError
-from orchestrator.evaluation import speedup_cases, speedup_contenders, speedup_rows, speedup_study
+from orchestrator.evaluation import (
+    speedup_cases,
+    speedup_contenders,
+    speedup_figures,
+    speedup_rows,
+    speedup_study,
+)
+from orchestrator.evaluation.speedup_contenders import Contender, Question
 from orchestrator.evaluation.speedup_runs import Runs, Scaling, on_one_process, reference
 from orchestrator.evaluation.speedup_study import Case, Row
+from orchestrator.models.base import Floats
 
 NODES, SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0), (100.0, 200.0, 400.0, 800.0)
 
@@ -128,6 +137,88 @@ def test_sensitivity_varies_one_cut_off_at_a_time_and_tests_the_same_runs() -> N
     assert [one.beyond for one in varied] == [16, 16, 8, 8]
     unchanged = case(runs_by(0.9))
     assert speedup_cases.sensitivity(unchanged, (), ()) == [unchanged]
+
+
+def test_shares_of_sizes_are_those_of_edges() -> None:
+    """0.6 of the edge of LAMMPS's largest box is its median edge, and 0.216 of the elements."""
+    [lammps] = speedup_cases.simulated(seed=0, machines=("GPU",), programs=("LAMMPS",), scalings=("strong",))
+    [half, most] = speedup_cases.sensitivity(lammps, (), (0.5, 0.6))
+    assert half.runs.size[half.runs.size <= half.largest].max() == 75**3
+    assert most.largest == 90**3
+    todo = speedup_study.tasks([half, most], ("aggregate",), 0)
+    assert [row["size_share"] for row in speedup_study.rows(todo, 1)] == pytest.approx([0.5, 0.6])
+
+
+def test_kinds_of_scaling_share_a_fit_that_does_not_depend_on_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = speedup_cases.simulated(seed=0, machines=("GPU",), programs=("MiniFE",))
+    assert [one.scaling for one in cases] == ["strong", "hybrid"] and cases[0].runs is cases[1].runs
+    fits: list[str] = []
+
+    def counted(name: str) -> Contender:
+        chosen = speedup_contenders.contender(name)
+
+        def predict(question: Question, rng: np.random.Generator) -> Floats:
+            fits.append(name)
+            return chosen.predict(question, rng)
+
+        return replace(chosen, predict=predict)
+
+    todo = speedup_study.tasks(cases, ("aggregate", "pmnf:members=20"), 0)
+    alone = [speedup_study.rows([task], 1)[0] for task in todo]
+    monkeypatch.setattr("orchestrator.evaluation.speedup_study.contender", counted)
+    together = speedup_study.rows(todo, 1)
+    assert sorted(fits) == ["aggregate", "aggregate", "pmnf:members=20"]
+    for one, other in zip(alone, together, strict=True):
+        assert {**one, "seconds": 0} == {**other, "seconds": 0}
+
+
+def draws(*errors: float | None, program: str = "toy", cutoff: float = 8, share: float = 0.5) -> list[Row]:
+    """Return a row of the network per draw; None is one without a model."""
+    [case_row] = rows(case(runs_by(0.9)), "aggregate").values()
+    place = {
+        "program": program,
+        "contender": "network",
+        "cutoff": cutoff,
+        "size_share": share,
+        "beyond": 16.0,
+    }
+    return [
+        {**case_row, **place, "seed": k, "rmse": 10.0, "relative_rmse": error}  # type: ignore[typeddict-item]
+        if error is not None
+        else {**case_row, **place, "seed": k, "rmse": None, "relative_rmse": None, "failure": "none"}  # type: ignore[typeddict-item]
+        for k, error in enumerate(errors)
+    ]
+
+
+def test_a_cell_has_the_median_of_draws_and_the_smallest_and_largest() -> None:
+    [table] = speedup_rows.tables([*draws(0.5, 0.1, 0.2), *draws(0.3, None, program="other")])
+    assert table.lines == (("model", "toy", "other"), ("network", "10 (0.2, 0.1 to 0.5)", "10 (0.3)"))
+    [nothing] = speedup_rows.tables(draws(None, None))
+    assert nothing.lines[1] == ("network", "-")
+
+
+def test_sensitivity_has_a_line_per_value_and_a_number_per_program() -> None:
+    varied = [
+        *(row for cutoff in (4, 8) for row in draws(1 / cutoff, program="a", cutoff=cutoff)),
+        *draws(0.4, 0.6, 0.5, program="b", cutoff=8),
+        *draws(0.7, program="b", cutoff=4),
+    ]
+    [table] = speedup_rows.sensitivity(varied)
+    assert table.title == "here, strong scaling, relative errors of a, b"
+    assert table.lines == (
+        ("fitted up to", "network"),
+        ("c_f = 4", "0.25, 0.70"),
+        ("c_f = 8", "0.12, 0.50"),
+    )
+    assert speedup_rows.sensitivity(draws(0.5)) == []
+
+
+def test_a_figure_of_sensitivity_has_a_panel_per_contender_and_setup(tmp_path: Path) -> None:
+    varied = [row for cutoff in (4, 8) for row in draws(1 / cutoff, 2 / cutoff, cutoff=cutoff)]
+    written = speedup_figures.write_sensitivity(varied, tmp_path)
+    assert [path.name for path in written] == ["speedup-cutoff.png"]
+    assert written[0].read_bytes().startswith(b"\x89PNG")
+    assert speedup_figures.write_sensitivity(draws(0.5), tmp_path) == []
 
 
 def test_the_simulated_cases_are_the_papers_tables() -> None:

@@ -54,7 +54,8 @@ class Layout:
         logs = np.zeros(len(x))
         for k in self.counting:
             logs += x[:, k]
-        return np.asarray(self.factor * np.exp(np.minimum(logs, 500.0)), np.float64)
+        # Rounded: 24 = 3 * 8 = 4 * 6 is one number of processes, also where logarithms are added.
+        return np.asarray(np.round(self.factor * np.exp(np.minimum(logs, 500.0)), 6), np.float64)
 
     def levels(self, x: Floats) -> Floats:
         """Return logarithms of N, of nodes, and of processes per node (section 3), shape (n, 1 or 3).

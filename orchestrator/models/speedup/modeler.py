@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -104,7 +105,8 @@ def _number(name: str, value: object) -> float:
 
 
 def _check_varied(measurements: Measurements, processes: Processes) -> None:
-    if all(len(measurements.values_of(name)) == 1 for name in processes.names):
+    points = {point for item in measurements.items for point in item.values}
+    if len({math.prod(point.number(name) for name in processes.names) for point in points}) == 1:
         raise ModelError(
             f"every run has the same number of processes ({processes.text}): a speedup needs runs on two or "
             "more; measure some, name other parameters with the option processes, or choose another modeler"

@@ -11,10 +11,12 @@ import pytest
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Model
+from orchestrator.models.speedup.family import ALL_OVERHEADS
 from orchestrator.models.speedup.modeler import modeler
 from orchestrator.types import Measurement, Measurements, Point
 
 RANKS = (1, 2, 4, 8, 16, 32)
+every_overhead = pytest.mark.parametrize("overhead", (*ALL_OVERHEADS, "auto"))
 
 
 def measured(
@@ -164,11 +166,72 @@ def test_one_number_of_processes_is_refused() -> None:
         fitted(measured(strong, ranks=(4,)))
 
 
-def test_a_constant_time_stays_constant() -> None:
-    model = fitted(measured(lambda p, n: 3.0), overhead="none")
+@every_overhead
+def test_a_product_that_is_the_same_in_all_runs_is_refused(overhead: str) -> None:
+    values = {Point.of(nodes=nodes, ppn=24 // nodes): (1.0 + nodes,) for nodes in (1, 2, 3, 4, 6, 8, 12, 24)}
+    data = Measurements(("nodes", "ppn"), (Measurement("main", "time", values),))
+    with pytest.raises(ModelError, match=r"every run has the same number of processes \(nodes \* ppn\)"):
+        fitted(data, overhead=overhead)
+
+
+@pytest.mark.parametrize("bad", [0.5, 0, -1])
+def test_a_number_of_processes_below_1_is_refused(bad: float) -> None:
+    values = {Point.of(p=p, n=100): (strong(abs(p) + 1, 100),) for p in (bad, 1, 2, 4, 8, 16)}
+    with pytest.raises(ModelError, match=f"p is {bad:g} in some run, but it counts processes"):
+        fitted(Measurements(("p", "n"), (Measurement("main", "time", values),)))
+
+
+def test_a_parameter_that_may_count_processes_has_to_be_named() -> None:
+    values = {Point.of(a=a, n=100): (strong(a, 100),) for a in RANKS}
+    data = Measurements(("a", "n"), (Measurement("main", "time", values),))
+    with pytest.raises(ModelError, match="name it with the option processes"):
+        fitted(data)
+    assert fitted(data, processes="a").value([Point.of(a=64, n=100)])[0] == pytest.approx(
+        strong(64, 100), rel=0.02
+    )
+
+
+@every_overhead
+def test_a_constant_time_stays_constant(overhead: str) -> None:
+    model = fitted(measured(lambda p, n: 3.0), overhead=overhead)
     prediction = model.predict([Point.of(p=512, n=800)])
-    assert prediction.value[0] == pytest.approx(3.0, rel=1e-6)
+    assert prediction.value[0] == pytest.approx(3.0, rel=1e-3)
+    assert prediction.low[0] <= prediction.value[0] <= prediction.high[0]
     assert "fraction 0" in model.expression
+
+
+@every_overhead
+def test_no_run_on_one_process_one_problem_size_and_unusable_values_together(overhead: str) -> None:
+    """What is left over follows the law, and so does the model with any overhead."""
+    data = measured(strong, ranks=(4, 8, 12, 16, 24, 32), sizes=(100,))
+    runs = data.items[0].values
+    values = {
+        point: {12: (float("nan"), *times), 24: (0.0, *times), 32: (*times, -1.0)}.get(
+            int(point.number("p")), times
+        )
+        for point, times in runs.items()
+    }
+    model = fitted(Measurements(("p", "n"), (Measurement("main", "time", values),)), overhead=overhead)
+    prediction = model.predict([Point.of(p=64, n=100)])
+    assert prediction.value[0] == pytest.approx(strong(64, 100), rel=0.1)
+    assert np.isfinite([prediction.low[0], prediction.high[0]]).all()
+    assert any("left out" in note for note in model.notes)
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_nothing_but_unusable_times(value: float) -> None:
+    with pytest.raises(ModelError, match="no call path has a usable measurement"):
+        fitted(measured(lambda p, n: value))
+
+
+def test_learned_overheads_are_left_out_where_no_run_is_between_one_process_and_half_of_the_largest() -> None:
+    """Vectors have four runs there (section 3), so there is none."""
+    data = measured(strong, ranks=(1, 24, 32))
+    assert fitted(data, overhead="auto").value([Point.of(p=64, n=400)])[0] == pytest.approx(
+        strong(64, 400), rel=0.1
+    )
+    with pytest.raises(ModelError, match="no learner can be fitted"):
+        fitted(data, overhead="network")
 
 
 def test_two_runs_give_the_law_with_an_interval_that_says_so() -> None:
