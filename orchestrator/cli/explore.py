@@ -52,12 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    output: Path = arguments.output
+    if output.resolve() in [path.resolve() for path in arguments.inputs]:
+        raise CampaignError(f"--output {output} is an input, which the page would replace: name another file")
     known = inputs.read(arguments)
     known = known if arguments.metric is None else of_metrics(known, arguments.metric)
     known = replace(known, items=chosen(known, arguments.callpath), notes=())  # notes are printed already
     found = explore.explored(known, arguments.responses, arguments.intervals)
     title = ", ".join(path.name or str(path.resolve()) for path in arguments.inputs)
-    output: Path = arguments.output
     try:
         output.write_text(explore_page.page(found, title, _noise(known)), encoding="utf-8")
     except OSError as error:

@@ -13,6 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from orchestrator.evaluation.noise_rows import Row
+from orchestrator.report.figures import literal
 
 _WIDTH, _HEIGHT = 4.2, 3.0  # inches per panel
 _COLORS = {"classic": "C3", "swc": "C0", "combined": "C2"}
@@ -55,7 +56,7 @@ def _draw(results: Sequence[Row], quantity: str, label: str, path: Path) -> None
             place = figure.add_subplot(len(kinds), 2, 2 * line + column + 1)
             _bars(place, mine, quantity, metric, values)
             place.set_title(
-                f"{kind}: {'exponent deviation' if metric == 'deviation' else 'relative error [%]'}"
+                f"{literal(kind)}: {'exponent deviation' if metric == 'deviation' else 'relative error [%]'}"
             )
             place.set_xlabel(label)
     handles, labels = figure.axes[0].get_legend_handles_labels()

@@ -132,6 +132,12 @@ def _findings(
                 )
     texts += _alike(found.responses, shares[count:, count:])
     for parameter in found.parameters:
+        if parameter.categorical and 2 * len(parameter.levels) > found.points:
+            texts.append(
+                f"{parameter.name} has {len(parameter.levels)} categories at {found.points} points: too many "
+                "to see an effect"
+            )
+            continue
         mine = [item.association for _, ranks in rankings for item in ranks if item.parameter is parameter]
         if all(item.p_value > _CHANCE and item.bent < _BENT for item in mine):
             texts.append(f"{parameter.name} has no visible effect on any response")

@@ -12,6 +12,7 @@ from scipy.cluster import hierarchy
 
 from orchestrator.report.explore import Exploration, Ranked
 from orchestrator.report.explore_samples import Column
+from orchestrator.report.figures import literal
 
 _ACROSS = 4  # panels
 _WIDTH, _HEIGHT = 2.6, 2.3  # inches of a panel
@@ -69,7 +70,7 @@ def associations(response: Column, ranks: Sequence[Ranked]) -> Figure:
     else:
         places[0].set_ylim(bottom=min(0.0, places[0].get_ylim()[0]))
     unit = f"{response.metric} [s]" if response.metric in ("time", "elapsed") else response.metric
-    figure.supylabel(unit, fontsize="small")
+    figure.supylabel(literal(unit), fontsize="small")
     return figure
 
 
@@ -94,4 +95,4 @@ def _draw(place: Axes, item: Ranked, overall: float) -> None:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _LONG else f"...{name[-_LONG:]}"
+    return literal(name if len(name) <= _LONG else f"...{name[-_LONG:]}")

@@ -59,7 +59,8 @@ def page(found: Exploration, title: str, noise: NoiseReport | None) -> str:
         f'<p class="note">{escape(_ASSOCIATION)}</p>',
     ]
     for response, ranks in found.rankings:
-        parts.append(f"<h3>{escape(response.name)} <small>{escape(response.metric)}</small></h3>")
+        metric = f" <small>{escape(response.metric)}</small>" if response.metric != response.name else ""
+        parts.append(f"<h3>{escape(response.name)}{metric}</h3>")
         parts.append(_ranking(ranks))
         parts.append(pages.image(explore_figures.associations(response, ranks), response.name))
     return pages.document(f"Exploration of {title}", parts)
@@ -81,7 +82,7 @@ def _ranking(ranks: Sequence[Ranked]) -> str:
             pages.Number(f"{item.association.explained:.3f}"),
             pages.Number(f"{item.association.bent:.3f}"),
             None if item.factor is None else pages.Number(f"{item.factor:.3g}"),
-            pages.Number(f"{item.association.p_value:.2g}"),
+            pages.Number(f"{item.association.p_value:.2g}" if item.association.p_value else "< 1e-300"),
             item.association.points,
         )
         for item in ranks

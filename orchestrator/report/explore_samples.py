@@ -11,6 +11,7 @@ import numpy as np
 from orchestrator.errors import CampaignError, ModelError
 from orchestrator.models.base import Floats
 from orchestrator.report.callpath_names import shortened
+from orchestrator.report.wording import count
 from orchestrator.types import Measurement, Measurements, Value, format_value
 
 FEWEST = 4  # points; of three, ranks agree by chance every third time
@@ -74,7 +75,7 @@ def samples(known: Measurements, most: int) -> Samples:
     """
     if len(known.points) < FEWEST:
         raise ModelError(
-            f"{len(known.points)} measured points are too few to explore: measure at least {FEWEST}"
+            f"{count(len(known.points), 'measured point')}: too few to explore, measure at least {FEWEST}"
         )
     columns = [_parameter(known, name) for name in known.parameters]
     varied = tuple(column for column in columns if _varies(column))
@@ -85,11 +86,8 @@ def samples(known: Measurements, most: int) -> Samples:
     if not usable:
         raise ModelError("no response varies: every call path has the same value at all points, or none")
     kept = _largest(usable, most)
-    notes = [
-        f"{column.name} has one value, {_only(column)}, and is left out"
-        for column in columns
-        if not _varies(column)
-    ]
+    fixed = [f"{column.name}={_only(column)}" for column in columns if not _varies(column)]
+    notes = [f"left out, with one value each: {', '.join(fixed)}"] if fixed else []
     if constant := [column.name for column in found if not _varies(column)]:
         rest = f" and {len(constant) - _EXAMPLES} more" if len(constant) > _EXAMPLES else ""
         notes.append(f"the same at all points, and left out: {', '.join(constant[:_EXAMPLES])}{rest}")

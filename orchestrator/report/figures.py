@@ -32,6 +32,11 @@ def png(figure: Figure) -> bytes:
     return stream.getvalue()
 
 
+def literal(text: str) -> str:
+    """Return text that a figure shows as it is: names may have dollars, which would enclose a formula."""
+    return text.replace("$", r"\$")
+
+
 def draw(
     model: Model, measured: Measurement, name: str, beyond: Point | None = None, axes: Axes | None = None
 ) -> Axes:
@@ -57,8 +62,8 @@ def draw(
         values={point: values for point, values in measured.values.items() if holds_at(model, point)},
     )
     _draw_along(axes, name, model, measured, beyond)
-    axes.set_ylabel(_unit(measured))
-    axes.set_title(f"{measured.callpath}: {model.expression}", fontsize="small")
+    axes.set_ylabel(literal(_unit(measured)))
+    axes.set_title(literal(f"{measured.callpath}: {model.expression}"), fontsize="small")
     return axes
 
 
@@ -80,7 +85,7 @@ def _draw_along(place: Axes, name: str, model: Model, measured: Measurement, bey
     place.plot(xs, predicted.value, color="C1", linewidth=1.3)
     place.fill_between(xs, predicted.low, predicted.high, color="C1", alpha=0.2, linewidth=0)
     rest = ", ".join(f"{key}={value}" for key, value in line[0].items if key != name)
-    place.set_xlabel(f"{name}  ({rest})" if rest else name, fontsize="small")
+    place.set_xlabel(literal(f"{name}  ({rest})" if rest else name), fontsize="small")
     place.set_ylim(0, 1.05 * place.get_ylim()[1])  # values that hardly differ have next to no margin
 
 

@@ -19,6 +19,7 @@ from rich.table import Table
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.report.callpath_names import shortened
+from orchestrator.report.figures import literal
 from orchestrator.report.wording import count
 from orchestrator.types import Measurement, Measurements, Point
 
@@ -201,7 +202,7 @@ def violins(found: NoiseReport) -> Figure:
     medians = [float(np.median(values)) for values in levels]
     axes.hlines(medians, places - 0.12, places + 0.12, color="C1")
     short = [name if len(name) <= _LONG else f"...{name[-_LONG:]}" for name in names]
-    axes.set_xticks(places, short, rotation=60, ha="right", fontsize="x-small")
+    axes.set_xticks(places, list(map(literal, short)), rotation=60, ha="right", fontsize="x-small")
     axes.set_ylabel("range of deviation [%]", fontsize="small")
     axes.set_ylim(bottom=0.0)
     axes.grid(True, axis="y", alpha=0.3)

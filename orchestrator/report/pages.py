@@ -16,13 +16,16 @@ h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em; border-bottom: 
 table { border-collapse: collapse; width: 100%; font-size: 0.92em }
 th, td { text-align: left; padding: 0.25em 0.8em 0.25em 0; border-bottom: 1px solid #eee }
 th, td { vertical-align: top }
-td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
+th.number, td.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
 code { font-size: 0.95em } img { max-width: 100%; height: auto } .note { color: #777 }
 """
 
 
 class Number(str):
     """A figure that is formatted already."""
+
+
+_NUMBERS = (int, float, Number)
 
 
 def document(title: str, parts: Sequence[str]) -> str:
@@ -43,14 +46,19 @@ def image(figure: Figure, alt: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return a table; numbers are given four digits and aligned to the right, None is a dash."""
-    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-    body = "\n".join("<tr>" + "".join(map(_cell, row)) + "</tr>" for row in rows)
+    """Return a table; fractions are given four digits, columns of numbers aligned right, None is a dash."""
+    numeric = [any(isinstance(value, _NUMBERS) for value in column) for column in zip(*rows, strict=True)]
+    kinds = [' class="number"' if right else "" for right in numeric] or [""] * len(heads)
+    head = "".join(f"<th{kind}>{escape(text)}</th>" for kind, text in zip(kinds, heads, strict=True))
+    body = "\n".join(
+        "<tr>"
+        + "".join(f"<td{kind}>{_text(value)}</td>" for kind, value in zip(kinds, row, strict=True))
+        + "</tr>"
+        for row in rows
+    )
     return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, int | float | Number):
-        text = value if isinstance(value, Number) else f"{value:.4g}"
-        return f'<td class="number">{text}</td>'
-    return f"<td>{escape(str('-' if value is None else value))}</td>"
+def _text(value: object) -> str:
+    text = f"{value:.4g}" if isinstance(value, float) else str("-" if value is None else value)
+    return escape(text)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.report import pages
 from tests.cli.running import run
 from tests.report.test_html import read
 
@@ -48,3 +49,17 @@ def test_what_cannot_be_explored_is_said_in_one_line(table: Path, tmp_path: Path
     assert wrong.code == 2 and "'nowhere' is in none" in wrong.err
     nowhere = run("explore", table, "--parameters", "p,s,layout", "--output", tmp_path / "no" / "page.html")
     assert nowhere.code == 2 and "cannot write" in nowhere.err
+
+
+def test_the_page_never_replaces_the_measurements(table: Path) -> None:
+    before = table.read_text()
+    refused = run("explore", table, "--parameters", "p,s,layout", "--output", table.parent / "." / table.name)
+    assert refused.code == 2 and "is an input, which the page would replace" in refused.err
+    assert table.read_text() == before
+
+
+def test_tables_give_whole_numbers_in_full_and_align_their_heads() -> None:
+    text = pages.table(("name", "points", "rho"), [("a", 31924, None), ("b", 7, pages.Number("< 0.1"))])
+    assert '<th>name</th><th class="number">points</th><th class="number">rho</th>' in text
+    assert '<td class="number">31924</td><td class="number">-</td>' in text
+    assert "&lt; 0.1" in text

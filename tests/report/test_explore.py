@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 from orchestrator.errors import ModelError
-from orchestrator.report import explore
+from orchestrator.report import explore, explore_figures
 from orchestrator.report.explore_samples import Column, samples
 from orchestrator.report.explore_statistics import association, by_intervals, merges, similarity
+from orchestrator.report.figures import png
 from orchestrator.types import Measurement, Measurements, Point
 
 RNG = np.random.default_rng(5)
@@ -104,7 +105,7 @@ def test_findings_say_what_the_figures_show() -> None:
     assert "p and q were not varied independently (similarity 1.00)" in text
     assert "one model may stand for all of these, which rise and fall together: main, solve" in text
     assert "16 points for 3 parameters" in text
-    assert "n has one value, 5, and is left out" in found.samples.notes
+    assert "left out, with one value each: n=5" in found.samples.notes
     order = {response.name: [item.parameter.name for item in ranks] for response, ranks in found.rankings}
     assert order["main"][-1] == "solver" and order["setup"][0] == "solver"
     (first, *_), main = order["main"], found.samples.responses[0]
@@ -126,8 +127,24 @@ def test_many_responses_that_never_change_take_one_short_line() -> None:
 
 
 def test_too_little_to_explore_is_refused() -> None:
-    with pytest.raises(ModelError, match="3 measured points are too few"):
+    with pytest.raises(ModelError, match="3 measured points: too few to explore, measure at least 4"):
         explore.explored(measured(3))
     same = Measurement("main", "time", {Point.of(p=p): (1.0,) for p in range(5)})
     with pytest.raises(ModelError, match="no response varies"):
         explore.explored(Measurements(("p",), (same,)))
+
+
+def test_categories_that_hardly_repeat_are_not_said_to_be_without_effect() -> None:
+    values = {Point.of(v=f"v{k}", p=k % 4): (float(k),) for k in range(12)}
+    found = explore.explored(Measurements(("v", "p"), (Measurement("main", "time", values),)))
+    assert "v has 12 categories at 12 points: too many to see an effect" in found.findings
+
+
+def test_names_with_dollars_are_drawn_as_they_are() -> None:
+    """Between two dollars would be a formula, and this is none."""
+    values = {Point.of(**{"p$^$": k}): (float(k * k),) for k in range(1, 7)}
+    items = [Measurement(path, "time $^$", values) for path in ("main->f$_0::g$^", "main->h")]
+    found = explore.explored(Measurements(("p$^$",), tuple(items)))
+    drawn = [explore_figures.clusters(found)]
+    drawn += [explore_figures.associations(response, ranks) for response, ranks in found.rankings]
+    assert all(png(figure).startswith(b"\x89PNG") for figure in drawn)
