@@ -140,7 +140,7 @@ def _findings(
             continue
         mine = [item.association for _, ranks in rankings for item in ranks if item.parameter is parameter]
         if all(item.p_value > _CHANCE and item.bent < _BENT for item in mine):
-            texts.append(f"{parameter.name} has no visible effect on any response")
+            texts.append(f"{parameter.name} has no visible effect by itself on any response")
     for response, ranks in rankings:
         bent = [item for item in ranks if item.association.bent - item.association.explained >= _BENT]
         if bent:

@@ -148,3 +148,10 @@ def test_names_with_dollars_are_drawn_as_they_are() -> None:
     drawn = [explore_figures.clusters(found)]
     drawn += [explore_figures.associations(response, ranks) for response, ranks in found.rankings]
     assert all(png(figure).startswith(b"\x89PNG") for figure in drawn)
+
+
+def test_a_parameter_without_an_effect_of_its_own_is_named() -> None:
+    values = {Point.of(p=p, q=q): (float(p),) for p in range(1, 9) for q in range(1, 9)}
+    found = explore.explored(Measurements(("p", "q"), (Measurement("main", "time", values),)))
+    assert "q has no visible effect by itself on any response" in found.findings
+    assert not any(text.startswith("p has") for text in found.findings)
