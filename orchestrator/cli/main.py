@@ -102,17 +102,23 @@ def _parsed(argv: Sequence[str] | None) -> tuple[_Run, argparse.Namespace]:
         chosen = top.parse_args(argv)
         if chosen.command not in COMMANDS:
             top.error(f"there is no command {chosen.command!r}: {did_you_mean(chosen.command, COMMANDS)}")
-        module = importlib.import_module(f"orchestrator.cli.{chosen.command}")
-        command = argparse.ArgumentParser(
-            prog=f"orchestrator {chosen.command}",
-            description=module.__doc__,
-            epilog=EXIT_CODES,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.add_arguments(command)
-        return module.run, command.parse_args(chosen.arguments)
+        run, command = command_parser(chosen.command)
+        return run, command.parse_args(chosen.arguments)
     finally:
         sys.stdout.flush()  # help: at the end of the process it would be too late to see that nobody reads it
+
+
+def command_parser(name: str) -> tuple[_Run, argparse.ArgumentParser]:
+    """Return what one of `COMMANDS` does, and the parser of its arguments."""
+    module = importlib.import_module(f"orchestrator.cli.{name}")
+    command = argparse.ArgumentParser(
+        prog=f"orchestrator {name}",
+        description=module.__doc__,
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(command)
+    return module.run, command
 
 
 def _completed(run: _Run, arguments: argparse.Namespace) -> int:

@@ -1,29 +1,31 @@
-"""The examples of the tutorial and the how-to guides: ``python -m tests.cli.console_examples`` renews them.
+"""The examples of all pages: ``python -m tests.cli.console_examples`` renews what their commands print.
 
-A page is followed from its top in an empty directory. A block that begins with ``# NAME`` and names a file
-is written to it. Each ``$ orchestrator ...`` of a block ``console`` is run, and must print what stands below
-it. A line ``...`` stands for any number of lines, and ``...`` within a line for any text. A number stands for
-any number, because models depend on the machine in their last digits; tables may be wider or narrower.
+A page is followed from its top. A tutorial or guide begins in an empty directory, any other page where it
+takes files and campaigns for granted (`tests.cli.taken_for_granted`). A block that begins with ``# NAME`` and
+names a file is written to it. Each ``$ orchestrator ...`` of a block ``console`` is run, and must print what
+stands below it; what a page of the second kind shows without any output must succeed. A line
+``...`` stands for any number of lines, and ``...`` within a line for any text. A number stands for any
+number, because models depend on the machine in their last digits; tables may be wider or narrower.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.cli.documented import BLOCK, NAME, ROOT, commands, pieces
 from tests.cli.running import run
+from tests.cli.taken_for_granted import REFERENCE, TAKEN_FOR_GRANTED, reason
 
-DOCS = Path(__file__).parents[2] / "docs"
-PAGES = (DOCS / "tutorial.md", *sorted((DOCS / "howto").glob("*.md")))
+DOCS = ROOT / "docs"
+GUIDES = (DOCS / "tutorial.md", *sorted((DOCS / "howto").glob("*.md")))
 COLUMNS = "100"
-_BLOCK = re.compile(r"^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"\A# (?P<name>[\w./-]+\.\w+)\n")
 _ANY = "..."
 
@@ -36,10 +38,13 @@ class Example:
     expected: str
     code: int
     printed: str
+    in_full: bool = True  # whether a page that shows no output says that there is none
 
     @property
     def holds(self) -> bool:
         """Whether the command printed what the page says."""
+        if not self.expected and not self.in_full:
+            return self.code == 0
         return re.fullmatch(_pattern(self.expected), self.printed, re.DOTALL) is not None
 
 
@@ -61,23 +66,15 @@ def _text(piece: str) -> str:
     )
 
 
-def commands(block: str) -> Iterator[tuple[str, str]]:
-    """Yield the commands of a block, each with its output."""
-    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-        command, _, output = part.partition("\n")
-        yield command, output
-
-
-def followed(page: str) -> Iterator[Example]:
-    """Do what a page says, in the current directory."""
-    for block in _BLOCK.finditer(page):
+def followed(
+    page: str, in_full: bool = True, left_out: Callable[[str], bool] = lambda command: False
+) -> Iterator[Example]:
+    """Do what a page says, in the current directory, but for the commands that are left out."""
+    for block in BLOCK.finditer(page):
         if block["kind"] == "console":
             for command, expected in commands(block["text"]):
-                words = shlex.split(command, comments=True)
-                if words[0] == "orchestrator":
-                    result = run(*words[1:])
-                    printed = "".join(f"{line.rstrip()}\n" for line in (result.err + result.out).splitlines())
-                    yield Example(command, expected, result.code, printed)
+                if command.startswith(f"{NAME} ") and not left_out(command):
+                    yield Example(command, expected, *_done(pieces(command)), in_full)
         elif (name := _FILE.match(block["text"])) is not None:
             path = Path(name["name"])
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -85,21 +82,46 @@ def followed(page: str) -> Iterator[Example]:
             path.chmod(0o755)
 
 
-def renewed(page: str) -> str:
+def _done(parts: Sequence[Sequence[str]]) -> tuple[int, str]:
+    """Run a command; return its exit code, and what a terminal shows."""
+    words, *rest = parts
+    result = run(*map(os.path.expanduser, words[1:]))
+    out = result.out
+    match rest:
+        case [[">"], [name]]:
+            Path(name).write_text(out)
+            out = ""
+        case [["|"], ["head", count]]:
+            out = "".join(out.splitlines(keepends=True)[: abs(int(count))])
+        case [_, *_]:
+            raise ValueError(f"a page pipes into {rest}, which this test does not know")
+    return result.code, "".join(f"{line.rstrip()}\n" for line in (result.err + out).splitlines())
+
+
+def renewed(page: str, examples: Iterable[Example]) -> str:
     """Return a page with the present output of every command whose output is another one."""
-    for example in followed(page):
+    for example in examples:
         if not example.holds:
             old, new = (f"$ {example.command}\n{text}" for text in (example.expected, example.printed))
             page = page.replace(old, new, 1)
     return page
 
 
+def examples(path: Path) -> Iterator[Example]:
+    """Follow a page in the current directory, which must be empty and the user's home."""
+    if path not in REFERENCE:
+        return followed(path.read_text())
+    TAKEN_FOR_GRANTED.get(path.name, lambda: None)()
+    return followed(path.read_text(), in_full=False, left_out=lambda command: bool(reason(path, command)))
+
+
 def main() -> int:
     """Rewrite the pages that the arguments name, or all."""
     os.environ["COLUMNS"] = COLUMNS
-    for path in [Path(name).absolute() for name in sys.argv[1:]] or PAGES:
+    for path in [Path(name).absolute() for name in sys.argv[1:]] or (*GUIDES, *REFERENCE):
         with tempfile.TemporaryDirectory() as folder, chdir(folder):
-            path.write_text(renewed(path.read_text()))
+            os.environ["HOME"] = folder
+            path.write_text(renewed(path.read_text(), examples(path)))
     return 0
 
 
