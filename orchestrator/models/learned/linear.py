@@ -6,6 +6,7 @@ but its higher degrees cannot be trusted beyond the measured range.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
@@ -70,6 +71,7 @@ def lasso(degree: int) -> Learner:
     """Return a polynomial with few products: lasso, its penalty chosen in three folds."""
 
     def solve(columns: Floats, y: Floats, rng: np.random.Generator) -> Floats:
+        from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LassoCV
 
         scaled, mean, scale = _standardised(columns)
@@ -82,7 +84,10 @@ def lasso(degree: int) -> Learner:
             selection="random",
             random_state=int(rng.integers(2**31)),
         )
-        estimator.fit(scaled, y)
+        with warnings.catch_warnings():
+            # Penalties too small to converge predict worse in the folds, and are not chosen.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            estimator.fit(scaled, y)
         return _unscaled(estimator, mean, scale)
 
     return _polynomial(f"lasso, products of {degree} logarithms", degree, solve, per_product=0.2, most=4096)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from dataclasses import replace
 
 import joblib  # type: ignore[import-untyped]
@@ -182,3 +183,13 @@ def test_a_value_without_logarithm_is_unseen() -> None:
     predicted = candidates(samples)[0].fitted(samples, rng()).at(x)
     assert np.isnan(predicted[0])
     assert predicted[1] == pytest.approx(kernel_time(x[1:])[0], abs=1.0)
+
+
+def test_no_warnings_of_the_library_reach_the_terminal() -> None:
+    samples = space(60)
+    alike = samples.x[:, 1] + np.random.default_rng(1).normal(scale=1e-3, size=len(samples))
+    samples = replace(samples, x=np.column_stack([alike, samples.x[:, 1:]]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for learner in LEARNERS.values():
+            learner.fit(samples, rng())
