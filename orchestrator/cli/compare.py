@@ -106,7 +106,8 @@ def run(arguments: argparse.Namespace) -> int:
         theories=noise_theory.stated(arguments.against_theory, joint),
         callpaths=_callpaths(joint, arguments.callpath),
     )
-    found = comparison.document(both, _models(both, question.metrics, arguments.modeler), question)
+    models = _models(both, question.metrics, arguments.modeler)
+    found = comparison.document(both, models, question)
     if not found["rows"]:
         raise ModelError("nothing can be compared: no call path has usable values in both")
     found["facts"] = comparison_facts.side_by_side(*_facts(arguments, first, second, own is not None))
@@ -116,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
         from orchestrator.report.page import comparison as page_of
         from orchestrator.report.page.render import page
 
-        _write(arguments.html, page(page_of.document(found, _names(arguments))))
+        _write(arguments.html, page(page_of.document(found, _names(arguments), both, models)))
     if arguments.json:
         common.print_json(found)
     else:

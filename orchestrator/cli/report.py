@@ -15,8 +15,10 @@ from orchestrator.cli import common, inputs, modeling
 from orchestrator.control import reporting
 from orchestrator.errors import CampaignError, ModelError
 from orchestrator.journal.file import require_campaign
+from orchestrator.models.effort import EFFORT, has_effort
 from orchestrator.models.scaling import Study
 from orchestrator.report.page import document as page_document
+from orchestrator.report.page import priors
 from orchestrator.report.page.render import page
 from orchestrator.report.page.subject import Subject
 from orchestrator.storage import iso
@@ -24,6 +26,7 @@ from orchestrator.types import Measurements
 
 FILE_NAME = "report.html"
 _MODELER = "auto"
+_COUNTING = "swc"  # takes counts as priors
 _NAMED = 3  # files in a title
 # What a campaign says itself.
 _OF_FILES = ("modeler", "option", "metric", "predict", "processes")
@@ -105,12 +108,22 @@ def _of_files(arguments: argparse.Namespace) -> dict[str, Any]:
             point=point,
             study=_study(chosen, arguments),
             is_exclusive=False if arguments.inclusive else None,
+            **_without_priors(known, arguments),
         ),
         title=", ".join(names[:_NAMED]) + more,
         generated=iso(time.time()),
         sources=[str(path) for path in arguments.inputs],
         modeler=arguments.modeler,
     )
+
+
+def _without_priors(known: Measurements, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return models without the counts that were used as priors, and what the priors are; nothing else."""
+    metrics = [name for name in arguments.metric or known.metrics() if name not in EFFORT]
+    if arguments.modeler != _COUNTING or not has_effort(known) or not metrics:
+        return {}
+    plain = fit_measurements(priors.largest(known), metrics, arguments.modeler, modeling.options(arguments))
+    return {"unaided": plain, "priors": priors.sources([], counted=True)}
 
 
 def _study(known: Measurements, arguments: argparse.Namespace) -> Study | None:

@@ -7,6 +7,7 @@ import math
 import os
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,20 @@ from orchestrator.control.runtime import fit
 from orchestrator.journal import file as journal
 from orchestrator.journal.measurements import ELAPSED, measurements
 from orchestrator.models.base import Model
+from orchestrator.models.effort import has_effort
 from orchestrator.readers.base import EXCLUSIVE
 from orchestrator.report import metrics, status
 from orchestrator.report.page import document as page_document
+from orchestrator.report.page import priors
 from orchestrator.report.page.history import History
 from orchestrator.report.page.render import page
 from orchestrator.report.page.subject import Subject
 from orchestrator.report.wording import plain
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
-from orchestrator.types import Point
+from orchestrator.types import Measurements, Point
 
+_COUNTING = "swc"  # the modeler that takes counts as priors
 _MOST_COMBINATIONS = 20_000  # of which those are looked for that the space excludes
 
 
@@ -63,6 +67,7 @@ def document(directory: Path, folder: Path | None = None) -> dict[str, Any]:
         values={item.name: item.values for item in chosen.parameters},
         units=metrics.units(found["metrics"]),
         is_exclusive=_is_exclusive(chosen),
+        **_without_priors(chosen, known),
     )
     campaign = page_document.Campaign(
         history=history,
@@ -79,6 +84,21 @@ def document(directory: Path, folder: Path | None = None) -> dict[str, Any]:
 def report(directory: Path) -> str:
     """Return the report of the campaign that a directory holds as one HTML page; raises as `document`."""
     return page(document(directory))
+
+
+def _without_priors(chosen: Campaign, known: Measurements) -> dict[str, Any]:
+    """Return models without priors, and where the priors of the campaign come from; nothing without any."""
+    learned = None if chosen.learned is None else chosen.learned.document["campaigns"]
+    counted = chosen.model.name == _COUNTING and has_effort(known)
+    if not learned and not counted:
+        return {}
+    plain = modeler(replace(chosen, learned=None))
+    campaigns = [item["name"] for item in learned or ()]
+    borrowed = chosen.model.name == _COUNTING and any(item["effort"] for item in learned or ())
+    return {
+        "unaided": fit(plain, priors.largest(known)),
+        "priors": priors.sources(campaigns, counted or borrowed),
+    }
 
 
 def _is_exclusive(campaign: Campaign) -> bool | None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from orchestrator.models.swc.count_check import check_counts as check_counts
     from orchestrator.models.swc.skeleton import skeletons as skeletons
     from orchestrator.models.swc.times import locate_times as locate_times
+    from orchestrator.models.swc.waiting import Explained as Explained
+    from orchestrator.models.swc.waiting import explained as explained
 
 _OFFERED = MappingProxyType(
     {
@@ -42,6 +44,8 @@ _OFFERED = MappingProxyType(
         "check_counts": "orchestrator.models.swc.count_check",
         "skeletons": "orchestrator.models.swc.skeleton",
         "locate_times": "orchestrator.models.swc.times",
+        "Explained": "orchestrator.models.swc.waiting",
+        "explained": "orchestrator.models.swc.waiting",
     }
 )
 """Offered name -> the module that defines it."""

@@ -166,6 +166,15 @@ class Curve:
     efficiency: Band
     core_hours: Band
 
+    def part(self, begin: int, end: int) -> Curve:
+        """Return the points from one place to before another one."""
+        bands = {
+            name: Band(*(ends[begin:end] for ends in (band.value, band.low, band.high)))
+            for name in ("seconds", "speedup", "efficiency", "core_hours")
+            for band in [getattr(self, name)]
+        }
+        return Curve(points=self.points[begin:end], processes=self.processes[begin:end], **bands)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
@@ -216,9 +225,10 @@ def curve(model: Model, study: Study, points: Sequence[Point]) -> Curve:
     n = np.array([study.number(point) for point in points])
     reference = study.reference(points[0])
     start = study.number(reference)
-    faster = _faster(model, reference, points)
-    found = predictive(model, points)
-    seconds = Band(found.value, *found.of_mean(LEVEL))
+    found = predictive(model, [reference, *points])  # asked once: some families need long for a call
+    ends = found.of_mean(LEVEL)
+    faster = _faster(model, found.value, ends, reference, points)
+    seconds = Band(found.value[1:], ends[0][1:], ends[1][1:])
     return Curve(
         points=tuple(points),
         processes=n,
@@ -246,22 +256,28 @@ def limit(model: Model, study: Study, point: Point, target: float) -> Limit:
     ModelError
         For another target.
     """
+    return curve_and_limit(model, study, point, target)[1]
+
+
+def curve_and_limit(model: Model, study: Study, point: Point, target: float) -> tuple[Curve, Limit]:
+    """Return `curve` up to a point and `limit`, from one question to the model; parameters as there."""
     if not 0 < target < 1:
         raise ModelError(f"efficiency {target:g} is no share between 0 and 1: 0.5 is half of the ideal")
-    fine = curve(model, study, study.fine(point))
-    last = study.number(Point.of({**point.as_dict(), study.along: study.most}))
+    path, steps = study.path(point), study.fine(point)
+    both = curve(model, study, [*path, *steps])
+    fine = both.part(len(path), len(both.points))
     value, low, high = (
         _crossing(fine.processes, np.asarray(part, np.float64), target)
         for part in (fine.efficiency.value, fine.efficiency.low, fine.efficiency.high)
     )
-    return Limit(
+    return both.part(0, len(path)), Limit(
         target=target,
         processes=value,
         already=bool(np.all(fine.efficiency.value < target)),
         low=low,
         high=high,
         searched=float(fine.processes[-1]),
-        measured=last,
+        measured=study.number(Point.of({**point.as_dict(), study.along: study.most})),
     )
 
 
@@ -307,13 +323,14 @@ def _same(point: Point, values: dict[str, float]) -> bool:
     return all(point.number(name) == value for name, value in values.items())
 
 
-def _faster(model: Model, reference: Point, points: Sequence[Point]) -> Band:
-    """Return the time at the reference over that at points.
+def _faster(
+    model: Model, value: Floats, ends: tuple[Floats, Floats], reference: Point, points: Sequence[Point]
+) -> Band:
+    """Return the time at the reference over that at points, from the values and intervals of all of them.
 
     Errors that a model's belief has in common at both cancel; without a belief they count as independent.
     """
     together = [reference, *points]
-    value = model.value(together)
     same = np.array([_equal(point, reference) for point in points])
     if has_belief(model):
         belief = model.belief(together)
@@ -322,7 +339,7 @@ def _faster(model: Model, reference: Point, points: Sequence[Point]) -> Band:
         rough = belief.rough[:, :1] ** 2 + belief.rough[:, 1:] ** 2
         spread, weights = np.sqrt((shared**2).sum(axis=1) + rough), belief.weights
     else:
-        low, high = predictive(model, together).of_mean(LEVEL)
+        low, high = ends
         with np.errstate(divide="ignore", invalid="ignore"):
             middle, half = (np.log(high) + np.log(low)) / 2, (np.log(high) - np.log(low)) / (2 * _NORMAL)
         mean, weights = (middle[:1] - middle[1:])[None], np.ones(1)
@@ -330,8 +347,8 @@ def _faster(model: Model, reference: Point, points: Sequence[Point]) -> Band:
     spread, mean = np.where(same, 0.0, spread), np.where(same, 0.0, mean)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(same, 1.0, value[0] / value[1:])
-    known = Predictive(value=ratio, weights=weights, mean=mean, spread=spread, noise=0.0)
-    low, high = (np.where(same, 1.0, end) for end in known.of_mean(LEVEL))
+    faster = Predictive(value=ratio, weights=weights, mean=mean, spread=spread, noise=0.0)
+    low, high = (np.where(same, 1.0, end) for end in faster.of_mean(LEVEL))
     return Band(ratio, low, high)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from inspect import getattr_static
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -42,7 +43,9 @@ class Symbolic(Protocol):
 
 def terms_of(model: object) -> list[dict[str, Any]]:
     """Return the terms of a model; none if it is not a sum of terms."""
-    return model.terms if isinstance(model, Symbolic) else []
+    # `isinstance` would find all terms, to see that they are there, and again in the text of their sum.
+    offered = all(getattr_static(model, name, None) is not None for name in ("terms", "normal_form"))
+    return model.terms if offered else []  # type: ignore[attr-defined]
 
 
 def growth(terms: Sequence[Term], parameter: str) -> Growth:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.models.base import Model, holds_at
-from orchestrator.models.scaling import Band, Curve, Limit, Study, curve, has_speedup, limit
+from orchestrator.models.scaling import Band, Curve, Limit, Study, curve_and_limit, has_speedup
 from orchestrator.report.models_document import label, number
 from orchestrator.report.status_text import interval
 from orchestrator.types import Point, format_value
@@ -39,7 +39,7 @@ def describe(model: Model, study: Study, points: Sequence[Point], target: float)
 
 
 def _described(model: Model, study: Study, point: Point, target: float) -> dict[str, Any]:
-    found = curve(model, study, study.path(point))
+    found, limited = curve_and_limit(model, study, point, target)
     return {
         "point": point.as_dict(),
         "processes": study.processes.text,
@@ -47,7 +47,7 @@ def _described(model: Model, study: Study, point: Point, target: float) -> dict[
         "scaling": "weak" if study.weak else "strong",
         "reference": study.reference(point).as_dict(),
         "curve": list(_rows(found)),
-        "limit": _limit(limit(model, study, point, target)),
+        "limit": _limit(limited),
         "fastest": _fastest(found),
     }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.campaign import loader
-from orchestrator.control import overview, session
+from orchestrator.control import overview, reporting, session
 from orchestrator.control.session import Hooks
 from orchestrator.errors import CampaignError
 from orchestrator.journal.state import State
@@ -134,3 +134,38 @@ def test_priors_cannot_change_on_the_way(folder: Path) -> None:
     run(OLD.replace("name: old", "name: new"), folder / "new")
     with pytest.raises(CampaignError, match="a campaign with other priors"):
         run(NEW.replace("0.004", "0.001"), folder / "new")
+
+
+COUNTING = (
+    OLD.replace("model: pmnf", "model: swc")
+    .replace("measure: {", "measure: {effort: {when: always}, ")
+    .replace("budget: 1 core", "budget: 4 core")
+)
+BORROWING = NEW.replace("model: pmnf", "model: swc").replace("noise: 5", "noise: 30")
+
+
+@pytest.fixture(scope="module")
+def borrowing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a campaign with noisy times, no effort runs and an earlier campaign that counted effort."""
+    folder = tmp_path_factory.mktemp("counted")
+    run(COUNTING, folder / "old")
+    run(BORROWING, folder / "new")
+    return folder / "new"
+
+
+def test_counts_of_an_earlier_campaign_are_priors_where_none_are_counted(borrowing: Path) -> None:
+    kept = json.loads((borrowing / "priors.json").read_text())
+    assert {item["metric"] for item in kept["campaigns"][0]["effort"]["items"]} == {"basic_blocks", "visits"}
+    state = session.replayed(borrowing)
+    assert all(started.kind == "time" for started in state.runs)
+    models = overview.status_of(session.load(borrowing), session.replayed(borrowing))["models"]
+    borrowed = {m["metric"] for m in models if "effort was counted in another campaign" in m["notes"]}
+    assert borrowed == {"time"}  # no counts are priors of the durations of whole runs
+
+
+def test_the_report_shows_models_without_and_with_what_was_learned(borrowing: Path) -> None:
+    found = reporting.document(borrowing)["priors"]
+    assert found["sources"] == ["counted effort", "the earlier campaign old"]
+    [row] = [row for row in found["callpaths"] if "effort was counted in another campaign" in row["why"]]
+    assert row["with"]["value"] != row["without"]["value"]
+    assert row["without"]["curves"] and row["text"]

@@ -95,10 +95,11 @@ class Explanations:
 
     def mean(self, x: Floats) -> Floats:
         """Mean logarithm of the truth of every member, shape (members, n)."""
-        phi = self.process.design.features(x)
-        base, slopes = self._formulas_at(x)
+        return self._mean(self.process.design.features(x), *self._formulas_at(x))
+
+    def _mean(self, phi: Floats, base: Floats, slopes: Floats) -> Floats:
         gains = {draw: phi @ self.process.factors(draw).gain for draw in set(self.draws.tolist())}
-        result = np.empty((len(self.draws), len(x)))
+        result = np.empty((len(self.draws), len(phi)))
         for k, (draw, form) in enumerate(zip(self.draws.tolist(), self.formula.tolist(), strict=True)):
             result[k] = base[form] + gains[draw] @ self.residuals[form]
             if form >= 0:
@@ -107,12 +108,13 @@ class Explanations:
 
     def factors(self, x: Floats) -> Floats:
         """Factor of the covariance of every member between points, shape (members, dimensions, n)."""
-        phi = self.process.design.features(x)
-        slopes = self._formulas_at(x)[1]
+        return self._factors(self.process.design.features(x), self._formulas_at(x)[1])
+
+    def _factors(self, phi: Floats, slopes: Floats) -> Floats:
         size = phi.shape[1]
         parts = {draw: self.process.factors(draw) for draw in set(self.draws.tolist())}
         known = {draw: (phi @ part.gain, part.root @ phi.T) for draw, part in parts.items()}
-        factor = np.zeros((len(self.draws), size + self.slopes.shape[1], len(x)))
+        factor = np.zeros((len(self.draws), size + self.slopes.shape[1], len(phi)))
         for k, (draw, form) in enumerate(zip(self.draws.tolist(), self.formula.tolist(), strict=True)):
             gain, root = known[draw]
             factor[k, : len(root)] = root
@@ -129,9 +131,10 @@ class Explanations:
         -------
         Weights (members,), means and standard deviations (members, n).
         """
-        factor = self.factors(x)
+        phi, (base, slopes) = self.process.design.features(x), self._formulas_at(x)
+        factor = self._factors(phi, slopes)
         spread = np.sqrt(np.einsum("kqn,kqn->kn", factor, factor) + self.rough[:, None] ** 2)
-        mean, curved = self.mean(x), self.process.draws.sizes[self.draws].any(axis=1)
+        mean, curved = self._mean(phi, base, slopes), self.process.draws.sizes[self.draws].any(axis=1)
         kept = self.weights * np.where(curved, 1 - TAIL_SHARE, 1.0)
         return (
             np.concatenate([kept, self.weights[curved] * TAIL_SHARE]),

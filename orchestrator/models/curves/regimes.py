@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from orchestrator.models.base import Floats, Integers
+from orchestrator.models.curves import saturation
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Columns
 from orchestrator.models.curves.saturation import Saturation, saturations
@@ -231,6 +232,9 @@ def _features(changes: Sequence[Kind | None], middle: Floats, x: Floats) -> Floa
     result = np.zeros((len(changes), len(middle) + 3, len(x)))
     result[:, 0], result[:, 1:-2] = 1.0, (logs - middle).T
     for k, change in enumerate(changes):
-        if change is not None:
+        if isinstance(change, Change):
             result[k, -2:] = change.features(logs)
+    saturating = {k: change for k, change in enumerate(changes) if isinstance(change, Saturation)}
+    if saturating:
+        result[list(saturating), -2:] = saturation.features(list(saturating.values()), logs)
     return result

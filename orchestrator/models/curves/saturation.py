@@ -56,12 +56,6 @@ class Saturation:
         """Which of the two last coefficients of a law it has."""
         return False, True
 
-    def features(self, logs: Floats) -> tuple[Floats, Floats]:
-        """Return what these are multiplied by, from logarithms of points (n, parameters), shape (n,) each."""
-        processes = logs[:, list(self.counting)].sum(axis=1)
-        most = np.log(self.scale) + self.power * logs[:, list(self.sizes)].sum(axis=1)
-        return np.zeros(len(logs)), np.logaddexp(0.0, processes - most)
-
     def text(self, names: Sequence[str]) -> str:
         """Return the base of the power: ``(1 + p / (12 * n**0.5))``."""
         processes, size = (" * ".join(names[k] for k in columns) for columns in (self.counting, self.sizes))
@@ -70,6 +64,24 @@ class Saturation:
             base = f"({size})" if len(self.sizes) > 1 else size
             most = f"({most} * {base}" + (")" if self.power == 1 else f"**{self.power:g})")
         return f"(1 + {processes} / {most})"
+
+
+def features(found: Sequence[Saturation], logs: Floats) -> Floats:
+    """Return what the two last coefficients of laws are multiplied by, shape (laws, 2, n).
+
+    Parameters
+    ----------
+    found
+        Of one set of points: all have the same columns.
+    logs
+        Logarithms of points, shape (n, parameters).
+    """
+    counting, sizes = list(found[0].counting), list(found[0].sizes)
+    scale = np.array([np.log(item.scale) for item in found])
+    power = np.array([item.power for item in found])
+    most = scale[:, None] + power[:, None] * logs[:, sizes].sum(axis=1)
+    factors = np.logaddexp(0.0, logs[:, counting].sum(axis=1) - most)
+    return np.stack([np.zeros_like(factors), factors], axis=1)
 
 
 def saturations(points: Floats, counting: Sequence[int]) -> tuple[Saturation, ...]:

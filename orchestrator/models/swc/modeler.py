@@ -84,7 +84,7 @@ def modeler(
             )
             found = _with_notes(found, _unreproducible(rest, tolerance), *unmatched(counted, paths))
             if foreign:
-                found = tuple(map(_with_origin, found))
+                found = tuple(_with_origin(m) if m.metric in times else m for m in found)
         order = {(item.callpath, item.metric): k for k, item in enumerate(measurements.items)}
         return tuple(sorted(found, key=lambda m: order[m.callpath, m.metric]))
 

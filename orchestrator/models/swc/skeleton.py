@@ -103,7 +103,7 @@ def skeletons(
     ranks
         The parameter that counts MPI ranks; None for the first of `RANKS` that there is.
     """
-    name = _ranks(known, ranks)
+    name = ranks_of(known, ranks)
     plans = _plans(known, times, tolerance, name)
     items = _items(plans)
     models: dict[str, dict[Category, dict[str, Model]]] = {}
@@ -131,10 +131,11 @@ def counted(
 
     Counts that are not reproducible and operations that poll are left out. Parameters as for `skeletons`.
     """
-    return _items(_plans(known, times, tolerance, _ranks(known, ranks)))
+    return _items(_plans(known, times, tolerance, ranks_of(known, ranks)))
 
 
-def _ranks(known: Measurements, ranks: str | None) -> str:
+def ranks_of(known: Measurements, ranks: str | None) -> str:
+    """Return the parameter that counts MPI ranks: the stated one, or the first of `RANKS`; empty if none."""
     return ranks if ranks is not None else next((n for n in RANKS if n in known.parameters), "")
 
 

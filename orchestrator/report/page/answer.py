@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.models.base import Model, holds_at
+from orchestrator.models.base import holds_at
 from orchestrator.report.page.callpaths import CallPaths
 from orchestrator.report.page.encoding import place
 from orchestrator.report.page.subject import Subject
@@ -19,7 +19,6 @@ _DIGITS = 4  # of figures in the sentence
 _LEAST_SHARE = 0.01  # of parts that the sentence names
 
 Cores = Callable[[Point], float | None]
-Ends = tuple[float, float, float]
 
 
 def answer(subject: Subject, paths: CallPaths, cores: Cores, note: str = "") -> dict[str, Any] | None:
@@ -38,7 +37,8 @@ def answer(subject: Subject, paths: CallPaths, cores: Cores, note: str = "") -> 
     models = _at(paths, subject.whole, subject.metric, there)
     if subject.metric is None or not models:
         return None
-    value, low, high = _total([model for _, model in models], there)
+    # The ends are added, too: as if all models erred to one side.
+    value, low, high = (sum(ends) for ends in zip(*map(paths.at_default, models), strict=True))
     if not np.isfinite(value):
         return None
     charged = cores(there)
@@ -71,32 +71,20 @@ def answer(subject: Subject, paths: CallPaths, cores: Cores, note: str = "") -> 
     return {**found, "sentence": sentence(found, there, len(parts))}
 
 
-def _at(
-    paths: CallPaths, callpaths: Sequence[str], metric: str | None, there: Point
-) -> list[tuple[int, Model]]:
-    """Return the models of call paths that hold at a point, with their numbers."""
-    return [(k, paths.models[k]) for k in paths.ids(callpaths, metric) if holds_at(paths.models[k], there)]
-
-
-def _total(models: Sequence[Model], there: Point) -> Ends:
-    """Return the sum of predictions, and of the ends of their intervals: as if all erred to one side."""
-    found = [model.predict([there]) for model in models]
-    return (
-        sum(float(item.value[0]) for item in found),
-        sum(float(item.low[0]) for item in found),
-        sum(float(item.high[0]) for item in found),
-    )
+def _at(paths: CallPaths, callpaths: Sequence[str], metric: str | None, there: Point) -> list[int]:
+    """Return the numbers of the models of call paths that hold at a point."""
+    return [k for k in paths.ids(callpaths, metric) if holds_at(paths.models[k], there)]
 
 
 def _parts(subject: Subject, paths: CallPaths, there: Point, total: float) -> list[dict[str, Any]]:
     """Return what the whole is made of, largest first, each with its share."""
     rows = []
-    for k, model in _at(paths, subject.parts, subject.metric, there):
-        value, low, high = _total([model], there)
+    for k in _at(paths, subject.parts, subject.metric, there):
+        value, low, high = paths.at_default(k)
         if np.isfinite(value) and value > 0:
             share = value / total if total > 0 else None
             ends = {"value": value, "low": low, "high": high}
-            rows.append({"id": k, "callpath": model.callpath, "share": share, **ends})
+            rows.append({"id": k, "callpath": paths.models[k].callpath, "share": share, **ends})
     return sorted(rows, key=lambda row: -float(row["value"] or 0.0))
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from orchestrator.models.base import Floats, Model, Prediction, holds_at
+from orchestrator.models.base import Category, Floats, Model, Prediction, holds_at
 from orchestrator.models.callpaths import callers, parts
 from orchestrator.models.mpi_costs import operation
-from orchestrator.models.symbolic import Symbolic, growth, power_text
+from orchestrator.models.symbolic import growth, power_text, terms_of
 from orchestrator.report.page import runs as measured_runs
+from orchestrator.report.page.answers import Answers, asked_at
 from orchestrator.report.page.encoding import bands, number, packed, place, tidy
 from orchestrator.report.page.formulas import Formula
 from orchestrator.report.page.grid import Grid
@@ -42,9 +43,9 @@ class Line:
     at: Point
     x: Floats
 
-    def points(self) -> list[Point]:
-        """Return its points."""
-        values = self.at.as_dict()
+    def points(self, category: Category = ()) -> list[Point]:
+        """Return its points, of a category."""
+        values = {**self.at.as_dict(), **dict(category)}
         return [Point.of({**values, self.parameter: tidy(float(x))}) for x in self.x]
 
     def document(self) -> dict[str, Any]:
@@ -76,6 +77,10 @@ class CallPaths:
     documents: tuple[dict[str, Any], ...]
     lines: tuple[Line, ...]
 
+    def at_default(self, k: int) -> tuple[float, float, float]:
+        """Return value, low and high of a model at the point where the sliders stand first."""
+        return _at(self.grid, self.predictions[k])
+
     def ids(self, callpaths: Sequence[str], metric: str | None) -> list[int]:
         """Return the numbers of call paths with a metric, of all categories."""
         wanted = set(callpaths)
@@ -98,26 +103,41 @@ def call_paths(
     clock
         Seconds of computing, by which the first predictions are timed.
     """
-    models = _largest_first(subject.models, grid.default, subject.metric)
-    kept = grid.thinned(_affordable(models, grid, clock))
-    points = kept.points()
-    predictions = tuple(model.predict(points) for model in models)
-    lines = tuple(_lines(subject, kept))
+    kept = grid.thinned(_affordable(_by_measured(subject), grid, clock))
+    lines = tuple(lines_through(subject, kept))
+    every = len(subject.models) * len(lines) <= _MOST_CURVES
+    asked = {
+        category: _points(kept, runs, category, lines if every else ())
+        for category in {model.category for model in subject.models}
+    }
+    found = _largest_first(
+        [(model, asked_at(model, asked[model.category])) for model in subject.models], kept, subject.metric
+    )
+    models, answers = tuple(model for model, _ in found), [item for _, item in found]
     numbers = {(model.callpath, model.metric, model.category): k for k, model in enumerate(models)}
+    points = kept.points()
+    predictions = tuple(item.over(points) for item in answers)
     documents = tuple(
         {
             "id": k,
             "parent": numbers.get((_parent(model, subject), model.metric, model.category)),
             **_described(model, subject, k < _MOST_TYPESET),
-            "growth": list(_growths(model, kept, found.value)),
-            "badges": list(_badges(model, subject, _at(kept, found))),
-            **bands(found),
-            **_measured(model, runs, (k + 1) * len(runs.points) <= _MOST_MEASURED),
-            "curves": list(_curves(model, lines)) if k * len(lines) < _MOST_CURVES else [],
+            "growth": described_growth(model, kept, over.value),
+            "badges": list(_badges(model, subject, _at(kept, over))),
+            **bands(over),
+            **_measured(model, item, runs, (k + 1) * len(runs.points) <= _MOST_MEASURED),
+            "curves": curves(model, lines, item if every else None) if k * len(lines) < _MOST_CURVES else [],
         }
-        for k, (model, found) in enumerate(zip(models, predictions, strict=True))
+        for k, (model, item, over) in enumerate(zip(models, answers, predictions, strict=True))
     )
     return CallPaths(models=models, grid=kept, predictions=predictions, documents=documents, lines=lines)
+
+
+def _points(grid: Grid, runs: Runs, category: Category, lines: Sequence[Line]) -> list[Point]:
+    """Return all points at which models of a category are asked: once, because every call has its price."""
+    own = Point.of({**grid.default.as_dict(), **dict(category)})
+    along = (point for line in lines for point in line.points(category))
+    return list(dict.fromkeys([*grid.points(), *runs.points, own, *along]))
 
 
 def _affordable(models: Sequence[Model], grid: Grid, clock: Callable[[], float]) -> int:
@@ -144,15 +164,27 @@ def _seconds(models: Sequence[Model], points: Sequence[Point], clock: Callable[[
     return (clock() - begin) / max(len(models), 1)
 
 
-def _largest_first(models: Sequence[Model], point: Point, metric: str | None) -> tuple[Model, ...]:
+def _by_measured(subject: Subject) -> list[Model]:
+    """Return models of the metric first, those with the largest measured values first."""
+
+    def order(model: Model) -> tuple[bool, float]:
+        item = subject.measured.get((model.callpath, model.metric))
+        return model.metric != subject.metric, -max(map(max, item.values.values())) if item else 0.0
+
+    return sorted(subject.models, key=order)
+
+
+def _largest_first(
+    found: Sequence[tuple[Model, Answers]], grid: Grid, metric: str | None
+) -> list[tuple[Model, Answers]]:
     """Return models of the metric first, those with the largest predictions first."""
 
-    def order(model: Model) -> tuple[bool, str, float]:
-        there = point if holds_at(model, point) else Point.of({**point.as_dict(), **dict(model.category)})
-        value = float(model.value([there])[0])
+    def order(pair: tuple[Model, Answers]) -> tuple[bool, str, float]:
+        model, answers = pair
+        value = answers.at(Point.of({**grid.default.as_dict(), **dict(model.category)}))[0]
         return model.metric != metric, model.metric, -value if np.isfinite(value) else 0.0
 
-    return tuple(sorted(models, key=order))
+    return sorted(found, key=order)
 
 
 def _parent(model: Model, subject: Subject) -> str:
@@ -167,7 +199,8 @@ def _parent(model: Model, subject: Subject) -> str:
 
 
 def _described(model: Model, subject: Subject, is_typeset: bool) -> dict[str, Any]:
-    formula = Formula.of(model.expression, model.parameters) if is_typeset else None
+    expression = model.expression
+    formula = Formula.of(expression, model.parameters) if is_typeset else None
     return {
         "name": model.callpath,
         "metric": model.metric,
@@ -175,7 +208,7 @@ def _described(model: Model, subject: Subject, is_typeset: bool) -> dict[str, An
         "category": dict(model.category),
         "mpi": operation(parts(model.callpath)[-1]) is not None,
         "exclusive": not subject.includes,
-        "expression": model.expression,
+        "expression": expression,
         "latex": None if formula is None else formula.latex,
         "mathml": None if formula is None else formula.mathml,
         "python": None if formula is None else formula.python,
@@ -186,10 +219,11 @@ def _described(model: Model, subject: Subject, is_typeset: bool) -> dict[str, An
     }
 
 
-def _growths(model: Model, grid: Grid, values: Floats) -> list[dict[str, Any]]:
-    """Return how a model grows in every numeric parameter: by its terms, else by its predictions."""
-    if isinstance(model, Symbolic) and model.terms:
-        found = [(name, *growth(model.terms, name)) for name in model.parameters]
+def described_growth(model: Model, grid: Grid, values: Floats) -> list[dict[str, Any]]:
+    """Return how a model grows in every numeric parameter: by its terms, else by its values over the grid."""
+    terms = terms_of(model)
+    if terms:
+        found = [(name, *growth(terms, name)) for name in model.parameters]
         return [
             {"parameter": name, "text": _power(name, n, log), "exponent": n, "log": log, "kind": "terms"}
             for name, n, log in found
@@ -244,18 +278,18 @@ def _badges(model: Model, subject: Subject, there: tuple[float, float, float]) -
     return [name for name, holds in said.items() if holds]
 
 
-def _measured(model: Model, runs: Runs, is_kept: bool) -> dict[str, Any]:
+def _measured(model: Model, answers: Answers, runs: Runs, is_kept: bool) -> dict[str, Any]:
     if not is_kept:
         return {"measured": None, "predicted_at_runs": None, "outliers": []}
     values = runs.of(model)
     return {
         "measured": packed(values),
-        "predicted_at_runs": packed(measured_runs.predicted(model, runs.points)),
+        "predicted_at_runs": packed(answers.over(runs.points).value),
         "outliers": measured_runs.outliers(values, runs.groups(), model.noise),
     }
 
 
-def _lines(subject: Subject, grid: Grid) -> list[Line]:
+def lines_through(subject: Subject, grid: Grid) -> list[Line]:
     """Return lines along every numeric parameter: through the default point, and where most was measured."""
     points = subject.known.points
     found = []
@@ -273,20 +307,21 @@ def _lines(subject: Subject, grid: Grid) -> list[Line]:
     return found
 
 
-def _curves(model: Model, lines: Sequence[Line]) -> list[dict[str, Any]]:
-    """Return what a model gives along the lines of its category."""
-    found = []
-    for k, line in enumerate(lines):
-        points = line.points()
-        moved = [Point.of({**point.as_dict(), **_category(model, point)}) for point in points]
-        changes = [at for name, at in _changes(model) if name == line.parameter]
-        found.append({"line": k, **bands(model.predict(moved)), "change_points": changes})
-    return found
-
-
-def _category(model: Model, point: Point) -> Mapping[str, Any]:
-    """Return the category of a model where a point is of another one."""
-    return {} if holds_at(model, point) else dict(model.category)
+def curves(model: Model, lines: Sequence[Line], answers: Answers | None = None) -> list[dict[str, Any]]:
+    """Return what a model gives along the lines of its category; it is asked unless ``answers`` have them."""
+    along = [line.points(model.category) for line in lines]
+    if not along:
+        return []
+    if answers is None:
+        answers = asked_at(model, list(dict.fromkeys(point for points in along for point in points)))
+    return [
+        {
+            "line": k,
+            **bands(answers.over(points)),
+            "change_points": [at for name, at in _changes(model) if name == line.parameter],
+        }
+        for k, (line, points) in enumerate(zip(lines, along, strict=True))
+    ]
 
 
 def _changes(model: Model) -> Sequence[tuple[str, float]]:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from orchestrator import __version__
-from orchestrator.report.comparison import label_of
+from orchestrator.models.base import Model
+from orchestrator.models.comparison.pairs import Aligned
+from orchestrator.report.comparison import SURE, label_of
+from orchestrator.report.page.sides import sides
 
 
-def document(found: Mapping[str, Any], names: tuple[str, str]) -> dict[str, Any]:
+def document(
+    found: Mapping[str, Any],
+    names: tuple[str, str],
+    both: Aligned,
+    models: tuple[Sequence[Model], Sequence[Model]],
+) -> dict[str, Any]:
     """Return the document for `orchestrator.report.page.render.page`.
 
     Parameters
@@ -20,9 +29,13 @@ def document(found: Mapping[str, Any], names: tuple[str, str]) -> dict[str, Any]
         From `orchestrator.report.comparison.document`, with ``facts``.
     names
         What A and B are called.
+    both, models
+        What was measured, and the models of A and of B; they may be empty.
     """
     first, second = names
-    rows = [{**row, "callpath": label_of(row).removesuffix(f" {row['metric']}")} for row in found["rows"]]
+    ordered = sorted(found["rows"], key=_interest)
+    labels = [label_of(row).removesuffix(f" {row['metric']}") for row in ordered]
+    rows = [{**row, "callpath": label} for row, label in zip(ordered, labels, strict=True)]
     failed = [
         f"failed: {item['condition']}: {', '.join(item['failed'])}"
         for item in found["conditions"]
@@ -39,7 +52,12 @@ def document(found: Mapping[str, Any], names: tuple[str, str]) -> dict[str, Any]
         "parameters": [],
         "grid": {"names": [], "shape": []},
         "callpaths": [],
-        "comparison": {"names": list(names), "facts": found["facts"], "rows": rows},
+        "comparison": {
+            "names": list(names),
+            "facts": found["facts"],
+            "rows": rows,
+            **sides(ordered, both, models, found["points"][0]),
+        },
         "downloads": [
             {
                 "name": "comparison.json",
@@ -48,3 +66,10 @@ def document(found: Mapping[str, Any], names: tuple[str, str]) -> dict[str, Any]
             }
         ],
     }
+
+
+def _interest(row: Mapping[str, Any]) -> tuple[bool, float]:
+    """Return what orders call paths: certain changes first, then by the size of the change."""
+    ratio = row["ratio"]
+    is_sure = row["probability"] is not None and row["probability"] >= SURE
+    return not is_sure, -abs(math.log(ratio)) if ratio else 0.0

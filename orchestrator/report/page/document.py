@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator import __version__
-from orchestrator.report.page import course, downloads, effort, head, noise, points, runs, speedup
+from orchestrator.report.page import course, downloads, effort, head, noise, points, priors, runs, speedup
 from orchestrator.report.page.answer import Cores, answer
 from orchestrator.report.page.callpaths import CallPaths, call_paths
 from orchestrator.report.page.grid import grid_of
@@ -143,11 +143,12 @@ def _nothing() -> dict[str, Any]:
         "grid": {"names": [], "shape": []},
         "speedup": None,
         "effort": None,
+        "priors": None,
     }
 
 
 def _models(subject: Subject, paths: CallPaths, measured: Runs) -> dict[str, Any]:
-    """Return the sections on parameters, call paths, speedup and effort."""
+    """Return the sections on parameters, call paths, speedup, effort and priors."""
     return {
         "parameters": [axis.document() for axis in paths.grid.axes],
         "grid": {"names": list(paths.grid.names), "shape": list(paths.grid.shape)},
@@ -158,4 +159,5 @@ def _models(subject: Subject, paths: CallPaths, measured: Runs) -> dict[str, Any
         "callpaths": list(paths.documents),
         "speedup": speedup.document(subject, paths),
         "effort": effort.document(subject, paths),
+        "priors": priors.document(subject, paths),
     }

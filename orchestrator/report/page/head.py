@@ -9,12 +9,13 @@ from typing import Any
 from orchestrator.journal.state import RunStatus
 from orchestrator.report import extrapolation
 from orchestrator.report.metrics import meanings
+from orchestrator.report.page import validation
 from orchestrator.report.page.history import History
 from orchestrator.report.page.subject import Subject
 from orchestrator.report.status_text import configuration, interval
 from orchestrator.report.wording import count, moment, place, uncertainty
 from orchestrator.storage import iso
-from orchestrator.types import Point, format_value
+from orchestrator.types import format_value
 from orchestrator.units import campaign_unit, format_cost, format_duration
 
 _DIGEST = 12  # characters of a hash that are shown
@@ -23,7 +24,7 @@ _EXECUTABLES = {"executable": "Executable", "effort_executable": "Executable of 
 
 
 def _fact(label: str, value: object, detail: str | None = None) -> dict[str, Any]:
-    return {"label": label, "value": str(value), "detail": detail}
+    return {"label": label, "value": str(value), "detail": detail, "list": []}
 
 
 def of_measurements(subject: Subject, sources: Sequence[str], modeler: str) -> list[dict[str, Any]]:
@@ -76,14 +77,7 @@ def _found(status: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     """Yield what metrics mean, the validation, and the fastest configurations."""
     for text in meanings(status["metrics"]):
         yield _fact("Metrics", text.removeprefix("metrics: "))
-    for row in status["validation"]:
-        predicted = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
-        error = "" if row["error_percent"] is None else f", {row['error_percent']:+.1f} %"
-        yield _fact(
-            f"Validation at {Point.of(row['point'])}",
-            f"{row['callpath']} {row['metric']}: measured {row['measured']:.4g}",
-            f"predicted {predicted}{error}",
-        )
+    yield from validation.facts(status["validation"])
     for row in (status["fastest"] or {}).get("measured", ()):
         predicted = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
         yield _fact(
@@ -221,9 +215,4 @@ def campaign_warnings(history: History, status: Mapping[str, Any]) -> list[str]:
     if status["uncertainty_percent"] is not None and status["uncertainty_percent"] > 100:
         wide = uncertainty(status["uncertainty_percent"] / 100)
         found.append(f"the mean width of the 90 % intervals {place(status['uncertainty_targets'])} is {wide}")
-    return found + [
-        f"validation: {row['callpath']} {row['metric']} was measured as {row['measured']:.4g}, outside the "
-        f"predicted {row['low']:.4g} to {row['high']:.4g}"
-        for row in status["validation"]
-        if None not in (row["low"], row["high"]) and not row["low"] <= row["measured"] <= row["high"]
-    ]
+    return found + validation.warnings(status["validation"])

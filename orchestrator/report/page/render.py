@@ -23,8 +23,8 @@ import orjson
 _ASSETS = Path(__file__).parent / "assets"
 # In the order in which they need each other.
 _SCRIPTS = (
-    "format", "dom", "data", "theme", "charts", "head", "sliders", "tree", "model", "scaling", "points",
-    "attempts", "effort", "downloads", "comparison", "main",
+    "format", "dom", "data", "theme", "charts", "sides", "head", "sliders", "tree", "model", "scaling",
+    "points", "attempts", "effort", "downloads", "comparison", "main",
 )  # fmt: skip
 _PLAIN = 200_000  # bytes of JSON up to which the document is readable in the file; beyond it is compressed
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)

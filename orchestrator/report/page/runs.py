@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,12 +127,3 @@ def outliers(values: Floats, groups: Integers, noise: float) -> list[int]:
             deviations = np.abs(np.log(values[there] / np.median(values[there])))
             found += there[deviations > _FAR * max(noise, _LEAST_NOISE)].tolist()
     return sorted(found)
-
-
-def predicted(model: Model, points: Sequence[Point]) -> Floats:
-    """Return what a model gives at the points of runs, shape (runs,); each point is asked once."""
-    distinct = list(dict.fromkeys(points))
-    if not distinct:
-        return np.empty(0)
-    found = dict(zip(distinct, model.value(distinct).tolist(), strict=True))
-    return np.array([found[point] for point in points])

@@ -36,6 +36,10 @@ class Subject:
         Of metrics whose unit is not known by their name.
     is_exclusive
         Whether the times of call paths are without those of what they call; None: the values decide.
+    unaided
+        Models of the same without priors, largest call paths first; empty where no prior was used.
+    priors
+        Where priors come from, in words.
     """
 
     known: Measurements
@@ -45,6 +49,8 @@ class Subject:
     values: Mapping[str, Sequence[Value]] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     is_exclusive: bool | None = None
+    unaided: tuple[Model, ...] = ()
+    priors: tuple[str, ...] = ()
 
     def unit(self, metric: str) -> str:
         """Return the unit of a metric, empty where there is none."""

@@ -13,7 +13,7 @@ from orchestrator.models.base import Floats
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.curves.regimes import Change, Regimes, fit
-from orchestrator.models.curves.saturation import Saturation
+from orchestrator.models.curves.saturation import Saturation, features
 from orchestrator.models.selection import modeler
 from orchestrator.types import Measurement, Measurements, Point
 
@@ -206,7 +206,7 @@ def test_few_processes_or_points_show_no_saturation(points: Floats) -> None:
 def test_several_counts_and_sizes_are_written_as_products() -> None:
     item = Saturation(counting=(0, 1), sizes=(2, 3), scale=3.456, power=0.5)
     assert item.text(("nodes", "ppn", "n", "m")) == "(1 + nodes * ppn / (3.46 * (n * m)**0.5))"
-    _, factor = item.features(np.log([[2.0, 3.0, 4.0, 9.0]]))
+    [[_, factor]] = features([item], np.log([[2.0, 3.0, 4.0, 9.0]]))
     assert factor == pytest.approx(np.log1p(6 / (3.456 * 6)))
 
 

@@ -111,6 +111,7 @@ def campaign(seed: int = 1) -> dict[str, Any]:
         ],
         **_history(rng),
         "effort": _effort(rng),
+        "priors": _priors(laws[4]),
         "downloads": [
             {"name": "campaign.yaml", "type": "text/yaml", "text": "name: lulesh-weak\n"},
             {"name": "measurements.csv", "type": "text/csv", "text": "p,n,time\n8,10,7.4\n"},
@@ -180,7 +181,36 @@ def comparison() -> dict[str, Any]:
         "grid": {"names": [], "shape": []},
         "callpaths": [],
         "downloads": [],
-        "comparison": {"names": ["v1.2", "v1.3"], "facts": facts, "rows": rows},
+        "comparison": {"names": ["v1.2", "v1.3"], "facts": facts, "rows": rows, **_sides(rows, rng)},
+    }
+
+
+def _sides(rows: list[dict[str, Any]], rng: np.random.Generator) -> dict[str, Any]:
+    """Return the curves and runs of both sides of the first call paths."""
+    points = [{"p": p, "n": n} for p in MEASURED_P for n in (10, 20) for _ in range(2)]
+    at = np.array([[point["p"], point["n"]] for point in points], dtype=float)
+    x = np.geomspace(8, 4096, 40)
+    law = LAWS[4][2]
+
+    def side(factor: float) -> dict[str, Any]:
+        noisy = factor * law(at[:, 0], at[:, 1]) * rng.lognormal(0, 0.03, len(points))
+        values = factor * law(x, 20)
+        return {"expression": "", "measured": packed(noisy), "curves": [_curve(values, 0.9, 1.1)]}
+
+    parameter = {
+        "name": "p",
+        "kind": "number",
+        "stops": P,
+        "measured": MEASURED_P,
+        "default": 4096,
+        "processes": True,
+        "logarithmic": True,
+    }
+    return {
+        "parameters": [parameter],
+        "lines": [{"parameter": "p", "at": {"n": 20}, "x": x.tolist()}],
+        "points": [points, points],
+        "pairs": [[side(1.0), side(row["ratio"])] for row in rows[:10]],
     }
 
 
@@ -465,10 +495,56 @@ def _effort(rng: np.random.Generator) -> dict[str, Any]:
         for p in MEASURED_P
         for n in MEASURED_N
     ]
-    return {
-        "callpaths": [{"id": 2, "pairs": pairs, "waiting": [{"point": {"p": 256, "n": 30}, "seconds": 3.2}]}],
-        "priors": [{"callpath": LAWS[2][0], "text": "n^3 from the loops counted; p was left out."}],
+    rows = [
+        {
+            "point": {"p": p, "n": 30},
+            "seconds": 0.4 + 0.6 * np.sqrt(p),
+            "explained": 2.1,
+            "waiting": 0.6 * np.sqrt(p) - 1.7,
+            "share": 1 - 2.1 / (0.4 + 0.6 * np.sqrt(p)),
+            "clear": p > 8,
+            "predicted": p == 4096,
+        }
+        for p in (8, 64, 256, 4096)
+    ]
+    text = (
+        "At P(p=256, n=30) counts explain 2.1 s of 10 s: 79 % is waiting, or a cost that counts do not show."
+    )
+    waiting = {"id": 4, "counts": ["waitall bytes_received"], "noise": 0.04, "rows": rows, "text": text}
+    return {"callpaths": [{"id": 2, "pairs": pairs}], "waiting": [waiting]}
+
+
+def _priors(law: Law) -> dict[str, Any]:
+    """Return what priors changed: one call path."""
+    x = np.geomspace(8, 4096, 60)
+    values = 1.2 * law(x, 40)
+    without = {
+        "expression": "0.8 + 0.03 n p^(1/2)",
+        "growth": [{"parameter": "p", "text": "p**(1/2)", "exponent": 0.5, "log": 0.0, "kind": "terms"}],
+        "value": 1.2 * float(law(4096, 40)),
+        "low": 0.7 * float(law(4096, 40)),
+        "high": 1.9 * float(law(4096, 40)),
+        "curves": [_curve(values, 0.5, 1.6)],
     }
+    aided = {**without, "expression": "0.4 + 0.02 n p^(1/2)", "value": float(law(4096, 40)), "curves": None}
+    text = "prediction at P(p=4096, n=40) 17 % lower"
+    return {
+        "sources": ["counted effort", "the earlier campaign lulesh-2023"],
+        "callpaths": [
+            {
+                "id": 4,
+                "without": without,
+                "with": aided,
+                "text": text,
+                "why": ["structure as in lulesh-2023 (weight 0.93)"],
+            }
+        ],
+    }
+
+
+def _curve(values: Any, low: float, high: float) -> dict[str, Any]:
+    bands = {"value": packed(values), "low": packed(low * values), "high": packed(high * values)}
+    return {"line": 0, **bands, "change_points": []}
 
 
 def bare() -> dict[str, Any]:
@@ -506,6 +582,7 @@ def bare() -> dict[str, Any]:
         "noise",
         "failures",
         "effort",
+        "priors",
     )
     return (
         document

@@ -262,6 +262,30 @@ def test_people_with_disabilities_can_use_it(
     opened.page.close()
 
 
+def test_a_click_on_a_ratio_shows_the_models_of_both(browser: Guarded, files: dict[str, Path]) -> None:
+    opened = Opened(browser, files["comparison"], viewport={"width": 1200, "height": 1000})
+    opened.scroll()
+    both = opened.page.get_by_role("img", name="Both against their data")
+    assert "kernel_0 along p" in str(both.get_attribute("aria-label"))
+    ratios = opened.page.get_by_role("img", name="Ratio per call path")
+    ratios.scroll_into_view_if_needed()
+    ratios.locator("svg path[fill='rgb(34, 115, 63)']").click()  # the one that became faster
+    opened.frame()
+    assert "kernel_7 along p" in str(both.get_attribute("aria-label"))
+    figure = opened.page.locator("figure", has=both)
+    figure.locator("summary").click()
+    cells = figure.locator("tbody tr").last.locator("th, td").all_inner_texts()
+    assert cells[1] == "run" and cells[2:5] == ["–"] * 3  # a run of the second one
+    opened.page.close()
+
+
+def test_effort_shows_waiting_and_what_priors_changed(campaign: Opened) -> None:
+    waiting = campaign.page.get_by_role("img", name="Waiting time")
+    assert "Longest for MPI_Waitall: 36.7" in str(waiting.get_attribute("aria-label"))
+    table = campaign.page.get_by_role("table", name="Models without and with priors")
+    assert "structure as in lulesh-2023" in table.inner_text()
+
+
 @pytest.mark.parametrize("endless", ["new Promise(() => {})", "(() => { for (;;); })()"])
 def test_a_browser_that_does_not_answer_is_ended(
     browser: Guarded, files: dict[str, Path], endless: str

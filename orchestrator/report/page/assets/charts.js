@@ -18,11 +18,11 @@ const observer = new IntersectionObserver((entries) => {
  * A figure.
  *
  * `option(colours)` gives what the plotting library draws, `data()` its table ({columns, rows}), `label()` what a
- * screen reader says, `name` the file's name, `height` pixels, `marks` how many things are drawn.
+ * screen reader says, `name` the file's name, `height` pixels, `marks` how many things are drawn, `click` what a mark does.
  */
 export class Figure {
-  constructor({ title, caption, name, option, data, label, height = 360, marks = 0, controls = [] }) {
-    Object.assign(this, { title, name, option, data, label, height, marks });
+  constructor({ title, caption, name, option, data, label, height = 360, marks = 0, controls = [], click = null }) {
+    Object.assign(this, { title, name, option, data, label, height, marks, click });
     this.holder = el("div", { class: "chart", role: "img" });
     this.details = el("details", { class: "data", on: { toggle: () => this.fill() } }, el("summary", {}, "Data"));
     this.element = el("figure", {},
@@ -46,6 +46,7 @@ export class Figure {
     this.resize();
     this.chart = echarts.init(this.holder, null, { renderer: this.marks > MOST_VECTORS ? "canvas" : "svg" });
     this.chart.setOption(this.current());
+    if (this.click) this.chart.on("click", this.click);
     new ResizeObserver(() => this.chart.resize()).observe(this.holder);
   }
 

@@ -2,7 +2,9 @@
 
 import { el, button, scrolling } from "./dom.js";
 import { Figure, axis, tip } from "./charts.js";
+import { floats, unpackedCurve } from "./data.js";
 import { briefNames, interval, known, number, percent, plural, shortened } from "./format.js";
+import { sidesFigure } from "./sides.js";
 
 const SURE = 0.95;
 const MOST_SHOWN = 30;
@@ -14,9 +16,32 @@ export function comparisonSections(comparison) {
     el("p", { class: "lead" }, `The ratio is the value of ${b} divided by that of ${a}: above 1 ${b} is slower. `,
       "Lines are 90 % intervals; a filled mark is a change that is real with at least 95 % probability."));
   const rows = [...(comparison.rows ?? [])];
-  if (rows.length) section.append(summary(rows, comparison.names), ratioFigure(rows).element, rowsTable(rows));
+  const both = bothFigure(comparison);
+  const choose = both?.select ? (row) => { const index = comparison.rows.indexOf(row); if (index < comparison.pairs.length) both.select(index); } : null;
+  if (rows.length) section.append(summary(rows, comparison.names), ratioFigure(rows, choose).element);
+  if (both) section.append(both.element);
+  if (rows.length) section.append(rowsTable(rows));
   if (comparison.facts?.length) section.append(el("h3", { class: "part" }, "What differs around them"), factsTable(comparison));
   return [section];
+}
+
+// The models and the runs of both, of one call path at a time.
+function bothFigure(comparison) {
+  const { names, rows, pairs = [], lines = [], points = [], parameters = [] } = comparison;
+  if (pairs.length === 0 || lines.length === 0) return null;
+  const brief = briefNames(rows.map((row) => row.callpath));
+  const several = new Set(rows.map((row) => row.metric)).size > 1;
+  const items = pairs.map((pair, index) => ({
+    label: `${brief.get(rows[index].callpath)}${several ? ` · ${rows[index].metric}` : ""}`,
+    name: rows[index].callpath, metric: rows[index].metric, unit: rows[index].unit,
+    sides: pair.map((side, at) => ({
+      curves: () => side.curves.map((found) => ({ line: found.line, points: unpackedCurve(found, lines[found.line]) })),
+      runs: () => [...floats(side.measured)].map((value, run) => ({ point: points[at][run], value })).filter((run) => Number.isFinite(run.value)),
+    })),
+  }));
+  const few = pairs.length < rows.length ? ` Of ${plural(rows.length, "call path")} the ${pairs.length} that changed most.` : "";
+  return sidesFigure({ title: "Both against their data", name: "both", names, items, lines, parameters,
+    caption: `Lines are the models, bands their 90 % intervals, marks single runs.${few} A click on a call path above shows it here.` });
 }
 
 function isSure(row) {
@@ -31,7 +56,7 @@ function summary(rows, [a, b]) {
   return el("p", { class: "big small-big" }, text);
 }
 
-function ratioFigure(rows) {
+function ratioFigure(rows, choose) {
   const away = (row) => Math.abs(Math.log(row.ratio));
   const shown = rows.filter((row) => row.ratio > 0).sort((x, y) => isSure(y) - isSure(x) || away(y) - away(x)).slice(0, MOST_SHOWN).reverse();
   return new Figure({
@@ -39,6 +64,7 @@ function ratioFigure(rows) {
     caption: rows.length > MOST_SHOWN ? `The ${MOST_SHOWN} call paths that changed most; all are in the table below.` : "",
     option: (colours) => ratioOption(shown, colours),
     data: () => ({ columns: ["call path", "metric", "ratio", "90 % interval", "probability"], rows: [...shown].reverse().map(cells) }),
+    click: choose ? ({ dataIndex }) => choose(shown[dataIndex]) : null,
     label: () => `${plural(shown.filter(isSure).length, "call path")} with a change that is real with at least 95 % probability.`,
   });
 }

@@ -16,8 +16,14 @@ function bytes(text) {
   return Uint8Array.from({ length: raw.length }, (_, index) => raw.charCodeAt(index));
 }
 
-function floats(text) {
+export function floats(text) {
   return text ? new Float32Array(bytes(text).buffer) : new Float32Array(0);
+}
+
+/** A curve along a line of the document: {x, value, low, high} at its points. */
+export function unpackedCurve(found, line) {
+  const [value, low, high] = [found.value, found.low, found.high].map(floats);
+  return line.x.map((x, index) => ({ x, value: value[index], low: low[index] ?? NaN, high: high[index] ?? NaN }));
 }
 
 /** Everything that the sections ask about call paths and their predictions. */
@@ -102,10 +108,8 @@ export class Models {
   /** Smooth curves of a call path along one parameter: {at, points, changes}. */
   curvesOf(callpath, name) {
     return (callpath.curves ?? []).filter((found) => this.lines[found.line]?.parameter === name).map((found) => {
-      const { at, x } = this.lines[found.line];
-      const [value, low, high] = [found.value, found.low, found.high].map(floats);
-      const points = x.map((along, index) => ({ x: along, value: value[index], low: low[index] ?? NaN, high: high[index] ?? NaN }));
-      return { at, points, changes: found.change_points ?? [] };
+      const line = this.lines[found.line];
+      return { at: line.at, points: unpackedCurve(found, line), changes: found.change_points ?? [] };
     });
   }
 

@@ -59,6 +59,11 @@ function warnings(texts) {
 function facts(items) {
   if (items.length === 0) return null;
   const shown = items.map((item) => el("div", {}, el("dt", {}, item.label),
-    el("dd", {}, item.value ?? "–", item.detail ? el("span", { class: "detail" }, item.detail) : null)));
+    el("dd", {}, item.value ?? "–", item.detail ? el("span", { class: "detail" }, item.detail) : null, all(item.list))));
   return el("div", {}, folded("dl", { class: "facts" }, shown, MOST_FACTS, "facts"));
+}
+
+function all(texts) {
+  if (!texts?.length) return null;
+  return el("details", { class: "data" }, el("summary", {}, `All ${texts.length}`), el("ul", {}, texts.map((text) => el("li", {}, text))));
 }

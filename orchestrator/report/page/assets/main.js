@@ -24,7 +24,7 @@ function sections(source, models) {
   }
   if (source.points || source.rounds || source.alternatives) found.push(pointsSection(source, models));
   if (source.attempts || source.ledger || source.noise || source.failures) found.push(attemptsSection(source));
-  if (source.effort) found.push(effortSection(source.effort, models));
+  if (source.effort || source.priors) found.push(effortSection(source, models));
   return [...found, downloadsSection(source, models)].filter((section) => section !== null);
 }
 
@@ -38,7 +38,7 @@ function startState(source, models) {
 }
 
 const SHORT = { answer: "Summary", comparison: "Comparison", tree: "Call paths", model: "Model and data", scaling: "Scaling",
-  points: "Why these points", attempts: "Time line", effort: "Work and time", downloads: "Downloads" };
+  points: "Why these points", attempts: "Time line", effort: "Effort and priors", downloads: "Downloads" };
 
 function contents(found) {
   return el("ul", {}, found.map((section) => el("li", {}, el("a", { href: `#${section.id}` }, SHORT[section.id]))));

@@ -1,0 +1,108 @@
+"""How priors changed models: the same call paths modelled without and with them, and what the notes say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from orchestrator.models.base import Model, holds_at
+from orchestrator.models.effort import EFFORT
+from orchestrator.models.symbolic import terms_of
+from orchestrator.report.page.callpaths import CallPaths, curves, described_growth
+from orchestrator.report.page.encoding import number
+from orchestrator.report.page.subject import Subject
+from orchestrator.report.wording import plain
+from orchestrator.types import Measurements, Point
+
+_MOST = 100  # call paths, largest first
+_SAME = (
+    0.02  # relative difference of predictions and of widths of intervals below which they are called equal
+)
+
+
+def document(subject: Subject, paths: CallPaths) -> dict[str, Any] | None:
+    """Return the models without and with priors, largest first; None where no prior was used."""
+    without = {_key(model): model for model in subject.unaided}
+    there = paths.grid.default
+    rows = [
+        _row(k, without[_key(model)], model, there, paths)
+        for k, model in enumerate(paths.models)
+        if _key(model) in without
+    ][:_MOST]
+    return {"sources": list(subject.priors), "callpaths": rows} if rows else None
+
+
+def _key(model: Model) -> tuple[str, str, tuple[tuple[str, str], ...]]:
+    return model.callpath, model.metric, model.category
+
+
+def _row(k: int, without: Model, aided: Model, there: Point, paths: CallPaths) -> dict[str, Any]:
+    point = there if holds_at(aided, there) else Point.of({**there.as_dict(), **dict(aided.category)})
+    before, after = _side(without, point, paths), _side(aided, point, paths)
+    return {
+        "id": k,
+        "without": {**before, "curves": curves(without, paths.lines)},
+        "with": after,
+        "text": _text(before, after, point),
+        # What only the model with priors says is about them.
+        "why": [note for note in aided.notes if note not in without.notes],
+    }
+
+
+def _side(model: Model, point: Point, paths: CallPaths) -> dict[str, Any]:
+    found = model.predict([point])
+    values = np.empty(0) if terms_of(model) else model.value(paths.grid.points())
+    return {
+        "expression": model.expression,
+        "growth": described_growth(model, paths.grid, values),
+        **{name: number(float(getattr(found, name)[0])) for name in ("value", "low", "high")},
+        "smape": number(model.smape),
+        "noise": number(model.noise),
+    }
+
+
+def _text(before: Mapping[str, Any], after: Mapping[str, Any], point: Point) -> str:
+    """Return what changed: the growth, the prediction, the width of its interval."""
+    parts = []
+    if _growths(before) != _growths(after):
+        parts.append(f"growth {_growths(after)} instead of {_growths(before)}")
+    if before["value"] and after["value"]:
+        factor = after["value"] / before["value"]
+        if abs(factor - 1) > _SAME:
+            parts.append(f"prediction at {point} {_percent(factor)}")
+    widths = [_width(side) for side in (before, after)]
+    if widths[0] and widths[1] is not None and abs(widths[1] / widths[0] - 1) > _SAME:
+        parts.append(f"interval there {plain(widths[1] / widths[0], 2)} times as wide")
+    return "; ".join(parts) or "no change worth mentioning"
+
+
+def _growths(side: Mapping[str, Any]) -> str:
+    grows = [item["text"] for item in side["growth"] if item["text"] != "constant"]
+    return " * ".join(grows) or "constant"
+
+
+def _percent(factor: float) -> str:
+    percent = 100 * (factor - 1)
+    return f"{plain(abs(percent), 2)} % {'higher' if percent > 0 else 'lower'}"
+
+
+def _width(side: Mapping[str, Any]) -> float | None:
+    """Return the width of the interval relative to the prediction."""
+    low, high, value = side["low"], side["high"], side["value"]
+    return None if None in (low, high) or not value else float((high - low) / value)
+
+
+def largest(known: Measurements) -> Measurements:
+    """Return the measurements of call paths that are worth modelling again without priors: no counts."""
+    items = [item for item in known.items if item.metric not in EFFORT]
+    items.sort(key=lambda item: -sum(map(sum, item.values.values())))
+    return replace(known, items=tuple(items[:_MOST]))
+
+
+def sources(campaigns: Sequence[str], counted: bool) -> tuple[str, ...]:
+    """Return in words where priors come from: names of earlier campaigns, and counts of effort."""
+    earlier = [f"the earlier campaign {name}" for name in campaigns]
+    return (*(["counted effort"] if counted else []), *earlier)

@@ -1,0 +1,91 @@
+"""What the validation says: every call path where there are few, and a summary with a list where many are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from orchestrator.report.status_text import interval
+from orchestrator.report.wording import count
+from orchestrator.types import Point
+
+_FEW = 3  # rows of one point that are shown one by one
+
+Row = Mapping[str, Any]
+"""Of the status: ``point``, ``callpath``, ``metric``, ``measured``, ``predicted``, ``low``, ``high``,
+``error_percent``."""
+
+
+def facts(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    """Yield what is said at the top: per point a summary, with all its rows as a ``list`` to be folded away.
+
+    Of few rows each is a fact of its own.
+    """
+    points: dict[Point, list[Row]] = {}
+    for row in rows:
+        points.setdefault(Point.of(row["point"]), []).append(row)
+    for point, found in points.items():
+        label = f"Validation at {point}"
+        if len(found) <= _FEW:
+            for row in found:
+                value, detail = _texts(row)
+                yield {"label": label, "value": value, "detail": detail, "list": []}
+        else:
+            yield {"label": label, **_summary(found), "list": [": ".join(_texts(row)) for row in found]}
+
+
+def warnings(rows: Sequence[Row]) -> list[str]:
+    """Return which measurements lie outside their intervals: each of few, a sentence on many."""
+    outside = [row for row in rows if _is_inside(row) is False]
+    if len(outside) <= _FEW:
+        return [
+            f"validation: {row['callpath']} {row['metric']} was measured as {row['measured']:.4g}, outside "
+            f"the predicted {row['low']:.4g} to {row['high']:.4g}"
+            for row in outside
+        ]
+    known = sum(_is_inside(row) is not None for row in rows)
+    farthest = max(outside, key=_size)
+    return [
+        f"validation: {len(outside)} of {known} measured values are outside the predicted 90 % intervals "
+        "(these are of the mean; the noise of the one run comes on top); farthest off is "
+        f"{farthest['callpath']} {farthest['metric']}: measured {farthest['measured']:.4g}, predicted "
+        f"{interval(_ends(farthest))}"
+    ]
+
+
+def _texts(row: Row) -> tuple[str, str]:
+    error = "" if row["error_percent"] is None else f", {row['error_percent']:+.1f} %"
+    name = f"{row['callpath']} {row['metric']}"
+    return f"{name}: measured {row['measured']:.4g}", f"predicted {interval(_ends(row))}{error}"
+
+
+def _ends(row: Row) -> dict[str, Any]:
+    return {"value": row["predicted"], "low": row["low"], "high": row["high"]}
+
+
+def _summary(rows: Sequence[Row]) -> dict[str, str | None]:
+    """Return how many values are within their intervals, and the median and the largest error."""
+    inside = [_is_inside(row) for row in rows]
+    known = sum(item is not None for item in inside)
+    value = f"{sum(item is True for item in inside)} of {known} values within the predicted 90 % interval"
+    errors = [row for row in rows if row["error_percent"] is not None]
+    if not errors:
+        return {"value": value if known else f"{count(len(rows), 'value')} measured", "detail": None}
+    worst = max(errors, key=_size)
+    detail = (
+        f"median error {median(map(_size, errors)):.1f} %, largest {worst['error_percent']:+.1f} % "
+        f"({worst['callpath']} {worst['metric']}); predicted minus measured"
+    )
+    return {"value": value, "detail": detail}
+
+
+def _size(row: Row) -> float:
+    return abs(float(row["error_percent"] or 0.0))
+
+
+def _is_inside(row: Row) -> bool | None:
+    """Return whether the measured value is in its interval; None where there is none."""
+    if None in (row["low"], row["high"]):
+        return None
+    return bool(row["low"] <= row["measured"] <= row["high"])

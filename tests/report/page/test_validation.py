@@ -1,0 +1,52 @@
+"""What the head says of the validation: all of it where there is little, a summary where there is much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.report.page.validation import facts, warnings
+
+
+def rows(count: int, outside: int) -> list[dict[str, Any]]:
+    """Return rows whose first ones are outside their intervals; errors grow by 1 % each."""
+    return [
+        {
+            "point": {"p": 64},
+            "callpath": f"main->f{k}",
+            "metric": "time",
+            "measured": 9.0 if k < outside else 2.0,
+            "predicted": 2.0,
+            "low": 1.9,
+            "high": 2.1,
+            "error_percent": float(k) * (-1) ** k,
+        }
+        for k in range(count)
+    ]
+
+
+def test_few_rows_are_facts_of_their_own() -> None:
+    found = list(facts(rows(3, 1)))
+    assert [item["list"] for item in found] == [[], [], []]
+    assert found[2]["value"] == "main->f2 time: measured 2"
+    assert found[2]["detail"] == "predicted 2 [1.9, 2.1], +2.0 %"
+    assert len(warnings(rows(3, 1))) == 1
+
+
+def test_many_rows_are_one_fact_with_a_list() -> None:
+    [found] = facts(rows(21, 5))
+    assert found["value"] == "16 of 21 values within the predicted 90 % interval"
+    assert found["detail"].startswith("median error 10.0 %, largest +20.0 % (main->f20 time)")
+    assert len(found["list"]) == 21
+
+
+def test_many_values_outside_are_one_warning() -> None:
+    [text] = warnings(rows(21, 5))
+    assert text.startswith("validation: 5 of 21 measured values are outside")
+    assert "farthest off is main->f4 time" in text
+    assert warnings(rows(21, 0)) == []
+
+
+def test_rows_without_intervals_and_errors_are_only_counted() -> None:
+    bare = [row | {"low": None, "high": None, "error_percent": None} for row in rows(5, 0)]
+    [found] = facts(bare)
+    assert found["value"] == "5 values measured" and found["detail"] is None
