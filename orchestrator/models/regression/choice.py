@@ -173,8 +173,10 @@ def choose(samples: Samples, family: Family, rng: np.random.Generator) -> Choice
     ModelError
         When no learner can be fitted.
     """
-    chosen = finalists(_with_fallback(family.inside(samples), family), samples, rng)
-    found = compared(chosen, samples, folds(len(samples), rng), rng)
+    # Streams of their own: how many draws a part takes depends on the number of candidates.
+    first, parts, last, beyond_range = rng.spawn(4)
+    chosen = finalists(_with_fallback(family.inside(samples), family), samples, first)
+    found = compared(chosen, samples, folds(len(samples), parts), last)
     if not np.isfinite(found.errors[0]):
         raise ModelError(f"no learner can be fitted to {len(samples)} points: measure more")
     share = weights(found) if family.combine else np.eye(len(found.learners))[0]
@@ -189,7 +191,7 @@ def choose(samples: Samples, family: Family, rng: np.random.Generator) -> Choice
         errors=found.errors,
         weights=share,
         error=float(error),
-        outside=_outside(found.learners[:_AT_ENDS], best, family, samples, error, rng),
+        outside=_outside(found.learners[:_AT_ENDS], best, family, samples, error, beyond_range),
         samples=len(samples),
     )
 

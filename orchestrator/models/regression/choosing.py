@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.models.regression.folds import LEAST_SAMPLES, End, Split, ends
-from orchestrator.models.regression.learner import Fitted, Learner
+from orchestrator.models.regression.learner import Fitted, Learner, streams
 from orchestrator.models.regression.samples import Samples
 
 # Samples to fit to in the first comparison, and by how much they grow in each further one.
@@ -72,8 +72,9 @@ def compared(
     end = 0
     for split in splits:
         begin, end = end, end + len(split.left_out)
+        own = streams(rng)
         for k in running:
-            found[k, begin:end] = left_out_residuals(learners[k], samples, split, rng)
+            found[k, begin:end] = left_out_residuals(learners[k], samples, split, own(learners[k]))
         so_far = {k: mlogq(found[k, :end]) for k in running}
         running = [k for k in running if so_far[k] <= FAR_BEHIND * min(so_far.values())]
     complete = np.isfinite(found).all(axis=1)
@@ -241,11 +242,12 @@ def _beyond(
     clamped = left_out.x.copy()
     clamped[:, end.axis] = samples.axes[end.axis].nearest(left_out.x[:, end.axis], low, edge)
     nothing = np.full(len(left_out), np.nan)
-    known = attempt(inside, fitted, rng)
+    own = streams(rng)
+    known = attempt(inside, fitted, own(inside))
     at_edge = nothing if known is None else known.at(clamped)
     plain, anchored = [], []
     for learner, runs in zip(learners, running, strict=True):
-        found = attempt(learner, fitted, rng) if runs else None
+        found = attempt(learner, fitted, own(learner)) if runs else None
         there, here = (nothing, nothing) if found is None else (found.at(left_out.x), found.at(clamped))
         plain.append(left_out.y - there)
         anchored.append(left_out.y - (there + at_edge - here))

@@ -56,3 +56,12 @@ class Learner:
         if len(samples) > self.most:
             samples = samples.rows(np.sort(rng.choice(len(samples), self.most, replace=False)))
         return self.fit(samples, rng)
+
+
+def streams(rng: np.random.Generator) -> Callable[[Learner], np.random.Generator]:
+    """Return what gives every learner a random stream of its own, by its name.
+
+    One more candidate then leaves the draws of all others as they are. Each call makes other streams.
+    """
+    key = int(rng.integers(2**63))
+    return lambda learner: np.random.default_rng([key, *learner.name.encode()])

@@ -16,7 +16,7 @@ from orchestrator.models.regression.choice import Choice, Family, Memory, in_ord
 from orchestrator.models.regression.choosing import attempt
 from orchestrator.models.regression.errors import Errors
 from orchestrator.models.regression.folds import folds
-from orchestrator.models.regression.learner import Learner
+from orchestrator.models.regression.learner import Learner, streams
 from orchestrator.models.regression.model import Combination, Continuation, Extrapolation, RegressionModel
 from orchestrator.models.regression.samples import Samples, Series, arranged
 from orchestrator.models.regression.trend import fit_trend
@@ -124,7 +124,8 @@ def _of_few(series: Series, family: Family, rng: np.random.Generator) -> Regress
 def _combination(
     learners: Sequence[Learner], weight: tuple[float, ...], samples: Samples, rng: np.random.Generator
 ) -> Combination:
-    return Combination(tuple(learner.fitted(samples, rng) for learner in learners), weight)
+    own = streams(rng)
+    return Combination(tuple(learner.fitted(samples, own(learner)) for learner in learners), weight)
 
 
 def _noise(series: Series, residuals: Floats) -> float:
@@ -137,7 +138,8 @@ def _noise(series: Series, residuals: Floats) -> float:
 def _outside(choice: Choice, samples: Samples, rng: np.random.Generator) -> dict[int, Extrapolation]:
     """Fit what was chosen for beyond the range; a learner that was chosen for several axes once."""
     learners = dict.fromkeys(learner for item in choice.outside.values() for learner, _ in item.learners)
-    fitted = {learner: attempt(learner, samples, rng) or fit_trend(samples) for learner in learners}
+    own = streams(rng)
+    fitted = {learner: attempt(learner, samples, own(learner)) or fit_trend(samples) for learner in learners}
     return {
         axis: Extrapolation(
             members=tuple(Continuation(fitted[learner], anchored) for learner, anchored in item.learners),
