@@ -26,8 +26,6 @@ from orchestrator.models.pmnf.modeler import fitter
 from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours, informed
 from orchestrator.models.pmnf.posterior import Posterior
 
-# Most formulas that are weighed against curves: the most probable ones.
-_FORMULAS = 30
 # Exponent above which a formula becomes improbable: the largest of the normal form as published.
 _STEEPEST = 3.0
 
@@ -157,9 +155,9 @@ class NormalForms:
 
     @classmethod
     def of(cls, posterior: Posterior) -> Self:
-        """Keep the most probable hypotheses, without their correction: the curves do its work."""
-        kept = np.argsort(-posterior.weights, kind="stable")[:_FORMULAS]
-        return cls(_part(posterior, np.concatenate([[0], kept[kept != 0]])))
+        """Take all members, the most probable first, without their correction: the curves do its work."""
+        order = np.argsort(-posterior.weights, kind="stable")
+        return cls(_part(posterior, np.concatenate([[0], order[order != 0]])))
 
     @property
     def weights(self) -> Floats:
@@ -193,6 +191,10 @@ class NormalForms:
         """Return logarithms (formulas, n), and their slopes by coefficients (formulas, coefficients, n)."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self.posterior.log_slopes(x)
+
+    def rows(self, index: Integers) -> Self:
+        """Select formulas."""
+        return type(self)(_part(self.posterior, index))
 
     def followed_by(self, others: Sequence[Self]) -> Self:
         """Return these formulas, then those of each of the others."""

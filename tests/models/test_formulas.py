@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from orchestrator.models.curves.model import CurveModel
-from orchestrator.models.formulas import modeler
+from orchestrator.models.formulas import NormalForms, modeler
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import modeler as pmnf
 from orchestrator.types import Measurement, Measurements, Point
@@ -46,6 +46,18 @@ def short(p: float, n: float) -> float:
 def test_a_formula_that_explains_the_measurements_is_the_model_alone() -> None:
     (model,) = modeler()(measured(short, noise=0.005))
     assert isinstance(model, PmnfModel)
+
+
+def test_every_hypothesis_that_remains_possible_is_weighed() -> None:
+    few = measured(short, noise=0.1, repetitions=2)
+    lines = {
+        point: runs for point, runs in few.items[0].values.items() if point["p"] == 4 or point["n"] == 10
+    }
+    (form,) = pmnf()(Measurements(few.parameters, (Measurement("main", "time", lines),)))
+    assert isinstance(form, PmnfModel)
+    known = NormalForms.of(form.posterior)
+    assert len(known.weights) > 100 and known.weights.sum() == pytest.approx(1.0)
+    assert (np.diff(known.weights[1:]) <= 0).all()
 
 
 def bent(p: float, n: float) -> float:

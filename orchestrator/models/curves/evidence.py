@@ -60,6 +60,10 @@ class Formulas(Protocol):
         """Return logarithms (formulas, n), and their slopes by coefficients (formulas, coefficients, n)."""
         ...
 
+    def rows(self, index: Integers) -> Self:
+        """Select formulas."""
+        ...
+
     def followed_by(self, others: Sequence[Self]) -> Self:
         """Return these formulas, then those of each of the others."""
         ...

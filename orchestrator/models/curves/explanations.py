@@ -30,7 +30,8 @@ class Explanations:
     process
         Shared with other call paths.
     formulas
-        The formulas; None where there are none.
+        Those that an explanation has, and the most probable one, which is the first; None where there are
+        none.
     regimes
         Power laws with a change, which count as further formulas; None where there are none.
     formula

@@ -285,20 +285,23 @@ def _explained(
         weighted = around.columns.weighted[mine]
         left = weighted[0, -1] if share >= LIKELY else _left_over(banks, item, weighted, centred[k], shift)
         location = scatter[k].sigma / np.sqrt(design.typical)
+        # Of hundreds of formulas few are members: only these have to be evaluated at every prediction.
+        used = np.unique(np.append(item.formula[(item.formula >= 0) & (item.formula < number)], 0))
+        kept = np.append(used[:number], np.arange(number, len(item.odds)))
         result.append(
             Explanations(
                 process=banks.process,
-                formulas=None if formulas is None else formulas[k],
+                formulas=None if formulas is None else formulas[k].rows(used),
                 regimes=None if regimes is None else regimes[k],
-                formula=item.formula,
+                formula=np.where(item.formula < 0, -1, np.searchsorted(kept, item.formula)),
                 draws=item.draws,
                 weights=item.weights,
                 rough=np.sqrt(np.maximum(noise[item.draws] ** 2 - location**2, 0)),
                 centre=float(centre[k]),
                 left_over=left / np.sqrt(design.precision),
-                residuals=np.concatenate([residuals[mine], projected[k : k + 1]]),
-                slopes=slopes[mine],
-                scale=scale[mine],
+                residuals=np.concatenate([residuals[mine][kept], projected[k : k + 1]]),
+                slopes=slopes[mine][kept],
+                scale=scale[mine][kept],
                 shift=shift,
                 root=root,
                 share=share,

@@ -60,6 +60,9 @@ class Known:
         value = each.sum(axis=1)
         return np.log(value), each / value[:, None]
 
+    def rows(self, index: Integers) -> Known:
+        return Known(tuple(self.terms[k] for k in index))
+
     def followed_by(self, others: Sequence[Known]) -> Known:
         return Known((*self.terms, *(formula for item in others for formula in item.terms)))
 
@@ -169,6 +172,18 @@ def test_the_right_formula_is_found_beside_a_wrong_one_and_curves() -> None:
     assert found.share > 0.8
     wrong = explained(formulas.at(POINTS)[0][0] + rng.normal(0, 0.01, len(POINTS)), Known((WRONG,)))
     assert wrong.share < found.share
+
+
+def test_formulas_of_no_explanation_are_not_kept() -> None:
+    rng = np.random.default_rng(3)
+    log_value = Known((RIGHT,)).at(POINTS)[0][0] + rng.normal(0, 0.01, len(POINTS))
+    many, one = explained(log_value, Known((RIGHT,) * 200)), explained(log_value, Known((RIGHT,)))
+    assert many.formulas is not None
+    kept = len(many.formulas.weights)
+    assert 1 < kept <= 65  # no more than explanations, and the most probable one
+    assert many.formula.max() < kept + len(many.odds)
+    new = grid((128.0,), (60.0, 70.0))
+    assert many.weights @ many.mean(new) == pytest.approx(one.weights @ one.mean(new), rel=1e-3)
 
 
 def test_what_a_formula_leaves_over_is_followed_by_curves_around_it() -> None:
