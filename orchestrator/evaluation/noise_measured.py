@@ -7,7 +7,7 @@ deviation (eq. 4) from the theory, and the relative error (eq. 5) at points beyo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -20,7 +20,7 @@ from orchestrator.evaluation.noise import PATTERNS, factors
 from orchestrator.evaluation.noise_study import Errors, Setting
 from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.models import callpaths
-from orchestrator.models.base import Model
+from orchestrator.models.base import Model, holds_at
 from orchestrator.models.effort import assign
 from orchestrator.models.mpi_costs import operation
 from orchestrator.models.symbolic import Term, exponent_deviation, terms_of
@@ -241,8 +241,29 @@ def _errors(task: tuple[Application, Contender, Setting, int]) -> list[Errors]:
     effort = () if contender.name in _BLIND else studied.effort
     models = contender.modeler()(replace(studied.timed, items=(*items, *effort)))
     metric = studied.timed.items[0].metric
-    fitted = {model.callpath: model for model in models if model.metric == metric}
-    return [_of_model(studied, fitted[path], contender.label, setting) for path in studied.theories]
+    return [
+        errors
+        for path in studied.theories
+        for errors in _of_callpath(
+            studied, [m for m in models if (m.callpath, m.metric) == (path, metric)], path, contender, setting
+        )
+    ]
+
+
+def _of_callpath(
+    studied: Application, models: Sequence[Model], path: str, contender: Contender, setting: Setting
+) -> Iterator[Errors]:
+    """Yield the errors of the models of a call path, one per category, each at the test points it is for."""
+    for point in studied.expected[path]:
+        if not any(holds_at(model, point) for model in models):
+            raise CampaignError(
+                f"{contender.label} has no model of {studied.names[path]} at {point}: choose points with "
+                "--train-where and --test-where so that every category among the test points is fitted, too"
+            )
+    for model in models:
+        points = [point for point in studied.expected[path] if holds_at(model, point)]
+        if points:
+            yield _of_model(studied, model, points, contender.label, setting)
 
 
 def _disturbed(item: Measurement, setting: Setting, rng: np.random.Generator) -> Measurement:
@@ -256,10 +277,12 @@ def _disturbed(item: Measurement, setting: Setting, rng: np.random.Generator) ->
     return Measurement(item.callpath, item.metric, {point: found for point, found in values.items() if found})
 
 
-def _of_model(studied: Application, model: Model, label: str, setting: Setting) -> Errors:
+def _of_model(
+    studied: Application, model: Model, points: Sequence[Point], label: str, setting: Setting
+) -> Errors:
     theory, expected = studied.theories[model.callpath], studied.expected[model.callpath]
-    predicted = model.predict(list(expected))
-    measured = np.array(list(expected.values()))
+    predicted = model.predict(points)
+    measured = np.array([expected[point] for point in points])
     names = [name for name in studied.timed.parameters if not studied.timed.is_categorical(name)]
     deviations = [exponent_deviation(terms_of(model), theory, name) for name in names]
     return Errors(

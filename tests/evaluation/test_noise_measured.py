@@ -168,3 +168,22 @@ def test_counts_change_the_models_of_modelers_that_use_them_alone() -> None:
 
     assert deviations(plain) == {"pmnf": 0.0, "swc:posterior=prior": 0.0}
     assert deviations(with_counts) == {"pmnf": 0.0, "swc:posterior=prior": pytest.approx(1.0)}
+
+
+def test_test_points_are_predicted_by_the_model_of_their_category() -> None:
+    times = {
+        Point.of(n=n, solver=solver): (scale * n, 1.001 * scale * n)
+        for n in (10, 20, 40, 80, 160)
+        for solver, scale in (("cg", 1.0), ("amg", 5.0))
+    }
+    known = Measurements(("n", "solver"), (Measurement("main", "time", times),), frozenset({"solver"}))
+    chosen = noise_measured.settings([0.0], (2,), 1, [], 2)
+    [row] = rows(noise_measured.run(studied(known, "main=n"), [Contender.of("pmnf")], chosen), ("n",))
+    assert row["models"] == 2 and row["error_percent"] < 1.0 and row["exact_percent"] == 100.0
+
+    theories = noise_theory.stated(["main=n"], known)
+    application = noise_measured.application(
+        known, "time", theories, names={"main": "main"}, train_where=["solver == 'cg'"]
+    )
+    with pytest.raises(CampaignError, match=r"pmnf has no model of main at P\(n=10, solver=amg\)"):
+        noise_measured.run(application, [Contender.of("pmnf")], chosen)
