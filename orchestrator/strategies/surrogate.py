@@ -27,6 +27,8 @@ Floats = NDArray[np.float64]
 _LENGTH_SCALES = 11
 # Smallest normalised noise variance: keeps the kernel matrix positive definite. Chosen by hand; not derived.
 _JITTER = 1e-8
+# Most points of a process: time grows with their cube, memory with their square. Chosen by hand; not derived.
+_MOST_POINTS = 3000
 
 
 def encode(parameters: Sequence[Parameter], points: Sequence[Point]) -> Floats:
@@ -92,14 +94,14 @@ class Surrogate:
 def fit(
     parameters: tuple[Parameter, ...], points: Sequence[Point], targets: Floats, noise: Floats
 ) -> Surrogate:
-    """Fit a Gaussian process to all points.
+    """Fit a Gaussian process to the points; of more than 3000, as tables of samples have, to 3000 drawn ones.
 
     Parameters
     ----------
     parameters
         Those of the search space; they give the normalisation.
     points, targets
-        Different points and one target each.
+        Different points and one target each. The same points give the same process, however many there are.
     noise
         Variance of each target. The white kernel over r repetitions of a point is n/r for their mean, so
         one row per point says the same as one row per run.
@@ -112,6 +114,9 @@ def fit(
     """
     if len(points) < 3:
         return Surrogate()
+    if len(points) > _MOST_POINTS:
+        kept = np.sort(np.random.default_rng(len(points)).permutation(len(points))[:_MOST_POINTS])
+        points, targets, noise = [points[k] for k in kept], targets[kept], noise[kept]
     center = float(np.mean(targets))
     scale = float(np.std(targets))
     scale = scale if scale > 0 else float(np.sqrt(np.max(noise))) or 1.0

@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import Matern, WhiteKernel
 
 from orchestrator.models.base import Prediction
 from orchestrator.strategies import bayesian, gpr, hybrid
+from orchestrator.strategies import surrogate as surrogates
 from orchestrator.strategies.base import Strategy, View
 from orchestrator.strategies.surrogate import encode, fit
 from orchestrator.types import Measurement, Measurements, Parameter, Point
@@ -209,3 +210,16 @@ def test_a_kernel_matrix_that_is_not_positive_definite_leaves_cost_and_repetitio
     with_broken = gpr.strategy()(view, rng())
     without = gpr.strategy(gp=False)(view, rng())
     assert [choice.point for choice in with_broken] == [choice.point for choice in without] != []
+
+
+def test_a_process_of_very_many_points_is_that_of_some_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel matrix of 100,000 points takes 80 GB; the same points always give the same process."""
+    points, noise = list(SPACE), np.full(25, 1e-4)
+    targets = np.log([p.number("p") + 2 * p.number("s") for p in points])
+    monkeypatch.setattr(surrogates, "_MOST_POINTS", 25)
+    every = fit((P, S), points, targets, noise)
+    monkeypatch.setattr(surrogates, "_MOST_POINTS", 15)
+    some, again = (fit((P, S), points, targets, noise) for _ in range(2))
+    assert (len(every.process.X_train_), len(some.process.X_train_)) == (25, 15)
+    assert np.array_equal(some.process.X_train_, again.process.X_train_)
+    assert np.allclose(some.predict(encode((P, S), points))[0], targets, atol=0.2)

@@ -13,7 +13,7 @@ from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.strategies.base import View
-from orchestrator.strategies.information import strategy
+from orchestrator.strategies.information import strategy, unseen_terms
 from orchestrator.strategies.information.gain import Known, gain, known, learn, run_noise
 from orchestrator.strategies.information.stakes import Weighted
 from orchestrator.strategies.information.unseen_terms import UnseenTerms
@@ -305,3 +305,14 @@ def test_it_learns_the_truth_for_less_than_the_cheapest_points_do() -> None:
     exact = 5.0 + 0.01 * 128**1.5 * 60
     assert prediction.value[0] == pytest.approx(exact, rel=0.05)
     assert prediction.low[0] <= exact <= prediction.high[0]
+
+
+def test_terms_that_were_not_seen_are_as_large_however_many_points_are_looked_at_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    view = second_round()
+    model = next(item for item in view.models if has_belief(item))
+    at_once = UnseenTerms.of(model, view.done)
+    monkeypatch.setattr(unseen_terms, "_AT_ONCE", 1)  # one point after the other
+    assert UnseenTerms.of(model, view.done).log_size == pytest.approx(at_once.log_size, rel=1e-12)
+    assert len(view.done) > 3 and np.ptp(at_once.log_size) > 1

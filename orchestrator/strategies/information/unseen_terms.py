@@ -25,6 +25,7 @@ _PRIOR = 0.03
 _EXPONENTS = (1.0, 2.0, 3.0)
 _LARGEST = 50.0  # logarithm of the largest ratio of a term to the time: keeps exponentials finite
 _TINY = 1e-300  # keeps logarithms of zero finite
+_AT_ONCE = 2_000_000  # terms times points: ten parameters have thousands of terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +77,18 @@ class UnseenTerms:
         nothing = cls(parameters, np.zeros((len(parameters), 0)), np.zeros(0))
         points = [point for point, runs in done.items() if runs > 0]
         x = coordinates(points, parameters)
-        points = [point for point, positive in zip(points, np.all(x > 0, axis=1), strict=True) if positive]
+        positive = np.all(x > 0, axis=1)
+        x, points = x[positive], [points[k] for k in np.flatnonzero(positive)]
         if not parameters or not points:
             return nothing
         belief = model.belief(points)
         log_time, usable = belief.centre, np.isfinite(belief.centre)
         if not usable.any():
             return nothing
-        x = coordinates(points, parameters)[usable]
         runs = np.array([done[point] for point in points], float)[usable]
         exponents = np.array(list(_terms(len(parameters)))).T
-        share = np.log(x) @ exponents - log_time[usable, None]
-        largest = share.max(axis=0)
-        seen = np.sqrt(runs @ np.exp(2 * (share - largest)))
-        return cls(parameters, exponents, np.log(belief.noise / seen + _TINY) - largest)
+        largest, seen = _seen(np.log(x[usable]), exponents, log_time[usable], runs)
+        return cls(parameters, exponents, np.log(belief.noise / np.sqrt(seen) + _TINY) - largest)
 
     def at(self, points: Sequence[Point], log_time: Floats) -> Unseen:
         """Return what the terms could do at points, given the logarithm of the predicted time there."""
@@ -101,6 +100,21 @@ class UnseenTerms:
         prior = _PRIOR / len(ratio)
         growth = prior * ratio.sum(axis=0)
         return Unseen(np.log1p(ratio), float(np.sqrt(prior)), np.where(np.isnan(growth), 0.0, growth))
+
+
+def _seen(log_x: Floats, exponents: Floats, log_time: Floats, runs: Floats) -> tuple[Floats, Floats]:
+    """Return Σ r (z/f)² of every term z, some points at a time: (a, b) with the sum b exp(2 a)."""
+    largest = np.full(exponents.shape[1], -np.inf)
+    total = np.zeros(exponents.shape[1])
+    step = max(1, _AT_ONCE // exponents.shape[1])
+    for start in range(0, len(log_x), step):
+        part = slice(start, start + step)
+        share = log_x[part] @ exponents - log_time[part, None]
+        larger = np.maximum(largest, share.max(axis=0))
+        total *= np.exp(2 * (largest - larger))
+        total += runs[part] @ np.exp(2 * (share - larger))
+        largest = larger
+    return largest, total
 
 
 def _terms(parameters: int) -> Iterator[Floats]:
