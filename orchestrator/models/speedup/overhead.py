@@ -40,6 +40,26 @@ class Regressor(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Forest:
+    """The trees of a random forest: it predicts what scikit-learn does, without a job per tree."""
+
+    trees: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, forest: Any) -> Forest:
+        """Take the trees out of a fitted forest."""
+        return cls(tuple(estimator.tree_ for estimator in forest.estimators_))
+
+    def predict(self, x: Floats) -> Floats:
+        """Return the mean over the trees, shape (n,)."""
+        single = np.ascontiguousarray(x, dtype=np.float32)
+        total = np.zeros(len(x))
+        for tree in self.trees:
+            total += tree.predict(single)[:, 0]
+        return total / len(self.trees)
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Corrected:
     """The law, divided by an overhead."""
@@ -149,7 +169,7 @@ def learned_by(kind: str) -> Callable[[Samples, Law, Settings, np.random.Generat
             text=NAMES[kind],
             contexts=contexts,
             kept=contexts.kept(rng),
-            regressor=regressor,
+            regressor=Forest.of(regressor) if hasattr(regressor, "estimators_") else regressor,
             logarithmic=logarithmic,
             nearby=Nearby.of(law.layout.axes, samples.x[few]),
             log_tau=log_tau[few],
