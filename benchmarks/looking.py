@@ -1,19 +1,27 @@
-"""CPU seconds of a look at a campaign of 10 000 runs: status, log, status --run, runs.
+"""Seconds of a look at a campaign of 10 000 runs: status, log, status --run, runs, first picture of watch.
 
     python benchmarks/looking.py [--repeated 5]
 
-Prints the least of several runs each, without and with snapshots, and the ratio to ``python -c pass``. Other
-work on the machine counts as little as CPU time lets it.
+Prints the least of several runs each: CPU time without and with snapshots, its ratio to ``python -c pass``,
+and the time by the clock with snapshots. Other work on the machine counts as little as that lets it.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
+import os
+import pty
+import struct
+import sys
 import tempfile
+import termios
+import time
+from functools import partial
 from pathlib import Path
 
-from startup import seconds
+from startup import cpu_of_children, seconds
 
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry, encode
@@ -84,6 +92,36 @@ def models() -> dict[str, object]:
     return {"id": "large", "round": POINTS // ROUND, "measured": POINTS * REPETITIONS, "models": described}
 
 
+def first_picture(folder: Path) -> tuple[float, float]:
+    """Return the CPU seconds and those by the clock until ``watch`` has shown the state on a terminal."""
+    began, before = time.perf_counter(), cpu_of_children()
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(folder)
+        os.environ |= {"TERM": "xterm-256color", "PYTHONPATH": str(Path(__file__).parents[1])}
+        os.execv(sys.executable, [sys.executable, "-m", "orchestrator", "watch", "large"])
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    shown = b""
+    while b"nothing left to measure" not in shown:
+        shown += os.read(terminal, 1 << 16)
+    wall = time.perf_counter() - began
+    os.write(terminal, b"q")
+    try:
+        while os.read(terminal, 1 << 16):
+            pass
+    except OSError:  # nobody is at the other end any more
+        pass
+    os.close(terminal)
+    os.waitpid(child, 0)
+    return cpu_of_children() - before, wall
+
+
+def by_command(folder: Path, arguments: tuple[str, ...]) -> tuple[float, float]:
+    """Return the CPU seconds of a command, and those by the clock."""
+    began = time.perf_counter()
+    return seconds(folder, *arguments), time.perf_counter() - began
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(
@@ -99,16 +137,18 @@ def main() -> None:
         (directory / "journal.jsonl").write_bytes(b"".join(lines))
         (directory / "models.json").write_text(json.dumps(models()))
         size = (directory / "journal.jsonl").stat().st_size / 1e6
-        print(f"{POINTS * REPETITIONS} runs, journal of {size:.0f} MB; CPU seconds, least of {repeated}")
-        print(f"{'':<28} {'first look':>10} {'later':>8} {'ratio':>8}")
+        print(f"{POINTS * REPETITIONS} runs, journal of {size:.0f} MB; seconds, least of {repeated}")
+        print(f"{'':<28} {'first look':>10} {'later':>8} {'ratio':>8} {'by the clock':>14}")
+        looks = {text: partial(by_command, folder, arguments) for text, arguments in COMMANDS.items()}
+        looks["orchestrator watch"] = partial(first_picture, folder)
         base = 0.0
-        for text, arguments in COMMANDS.items():
+        for text, look in looks.items():
             for snapshot in directory.glob("snapshot.*"):
                 snapshot.unlink()
-            first = seconds(folder, *arguments)
-            later = min(seconds(folder, *arguments) for _ in range(repeated))
+            first, _ = look()
+            later, clock = map(min, zip(*(look() for _ in range(repeated)), strict=True))
             base = base or later or 0.01
-            print(f"{text:<28} {first:>10.2f} {later:>8.2f} {later / base:>8.1f}")
+            print(f"{text:<28} {first:>10.2f} {later:>8.2f} {later / base:>8.1f} {clock:>14.2f}")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ machine counts as little as possible.
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -50,11 +51,16 @@ def prepare(folder: Path) -> None:
 
 def seconds(folder: Path, *arguments: str) -> float:
     """Return the CPU seconds of one run of Python, and of what it started."""
-    before = os.times()
+    before = cpu_of_children()
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, check=True, capture_output=True)
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    return cpu_of_children() - before
+
+
+def cpu_of_children() -> float:
+    """Return the CPU seconds of all processes that were started here and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> int:

@@ -18,6 +18,7 @@ from types import FrameType, TracebackType
 
 from orchestrator.cli import common
 from orchestrator.errors import CampaignError, OrchestratorError
+from orchestrator.journal.file import require_campaign
 from orchestrator.journal.state import collecting_nothing
 
 _QUIT = b"qQ\x04"  # Ctrl-D, too
@@ -52,20 +53,24 @@ def watch(directory: Path, interval: float) -> int:
             f"watch needs a terminal; for files and programs: orchestrator status {directory} [--json] "
             f"or orchestrator log {directory}"
         )
+    require_campaign(directory)
     from rich.console import Console
     from rich.live import Live
+    from rich.text import Text
 
-    from orchestrator.control.watching import Watch
-    from orchestrator.report import watch_screen
-
-    console, campaign = Console(emoji=False), Watch(directory)
-    with collecting_nothing():
-        found = campaign.document()  # what is no campaign is an error
+    console, found = Console(emoji=False), None
     try:
         with (
             _Keys() as keys,
             Live(console=console, screen=True, auto_refresh=False, redirect_stderr=False) as live,
         ):
+            live.update(Text(f"reading {directory} ..."), refresh=True)  # 100 000 runs take seconds
+            from orchestrator.control.watching import Watch
+            from orchestrator.report import watch_screen
+
+            campaign = Watch(directory)
+            with collecting_nothing():
+                found = campaign.document()  # a damaged journal ends the view
             live.update(watch_screen.screen(found, *console.size), refresh=True)
             while keys.pressed(interval) not in _QUIT:
                 try:
@@ -75,7 +80,8 @@ def watch(directory: Path, interval: float) -> int:
                     live.update(watch_screen.waiting(str(error)), refresh=True)
     except KeyboardInterrupt:
         pass
-    print(f"campaign {found['campaign']}: {found['state']}, round {found['round']}")
+    if found is not None:
+        print(f"campaign {found['campaign']}: {found['state']}, round {found['round']}")
     return 0
 
 

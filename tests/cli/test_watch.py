@@ -124,6 +124,16 @@ def test_an_interrupt_ends_the_view_and_leaves_the_terminal_as_it_was(done: Path
         assert screen.process.wait(_PATIENCE) == 0
 
 
+def test_a_journal_that_cannot_be_read_ends_the_view_with_the_reason(done: Path, tmp_path: Path) -> None:
+    lines = (done / FILE_NAME).read_bytes().splitlines(keepends=True)
+    (tmp_path / FILE_NAME).write_bytes(b"".join([*lines[:3], b"damage\n", *lines[4:]]))
+    with watching(tmp_path) as screen:
+        assert screen.shows("reading "), "before anything is read"
+        assert screen.shows("\x1b[?1049l"), "the screen before is back"
+        assert screen.shows("line 4: its checksum does not match")
+        assert screen.process.wait(_PATIENCE) == 1
+
+
 @pytest.mark.parametrize("command", [("watch",), ("status", "--watch")])
 def test_without_a_terminal_it_says_what_to_use(done: Path, command: tuple[str, ...]) -> None:
     result = run(*command, done)
