@@ -80,12 +80,12 @@ def _sensitivity(known: Mapping[Setup, Sequence[Cell]], quantity: Quantity, path
             for index, program in enumerate(programs):
                 mine = [cell for cell in found if cell.contender == name and cell.program == program]
                 _line(place, sorted(mine, key=lambda cell: getattr(cell, quantity)), quantity, index)
-            place.set_title(f"{contender(name).text}\n{setup.title}", fontsize="small")
+            place.set_title(f"{contender(name).text.strip('`')}\n{setup.title}", fontsize="small")
             place.set_xlabel(_LABELS[quantity])
             place.set_yscale("log")
             place.grid(True, alpha=0.3)
         line[0].set_ylabel("relative RMSE of speedups")
-    return _save(figure, path)
+    return _save(figure, path, 150 if len(known) == 1 else 90)
 
 
 def _line(place: Axes, mine: Sequence[Cell], quantity: Quantity, index: int) -> None:
@@ -119,11 +119,11 @@ def _boxes(known: Sequence[Cell], path: Path) -> Path:
     return _save(figure, path)
 
 
-def _save(figure: Figure, path: Path) -> Path:
+def _save(figure: Figure, path: Path, dpi: int = 150) -> Path:
     handles, labels = figure.axes[0].get_legend_handles_labels()
     if labels:
         figure.legend(
             handles, labels, loc="outside lower center", ncols=min(len(labels), 6), fontsize="small"
         )
-    figure.savefig(path, dpi=150, metadata={"Software": None})
+    figure.savefig(path, dpi=dpi, metadata={"Software": None})
     return path

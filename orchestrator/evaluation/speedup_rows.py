@@ -57,7 +57,7 @@ def _cutoff(cell: Cell) -> tuple[float, float, float]:
 def _text(cell: Cell | None) -> str:
     if cell is None or cell.rmse is None or cell.relative_rmse is None:
         return "-"
-    low, high = _short(cell.low or 0.0), _short(cell.high or 0.0)
+    low, high = (f"{error or 0.0:.2g}" for error in (cell.low, cell.high))
     between = f", {low} to {high}" if low != high else ""
     return f"{_short(cell.rmse)} ({_short(cell.relative_rmse)}{between})"
 

@@ -11,7 +11,10 @@ import pytest
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Model
+from orchestrator.models.processes import required
+from orchestrator.models.regression.samples import arranged
 from orchestrator.models.speedup.family import ALL_OVERHEADS
+from orchestrator.models.speedup.layout import Layout
 from orchestrator.models.speedup.modeler import modeler
 from orchestrator.types import Measurement, Measurements, Point
 
@@ -164,6 +167,16 @@ def test_options_of_a_wrong_kind(option: str, value: object, said: str) -> None:
 def test_one_number_of_processes_is_refused() -> None:
     with pytest.raises(ModelError, match="every run has the same number of processes"):
         fitted(measured(strong, ranks=(4,)))
+
+
+def test_products_are_counted_exactly() -> None:
+    """125 nodes of 4 are 500 processes, within a cut-off at 500, though coordinates are logarithms."""
+    values = {Point.of(nodes=a, ppn=b): (1.0,) for a, b in product((1, 3, 7, 75, 125), (1, 4, 8, 16, 32))}
+    data = Measurements(("nodes", "ppn"), (Measurement("main", "time", values),))
+    [series], _ = arranged(data, "auto")
+    layout = Layout.of(series.samples.axes, required(data.parameters), 1.0)
+    found = sorted(layout.processes(series.samples.x))
+    assert found == sorted(point.number("nodes") * point.number("ppn") for point in values)
 
 
 @every_overhead
