@@ -57,9 +57,9 @@ def _cutoff(cell: Cell) -> tuple[float, float, float]:
 def _text(cell: Cell | None) -> str:
     if cell is None or cell.rmse is None or cell.relative_rmse is None:
         return "-"
-    low, high = (f"{error or 0.0:.2g}" for error in (cell.low, cell.high))
-    between = f", {low} to {high}" if low != high else ""
-    return f"{_short(cell.rmse)} ({_short(cell.relative_rmse)}{between})"
+    low, middle, high = (f"{error or 0.0:.2g}" for error in (cell.low, cell.relative_rmse, cell.high))
+    relative = f"{middle}, {low} to {high}" if low != high else _short(cell.relative_rmse)
+    return f"{_short(cell.rmse)} ({relative})"
 
 
 def sensitivity(rows: Sequence[Row]) -> list[Table]:
