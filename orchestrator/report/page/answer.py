@@ -21,7 +21,9 @@ _LEAST_SHARE = 0.01  # of parts that the sentence names
 Cores = Callable[[Point], float | None]
 
 
-def answer(subject: Subject, paths: CallPaths, cores: Cores, note: str = "") -> dict[str, Any] | None:
+def answer(
+    subject: Subject, paths: CallPaths, cores: Cores, note: str = "", checked: float | None = None
+) -> dict[str, Any] | None:
     """Return the predicted time of a run at P₊, or else at the largest measured values; None without times.
 
     Parameters
@@ -32,6 +34,8 @@ def answer(subject: Subject, paths: CallPaths, cores: Cores, note: str = "") -> 
         How many cores a run at a point is charged for; None where nothing says so.
     note
         What this number of cores assumes.
+    checked
+        What a run there took that was measured to check the models.
     """
     there = paths.grid.default
     models = _at(paths, subject.whole, subject.metric, there)
@@ -66,6 +70,7 @@ def answer(subject: Subject, paths: CallPaths, cores: Cores, note: str = "") -> 
         "interval": "90 %",
         "summed": len(models),
         "cost": cost,
+        "checked": None if checked is None else {"measured": checked, "inside": low <= checked <= high},
         "parts": parts[:_MOST_PARTS],
     }
     return {**found, "sentence": sentence(found, there, len(parts))}

@@ -11,7 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator import __version__
-from orchestrator.report.page import course, downloads, effort, head, noise, points, priors, runs, speedup
+from orchestrator.report.page import (
+    course,
+    downloads,
+    effort,
+    head,
+    noise,
+    points,
+    priors,
+    runs,
+    speedup,
+    validation,
+)
 from orchestrator.report.page.answer import Cores, answer
 from orchestrator.report.page.callpaths import CallPaths, call_paths
 from orchestrator.report.page.grid import grid_of
@@ -113,13 +124,19 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
         **frame,
         "head": {
             "facts": facts,
-            "answer": answer(subject, paths, campaign.cores),
+            "answer": answer(subject, paths, campaign.cores, checked=_checked(subject, campaign)),
             "warnings": [*head.warnings(subject), *warned],
         },
         **_models(subject, paths, measured),
         **course_of_it,
         "downloads": downloads.downloads(subject, paths.models, campaign.text),
     }
+
+
+def _checked(subject: Subject, campaign: Campaign) -> float | None:
+    """Return what the validation measured of a whole run at P₊, if there is one."""
+    there = [row for row in campaign.status["validation"] if Point.of(row["point"]) == subject.point]
+    return validation.of_run(there, subject.whole, subject.metric)
 
 
 def _frame(kind: str, title: str, generated: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -52,6 +52,14 @@ def warnings(rows: Sequence[Row]) -> list[str]:
         f"{farthest['callpath']} {farthest['metric']}: measured {farthest['measured']:.4g}, predicted "
         f"{interval(_ends(farthest))}"
     ]
+
+
+def of_run(rows: Sequence[Row], callpaths: Collection[str], metric: str | None) -> float | None:
+    """Return what the validation measured of a whole run, the sum over call paths; None if one is missing."""
+    found = {row["callpath"]: float(row["measured"]) for row in rows if row["metric"] == metric}
+    if not callpaths or not set(callpaths) <= found.keys():
+        return None
+    return sum(found[callpath] for callpath in callpaths)
 
 
 def _texts(row: Row) -> tuple[str, str]:

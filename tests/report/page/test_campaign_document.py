@@ -69,6 +69,9 @@ def test_the_head_says_what_it_cost_and_what_stopped_it(directory: Path, documen
     assert fact(document, "Application")["detail"] == f"campaign rehearsal, id {state.id}"
     assert document["head"]["answer"]["point"] == {"p": 16, "n": 50}
     assert document["head"]["answer"]["cost"]["cores"] == 16
+    assert state.validation is not None
+    took = state.runs[state.validation].samples["time"]["main"]
+    assert document["head"]["answer"]["checked"]["measured"] == took
     # A simulated campaign has no executable and no hosts: nothing is said of them.
     assert not {"Executable", "Site file"} & {item["label"] for item in document["head"]["facts"]}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.report.page.validation import facts, warnings
+from orchestrator.report.page.validation import facts, of_run, warnings
 
 
 def rows(count: int, outside: int) -> list[dict[str, Any]]:
@@ -50,3 +50,11 @@ def test_rows_without_intervals_and_errors_are_only_counted() -> None:
     bare = [row | {"low": None, "high": None, "error_percent": None} for row in rows(5, 0)]
     [found] = facts(bare)
     assert found["value"] == "5 values measured" and found["detail"] is None
+
+
+def test_a_run_is_the_sum_of_the_call_paths_that_it_is_made_of() -> None:
+    found = rows(3, 1)
+    assert of_run(found, ["main->f0", "main->f1"], "time") == 11.0
+    assert of_run(found, ["main->f0", "main"], "time") is None  # main was not measured
+    assert of_run(found, ["main->f0"], "bytes") is None
+    assert of_run(found, [], "time") is None

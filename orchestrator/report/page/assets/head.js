@@ -1,10 +1,11 @@
 // What the page is about, and its answer: the prediction at the evaluation point.
 
 import { el, folded } from "./dom.js";
-import { briefNames, interval, known, number, percent, place, quantity, spoken } from "./format.js";
+import { briefNames, interval, known, percent, place, plural, quantity, spoken } from "./format.js";
 
 const MOST_WARNINGS = 4;
 const MOST_FACTS = 15;
+const LONG = 90; // characters of a detail from which a fact has the width of two
 
 export function headSection(source) {
   const head = source.head ?? {};
@@ -23,14 +24,23 @@ function answer(item) {
       el("p", { class: "big" }, el("data", { value: item.value }, quantity(item.value, item.unit)),
         time ? el("span", { class: "aside" }, `≈ ${time}`) : null),
       el("p", {}, `${item.interval ?? "90 %"} interval ${interval(item.low, item.high, item.unit)}`),
+      item.checked ? el("p", {}, checked(item)) : null,
       item.cost ? el("p", { class: "muted" }, cost(item.cost)) : null,
       // The sentence says in words what number and bar show: only needed where there is no bar.
       item.sentence && !item.parts?.length ? el("p", { class: "muted" }, item.sentence) : null),
     item.parts?.length ? parts(item) : null);
 }
 
-function cost({ core_hours: hours, cores }) {
-  return `One such run costs ${quantity(hours, "core-hours")}${known(cores) ? ` on ${number(cores)} cores` : ""}.`;
+function checked({ checked: { measured, inside }, unit, value }) {
+  const off = value / measured - 1;
+  return `A run there, not used for the models, took ${quantity(measured, unit)}: ${inside ? "within" : "outside"} the interval, `
+    + `the prediction is ${percent(Math.abs(off))} too ${off > 0 ? "high" : "low"}.`;
+}
+
+function cost({ core_hours: hours, low, high, cores, note }) {
+  const assumed = note ? ` (${note})` : "";
+  const range = known(low) && known(high) ? ` (${interval(low, high)})` : "";
+  return `One such run costs ${quantity(hours, "core-hours")}${range}${known(cores) ? ` on ${plural(cores, "core")}${assumed}` : ""}.`;
 }
 
 function parts(item) {
@@ -58,7 +68,8 @@ function warnings(texts) {
 
 function facts(items) {
   if (items.length === 0) return null;
-  const shown = items.map((item) => el("div", {}, el("dt", {}, item.label),
+  const wide = (item) => (item.detail?.length ?? 0) > LONG || item.list?.length;
+  const shown = items.map((item) => el("div", { class: wide(item) ? "wide" : null }, el("dt", {}, item.label),
     el("dd", {}, item.value ?? "–", item.detail ? el("span", { class: "detail" }, item.detail) : null, all(item.list))));
   return el("div", {}, folded("dl", { class: "facts" }, shown, MOST_FACTS, "facts"));
 }

@@ -14,10 +14,10 @@ const SIZED = new Set(["measured", "next", "failed"]);
 export function pointsSection(source, models, state) {
   const section = el("section", { id: "points", "aria-labelledby": "points-title" },
     el("h2", { id: "points-title" }, "Why these points"),
-    el("p", { class: "lead" }, "Each mark is a point of the search space; the larger a disc, the more a run there costs. Hover over a ",
-      "mark, or open the data below, for the reason why it was or was not measured."));
-  if (source.points?.length) section.append(mapFigure(source.points, models, source.head?.answer?.point));
-  if (source.rounds?.length) section.append(roundsFigure(source.rounds), roundsList(source.rounds));
+    el("p", { class: "lead" }, "Each mark is a point of the search space; the larger a disc, the more was spent there. Hover over a ",
+      "mark, or open the data below it, for the reason why it was or was not measured; the table sums the reasons up."));
+  if (source.points?.length) section.append(mapFigure(source.points, models, source.head?.answer?.point), reasons(source.points));
+  if (source.rounds?.length) section.append(roundsFigure(source.rounds, source.head?.answer?.is_evaluation_point), roundsList(source.rounds));
   if (source.alternatives?.length) section.append(alternatives(source.alternatives));
   return section;
 }
@@ -36,12 +36,27 @@ function mapFigure(points, models, target) {
     caption: names.length > 2 ? "Points that differ in other parameters lie on top of each other." : "",
     controls: names.length > 2 ? [choice("→", options, draft.x, set("x", "y")), choice("↑", options, draft.y, set("y", "x"))] : [],
     option: (colours) => mapOption(points, models, draft, target, colours),
-    data: () => ({ columns: ["point", "state", "core-hours", "runs", "round", "reason"], rows: points.map((item) =>
+    data: () => ({ columns: ["point", "state", "core-hours spent", "runs", "round", "reason"], rows: points.map((item) =>
       [place(item.point), item.state, number(item.cost), number(item.runs), number(item.round), item.reason ?? ""]) }),
     label: () => STATES.map(([name]) => [points.filter((item) => item.state === name).length, name])
       .filter(([count]) => count > 0).map(([count, name]) => `${plural(count, "point")} ${name}`).join(", "),
   });
   return figure.element;
+}
+
+// A reason begins with its kind: "starting set, line of x: ...", "new point: ...".
+function reasons(points) {
+  const kinds = new Map();
+  for (const item of points.filter((found) => found.reason && found.state !== "infeasible")) {
+    const kind = item.reason.split(/[:,;]/)[0];
+    if (!kinds.has(kind)) kinds.set(kind, []);
+    kinds.get(kind).push(item);
+  }
+  if (kinds.size === 0) return null;
+  const sum = (items, key) => items.reduce((total, item) => total + (item[key] ?? 0), 0);
+  const rows = [...kinds].sort(([, a], [, b]) => sum(b, "cost") - sum(a, "cost")).map(([kind, items]) => [kind, number(items.length),
+    number(sum(items, "runs")), number(sum(items, "cost")), `${place(items[0].point)}: ${items[0].reason}`]);
+  return el("div", { class: "part" }, table("Reasons why points were chosen first", ["Chosen first because", "points", "runs", "core-hours spent", "for example"], rows));
 }
 
 function mapOption(points, models, draft, target, colours) {
@@ -55,7 +70,7 @@ function mapOption(points, models, draft, target, colours) {
   };
   const along = (name) => axis(colours, name, scale(name), { stops: coordinates(points, name, target), vertical: name === draft.y,
     splitLine: { show: false }, scale: true, boundaryGap: ["6%", "6%"] });
-  const vertical = draft.y === null ? axis(colours, "core-hours per run", "log", { vertical: true }) : along(draft.y);
+  const vertical = draft.y === null ? axis(colours, "core-hours spent", "log", { vertical: true }) : along(draft.y);
   return {
     xAxis: along(draft.x), yAxis: vertical, dataZoom: zoom(colours),
     tooltip: { formatter: (hit) => mapTip(hit.data.item) },
@@ -82,17 +97,17 @@ function coordinates(points, name, target) {
 
 function mapTip(item) {
   const heading = `${place(item.point)}: ${item.state}`;
-  const box = tip(heading, [known(item.cost) ? `${quantity(item.cost, "core-hours")} per run` : null,
-    item.runs ? plural(item.runs, "run") : null, known(item.round) ? `round ${item.round}` : null]);
+  const box = tip(heading, [known(item.cost) ? `${quantity(item.cost, "core-hours")}${item.runs ? ` in ${plural(item.runs, "run")}` : ""}` : null, known(item.round) ? `round ${item.round}` : null]);
   if (item.reason) box.append(el("div", { class: "reason" }, item.reason));
   return box;
 }
 
-function roundsFigure(rounds) {
+function roundsFigure(rounds, atPoint) {
   const there = rounds.filter((item) => known(item.uncertainty_percent));
   const figure = new Figure({
     title: "Uncertainty against cost", name: "rounds", height: 320,
-    caption: "Relative uncertainty of the prediction at the evaluation point after every round, against the core-hours spent by then.",
+    caption: `After every round: the width of the 90 % intervals ${atPoint === false ? "over the search space" : "at the evaluation point"} relative to the predictions, as a mean over call paths `
+      + "weighted by their time, against the core-hours spent by then. Hollow marks: rounds that brought no gain.",
     option: (colours) => ({
       xAxis: axis(colours, "core-hours spent", "zero"), yAxis: axis(colours, "uncertainty / %", "zero", { vertical: true, min: 0 }),
       legend: null,
@@ -125,5 +140,6 @@ function roundsList(rounds) {
 
 function alternatives(items) {
   return el("div", { class: "part" }, el("h3", {}, "What else the same budget could have done"),
+    el("p", { class: "caption" }, "Whole runs with their launch, by the models of how long runs last."),
     table("Alternatives for the same budget", ["Alternative", "core-hours"], items.map((item) => [item.text, number(item.core_hours)])));
 }
