@@ -109,10 +109,9 @@ def renewed(page: str, examples: Iterable[Example]) -> str:
 
 def examples(path: Path) -> Iterator[Example]:
     """Follow a page in the current directory, which must be empty and the user's home."""
-    if path not in REFERENCE:
-        return followed(path.read_text())
     TAKEN_FOR_GRANTED.get(path.name, lambda: None)()
-    return followed(path.read_text(), in_full=False, left_out=lambda command: bool(reason(path, command)))
+    in_full = path not in REFERENCE
+    return followed(path.read_text(), in_full, lambda command: reason(path, command) is not None)
 
 
 def main() -> int:

@@ -1,6 +1,6 @@
 """What the reference pages take for granted: campaigns and files under the names that the pages use.
 
-And which of their commands are not run, with the reason. The campaigns are rehearsals of a moment.
+And which commands of all pages are not run, with the reason. The campaigns are rehearsals of a moment.
 """
 
 from __future__ import annotations
@@ -58,6 +58,11 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
     "extending.md": {"orchestrator": ELSEWHERE},
     "generate.md": {"orchestrator generate": MPI, "orchestrator init mpi-kernel": MPI},
     "priors.md": {"orchestrator model lulesh-effort/": DATA},
+    "tutorial.md": {
+        "orchestrator init lammps --executor local --executable": REAL,
+        "orchestrator run lammps": REAL,
+        "orchestrator report lammps": REAL,
+    },
     "watching.md": {"orchestrator watch": FOREVER},
 }
 """Page -> how a command begins -> why it is not run."""
