@@ -103,7 +103,8 @@ def files(attempt: Attempt, sizes: Mapping[str, int]) -> str:
         for name, size in sizes.items()
     )
     found = f"<ul>{items}</ul>" if items else "<p>Its files are gone, or were never written.</p>"
-    return _plain(title, f"<h1>{title}</h1>{found}")
+    back = '<p><a href="../../../report">Back to the report</a></p>'
+    return _plain(title, f"{back}<h1>{title}</h1>{found}")
 
 
 def waiting(error: str = "") -> str:

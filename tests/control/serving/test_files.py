@@ -55,6 +55,8 @@ def test_a_failed_attempt_has_a_list_and_its_files_are_text(server: Running, att
     number = attempt.rpartition("/")[2]
     assert f'<a href="{number}/stderr">stderr</a>' in listing.body and "stdout" not in listing.body
     assert "request.json" not in listing.body
+    back = urljoin(address(server, attempt), "../../../report")
+    assert '<a href="../../../report">' in listing.body and server.ask(back).status in (200, 202)
     answer = get(server, attempt, "stderr")
     assert (answer.status, answer.body) == (200, f"<b>{attempt}</b>\nkilled\n")
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
