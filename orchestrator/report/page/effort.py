@@ -98,7 +98,8 @@ def _row(point: Point, seconds: float, part: float, model: Model, is_predicted: 
 def _text(rows: list[dict[str, Any]]) -> str:
     """Return what the waiting times of a call path say."""
     measured = [row for row in rows if not row["predicted"]]
-    worst = max(measured, key=lambda row: float(row["share"]))
+    clear = [row for row in measured if row["clear"]]
+    worst = max(clear or measured, key=lambda row: float(row["waiting"]))
     where = Point.of(worst["point"])
     if not worst["clear"]:
         text = "Counts explain the measured times within their noise"

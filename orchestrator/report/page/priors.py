@@ -18,21 +18,33 @@ from orchestrator.report.wording import plain
 from orchestrator.types import Measurements, Point
 
 _MOST = 100  # call paths, largest first
+_SAME_TEXT = "no change worth mentioning"
+_WITHOUT = "no effort was counted"  # how notes on call paths without a prior begin
 _SAME = (
     0.02  # relative difference of predictions and of widths of intervals below which they are called equal
 )
 
 
 def document(subject: Subject, paths: CallPaths) -> dict[str, Any] | None:
-    """Return the models without and with priors, largest first; None where no prior was used."""
+    """Return the models without and with priors; None where no prior was used.
+
+    Those that changed come first, largest first; those that nothing is said about are left out.
+    """
     without = {_key(model): model for model in subject.unaided}
     there = paths.grid.default
     rows = [
         _row(k, without[_key(model)], model, there, paths)
         for k, model in enumerate(paths.models)
         if _key(model) in without
-    ][:_MOST]
-    return {"sources": list(subject.priors), "callpaths": rows} if rows else None
+    ]
+    shown = [row for row in rows if row["text"] != _SAME_TEXT or any(map(_is_reason, row["why"]))][:_MOST]
+    shown.sort(key=lambda row: bool(row["text"] == _SAME_TEXT))
+    return {"sources": list(subject.priors), "callpaths": shown} if shown else None
+
+
+def _is_reason(note: str) -> bool:
+    """Return whether a note says more than that there was no prior for a call path."""
+    return not note.startswith(_WITHOUT)
 
 
 def _key(model: Model) -> tuple[str, str, tuple[tuple[str, str], ...]]:
@@ -76,7 +88,7 @@ def _text(before: Mapping[str, Any], after: Mapping[str, Any], point: Point) -> 
     widths = [_width(side) for side in (before, after)]
     if widths[0] and widths[1] is not None and abs(widths[1] / widths[0] - 1) > _SAME:
         parts.append(f"interval there {plain(widths[1] / widths[0], 2)} times as wide")
-    return "; ".join(parts) or "no change worth mentioning"
+    return "; ".join(parts) or _SAME_TEXT
 
 
 def _growths(side: Mapping[str, Any]) -> str:

@@ -274,6 +274,7 @@ def test_a_click_on_a_ratio_shows_the_models_of_both(browser: Guarded, files: di
     assert "kernel_7 along p" in str(both.get_attribute("aria-label"))
     figure = opened.page.locator("figure", has=both)
     figure.locator("summary").click()
+    figure.locator("tbody tr").first.wait_for()  # filled when it has opened
     cells = figure.locator("tbody tr").last.locator("th, td").all_inner_texts()
     assert cells[1] == "run" and cells[2:5] == ["–"] * 3  # a run of the second one
     opened.page.close()

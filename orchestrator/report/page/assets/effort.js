@@ -8,6 +8,7 @@ import { sidesFigure } from "./sides.js";
 
 const MOST_BARS = 15;
 const MOST_SENTENCES = 3;
+const LEAST_BAR = 0.005; // of the longest waiting time
 
 export function effortSection({ effort, priors }, models) {
   const counted = (effort?.callpaths ?? []).filter((item) => item.pairs?.length);
@@ -70,13 +71,14 @@ function waitingPart(waiting, models) {
   const ahead = places.find((row) => row.predicted);
   const draft = { key: placeKey(ahead ?? places[0]) };
   const bars = () => waiting.map((item) => ({ item, row: item.rows.find((row) => placeKey(row) === draft.key) })).filter(({ row }) => row)
-    .sort((a, b) => b.row.waiting - a.row.waiting).slice(0, MOST_BARS).reverse();
+    .sort((a, b) => b.row.waiting - a.row.waiting).filter(({ row }, index, all) => row.waiting >= LEAST_BAR * all[0].row.waiting).slice(0, MOST_BARS).reverse();
+  const height = () => 110 + 24 * bars().length;
   const figure = new Figure({
-    title: "Waiting time", name: "waiting", height: 110 + 24 * Math.min(MOST_BARS, waiting.length),
+    title: "Waiting time", name: "waiting", height: height(),
     caption: "Time minus the time that counts explain, in seconds. Counts explain as much as they can: each has the highest price at which no measured time is exceeded. "
       + "The rest is waiting for others, or a cost that counts do not show (caches, memory, input and output). What a call path waits at all points alike is not seen.",
     controls: [choice("At", places.map((row) => [placeKey(row), `${place(row.point)}${row.predicted ? " (by the models)" : ""}`]), draft.key,
-      (key) => { draft.key = key; figure.update(); })],
+      (key) => { draft.key = key; figure.height = height(); figure.update(); })],
     option: (colours) => waitingOption(bars(), models, colours),
     data: () => ({ columns: ["call path", "time / s", "explained by counts / s", "waiting / s", "share", "more than noise"], rows: [...bars()].reverse().map(({ item, row }) =>
       [nameOf(models, item), number(row.seconds), number(row.explained), number(row.waiting), percent(row.share), row.clear ? "yes" : "no"]) }),
