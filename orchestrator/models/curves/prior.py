@@ -37,7 +37,7 @@ _ALONE_DRAWS, _BESIDE_DRAWS, _EXACT_DRAWS = 1024, 64, 48
 # Natural logarithm of how much less probable a formula is before anything was measured: so much, more for
 # every factor in it, and for every point. A formula is chosen among thousands, and real programs are in the
 # normal form only nearly: it must explain every point a little better than curves do, not only some of them.
-_FORMULA, _FACTOR, _POINT, _MOST = 4.0, 0.6, 0.5, 14.0
+_FORMULA, _FACTOR, _POINT, _MOST = 3.0, 0.6, 0.6, 14.0
 
 
 @dataclass(frozen=True, slots=True)
