@@ -53,8 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     output: Path = arguments.output
-    if output.resolve() in [path.resolve() for path in arguments.inputs]:
-        raise CampaignError(f"--output {output} is an input, which the page would replace: name another file")
+    inputs.refuse_as_output(output, arguments.inputs)
     known = inputs.read(arguments)
     known = known if arguments.metric is None else of_metrics(known, arguments.metric)
     known = replace(known, items=chosen(known, arguments.callpath), notes=())  # notes are printed already

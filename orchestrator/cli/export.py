@@ -20,6 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    if arguments.output is not None:
+        inputs.refuse_as_output(arguments.output, arguments.inputs)
     content = export.export(inputs.read(arguments), arguments.format)
     if arguments.output is None:
         sys.stdout.buffer.write(content)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.api import inputs
+from orchestrator.errors import CampaignError
 from orchestrator.readers.inverse import inverted
 from orchestrator.types import Measurements
 
@@ -78,6 +79,12 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
+
+
+def refuse_as_output(output: Path, paths: Sequence[Path]) -> None:
+    """Raise `CampaignError` where an output would replace an input."""
+    if output.resolve() in [path.resolve() for path in paths]:
+        raise CampaignError(f"--output {output} is an input, which it would replace: name another file")
 
 
 def read(arguments: argparse.Namespace, paths: Sequence[Path] | None = None) -> Measurements:

@@ -54,7 +54,7 @@ def test_what_cannot_be_explored_is_said_in_one_line(table: Path, tmp_path: Path
 def test_the_page_never_replaces_the_measurements(table: Path) -> None:
     before = table.read_text()
     refused = run("explore", table, "--parameters", "p,s,layout", "--output", table.parent / "." / table.name)
-    assert refused.code == 2 and "is an input, which the page would replace" in refused.err
+    assert refused.code == 2 and "is an input, which it would replace" in refused.err
     assert table.read_text() == before
 
 

@@ -253,6 +253,13 @@ def test_every_repetition_is_exported() -> None:
     assert all(set(line) == {"params", "callpath", "metric", "value"} for line in lines)
 
 
+def test_an_export_never_replaces_what_it_reads(measured: Path) -> None:
+    before = measured.read_bytes()
+    refused = run("export", measured, "--format", "extrap-jsonl", "--output", "./measured.csv")
+    assert refused.code == 2 and "is an input, which it would replace" in refused.err
+    assert measured.read_bytes() == before
+
+
 def test_parquet_is_exported() -> None:
     need(importlib.util.find_spec("pyarrow") is not None, "pyarrow")
     import pandas as pd

@@ -116,7 +116,10 @@ def _of_few(series: Series, family: Family, rng: np.random.Generator) -> Regress
         noise=series.sigma,
         shared_noise=series.shared_sigma,
         smape=float(smape_of(samples.y - fitted.at(samples.x))),
-        notes=(*series.notes, f"{len(samples)} points: too few to compare learners; the interval is a guess"),
+        notes=(
+            *series.notes,
+            f"points measured: {len(samples)}, too few to compare learners; the interval is a guess",
+        ),
         reasons=(),
     )
 
