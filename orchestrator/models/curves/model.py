@@ -21,7 +21,7 @@ _MEMBERS = 24
 # Share of the probability from which one kind of explanation is not worth a note.
 _ALONE = 0.99
 # How near the median of all that is possible, in quantiles, the formula must be to be the prediction instead.
-_MIDDLE = 0.15, 0.85
+_MIDDLE = 0.25, 0.75
 _CURVES = (
     "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"
 )
