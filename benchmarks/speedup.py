@@ -65,11 +65,7 @@ def compared(seeds: Sequence[int], data: Path | None, quick: bool) -> list[Task]
     for seed in seeds:
         first = seed == seeds[0]
         cases = speedup_cases.simulated(seed=seed, scalings=("strong", "hybrid", "weak"))
-        one, several = ([case for case in cases if case.runs.levels == count] for count in (1, 2))
-        found += speedup_study.tasks(one, simulated, seed)
-        # From 200 points on the choice among all families takes most of a minute: two draws have to do.
-        names = simulated if seed in seeds[:2] else _without(simulated)
-        found += speedup_study.tasks(several, names, seed)
+        found += speedup_study.tasks(cases, simulated, seed)
         found += speedup_study.tasks(measurements, standard if first else drawn, seed)
     return found
 
