@@ -29,7 +29,7 @@ from tests.slurm.faulty.world import Settings
 from tests.slurm.fixtures import executor as slurm_executor
 
 TERMINAL = {AttemptState.FINISHED, AttemptState.LOST}
-PATIENCE = 120.0  # seconds; only against hangs
+PATIENCE = 300.0  # seconds; only against hangs
 
 
 @dataclass

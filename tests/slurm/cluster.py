@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -23,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tests.slurm.cluster_files import GROUPS, KILL_WAIT, NODES, PORTS, Site, memory_node
-from tests.slurm.daemons import Daemons, free_ports, marked, wait_for
+from tests.slurm.daemons import HANG, Daemons, free_ports, marked, wait_for
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "setpriv")
 ACCOUNTING_PROGRAMS = ("slurmdbd", "mariadbd", "mariadb-install-db", "sacctmgr")
@@ -81,7 +82,7 @@ class SlurmCluster:
     def run(self, *command: str, check: bool = True) -> str:
         """Return what a command of Slurm prints on this cluster."""
         done = subprocess.run(
-            command, env=self.environment, check=False, capture_output=True, text=True, timeout=60
+            command, env=self.environment, check=False, capture_output=True, text=True, timeout=HANG
         )
         if check and done.returncode:
             raise RuntimeError(f"{' '.join(command)} failed ({done.returncode}): {done.stderr.strip()}")
@@ -125,12 +126,23 @@ class SlurmCluster:
         self.start_controller()
         self._daemons.wait_for(lambda: self._succeeds("scontrol", "ping"), "slurmctld")
 
-    def resume_nodes(self) -> None:
-        """Resume nodes that were drained for a job that a killed controller had forgotten."""
-        for line in set(self.run("sinfo", "--noheader", "--Node", "--format=%N|%E").splitlines()):
-            name, _, reason = line.partition("|")
-            if reason == "Duplicate jobid":
-                self.run("scontrol", "update", f"NodeName={name}", "State=RESUME")
+    def repair(self) -> None:
+        """Make it whole again: what a test broke and, because it failed, did not mend."""
+        self.run("scancel", "--user=root", check=False)
+        if self.accounting and not self._daemons.running("slurmdbd"):
+            self.start_accounting()
+        if not self._daemons.running("slurmctld"):
+            self.restart_controller()
+        dead = [name for name in NODES if not self._daemons.running(f"slurmd-{name}")]
+        for name in dead:
+            self.start_daemon(f"slurmd-{name}")
+        for name in re.findall(r"(?m)^PartitionName=(?!DEFAULT)(\S+)", self.conf.read_text()):
+            self.run("scontrol", "update", f"PartitionName={name}", "State=UP")
+        for line in set(self.run("sinfo", "--noheader", "--Node", "--format=%N|%T").splitlines()):
+            name, _, state = line.partition("|")
+            if name not in dead and state.startswith(("drain", "down")):
+                self.run("scontrol", "update", f"NodeName={name}", "State=RESUME", check=False)
+        self._wait_for_nodes(self._nodes())
 
     def end_controller(self, how: signal.Signals = signal.SIGTERM) -> None:
         """End ``slurmctld``."""
@@ -193,7 +205,10 @@ class SlurmCluster:
         if self.memory_node:
             command = ["slurmd", "-N", self.memory_node, "-D", "-f", str(self.conf.with_name("memory.conf"))]
             self._daemons.start(f"slurmd-{self.memory_node}", command)
-        self._wait_for_nodes([*NODES, *filter(None, [self.memory_node])])
+        self._wait_for_nodes(self._nodes())
+
+    def _nodes(self) -> list[str]:
+        return [*NODES, *filter(None, [self.memory_node])]
 
     def _start_munge(self) -> None:
         key = self.directory / "munge.key"

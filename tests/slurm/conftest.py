@@ -27,7 +27,7 @@ def pytest_runtest_makereport(
 def cluster(slurm_cluster: SlurmCluster) -> Iterator[SlurmCluster]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SLURM_CONF", str(slurm_cluster.conf))
-        slurm_cluster.resume_nodes()  # which tests before may have left
+        slurm_cluster.repair()  # a failure of the tests before must not become one of these
         yield slurm_cluster
 
 

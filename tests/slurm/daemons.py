@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+HANG = 300.0  # seconds after which nothing more is expected, on the slowest machine
+
 
 def free_ports(count: int) -> int:
     """Return the first of ``count`` consecutive free TCP ports, below those that Linux hands out itself."""
@@ -26,7 +28,7 @@ def free_ports(count: int) -> int:
     raise OSError(f"no {count} consecutive free ports from {start}")
 
 
-def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = HANG) -> None:
     """Return when ``condition`` holds; raise ``TimeoutError`` naming ``what`` after ``seconds``."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -58,6 +60,10 @@ class Daemons:
 
     def __contains__(self, name: str) -> bool:
         return name in self._processes
+
+    def running(self, name: str) -> bool:
+        """Whether one has been started and has not ended."""
+        return name in self._processes and self._processes[name].poll() is None
 
     def start(self, name: str, command: Sequence[str]) -> None:
         """Start one."""

@@ -42,13 +42,18 @@ executor:
   {{name: slurm, launcher: none, poll_interval: {interval} s, max_pending: {pending}, pack: {pack}{further}}}
 """
 
+WAIT = "until [ -e {} ]; do sleep 0.2; done"
+
 # Seconds. A slurmctld that was killed has forgotten jobs: those that live give a sign in this time.
 GRACE = 1.2 * HEARTBEAT
 
 
 @dataclass
 class Hostile:
-    """A campaign of ``values`` × ``repetitions`` runs of ``seconds`` each."""
+    """A campaign of ``values`` × ``repetitions`` runs of ``seconds`` each.
+
+    Where it is ``held``, no run goes on before the file ``gate`` exists, however slow the machine is.
+    """
 
     directory: Path
     environment: Mapping[str, str]
@@ -64,14 +69,20 @@ class Hostile:
     measure: str = ""
     pack: str = "off"
     further: str = ""
+    held: bool = False
     kills: int = 0
-    _controller: int = 0  # its pid
+    _controller: int | None = None  # its pid
     _code: int | None = None  # what it exited with
 
     @property
     def log(self) -> Path:
         """Where the program notes its executions."""
         return self.directory.with_suffix(".log")
+
+    @property
+    def gate(self) -> Path:
+        """What runs wait for; the campaigns of a directory have one in common."""
+        return self.directory.with_name("gate")
 
     def write(self) -> Path:
         """Write the campaign file."""
@@ -81,7 +92,7 @@ class Hostile:
             name=self.directory.name,
             log=self.log,
             seconds=self.seconds,
-            work=self.work,
+            work=f"{WAIT.format(self.gate)}; {self.work}" if self.held else self.work,
             measure=self.measure,
             values=list(self.values),
             limit=self.limit,
@@ -102,8 +113,8 @@ class Hostile:
         self._code = None
 
     def kill(self) -> bool:
-        """Kill the controller; return False if it was over."""
-        if self.over():
+        """Kill the controller; return False if it was over or never started."""
+        if self._controller is None or self.over():
             return False
         os.kill(self._controller, signal.SIGKILL)
         wait_for(self.over, "the killed controller")
@@ -118,6 +129,7 @@ class Hostile:
 
     def over(self) -> bool:
         """Whether the controller has ended."""
+        assert self._controller is not None, f"{self.directory} was not started"
         if self._code is None:
             pid, status = os.waitpid(self._controller, os.WNOHANG)
             self._code = os.waitstatus_to_exitcode(status) if pid else None

@@ -19,7 +19,7 @@ from tests.slurm.hostile import Hostile, accounted_starts, broken
 
 SACCT = ("sacct", "--starttime=2020-01-01", "--duplicates", "-X", "-n", "-P")
 FIELDS = "--format=JobName%100,JobID,ElapsedRaw,AllocCPUS,End"
-_BOOKING = 30.0  # seconds for slurmdbd to receive what slurmctld knows
+_BOOKING = 120.0  # seconds for slurmdbd to receive what slurmctld knows
 _WAIT = 300.0  # seconds for a last controller to come to the end; only against hangs
 
 

@@ -17,34 +17,35 @@ from orchestrator.journal.events import AttemptFinished
 from orchestrator.types import FailureClass
 from tests.requirements import need
 from tests.slurm.cluster import SlurmCluster
-from tests.slurm.daemons import wait_for
+from tests.slurm.daemons import HANG, wait_for
 from tests.slurm.hostile import Hostile, accounted_starts, broken, environment, executions
 from tests.slurm.kills import FIELDS, SACCT, settled
 
 pytestmark = pytest.mark.slurm
 
 
-PATIENCE = 100.0  # seconds; only against hangs
+# Runs that wait until all misfortunes have struck, so that each finds a run to hit.
+HELD: dict[str, object] = {"held": True, "limit": 300.0, "budget": 30.0}
 
 # Where each campaign runs, and what is special about it.
 CAMPAIGNS: dict[str, tuple[str, dict[str, object]]] = {
-    "cancelled": ("partition: debug, sbatch: {nodelist: n1}", {"seconds": 6.0, "values": (1, 2)}),
-    "requeued": ("partition: debug, sbatch: {nodelist: n1}", {"seconds": 6.0, "values": (1, 2)}),
-    "node-fails": ("partition: debug, sbatch: {nodelist: n2}", {"seconds": 6.0, "values": (1, 2)}),
-    "node-drained": ("partition: debug, sbatch: {nodelist: n3}", {}),
-    "killed": ("partition: debug, sbatch: {nodelist: n4}", {}),
-    "packed": ("partition: debug, sbatch: {nodelist: n4}", {"pack": "3", "pending": 2, "values": (1, 2, 3)}),
+    "cancelled": ("partition: debug, sbatch: {nodelist: n1}", {"values": (1, 2), **HELD}),
+    "requeued": ("partition: debug, sbatch: {nodelist: n1}", {"values": (1, 2), **HELD}),
+    "node-fails": ("partition: debug, sbatch: {nodelist: n2}", {"values": (1, 2), **HELD}),
+    "node-drained": ("partition: debug, sbatch: {nodelist: n3}", HELD),
+    "killed": ("partition: debug, sbatch: {nodelist: n4}", HELD),
+    "packed": ("partition: debug, sbatch: {nodelist: n4}", {"pack": "3", "pending": 2, **HELD}),
     "partition-down": ("partition: small", {"pending": 2}),
-    "preempted": ("partition: spot", {"seconds": 6.0, "pending": 2, "values": (1, 2)}),
-    "preempted-and-requeued": ("partition: spot-requeue", {"seconds": 9.0, "pending": 2, "values": (1, 2)}),
+    "preempted": ("partition: spot", {"pending": 2, "values": (1, 2), **HELD}),
+    "preempted-and-requeued": ("partition: spot-requeue", {"pending": 2, "values": (1, 2), **HELD}),
     "node-fails-twice": (
         "partition: pair, exclusive: true, cores_per_node: 4",
-        {"seconds": 5.0, "pending": 2, "values": (1, 2, 3)},
+        {"pending": 2, **HELD},
     ),
     "node-is-slow": (
         "partition: other, exclusive: true, cores_per_node: 4",
-        {"work": "[ $SLURMD_NODENAME = n9 ] && sleep 5 || sleep 0.2", "pending": 2, "values": (1,)}
-        | {"repetitions": 14},
+        {"work": "[ $SLURMD_NODENAME = n9 ] && sleep 3 || sleep 0.2", "pending": 2, "values": (1,)}
+        | {"repetitions": 24},
     ),
     "limit-raised": (
         "partition: debug, sbatch: {nodelist: n4}",
@@ -117,6 +118,7 @@ def befall(cluster: SlurmCluster, all_: dict[str, Hostile]) -> None:
         for name in ("killed", "packed"):
             all_[name].kill()
             all_[name].start()
+    all_["killed"].gate.touch()
     cluster.stop_accounting()
     time.sleep(3)
     cluster.start_accounting()
@@ -149,7 +151,8 @@ def preempt(cluster: SlurmCluster, hostile: Hostile, requeued: Hostile) -> bool:
         return False
     for handle in both[1].values():
         cluster.run("scontrol", "update", f"JobId={handle}", "Requeue=1")
-    cluster.run("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1")
+    urgent = ("--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 1")
+    cluster.run("sbatch", "--wait", *urgent)
     return True
 
 
@@ -236,7 +239,7 @@ def test_every_run_is_measured_once_and_charged_what_slurm_charged(
 ) -> None:
     need(name in day, "a kernel with control groups (version 1) for memory")
     one = day[name]
-    assert one.wait(PATIENCE) == 0, one.directory.with_suffix(".out").read_text()
+    assert one.wait(HANG) == 0, one.directory.with_suffix(".out").read_text()
     assert not settled(one, cluster)
     measured = [event for event in ended(one) if event.failure is None]
     assert len(measured) == len(one.values) * one.repetitions
@@ -248,7 +251,7 @@ def test_a_slurmctld_that_is_killed_forgets_jobs_and_their_ends(
 ) -> None:
     """It saves its state every few seconds; a job whose end it has forgotten, it continues to charge."""
     for one in day.values():
-        one.wait(PATIENCE)
+        one.wait(HANG)
     where = {**cluster.environment, **environment(SLURM_CONF=str(cluster.conf))}
     one = Hostile(tmp_path / "slurmctld-killed", where, values=(1, 2, 3, 4), seconds=1.0, pending=4)
     one.start()
@@ -256,7 +259,7 @@ def test_a_slurmctld_that_is_killed_forgets_jobs_and_their_ends(
         wait_for(lambda: len(executions(one.log)[1]) >= ends, "runs that have ended")  # noqa: B023
         cluster.restart_controller(signal.SIGKILL)
     restarted = time.time()
-    assert one.wait(PATIENCE) == 0, one.directory.with_suffix(".out").read_text()
+    assert one.wait(HANG) == 0, one.directory.with_suffix(".out").read_text()
     late = {event.attempt.id for event in ended(one) if (event.started or 0.0) > restarted}
 
     def faults() -> list[str]:
