@@ -26,7 +26,6 @@ from orchestrator.types import Measurements
 
 FILE_NAME = "report.html"
 _MODELER = "auto"
-_COUNTING = "swc"  # takes counts as priors
 _NAMED = 3  # files in a title
 # What a campaign says itself.
 _OF_FILES = ("modeler", "option", "metric", "predict", "processes")
@@ -120,7 +119,7 @@ def _of_files(arguments: argparse.Namespace) -> dict[str, Any]:
 def _without_priors(known: Measurements, arguments: argparse.Namespace) -> dict[str, Any]:
     """Return models without the counts that were used as priors, and what the priors are; nothing else."""
     metrics = [name for name in arguments.metric or known.metrics() if name not in EFFORT]
-    if arguments.modeler != _COUNTING or not has_effort(known) or not metrics:
+    if arguments.modeler != priors.COUNTING or not has_effort(known) or not metrics:
         return {}
     plain = fit_measurements(priors.largest(known), metrics, arguments.modeler, modeling.options(arguments))
     return {"unaided": plain, "priors": priors.sources([], counted=True)}

@@ -32,7 +32,6 @@ from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Measurements, Point
 
-_COUNTING = "swc"  # the modeler that takes counts as priors
 _MOST_COMBINATIONS = 20_000  # of which those are looked for that the space excludes
 
 
@@ -89,12 +88,12 @@ def report(directory: Path) -> str:
 def _without_priors(chosen: Campaign, known: Measurements) -> dict[str, Any]:
     """Return models without priors, and where the priors of the campaign come from; nothing without any."""
     learned = None if chosen.learned is None else chosen.learned.document["campaigns"]
-    counted = chosen.model.name == _COUNTING and has_effort(known)
+    counted = chosen.model.name == priors.COUNTING and has_effort(known)
     if not learned and not counted:
         return {}
     plain = modeler(replace(chosen, learned=None))
     campaigns = [item["name"] for item in learned or ()]
-    borrowed = chosen.model.name == _COUNTING and any(item["effort"] for item in learned or ())
+    borrowed = chosen.model.name == priors.COUNTING and any(item["effort"] for item in learned or ())
     return {
         "unaided": fit(plain, priors.largest(known)),
         "priors": priors.sources(campaigns, counted or borrowed),

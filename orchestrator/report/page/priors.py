@@ -17,6 +17,7 @@ from orchestrator.report.page.subject import Subject
 from orchestrator.report.wording import plain
 from orchestrator.types import Measurements, Point
 
+COUNTING = "swc"  # the modeler that takes counts as priors
 _MOST = 100  # call paths, largest first
 _SAME_TEXT = "no change worth mentioning"
 _WITHOUT = "no effort was counted"  # how notes on call paths without a prior begin

@@ -13,6 +13,15 @@ HOSTILE = '<img src=x onerror="window.hacked=1">&amp;</script><script>window.hac
 P = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
 N = [10, 15, 20, 25, 30, 35, 40]
 MEASURED_P, MEASURED_N = P[:6], N[:5]
+PROCESSES = {
+    "name": "p",
+    "kind": "number",
+    "stops": P,
+    "measured": MEASURED_P,
+    "default": 4096,
+    "processes": True,
+    "logarithmic": True,
+}
 Law = Callable[[Any, Any], Any]
 
 TREE = "main->LagrangeLeapFrog"
@@ -77,15 +86,7 @@ def campaign(seed: int = 1) -> dict[str, Any]:
         "program": "orchestrator 0.1.0",
         "head": _head(at_p_plus),
         "parameters": [
-            {
-                "name": "p",
-                "kind": "number",
-                "stops": P,
-                "measured": MEASURED_P,
-                "default": 4096,
-                "processes": True,
-                "logarithmic": True,
-            },
+            PROCESSES,
             {
                 "name": "n",
                 "kind": "number",
@@ -197,17 +198,8 @@ def _sides(rows: list[dict[str, Any]], rng: np.random.Generator) -> dict[str, An
         values = factor * law(x, 20)
         return {"expression": "", "measured": packed(noisy), "curves": [_curve(values, 0.9, 1.1)]}
 
-    parameter = {
-        "name": "p",
-        "kind": "number",
-        "stops": P,
-        "measured": MEASURED_P,
-        "default": 4096,
-        "processes": True,
-        "logarithmic": True,
-    }
     return {
-        "parameters": [parameter],
+        "parameters": [PROCESSES],
         "lines": [{"parameter": "p", "at": {"n": 20}, "x": x.tolist()}],
         "points": [points, points],
         "pairs": [[side(1.0), side(row["ratio"])] for row in rows[:10]],
