@@ -127,7 +127,7 @@ class SlurmCluster:
         self._daemons.wait_for(lambda: self._succeeds("scontrol", "ping"), "slurmctld")
 
     def repair(self) -> None:
-        """Make it whole again: what a test broke and, because it failed, did not mend."""
+        """Make it whole again: what a test broke and, because it failed, did not restore."""
         self.run("scancel", "--user=root", check=False)
         if self.accounting and not self._daemons.running("slurmdbd"):
             self.start_accounting()
