@@ -97,7 +97,7 @@ class SlurmCluster:
 
     def start_node(self, name: str) -> None:
         """Start the ``slurmd`` of a node and wait until the node can take jobs."""
-        self._daemons.start(f"slurmd-{name}", ["slurmd", "-N", name, "-D"])
+        self.start_daemon(f"slurmd-{name}")
         self._wait_for_nodes([name])
 
     def kill_node(self, name: str) -> None:

@@ -14,13 +14,12 @@ import numpy as np
 from tests.control import test_kill_local, test_kill_simulated
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.controllers import begin
-from tests.slurm.daemons import wait_for
+from tests.slurm.daemons import HANG, wait_for
 from tests.slurm.hostile import Hostile, accounted_starts, broken
 
 SACCT = ("sacct", "--starttime=2020-01-01", "--duplicates", "-X", "-n", "-P")
 FIELDS = "--format=JobName%100,JobID,ElapsedRaw,AllocCPUS,End"
 _BOOKING = 120.0  # seconds for slurmdbd to receive what slurmctld knows
-_WAIT = 300.0  # seconds for a last controller to come to the end; only against hangs
 
 
 @dataclass
@@ -45,7 +44,7 @@ def torment(text: str, directory: Path, rng: np.random.Generator, most: int, lon
     kills = 0
     while True:
         pid = begin(text, directory, submission_grace=3.0)
-        deadline = time.monotonic() + (rng.uniform(0.0, longest) if kills < most else _WAIT)
+        deadline = time.monotonic() + (rng.uniform(0.0, longest) if kills < most else HANG)
         while not (ended := os.waitpid(pid, os.WNOHANG))[0] and time.monotonic() < deadline:
             time.sleep(0.002)
         if ended[0]:
@@ -57,7 +56,7 @@ def torment(text: str, directory: Path, rng: np.random.Generator, most: int, lon
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         if kills >= most:
-            raise AssertionError(f"{directory} did not come to its end within {_WAIT} s")
+            raise AssertionError(f"{directory} did not come to its end within {HANG} s")
         kills += 1
 
 

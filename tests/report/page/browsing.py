@@ -23,7 +23,7 @@ _OPTIONS = (
     "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
     "--disable-renderer-backgrounding", "--disable-backgrounding-occluded-windows",
 )  # fmt: skip
-_PATIENCE = 120.0  # seconds for one action
+_PATIENCE = 60.0  # seconds for one action
 LONGEST = 120.0
 """Seconds after which the browser of a test is killed."""
 FRAME = """new Promise((done) => { setTimeout(done, 500);
