@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
+from scipy.stats import trim_mean
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
@@ -30,6 +31,8 @@ FINALISTS = 6
 _MOST_AT_ENDS = 1024
 # A learner is far behind with an error so many times that of the best: it is not fitted to further parts.
 FAR_BEHIND = 1.5
+# This share of several predictions is left out at either end.
+_CUT = 0.34
 # A member of a combination with less weight is not worth its fit.
 _LEAST_WEIGHT = 0.05
 
@@ -173,6 +176,14 @@ def _limits(residuals: Floats) -> tuple[float, float]:
     return -scale, scale
 
 
+def middle(values: Floats) -> Floats:
+    """Return the mean of the middle ones over the first axis: three of five values, one of three.
+
+    It varies less than the median, and what is far off does not count either.
+    """
+    return np.asarray(trim_mean(values, _CUT, axis=0), np.float64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Beyond:
     """How learners predict the largest values of one axis from the others.
@@ -239,6 +250,8 @@ def _beyond(
 ) -> Beyond:
     fitted, left_out = samples.rows(end.split.fitted), samples.rows(end.split.left_out)
     low, edge = float(fitted.x[:, end.axis].min()), float(fitted.x[:, end.axis].max())
+    # Learners must take what is left out for what it is: beyond the range.
+    fitted = fitted.within(end.axis, low, edge)
     clamped = left_out.x.copy()
     clamped[:, end.axis] = samples.axes[end.axis].nearest(left_out.x[:, end.axis], low, edge)
     nothing = np.full(len(left_out), np.nan)

@@ -1,4 +1,4 @@
-"""A model learned from samples: a combination of learners within the measured range, one learner beyond."""
+"""A model learned from samples: learners combined within the measured range, several beyond it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from orchestrator.models.base import Category, Floats, Integers, Prediction, document, unit_of
 from orchestrator.models.belief import LogBelief
 from orchestrator.models.intervals import Predictive
+from orchestrator.models.regression.choosing import middle
 from orchestrator.models.regression.errors import Errors
 from orchestrator.models.regression.learner import Fitted
 from orchestrator.models.regression.samples import Axis, encoded
@@ -63,7 +64,7 @@ class Extrapolation:
     Attributes
     ----------
     members
-        The prediction is their median.
+        The prediction is the mean of the middle ones, see `middle`.
     growth
         By how much the standard deviation of the error grows per unit of the coordinate.
     """
@@ -73,8 +74,7 @@ class Extrapolation:
 
     def at(self, x: Floats, clamped: Floats, edge: Floats) -> Floats:
         """Return logarithms at coordinates, whose nearest ones within the range have the logarithms edge."""
-        values = [member.at(x, clamped, edge) for member in self.members]
-        return np.asarray(np.median(values, axis=0), np.float64)
+        return middle(np.array([member.at(x, clamped, edge) for member in self.members]))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -76,9 +76,9 @@ def fit(series: Series, family: Family, memory: Memory, seed: int) -> Regression
     fits = [_combination(learners, weight, samples.rows(split.fitted), rng) for split in splits]
     rows = np.concatenate([split.left_out for split in splits])
     predicted = [fold.at(samples.x[split.left_out]) for fold, split in zip(fits, splits, strict=True)]
-    residuals = samples.y[rows] - np.concatenate(predicted)
-    residuals = residuals * (1 - len(splits[0].left_out) / len(samples)) ** _LEARNING
-    noise = _noise(series, residuals)
+    left_over = samples.y[rows] - np.concatenate(predicted)
+    residuals = left_over * (1 - len(splits[0].left_out) / len(samples)) ** _LEARNING
+    noise = _noise(series, left_over, samples.runs[rows])
     inside = _combination(learners, weight, samples, rng)
     return RegressionModel(
         callpath=series.callpath,
@@ -90,7 +90,7 @@ def fit(series: Series, family: Family, memory: Memory, seed: int) -> Regression
         errors=Errors.of(residuals, float(np.sqrt(np.mean(noise**2 / samples.runs[rows])))),
         outside=_outside(choice, samples, rng),
         noise=noise,
-        shared_noise=series.shared_sigma,
+        shared_noise=min(series.shared_sigma, noise),
         smape=float(smape_of(samples.y - inside.at(samples.x))),
         notes=(*series.notes, choice.text),
         reasons=_reasons(choice),
@@ -131,11 +131,13 @@ def _combination(
     return Combination(tuple(learner.fitted(samples, own(learner)) for learner in learners), weight)
 
 
-def _noise(series: Series, residuals: Floats) -> float:
-    """Return the noise of a repetition; what is left over bounds a guess."""
-    if not series.noise_is_guessed:
-        return series.sigma
-    return float(min(series.sigma, np.median(np.abs(residuals)) / 0.6745))
+def _noise(series: Series, left_over: Floats, runs: Floats) -> float:
+    """Return the noise of a repetition: at most what is left over where points were not fitted.
+
+    A guess may be too much, and so may what two points show that were repeated by chance.
+    """
+    most = float(np.median(np.abs(left_over) * np.sqrt(runs)) / 0.6745)
+    return min(series.sigma, most)
 
 
 def _outside(choice: Choice, samples: Samples, rng: np.random.Generator) -> dict[int, Extrapolation]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from orchestrator.models import data
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.noise import GUESS_WEIGHT, locate
+from orchestrator.models.noise import locate
 from orchestrator.models.regression import alignment
 from orchestrator.models.zero import Label
 from orchestrator.types import Measurement, Measurements, Point, format_value
@@ -122,6 +122,12 @@ class Samples:
         """Select points; the axes keep the range of all."""
         return replace(self, x=self.x[index], y=self.y[index], runs=self.runs[index])
 
+    def within(self, axis: int, low: float, high: float) -> Self:
+        """Replace the range of an axis."""
+        axes = list(self.axes)
+        axes[axis] = replace(axes[axis], low=low, high=high)
+        return replace(self, axes=tuple(axes))
+
     def with_y(self, y: Floats) -> Self:
         """Replace the values."""
         return replace(self, y=y)
@@ -138,9 +144,7 @@ class Series:
     samples
         The points.
     sigma
-        Relative noise of a single repetition.
-    noise_is_guessed
-        Whether nothing was repeated, so that ``sigma`` is a guess.
+        Relative noise of a single repetition; a guess where nothing was repeated.
     shared_sigma
         The part of it that repetitions of one origin share.
     notes
@@ -151,7 +155,6 @@ class Series:
     metric: str
     samples: Samples
     sigma: float
-    noise_is_guessed: bool
     shared_sigma: float
     notes: tuple[str, ...]
 
@@ -196,7 +199,6 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
                     axes=axes, x=x[order], y=located.log_value[k, order], runs=located.count[k, order]
                 ),
                 sigma=float(located.sigma[k]),
-                noise_is_guessed=bool(located.freedom[k] <= GUESS_WEIGHT),
                 shared_sigma=float(located.shared_sigma[k]),
                 notes=group.notes[k],
             )

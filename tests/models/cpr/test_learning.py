@@ -11,12 +11,14 @@ import pytest
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.models.cpr.completion import Recipe, complete
-from orchestrator.models.cpr.continuation import Continued
+from orchestrator.models.cpr.continuation import Continued, continued_by
 from orchestrator.models.cpr.ensemble import grown_average, tuned
 from orchestrator.models.cpr.family import candidates
 from orchestrator.models.cpr.growth import chosen_combinations, combinations
 from orchestrator.models.cpr.penalty import Smoothness
 from orchestrator.models.cpr.warm import continued
+from orchestrator.models.regression.choosing import beyond
+from orchestrator.models.regression.learner import Learner
 from orchestrator.models.regression.samples import Axis, Samples
 from orchestrator.models.regression.trend import Trend, fit_trend, on_trend
 from tests.models.cpr.cases import drawn, waves
@@ -101,6 +103,20 @@ def test_lines_beyond_the_range_follow_its_last_part() -> None:
     held = Continued(trend, axes, 0.0).at(x)
     np.testing.assert_allclose(held, trend.at(np.array([[0.5, 0.0], [1.0, 1.0], [0.0, 0.0]])))
     assert np.isnan(Continued(trend, axes, 0.5).at(np.array([[np.nan, 0.0], [np.nan, 1.0]]))).all()
+
+
+def test_how_tensors_go_on_is_compared_where_the_largest_values_are_left_out() -> None:
+    samples = drawn(lambda x: 3 * x[:, 0], 2, 400, noise=0.01)
+    recipe = Recipe(rank=2, number=16, smoothness=Smoothness(ridge=1e-5, slope=1e-3))
+    tensor = Learner(family="cpr", name="tensor", fit=lambda samples, rng: complete(samples, recipe, rng))
+    along, held = continued_by(tensor, (0.5, 0.0))
+    found = next(
+        item for item in beyond([along, held], along, samples, np.random.default_rng(0)) if item.axis == 0
+    )
+    of_line, of_held = found.errors.reshape(2, -1).min(axis=0)
+    assert of_line < 0.05
+    # As the left-out fifth goes on rising by 3 per unit, the value at the edge is 0.3 too low on average.
+    assert of_held == pytest.approx(0.3, rel=0.2)
 
 
 @pytest.mark.parametrize("cells", [False, True])

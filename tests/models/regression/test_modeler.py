@@ -76,6 +76,15 @@ def test_intervals_hold_what_was_not_fitted(noise: float) -> None:
     assert 0.84 < np.mean(inside) < 0.97
 
 
+def test_two_points_that_were_repeated_by_chance_do_not_make_all_intervals_wide() -> None:
+    values, held = drawn(250, 3, noise=0.02), drawn(400, 4, noise=0.02)
+    for point in list(values)[:2]:
+        values[point] = (values[point][0], values[point][0] * 1.4)
+    low, high = predictive(fitted(values), list(held)).of_measured(90)
+    alone = predictive(fitted(drawn(250, 3, noise=0.02)), list(held)).of_measured(90)
+    assert np.median(np.log(high / low)) < 1.3 * np.median(np.log(alone[1] / alone[0]))
+
+
 def test_intervals_grow_beyond_the_range_and_hold_there() -> None:
     model = fitted(drawn(300, 3))
     points = [Point.of(p=2.0**k, size=100.0, solver="cg") for k in (8, 10, 12, 14, 16)]
