@@ -21,7 +21,7 @@ from orchestrator.models.intervals import LEVEL
 _SHARES = np.array([0, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.975, 0.99, 1.0])
 # A residual is no better known than this, so that an interval has a width where all residuals are zero.
 _LEAST = 1e-6
-# What noise may explain of the residuals at most: what remains is the error of the model.
+# What noise may explain of the square of a residual at most: what remains is the error of the model.
 _MOST_NOISE = 0.9
 _NORMAL = float(ndtri(0.5 + LEVEL / 200))
 
@@ -56,12 +56,10 @@ class Errors:
         found = residuals[np.isfinite(residuals)]
         if not len(found):
             found = np.zeros(1)
-        found = found * _without_noise(found, noise) * (1 + 2 / len(found))
-        edges = np.quantile(found, _SHARES)
-        middles = np.quantile(found, (_SHARES[1:] + _SHARES[:-1]) / 2)
+        edges = np.sort(_without_noise(found, _SHARES, noise))
         return cls(
             weights=np.diff(_SHARES),
-            centres=np.asarray(middles, np.float64),
+            centres=_without_noise(found, (_SHARES[1:] + _SHARES[:-1]) / 2, noise),
             spreads=np.maximum(np.diff(edges) / np.sqrt(12), _LEAST),
         )
 
@@ -72,12 +70,17 @@ class Errors:
         return float(np.sqrt(self.weights @ (self.spreads**2 + (self.centres - mean) ** 2)))
 
 
-def _without_noise(residuals: Floats, noise: float) -> float:
-    """Return the share of the size of residuals that is not noise."""
-    # The median, not the variance: a few large errors say nothing about the noise of the others.
-    size = float(np.median(np.abs(residuals)) / ndtri(0.75))
-    explained = min(noise**2 / max(size, 1e-12) ** 2, _MOST_NOISE)
-    return float(np.sqrt(1 - explained))
+def _without_noise(residuals: Floats, shares: Floats, noise: float) -> Floats:
+    """Return quantiles of what is left of residuals when normal noise is taken away, shape (shares,).
+
+    Squares of the quantiles of normal distributions add up. Large errors, which noise does not explain, keep
+    their size.
+    """
+    n, middle = len(residuals), float(np.median(residuals))
+    found = np.quantile(residuals, shares) - middle
+    explained = noise * ndtri(np.clip(shares, 0.5 / n, 1 - 0.5 / n))
+    left = np.maximum(found**2 - explained**2, (1 - _MOST_NOISE) * found**2)
+    return np.asarray((middle + np.sign(found) * np.sqrt(left)) * (1 + 2 / n), np.float64)
 
 
 def growth(distances: Floats, residuals: Floats, inside: float) -> float:
