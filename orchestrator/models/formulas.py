@@ -26,8 +26,13 @@ from orchestrator.models.pmnf.modeler import fitter
 from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours, informed
 from orchestrator.models.pmnf.posterior import Posterior
 
-# Exponent above which a formula becomes improbable: the largest of the normal form as published.
-_STEEPEST = 3.0
+# Exponent above which a formula becomes improbable: the largest of the normal form as published. Natural
+# logarithm of how much less probable it is for every one that an exponent is larger: only the last values of
+# a parameter support it, and anything else may begin there.
+_STEEPEST, _STEEP = 3.0, 5.0
+# Natural logarithm of how much more probable a constant, and a constant and one of these, as exponents of a
+# parameter and of its logarithm, are where there is one: latency and bandwidth, serial and parallel parts.
+_COMMON, _MORE = ((-1, 0), (1, 0), (2, 0), (3, 0), (0, 1)), 2.0
 
 
 def modeler(
@@ -171,11 +176,15 @@ class NormalForms:
         return np.asarray(((self.posterior.exponents != 0) & used).sum(axis=(1, 2, 3)), np.intp)
 
     @property
-    def steepness(self) -> Floats:
-        """By how much exponents exceed `_STEEPEST`, shape (formulas,)."""
-        used = self.posterior.coefficients[:, 1:] != 0
-        beyond = np.maximum(self.posterior.exponents[..., 0] - _STEEPEST, 0) * used[:, :, None]
-        return np.asarray(beyond.sum(axis=(1, 2)), np.float64)
+    def log_prior(self) -> Floats:
+        """How much more probable their exponents are than others, natural logarithm, shape (formulas,)."""
+        exponents, used = self.posterior.exponents, self.posterior.coefficients[:, 1:] != 0
+        beyond = np.maximum(exponents[..., 0] - _STEEPEST, 0) * used[:, :, None]
+        found = -_STEEP * beyond.sum(axis=(1, 2))
+        if exponents.shape[2] == 1:
+            known = (exponents[:, :, 0, None] == _COMMON).all(axis=-1).any(axis=-1)
+            found[(used <= known).all(axis=1) & (used.sum(axis=1) <= 1)] += _MORE
+        return np.asarray(found, np.float64)
 
     @property
     def learned(self) -> Floats:

@@ -13,6 +13,7 @@ from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.formulas import NormalForms, modeler
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import modeler as pmnf
+from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.types import Measurement, Measurements, Point
 
 RANKS, SIZES = (4, 8, 16, 32, 64), (10, 20, 30, 40, 50)
@@ -137,3 +138,28 @@ def test_zeros_are_a_model_of_zero() -> None:
     (model,) = modeler()(Measurements(("p", "n"), (Measurement("main", "time", values),)))
     assert model.predict([FAR]).value[0] == 0.0
     assert model.notes == ("every value is zero",)
+
+
+def _forms(exponents: list[list[list[tuple[float, float]]]]) -> NormalForms:
+    """Formulas of given exponents (formulas, terms, parameters), all terms with a coefficient but (0, 0)."""
+    found = np.array(exponents, dtype=float)
+    used = (found != 0).any(axis=(2, 3))
+    return NormalForms(
+        Posterior(
+            weights=np.ones(len(found)) / len(found),
+            exponents=found,
+            coefficients=np.concatenate([np.ones((len(found), 1)), used], axis=1),
+            covariance=np.empty((len(found), 0, 0)),
+            misfit=np.empty(0),
+        )
+    )
+
+
+def test_common_formulas_of_one_parameter_are_more_probable_beforehand() -> None:
+    none = (0, 0)
+    common = _forms([[[none], [none]], [[(1, 0)], [none]], [[none], [(-1, 0)]], [[(0, 1)], [none]]]).log_prior
+    others = _forms([[[(0.5, 0)], [none]], [[(1, 1)], [none]], [[(1, 0)], [(2, 0)]], [[(4, 0)], [none]]])
+    assert np.ptp(common) == 0
+    assert np.all(common[:3] > others.log_prior[:3])
+    assert others.log_prior[3] < others.log_prior[0], "steeper than real programs are"
+    assert np.ptp(_forms([[[(1, 0), none]], [[(0.5, 0), (1, 1)]]]).log_prior) == 0, "of two parameters"

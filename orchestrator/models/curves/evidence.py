@@ -20,9 +20,6 @@ _NUMBERS = 200_000  # numbers in the matrices of formulas that are weighed at on
 # Standard deviation of a term, relative to the whole: terms much larger than the sum cancel each other, which
 # many of them can do to follow any bump.
 _TERM = 2.0
-# Natural logarithm of how much less probable an exponent is for every one that it is too large: only the last
-# values of a parameter support it, and anything else may begin there.
-_STEEP = 5.0
 
 
 Pair = tuple[int, int]
@@ -42,8 +39,8 @@ class Formulas(Protocol):
         ...
 
     @property
-    def steepness(self) -> Floats:
-        """By how much exponents exceed what real programs have, summed over factors, shape (formulas,)."""
+    def log_prior(self) -> Floats:
+        """How much more probable their exponents are than others, natural logarithm, shape (formulas,)."""
         ...
 
     @property
@@ -110,11 +107,7 @@ class Columns:
         size = np.sqrt((slopes**2).mean(axis=2))
         scale = np.where(size > 0, 1 / np.where(size > 0, size, 1.0), 0.0)
         sizes = -((formulas.coefficients * size) ** 2).sum(axis=1) / (2 * _TERM**2)
-        price = (
-            sizes
-            - _STEEP * formulas.steepness
-            + log_price(formulas.factors, len(design.points), formulas.learned)
-        )
+        price = sizes + formulas.log_prior + log_price(formulas.factors, len(design.points), formulas.learned)
         return cls.around(design, log_value - value, slopes * scale[:, :, None], scale, price)
 
     @classmethod

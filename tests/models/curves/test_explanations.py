@@ -44,7 +44,7 @@ class Known:
         return np.full(len(self.terms), 1 / len(self.terms))
 
     @property
-    def steepness(self) -> Floats:
+    def log_prior(self) -> Floats:
         return np.zeros(len(self.terms))
 
     @property
