@@ -66,7 +66,8 @@ class Family:
     least_at_end
         So many samples must lie on either side where the largest values of a parameter are left out.
     caution
-        By how much faster errors are taken to grow beyond the range than at the values that were left out.
+        By how much faster errors are taken to grow beyond the range than at the values that were left out:
+        those are errors of learners that were chosen for them there.
     """
 
     inside: Candidates
@@ -75,7 +76,7 @@ class Family:
     preferred: str = ""
     fallback: Learner = TREND
     least_at_end: int = LEAST_SAMPLES
-    caution: float = 1.0
+    caution: float = 1.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
