@@ -136,7 +136,8 @@ def detect(executable: str, executor_name: str = "local") -> Launcher:
 
     Its MPI is that of the library it is linked with or, where that cannot be told (a script, a static
     program), that of the ``mpiexec`` beside it. Locally the first ``mpiexec`` of that MPI is taken, beside
-    the executable (or beside what its name links to) or on ``PATH``; failing that, the first of any MPI.
+    the executable (or beside what its name links to), where the library is installed, or on ``PATH``;
+    failing that, the first of any MPI.
     Under Slurm it is ``srun``, if it speaks the process management interface of that MPI, else that
     ``mpiexec``, which starts its ranks through Slurm, too.
     """
@@ -162,12 +163,20 @@ def _local(executable: str, flavour: Flavour) -> Launcher:
 
 
 def _candidates(executable: str) -> list[str]:
-    return _programs([*_beside(executable), *map(Path, os.get_exec_path())])
+    return _programs([*_beside(executable), *_installed(executable), *map(Path, os.get_exec_path())])
 
 
 def _beside(executable: str) -> list[Path]:
     path = Path(executable)
     return [path.parent, path.resolve().parent] if os.sep in executable else []
+
+
+def _installed(executable: str) -> list[Path]:
+    """Return where programs of the MPI are that the executable is linked with: ``bin`` above its library."""
+    found = re.search(r"libmpi\S* => (/\S+)", _libraries(executable))
+    # Links are followed: Open MPI takes the folder of an mpiexec for its own, which /bin is not.
+    above = list(Path(found.group(1)).resolve().parents)[1:3] if found else []
+    return [folder / "bin" for folder in above if (folder / "bin").is_dir()]
 
 
 def _programs(folders: Iterable[Path]) -> list[str]:
@@ -192,18 +201,23 @@ def linked_mpi(executable: str) -> Flavour:
     The file names are part of the libraries' binary interfaces: Open MPI's is ``libmpi.so.40`` since 3.0,
     that of MPICH and its derivatives ``libmpi.so.12`` (or ``libmpich``).
     """
-    path = shutil.which(executable)
-    text = _output("ldd", path) if path else ""
+    text = _libraries(executable)
     if re.search(r"libmpi\.so\.(?:20|40)\b|libopen-rte", text):
         return "openmpi"
     return "mpich" if re.search(r"libmpi(?:fort|cxx)?\.so\.12\b|libmpich", text) else "unknown"
+
+
+@cache
+def _libraries(executable: str) -> str:
+    path = shutil.which(executable)
+    return _output("ldd", path) if path else ""
 
 
 def compiler_for(executable: str) -> str:
     """Return the path of the C compiler that belongs to the MPI which an executable is linked with.
 
     Where that MPI cannot be told, it is the one of the launcher. Looked for are the compilers beside the
-    executable, beside the launcher and on ``PATH``.
+    executable, where its MPI library is installed, beside the launcher and on ``PATH``.
 
     Raises
     ------
@@ -215,14 +229,19 @@ def compiler_for(executable: str) -> str:
     if wanted == "unknown" and launcher.kind in _WANTED:
         wanted = launcher.kind  # type: ignore[assignment]  # one of the flavours, as was just checked
     beside_launcher = [Path(launcher.path).parent] if launcher.path else []
-    folders = [*_beside(executable), *beside_launcher, *map(Path, os.get_exec_path())]
+    folders = [
+        *_beside(executable),
+        *_installed(executable),
+        *beside_launcher,
+        *map(Path, os.get_exec_path()),
+    ]
     found = list(dict.fromkeys(str(folder / name) for folder in folders for name in _COMPILERS))
     for path in filter(shutil.which, found):
         if wanted in ("unknown", flavour_of_compiler(path)):
             return path
     raise CampaignError(
-        f"no mpicc of {_TITLES[wanted]}, the MPI of {executable}, beside it, beside its mpiexec or on PATH: "
-        "install its development files or load its module before this command"
+        f"no mpicc of {_TITLES[wanted]}, the MPI of {executable}, beside it, beside its library, beside its "
+        "mpiexec or on PATH: install its development files or load its module before this command"
     )
 
 

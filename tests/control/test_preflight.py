@@ -26,7 +26,7 @@ executor: {{name: local, slots: 2, {0}}}
 """
 
 
-CACHED = (mpi.detect, mpi.flavour_of, mpi.flavour_of_compiler, mpi.linked_mpi)
+CACHED = (mpi.detect, mpi.flavour_of, mpi.flavour_of_compiler, mpi.linked_mpi, mpi._libraries)
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A program linked with Open MPI, the launchers of both, and nothing else on PATH."""
     for name, words in (
         ("app", ""),
-        ("ldd", "libmpi.so.40 => /lib/libmpi.so.40"),
+        ("ldd", "libmpi.so.40 => /opt/none/lib/libmpi.so.40"),
         ("mpiexec", "HYDRA build details:"),
         ("mpiexec.openmpi", "mpiexec (OpenRTE) 4.1.4"),
         ("wrapper", "usage: wrapper COMMAND"),
@@ -165,7 +165,7 @@ def test_mpi_operations_cannot_be_timed_without_a_compiler_of_the_programs_mpi(t
     assert fault is not None
     assert fault.detail == (
         f"measure.profiler mpi: no mpicc of Open MPI, the MPI of {tmp_path}/app, beside it, beside its "
-        "mpiexec or on PATH"
+        "library, beside its mpiexec or on PATH"
     )
     assert "load its module" in fault.remedy
     assert preflight.fault(load("launcher: 'mpiexec.openmpi -n {ranks}'"), 1) is None

@@ -65,7 +65,7 @@ def test_every_operation_is_timed_at_its_call_site(
 @pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
 def test_operations_that_fortran_calls_are_timed(module: str, cache: Path, tmp_path: Path) -> None:
     compiler, launcher = tools.MPI["openmpi"]
-    need(shutil.which("mpifort.openmpi"), "mpifort.openmpi")
+    need(shutil.which("mpifort.openmpi") and shutil.which("gfortran"), "mpifort.openmpi with gfortran")
     text = (tools.PROGRAMS / "ring.f90").read_text().replace("use mpi", f"use {module}")
     if module == "mpi_f08":
         text = text.replace("integer :: requests(2),", "type(MPI_Request) :: requests(2)\n integer ::")

@@ -22,7 +22,7 @@ TWO = Resources(ranks=2, threads=1, nodes=1, ranks_per_node=2, cores=2)
 
 @pytest.fixture(autouse=True)
 def forget() -> Iterator[None]:
-    cached = (mpi.detect, mpi.flavour_of, mpi.linked_mpi, mpi._interfaces, mpi.calls_mpi)
+    cached = (mpi.detect, mpi.flavour_of, mpi.linked_mpi, mpi._interfaces, mpi.calls_mpi, mpi._libraries)
     for function in cached:
         function.cache_clear()
     yield
@@ -70,17 +70,33 @@ def test_the_mpiexec_that_fits_the_linked_library_is_taken(tmp_path: Path, path_
     """An activated virtual environment with an MPICH must not start programs built with Open MPI."""
     fake(path_with / "mpiexec", MPICH)
     fitting = fake(path_with / "mpiexec.openmpi", OPEN_MPI)
-    fake(path_with / "ldd", "\tlibmpi.so.40 => /lib/libmpi.so.40 (0x00007fc7dd368000)")
+    fake(path_with / "ldd", "\tlibmpi.so.40 => /opt/none/lib/libmpi.so.40 (0x00007fc7dd368000)")
     executable = fake(tmp_path / "app", "")
     assert mpi.detect(executable).path == fitting
+
+
+def test_the_mpiexec_and_the_compiler_where_the_library_is_installed_are_taken(
+    tmp_path: Path, path_with: Path
+) -> None:
+    """A program built in a virtual environment runs with its MPICH where this was not activated."""
+    fake(path_with / "mpiexec", OPEN_MPI)
+    fake(path_with / "mpicc", "#define OPEN_MPI 1")
+    installed = tmp_path / "venv" / "bin"
+    fitting = fake(installed / "mpiexec", MPICH)
+    compiler = fake(installed / "mpicc", '#define MPICH_VERSION "5.0.2"')
+    library = tmp_path / "venv" / "lib" / "libmpi.so.12"
+    fake(path_with / "ldd", f"\tlibmpi.so.12 => {library} (0x00007fc7dd368000)")
+    executable = fake(tmp_path / "app", "")
+    assert mpi.detect(executable).path == fitting
+    assert mpi.compiler_for(executable) == compiler
 
 
 @pytest.mark.parametrize(
     ("libraries", "flavour"),
     [
-        ("libmpi.so.40 => /lib/libmpi.so.40", "openmpi"),
+        ("libmpi.so.40 => /opt/none/lib/libmpi.so.40", "openmpi"),
         ("libmpi.so.12 => /opt/intel/libmpi.so.12", "mpich"),
-        ("libmpichcxx.so.12 => /lib/libmpichcxx.so.12", "mpich"),
+        ("libmpichcxx.so.12 => /opt/none/lib/libmpichcxx.so.12", "mpich"),
         ("libc.so.6 => /lib/libc.so.6", "unknown"),
         ("not a dynamic executable", "unknown"),
     ],
