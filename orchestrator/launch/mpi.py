@@ -174,9 +174,9 @@ def _beside(executable: str) -> list[Path]:
 def _installed(executable: str) -> list[Path]:
     """Return where programs of the MPI are that the executable is linked with: ``bin`` above its library."""
     found = re.search(r"libmpi\S* => (/\S+)", _libraries(executable))
-    # Links are followed: Open MPI takes the folder of an mpiexec for its own, which /bin is not.
+    # Links are followed and /bin is left out: Open MPI takes the folder of an mpiexec for its own.
     above = list(Path(found.group(1)).resolve().parents)[1:3] if found else []
-    return [folder / "bin" for folder in above if (folder / "bin").is_dir()]
+    return [folder / "bin" for folder in above if folder.name and (folder / "bin").is_dir()]
 
 
 def _programs(folders: Iterable[Path]) -> list[str]:
