@@ -30,6 +30,9 @@ from orchestrator.models.pmnf.posterior import Posterior
 # logarithm of how much less probable it is for every one that an exponent is larger: only the last values of
 # a parameter support it, and anything else may begin there.
 _STEEPEST, _STEEP = 3.0, 5.0
+# The same for every e-fold by which a term grows by more than this from the second largest to the largest
+# measured value of a parameter: only that value supports it. Chosen by hand; not derived.
+_LAST_STEP, _STEP_PRICE = 12.0, 3.0
 # Natural logarithm of how much more probable a constant, and a constant and one of these, as exponents of a
 # parameter and of its logarithm, are where there is one: latency and bandwidth, serial and parallel parts.
 _COMMON, _MORE = ((-1, 0), (1, 0), (2, 0), (3, 0), (0, 1)), 2.0
@@ -152,6 +155,28 @@ def _joined(parts: Sequence[Posterior]) -> Posterior:
     )
 
 
+def _last_step(exponents: Floats, points: Floats) -> Floats:
+    """Logarithm of the growth of factors from the second largest to the largest value of their parameter.
+
+    Parameters
+    ----------
+    exponents
+        Of powers and of logarithms, shape (formulas, terms, parameters, 2).
+    points
+        Shape (points, parameters).
+
+    Returns
+    -------
+    Shape (formulas, terms, parameters); 0 for parameters whose values there are not above 1.
+    """
+    steps = np.zeros((points.shape[1], 2))
+    for k, column in enumerate(points.T):
+        last = np.unique(column)[-2:]
+        if len(last) == 2 and last[0] > 1:
+            steps[k] = np.diff(np.log(last))[0], np.diff(np.log(np.log(last)))[0]
+    return np.asarray((exponents * steps).sum(axis=-1), np.float64)
+
+
 @dataclass(frozen=True, slots=True)
 class NormalForms:
     """Hypotheses of a posterior as formulas around which there may be curves."""
@@ -175,12 +200,15 @@ class NormalForms:
         used = (self.posterior.coefficients[:, 1:] != 0)[:, :, None, None]
         return np.asarray(((self.posterior.exponents != 0) & used).sum(axis=(1, 2, 3)), np.intp)
 
-    @property
-    def log_prior(self) -> Floats:
-        """How much more probable their exponents are than others, natural logarithm, shape (formulas,)."""
+    def log_prior(self, points: Floats) -> Floats:
+        """Return how much more probable their exponents are than others, natural logarithm, (formulas,).
+
+        Before anything is known but where it was measured, shape (points, parameters).
+        """
         exponents, used = self.posterior.exponents, self.posterior.coefficients[:, 1:] != 0
         beyond = np.maximum(exponents[..., 0] - _STEEPEST, 0) * used[:, :, None]
-        found = -_STEEP * beyond.sum(axis=(1, 2))
+        late = np.maximum(_last_step(exponents, points) - np.log(_LAST_STEP), 0) * used[:, :, None]
+        found = -_STEEP * beyond.sum(axis=(1, 2)) - _STEP_PRICE * late.sum(axis=(1, 2))
         if exponents.shape[2] == 1:
             known = (exponents[:, :, 0, None] == _COMMON).all(axis=-1).any(axis=-1)
             found[(used <= known).all(axis=1) & (used.sum(axis=1) <= 1)] += _MORE

@@ -156,10 +156,26 @@ def _forms(exponents: list[list[list[tuple[float, float]]]]) -> NormalForms:
 
 
 def test_common_formulas_of_one_parameter_are_more_probable_beforehand() -> None:
-    none = (0, 0)
-    common = _forms([[[none], [none]], [[(1, 0)], [none]], [[none], [(-1, 0)]], [[(0, 1)], [none]]]).log_prior
+    none, doubled = (0, 0), np.array([[8.0], [16.0], [32.0]])
+    common = _forms([[[none], [none]], [[(1, 0)], [none]], [[none], [(-1, 0)]], [[(0, 1)], [none]]])
     others = _forms([[[(0.5, 0)], [none]], [[(1, 1)], [none]], [[(1, 0)], [(2, 0)]], [[(4, 0)], [none]]])
-    assert np.ptp(common) == 0
-    assert np.all(common[:3] > others.log_prior[:3])
-    assert others.log_prior[3] < others.log_prior[0], "steeper than real programs are"
-    assert np.ptp(_forms([[[(1, 0), none]], [[(0.5, 0), (1, 1)]]]).log_prior) == 0, "of two parameters"
+    probable, prior = common.log_prior(doubled), others.log_prior(doubled)
+    assert np.ptp(probable) == 0
+    assert np.all(probable[:3] > prior[:3])
+    assert prior[3] < prior[0], "steeper than real programs are"
+    two = _forms([[[(1, 0), none]], [[(0.5, 0), (1, 1)]]]).log_prior(np.array([[8.0, 8.0], [16.0, 16.0]]))
+    assert np.ptp(two) == 0, "of two parameters"
+
+
+def test_terms_that_only_the_last_value_supports_are_improbable() -> None:
+    none = (0.0, 0.0)
+    forms = [[[(3.0, 2.0), (1.0, 0.0)]], [[(0.5, 0.0), (1.0, 0.0)]]]
+    doubled, coarse = (
+        _forms(forms).log_prior(np.array([[x, y] for x in values for y in (2.0, 3.0, 4.0)]))
+        for values in ((256.0, 512.0, 1024.0), (64.0, 256.0, 1024.0))
+    )
+    assert np.all(doubled == 0), "twelvefold or less from the second largest value to the largest"
+    assert coarse[0] < -6, "a hundredfold"
+    assert coarse[1] == 0
+    from_one = _forms([[[none, (3.0, 0.0)]]]).log_prior(np.array([[1.0, 1.0], [2.0, 4.0], [3.0, 64.0]]))
+    assert from_one[0] < -2

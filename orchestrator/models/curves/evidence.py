@@ -38,9 +38,11 @@ class Formulas(Protocol):
         """How many powers and logarithms each has, shape (formulas,)."""
         ...
 
-    @property
-    def log_prior(self) -> Floats:
-        """How much more probable their exponents are than others, natural logarithm, shape (formulas,)."""
+    def log_prior(self, points: Floats) -> Floats:
+        """Return how much more probable their exponents are than others, natural logarithm, (formulas,).
+
+        Before anything is known but where it was measured, shape (points, parameters).
+        """
         ...
 
     @property
@@ -107,7 +109,11 @@ class Columns:
         size = np.sqrt((slopes**2).mean(axis=2))
         scale = np.where(size > 0, 1 / np.where(size > 0, size, 1.0), 0.0)
         sizes = -((formulas.coefficients * size) ** 2).sum(axis=1) / (2 * _TERM**2)
-        price = sizes + formulas.log_prior + log_price(formulas.factors, len(design.points), formulas.learned)
+        price = (
+            sizes
+            + formulas.log_prior(design.points)
+            + log_price(formulas.factors, len(design.points), formulas.learned)
+        )
         return cls.around(design, log_value - value, slopes * scale[:, :, None], scale, price)
 
     @classmethod

@@ -1,8 +1,9 @@
-"""Functions of the parameters whose random sums are the Gaussian process: lines, bends, and random walks.
+"""Functions of the parameters whose random sums are the Gaussian process: lines, bends, walks, and a start.
 
 Everything happens on logarithms, of the parameters and of the time, where growth is a slope. A random walk is
 a sum of ramps between neighbouring measured values (its increments); summed once more, a smooth path whose
-slope walks. Beyond the largest value both go on walking, so that doubt grows with the distance.
+slope walks. Beyond the largest value both go on walking, so that doubt grows with the distance. The smallest
+value may be a case of its own, as one process is, which has nobody to communicate with.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from orchestrator.models.base import Floats, Integers
 _INSIDE = 16
 # Doublings of a parameter beyond its measured values for which walks go on, upwards and downwards.
 _ABOVE, _BELOW = 8, 2
+# Measured values from which on the smallest one may be a case of its own: three others must show the growth.
+_LEAST_FOR_START = 4
 _DOUBLING = float(np.log(2.0))
 
 # Components per parameter; one more is shared by all pairs of parameters.
-KINDS = ("slope", "bend", "smooth walk", "walk")
+KINDS = ("slope", "bend", "smooth walk", "walk", "start")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Axis:
     """One parameter: how its values become coordinates, and where its walks have knots.
 
     ``scale`` is 0 where all values are positive and the coordinate is the logarithm; else the smallest
-    positive value, near which the coordinate, an inverse hyperbolic sine, becomes linear.
+    positive value, near which the coordinate, an inverse hyperbolic sine, becomes linear. ``lowest`` is the
+    smallest coordinate, and ``has_start`` whether enough others were measured for it to be a case of its own.
     """
 
     scale: float
@@ -37,6 +41,7 @@ class Axis:
     square: float
     knots: Floats
     lowest: float
+    has_start: bool
 
     @classmethod
     def of(cls, values: Floats) -> Axis:
@@ -56,13 +61,14 @@ class Axis:
             square=float(((u - middle) ** 2).mean()),
             knots=np.concatenate([below, inside, above]),
             lowest=float(inside[0]),
+            has_start=len(inside) >= _LEAST_FOR_START,
         )
 
     def centred(self, values: Floats) -> Floats:
         """Return coordinates relative to the middle of the measured ones."""
         return _coordinate(values, self.scale) - self.middle
 
-    def features(self, values: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    def features(self, values: Floats) -> tuple[Floats, ...]:
         """Return the features of every kind in `KINDS`, each of shape (n, features of the kind)."""
         u = _coordinate(values, self.scale)
         c = u - self.middle
@@ -74,7 +80,8 @@ class Axis:
         far = np.maximum(u[:, None] - left[started], 0.0)
         short = np.minimum(far, width[started])
         smooth = (short**2 / 2 + (far - short) * width[started]) / np.sqrt(width[started])
-        return c[:, None], (c**2 - self.square)[:, None], smooth, walk
+        start = np.where(self.has_start & (u <= self.lowest + 1e-12), 1.0, 0.0)
+        return c[:, None], (c**2 - self.square)[:, None], smooth, walk, start[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +93,8 @@ class Features:
     axes
         One per parameter.
     component
-        Of every feature: which scale it has. 0 is the constant; ``1 + 4 l + k`` is kind k of parameter l; the
-        last one is shared by the products of two parameters. Shape (features,).
+        Of every feature: which scale it has. 0 is the constant; ``1 + K l + k`` is kind k of K of parameter
+        l; the last one is shared by the products of two parameters. Shape (features,).
     """
 
     axes: tuple[Axis, ...]

@@ -15,15 +15,32 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 
 from orchestrator.models.base import Floats, Integers, one_of
+from orchestrator.models.curves.features import KINDS
 from orchestrator.models.curves.sizes import ALL, WITHOUT
 
 # Decimal logarithm of the standard deviation of every component beside a formula, by kind as in
 # `features.KINDS`, of products of two parameters, and of the scatter of a mean of all repetitions of a point.
 # Slopes are powers of the parameters; the others are per doubling or so. Chosen by hand in coarse steps; of
 # curves alone the sizes are learned from measured data (`learned`).
-_BESIDE = {"slope": -1.5, "bend": -2.0, "smooth walk": -2.0, "walk": -1.5, "product": -2.0, "noise": -1.5}
+_BESIDE = {
+    "slope": -1.5,
+    "bend": -2.0,
+    "smooth walk": -2.0,
+    "walk": -1.5,
+    "start": -3.0,
+    "product": -2.0,
+    "noise": -1.5,
+}
 # How far the decimal logarithm of a size varies between programs.
-_SPREAD = {"slope": 0.4, "bend": 0.7, "smooth walk": 0.7, "walk": 0.7, "product": 0.7, "noise": 0.7}
+_SPREAD = {
+    "slope": 0.4,
+    "bend": 0.7,
+    "smooth walk": 0.7,
+    "walk": 0.7,
+    "start": 1.0,
+    "product": 0.7,
+    "noise": 0.7,
+}
 _CONSTANT = 10.0  # standard deviation of the mean logarithm: nothing is known of it
 _SCALED = 0.05  # the same beside a formula, which has coefficients of its own
 # Decimal logarithm of the scatter around an exact formula: from rounding to nonsense.
@@ -32,7 +49,7 @@ _SCATTER = (-7.5, 0.0)
 # at most by so much more in the logarithm. What happens beyond the measurements need not be like anything in
 # them. Chosen by hand in coarse steps.
 TAIL_SHARE, _TAIL_FACTOR, _TAIL_MOST = 0.25, 3.0, 0.3
-_ALONE_DRAWS, _BESIDE_DRAWS, _EXACT_DRAWS = 1024, 64, 48
+_ALONE_DRAWS, _BESIDE_DRAWS, _EXACT_DRAWS = 2048, 64, 48
 
 # Natural logarithm of how much less probable a formula is before anything was measured: so much, more for
 # every factor in it, and for every point. A formula is chosen among thousands, and real programs are in the
@@ -64,6 +81,7 @@ class Sizes(NamedTuple):
     bend: float
     smooth_walk: float
     walk: float
+    start: float
     product: float
     noise: float
 
@@ -105,7 +123,7 @@ def beside(parameters: int) -> Draws:
 @cache
 def exact(parameters: int) -> Draws:
     """Return scatters around a formula that nothing multiplies: all sizes are 0."""
-    sizes = np.zeros((_EXACT_DRAWS, 2 + 4 * parameters))
+    sizes = np.zeros((_EXACT_DRAWS, 2 + len(KINDS) * parameters))
     return Draws(sizes, np.asarray(10 ** np.linspace(*_SCATTER, _EXACT_DRAWS), np.float64))
 
 
@@ -125,7 +143,7 @@ def log_price(factors: Integers, points: int, learned: Floats | float = 0.0) -> 
 
 
 def _sobol(centres: Mapping[str, float], parameters: int, number: int, constant: float) -> Draws:
-    kinds = ["slope", "bend", "smooth walk", "walk"] * parameters + ["product", "noise"]
+    kinds = [*KINDS] * parameters + ["product", "noise"]
     uniform = qmc.Sobol(len(kinds), scramble=True, seed=1).random(number)
     centre, spread = (np.array([table[kind] for kind in kinds]) for table in (centres, _SPREAD))
     sizes = 10 ** (centre + spread * ndtri(np.clip(uniform, 1e-6, 1 - 1e-6)))

@@ -47,6 +47,11 @@ class Scatter:
     sigma: float
     freedom: float
 
+    @property
+    def is_guess(self) -> bool:
+        """Return whether nothing was repeated."""
+        return self.freedom <= GUESS_WEIGHT
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Banks:
@@ -284,7 +289,8 @@ def _explained(
         share = float(item.odds[:number].sum())
         weighted = around.columns.weighted[mine]
         left = weighted[0, -1] if share >= LIKELY else _left_over(banks, item, weighted, centred[k], shift)
-        location = scatter[k].sigma / np.sqrt(design.typical)
+        # Without repetitions, nobody can tell noise from what points have of their own: all of it counts.
+        location = 0.0 if scatter[k].is_guess else scatter[k].sigma / np.sqrt(design.typical)
         # Of hundreds of formulas few are members: only these have to be evaluated at every prediction.
         used = np.unique(np.append(item.formula[(item.formula >= 0) & (item.formula < number)], 0))
         kept = np.append(used[:number], np.arange(number, len(item.odds)))
@@ -377,7 +383,7 @@ def log_plausible(noise: Floats, design: Design, scatter: Sequence[Scatter]) -> 
     """
     location = np.array([item.sigma for item in scatter]) / np.sqrt(design.typical)
     # A guess says nothing.
-    freedom = np.array([item.freedom if item.freedom > GUESS_WEIGHT else 0.0 for item in scatter])
+    freedom = np.array([0.0 if item.is_guess else item.freedom for item in scatter])
     ratio = np.minimum((noise[:, None] / location) ** 2, 1.0)
     result: Floats = -freedom / 2 * (np.log(ratio) + 1 / ratio - 1)
     return result

@@ -16,10 +16,11 @@ from orchestrator.models.belief import mixture_quantile
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Formulas
 from orchestrator.models.curves.explanations import LIKELY, Explanations
-from orchestrator.models.curves.features import Features
+from orchestrator.models.curves.features import KINDS, Features
 from orchestrator.models.curves.prior import Sizes, alone, beside, exact, learned, log_price
 from orchestrator.models.curves.sizes import ALL, WITHOUT
 from orchestrator.models.curves.weighing import Scatter, explain
+from orchestrator.models.noise import GUESS_WEIGHT
 
 
 def grid(*values: tuple[float, ...]) -> Floats:
@@ -43,8 +44,7 @@ class Known:
     def weights(self) -> Floats:
         return np.full(len(self.terms), 1 / len(self.terms))
 
-    @property
-    def log_prior(self) -> Floats:
+    def log_prior(self, points: Floats) -> Floats:
         return np.zeros(len(self.terms))
 
     @property
@@ -101,7 +101,7 @@ def covariance(found: Explanations, draw: int) -> Floats:
 
 def test_the_draws_are_the_same_every_time_and_have_a_size_per_component() -> None:
     for bank in (alone(2, learned()), beside(2), exact(2)):
-        assert bank.sizes.shape == (len(bank.noise), 1 + 4 * 2 + 1)
+        assert bank.sizes.shape == (len(bank.noise), 1 + len(KINDS) * 2 + 1)
     assert (alone(2, learned()).sizes > 0).all()
     assert not exact(2).sizes.any()
     first = alone(2, learned()).sizes
@@ -205,6 +205,39 @@ def test_points_may_scatter_more_than_repetitions_say_and_the_truth_then_does() 
     ]
     assert spread[0] > 0.15
     assert spread[1] < spread[0] / 1.5
+
+
+def test_without_repetitions_all_scatter_may_be_that_of_the_truth() -> None:
+    rng = np.random.default_rng(4)
+    scattered = np.log(POINTS[:, 0]) + rng.normal(0, 0.004, len(POINTS))
+    design, new = Design.of(POINTS, np.ones(len(POINTS))), grid((24.0,), (25.0,))
+    once, repeated = (
+        explain(design, scattered[None], [Scatter(sigma=0.025, freedom=freedom)], None, learned())[0]
+        for freedom in (GUESS_WEIGHT, 25.0)
+    )
+    assert spread_at(once, new)[0] > 0.004, "0.025 is a guess, which says nothing"
+    assert repeated.weights @ repeated.rough < repeated.weights @ repeated.process.draws.noise[repeated.draws]
+
+
+def test_the_smallest_value_may_be_a_case_of_its_own() -> None:
+    rng = np.random.default_rng(5)
+    far = np.array([[2 * POINTS[:, 0].max(), 60.0]])
+    truth = np.log(0.1 * POINTS[:, 0] ** 0.3 * POINTS[:, 1]) + rng.normal(0, 0.1, len(POINTS))
+    alone_on_one = np.where(POINTS[:, 0] == POINTS[:, 0].min(), truth - 4.0, truth)  # nobody to wait for
+    wanted = np.log(0.1 * far[0, 0] ** 0.3 * 60.0)
+    found = explained(alone_on_one, sigma=0.14)
+    weights, mean, _ = found.mixture(far)
+    assert float(weights @ mean[:, 0]) == pytest.approx(wanted, abs=0.2)
+    assert spread_at(found, far)[0] < 2.5 * spread_at(explained(truth, sigma=0.14), far)[0]
+
+
+def test_of_three_values_none_is_a_case_of_its_own() -> None:
+    three, four = (Features.of(grid(values, (10.0, 20.0, 30.0))) for values in ((1, 2, 4), (1, 2, 4, 8)))
+    here = 1 + KINDS.index("start")
+    at_one = grid((1.0,), (10.0,))
+    assert three(at_one)[:, three.component == here] == 0
+    assert four(at_one)[:, four.component == here] == 1
+    assert not four(grid((2.0, 16.0), (10.0,)))[:, four.component == here].any()
 
 
 def test_a_walk_has_independent_increments_at_the_measured_values() -> None:
