@@ -48,13 +48,13 @@ _SCATTER = (-7.5, 0.0)
 # Heavy tails: a share of programs leaves its curves by more than the process says, so many times as much, but
 # at most by so much more in the logarithm. What happens beyond the measurements need not be like anything in
 # them. Chosen by hand in coarse steps.
-TAIL_SHARE, _TAIL_FACTOR, _TAIL_MOST = 0.25, 3.0, 0.3
+TAIL_SHARE, _TAIL_FACTOR, _TAIL_MOST = 0.25, 3.0, 0.6
 _ALONE_DRAWS, _BESIDE_DRAWS, _EXACT_DRAWS = 2048, 64, 48
 
 # Natural logarithm of how much less probable a formula is before anything was measured: so much, more for
 # every factor in it, and for every point. A formula is chosen among thousands, and real programs are in the
 # normal form only nearly: it must explain every point a little better than curves do, not only some of them.
-_FORMULA, _FACTOR, _POINT, _MOST = 3.0, 0.6, 0.6, 14.0
+_FORMULA, _FACTOR, _POINT, _MOST = 3.0, 0.6, 0.6, 10.0
 
 
 @dataclass(frozen=True, slots=True)

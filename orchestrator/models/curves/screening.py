@@ -14,7 +14,7 @@ from orchestrator.models.curves.prior import Draws, Sizes, alone, beside, exact
 from orchestrator.models.curves.weighing import Scatter, log_plausible
 
 # Every so manieth draw is looked at: of curves alone, beside formulas, and of the scatter around exact ones.
-_STEPS = 8, 2, 2
+_STEPS = 16, 2, 2
 # Natural logarithm of how much more probable a formula must be than curves: 1000 times.
 _CERTAIN = 7.0
 # The same for how much more probable curves beside it must be to be looked at.
