@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.regression.choosing import (
     FAR_BEHIND,
+    Beyond,
     beyond,
     compared,
     finalists,
@@ -232,7 +234,7 @@ def _outside(
             # Too few values to tell: the fallback is the safest, and little is known.
             found[axis] = Outside(learners=((family.fallback, True),), growth=1.0, error=float("nan"))
             continue
-        places = _best_forms(item.errors)
+        places = _best_family(learners, item)
         residuals = middle(item.residuals[places])
         found[axis] = Outside(
             learners=tuple((learners[k % len(learners)], bool(k >= len(learners))) for k in places),
@@ -242,14 +244,26 @@ def _outside(
     return found
 
 
-def _best_forms(errors: Floats) -> Integers:
+def _best_family(learners: Sequence[Learner], seen: Beyond) -> Integers:
+    """Return the places of the best learners of the family whose middle is best.
+
+    Each family is one opinion, however many learners it has that agree: of the middle of the best of all,
+    most can be of a family that is not the best.
+    """
+    families = np.array([learner.family for learner in learners])
+    found = [_best_forms(seen.errors, families == family) for family in dict.fromkeys(families)]
+    known = [places for places in found if len(places)]
+    return min(known, key=lambda places: mlogq(middle(seen.residuals[places])))
+
+
+def _best_forms(errors: Floats, of_family: NDArray[np.bool_]) -> Integers:
     """Return the places of the best learners, an odd number, each in its better form: plain or anchored.
 
-    Those that are far behind the best do not take part.
+    Those that are far behind the best do not take part; none where none has a finite error.
     """
     forms = errors.reshape(2, -1)
-    best, anchored = forms.min(axis=0), forms.argmin(axis=0)
-    near = int(np.count_nonzero(best <= FAR_BEHIND * best.min()))
+    best, anchored = np.where(of_family, forms.min(axis=0), np.inf), forms.argmin(axis=0)
+    near = int(np.count_nonzero(np.isfinite(best) & (best <= FAR_BEHIND * best.min())))
     order = np.argsort(best, kind="stable")[: min(near, _MOST_BEYOND)]
-    order = order[: len(order) - (len(order) + 1) % 2]
+    order = order[: max(len(order) - (len(order) + 1) % 2, 0)]
     return np.asarray(order + anchored[order] * forms.shape[1], np.int64)

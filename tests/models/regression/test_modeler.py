@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from orchestrator.models.base import Floats, Model
 from orchestrator.models.intervals import predictive
 from orchestrator.models.regression import choice, choosing
 from orchestrator.models.regression.choice import Choice, Family, choose
-from orchestrator.models.regression.learner import Learner
+from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.model import Continuation, Extrapolation, RegressionModel
 from orchestrator.models.regression.samples import Axis, Samples
 from orchestrator.types import Measurement, Measurements, Point, Value
@@ -143,6 +143,23 @@ def test_what_predicts_the_left_out_end_best_and_goes_astray_beyond_does_not_dec
     value = Extrapolation(members=tuple(fits), growth=found.growth).at(beyond, np.array([[1.0]]), edge)
     assert value == pytest.approx(6.0, abs=0.05)
     assert found.error == pytest.approx(0.01, abs=0.005)
+
+
+def test_many_learners_of_one_family_do_not_outvote_the_best_of_another() -> None:
+    agreeing = [Learner(family="many", name=f"{k}", fit=_not_fitted) for k in range(4)]
+    others = [Learner(family="few", name=f"few {k}", fit=_not_fitted) for k in range(2)]
+    left_out = np.array([[0.12, 0.12]] * 4 + [[0.1, -0.1], [9.0, 9.0]])
+    residuals = np.concatenate([left_out, left_out + 1])  # shifted to meet another learner: worse
+    errors = np.abs(residuals).mean(axis=1)
+    errors[-1] = np.inf
+    seen = choosing.Beyond(axis=0, distances=np.ones(2), residuals=residuals, errors=errors)
+    assert choice._best_family([*agreeing, *others], seen).tolist() == [4]
+    seen = replace(seen, errors=np.where(np.arange(12) % 6 < 4, errors, np.inf))
+    assert choice._best_family([*agreeing, *others], seen).tolist() == [0, 1, 2]
+
+
+def _not_fitted(samples: Samples, rng: np.random.Generator) -> Fitted:
+    raise AssertionError("only what was seen of it counts")
 
 
 def test_an_unknown_category_has_no_prediction() -> None:
