@@ -100,6 +100,11 @@ class Located:
     shared: SharedNoise | None = None
 
     @property
+    def is_guess(self) -> NDArray[np.bool_]:
+        """Whether nothing shows what ``sigma`` is, shape (call paths,)."""
+        return self.freedom <= GUESS_WEIGHT
+
+    @property
     def shared_sigma(self) -> Floats:
         """The part of ``sigma`` that repetitions of one origin have in common, shape (call paths,)."""
         if self.shared is None:

@@ -19,7 +19,7 @@ from orchestrator.models.curves.prior import Sizes, learned
 from orchestrator.models.curves.screening import formulas_suffice
 from orchestrator.models.curves.weighing import Scatter, explain
 from orchestrator.models.groupwise import by_group
-from orchestrator.models.noise import AGGREGATES, GUESS_WEIGHT, GUESSED, Located
+from orchestrator.models.noise import AGGREGATES, GUESSED, Located
 from orchestrator.models.symbolic import Symbolic
 
 
@@ -130,7 +130,7 @@ def _model(
     group: data.Group, located: Located, row: int, explained: Explanations, form: Symbolic | None
 ) -> CurveModel:
     callpath, metric = group.labels[row]
-    guessed = (GUESSED,) if located.freedom[row] <= GUESS_WEIGHT else ()
+    guessed = (GUESSED,) if located.is_guess[row] else ()
     return CurveModel(
         callpath=callpath,
         metric=metric,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers, smape_of
 from orchestrator.models.data import Group
-from orchestrator.models.noise import GUESS_WEIGHT, GUESSED
+from orchestrator.models.noise import GUESSED
 from orchestrator.models.pmnf.correction import ROUGH, Correction, Features
 from orchestrator.models.pmnf.fit import columns
 from orchestrator.models.pmnf.hypotheses import block_values, terms_used
@@ -370,7 +370,7 @@ class _Signs:
         misfit = possible.misfit[first]
         coefficients = np.count_nonzero(possible.coefficients[first], axis=1)
         return cls(
-            guessed=case.solution.located.freedom <= GUESS_WEIGHT,
+            guessed=case.solution.located.is_guess,
             corrected=corrected,
             scattered=~corrected & (misfit > 2 * np.sqrt(weighting.noise)) & (misfit > 0.01),
             coefficients=np.where(len(case.group.points) < coefficients + 2, coefficients, 0),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import fdtri
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.noise import GUESS_WEIGHT, Located, relocate
+from orchestrator.models.noise import Located, relocate
 from orchestrator.models.pmnf.beam import Effort, search
 from orchestrator.models.pmnf.candidates import PENALTY, REACH, REPEATED, Candidates
 from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, screen
@@ -249,7 +249,7 @@ def poorly_fitted(solution: Solution, parameters: int) -> NDArray[np.bool_]:
     rss = solution.fits.rss[first]
     poor = (solution.fits.variance[first] > _EXCESS * expected) & (rss > chance * expected)
     # Noise estimated from few repetitions may be far too small: the quotient has Fisher's distribution.
-    some = np.flatnonzero(poor & (solution.located.freedom > GUESS_WEIGHT))
+    some = np.flatnonzero(poor & ~solution.located.is_guess)
     # Its inverse survival function is that of scipy.stats.f, which would take a second to import.
     sure = freedom * fdtri(freedom, np.maximum(solution.located.freedom[some], 1.0), 1.0 - _ERROR)
     poor[some] = rss[some] > sure * expected[some]
@@ -417,7 +417,7 @@ def _levels(task: Task, part: Solution) -> tuple[Floats, Floats, Floats]:
     """Most probable size of the smooth correction, noise, and evidence, given each call path's best forms."""
     candidates = _examined(part)
     rows = len(part.located.sigma)
-    guessed = part.located.freedom <= GUESS_WEIGHT
+    guessed = part.located.is_guess
     # Beyond the noise, lack of fit is mostly smooth; where noise is a guess, nothing is proven.
     prior_misfit = np.where(guessed, 0.5, 0.95)
     best = np.full(rows, -np.inf)
