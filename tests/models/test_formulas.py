@@ -49,6 +49,17 @@ def test_a_formula_that_explains_the_measurements_is_the_model_alone() -> None:
     assert isinstance(model, PmnfModel)
 
 
+def test_a_formula_is_not_the_model_alone_where_points_scatter_more_than_their_repetitions() -> None:
+    rng = np.random.default_rng(1)
+    own = {(p, n): np.exp(rng.normal(0, 0.02)) for p, n in product(RANKS, SIZES)}
+    known = measured(lambda p, n: short(p, n) * own[p, n], noise=0.001)
+    assert fitted(known).share > 0.9
+    (formula,) = pmnf()(known)
+    wide, narrow = (model.predict([FAR]) for model in (fitted(known), formula))
+    assert np.log(wide.high[0] / wide.low[0]) > 1.2 * np.log(narrow.high[0] / narrow.low[0])
+    assert wide.value[0] == pytest.approx(narrow.value[0], rel=0.1)
+
+
 def test_every_hypothesis_that_remains_possible_is_weighed() -> None:
     few = measured(short, noise=0.1, repetitions=2)
     lines = {

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.curves.design import Process
@@ -19,6 +20,9 @@ from orchestrator.models.curves.regimes import Regimes
 
 # Probability from which a formula is the answer.
 LIKELY = 0.5
+# Share of the scatter that is not noise, from which on points do not follow a formula: they scatter twice as
+# much as their repetitions.
+MISFIT = 0.75**0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +130,7 @@ class Explanations:
     def mixture(self, x: Floats) -> tuple[Floats, Floats, Floats]:
         """Return what is possible at every point alone: a mixture of normal distributions of the logarithm.
 
-        Members with curves are there twice, the second time with heavy tails.
+        Members that are not a formula within the noise are there twice, the second time with heavy tails.
 
         Returns
         -------
@@ -135,13 +139,19 @@ class Explanations:
         phi, (base, slopes) = self.process.design.features(x), self._formulas_at(x)
         factor = self._factors(phi, slopes)
         spread = np.sqrt(np.einsum("kqn,kqn->kn", factor, factor) + self.rough[:, None] ** 2)
-        mean, curved = self._mean(phi, base, slopes), self.process.draws.sizes[self.draws].any(axis=1)
-        kept = self.weights * np.where(curved, 1 - TAIL_SHARE, 1.0)
+        mean, inexact = self._mean(phi, base, slopes), self._inexact
+        kept = self.weights * np.where(inexact, 1 - TAIL_SHARE, 1.0)
         return (
-            np.concatenate([kept, self.weights[curved] * TAIL_SHARE]),
-            np.concatenate([mean, mean[curved]]),
-            np.concatenate([spread, in_tail(spread[curved])]),
+            np.concatenate([kept, self.weights[inexact] * TAIL_SHARE]),
+            np.concatenate([mean, mean[inexact]]),
+            np.concatenate([spread, in_tail(spread[inexact])]),
         )
+
+    @property
+    def _inexact(self) -> NDArray[np.bool_]:
+        """Which members have curves, or scatter around their formula more than noise does, (members,)."""
+        sizes, noise = self.process.draws.sizes[self.draws], self.process.draws.noise[self.draws]
+        return np.asarray(sizes.any(axis=1) | (self.rough > MISFIT * noise), np.bool_)
 
     def _formulas_at(self, x: Floats) -> tuple[Floats, Floats]:
         """Logarithms, the centre last, and scaled slopes."""

@@ -280,6 +280,8 @@ def test_curves_leave_what_they_say_more_often_than_a_normal_distribution_does()
     formulas = Known((RIGHT,))
     sure = explained(formulas.at(POINTS)[0][0] + rng.normal(0, 1e-6, len(POINTS)), formulas, sigma=1e-6)
     assert len(sure.mixture(POINTS[:1])[0]) == len(sure.weights)
+    scattered = explained(formulas.at(POINTS)[0][0] + rng.normal(0, 0.1, len(POINTS)), formulas, sigma=1e-3)
+    assert len(scattered.mixture(POINTS[:1])[0]) == 2 * len(scattered.weights), "no formula explains that"
 
 
 def test_a_decomposition_that_does_not_converge_is_made_in_another_way(
