@@ -38,6 +38,8 @@ class Summed:
         Models of what it includes, and of what it does itself; all have terms.
     scale
         By which their sum is multiplied, for what is negligible.
+    doubt
+        Standard deviation of its logarithm.
     correlation
         Of the errors of the parts, 0 to 1.
     smape
@@ -49,6 +51,7 @@ class Summed:
     own: ModelWithBelief
     parts: tuple[ModelWithBelief, ...]
     scale: float
+    doubt: float
     correlation: float
     smape: float
     points: tuple[Point, ...]
@@ -163,7 +166,7 @@ class Summed:
             weights=np.full(_DRAWS, 1 / _DRAWS),
             mean=centre + wider * (mean - centre),
             factor=np.zeros((_DRAWS, 0, len(points))),
-            rough=np.broadcast_to(self._together(rough), mean.shape),
+            rough=np.broadcast_to(np.hypot(self._together(rough), self.doubt), mean.shape),
             rough_is_measured=any(belief.rough_is_measured for belief in beliefs),
             noise=self.noise,
         )

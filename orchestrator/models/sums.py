@@ -83,11 +83,14 @@ class Family:
         Measurements of those that it includes, and of what it does itself if that is not negligible.
     scale
         Value of the call path, relative to the sum of the parts: 1 but for what is negligible.
+    doubt
+        Largest difference of the logarithm of ``scale`` in a run: as much as what is negligible varies.
     """
 
     parent: Measurement
     parts: tuple[Measurement, ...]
-    scale: float
+    scale: float = 1.0
+    doubt: float = 0.0
 
     @property
     def label(self) -> tuple[str, str]:
@@ -144,10 +147,11 @@ def _family(parent: Measurement, children: Sequence[Measurement]) -> Family | No
         return None
     parts = tuple(child for child, large in zip(children, kept, strict=True) if large)
     if share.max() <= _NEGLIGIBLE:
-        return Family(parent, parts, float(np.exp(np.log(own / total).mean())))
+        ratio = np.log(own / total)
+        return Family(parent, parts, float(np.exp(ratio.mean())), float(np.abs(ratio - ratio.mean()).max()))
     if share.min() <= 0:
         return None  # a model of the rest needs positive values
-    return Family(parent, (*parts, _rest(parent, own - total)), 1.0)
+    return Family(parent, (*parts, _rest(parent, own - total)))
 
 
 def _runs(child: Measurement, parent: Measurement) -> Floats | None:
@@ -219,6 +223,7 @@ def _chosen(family: Family, key: Key, models: Mapping[Key, Model], values: _Valu
         own=own,
         parts=tuple(known),
         scale=family.scale,
+        doubt=family.doubt,
         correlation=correlation(measured[1:] - modelled),
         smape=float(smape_of(residuals[1])),
         points=tuple(points),

@@ -121,6 +121,22 @@ def test_what_a_call_path_does_itself_is_modelled(models: dict[str, Model]) -> N
     assert "main" + REST not in found
 
 
+def test_an_interval_allows_for_what_is_negligible_to_vary() -> None:
+    """Exact counts: the parts are known exactly, a remainder of up to 0.1 % is not modelled."""
+    rng = np.random.default_rng(2)
+    everywhere = [*POINTS, FAR]
+    parts = [[1000 * x.number("p") ** k * x.number("n") for x in everywhere] for k in (1, 2)]
+    exact = np.round(np.sum(parts, axis=0) * (1 + rng.integers(1, 1000, len(everywhere)) / 1e6))
+    counts = {"main": exact, "main->a": np.array(parts[0]), "main->b": np.array(parts[1])}
+    items = [_series(name, np.column_stack([row[:-1]] * 2), "basic_blocks") for name, row in counts.items()]
+    found = {item.callpath: item for item in with_sums(pmnf())(Measurements(("p", "n"), tuple(items)))}
+    main = found["main"]
+    assert isinstance(main, Summed) and 0 < main.doubt < 1e-3
+    prediction = main.predict([FAR])
+    assert prediction.low[0] < exact[-1] < prediction.high[0]
+    assert prediction.high[0] < 1.004 * prediction.low[0]
+
+
 def test_call_paths_that_do_not_include_others_are_no_sums() -> None:
     above = {"main": ["main->init"], "main->solve": ["main->solve->dot"]}
     parts = {name: PARTS[name] for name in ("main->init", "main->solve->dot")}
@@ -179,6 +195,7 @@ def test_errors_that_are_correlated_make_the_interval_of_a_sum_wider(models: dic
             own=solve.own,
             parts=solve.parts,
             scale=solve.scale,
+            doubt=solve.doubt,
             correlation=correlated,
             smape=solve.smape,
             points=solve.points,
