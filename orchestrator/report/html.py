@@ -8,7 +8,14 @@ from typing import Any
 
 from orchestrator.report import pages
 from orchestrator.report.models_document import CORRECTED, label, shown
-from orchestrator.report.status_text import configuration, fastest_lines, interval, reference_line, standing
+from orchestrator.report.status_text import (
+    configuration,
+    fastest_lines,
+    interval,
+    reference_line,
+    run_interval,
+    standing,
+)
 from orchestrator.report.wording import count, measure, place, smape, uncertainty
 from orchestrator.types import Point
 from orchestrator.units import hours_in
@@ -82,12 +89,12 @@ def _validation(rows: Sequence[Mapping[str, Any]]) -> str:
             row["callpath"],
             row["metric"],
             row["measured"],
-            interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
+            run_interval(row),
             None if row["error_percent"] is None else pages.Number(f"{row['error_percent']:+.1f}"),
         )
         for row in rows
     ]
-    heads = ("call path", "metric", "measured", "predicted", "error %")
+    heads = ("call path", "metric", "measured", "predicted run", "error %")
     return f"<h2>Validation at {escape(str(Point.of(rows[0]['point'])))}</h2>" + pages.table(heads, cells)
 
 

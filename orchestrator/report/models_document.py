@@ -80,11 +80,16 @@ def number(value: float) -> float | None:
 
 
 def validation(state: State, models: Sequence[Model]) -> list[dict[str, Any]]:
-    """Return predicted against measured at the evaluation point, once the validation run is measured."""
+    """Return predicted against measured at the evaluation point, once the validation run is measured.
+
+    ``low`` and ``high`` are the interval of the true mean, ``run_low`` and ``run_high`` that of a single run,
+    which the measured one is compared with.
+    """
     run = state.validation
     if run is None or state.runs[run].status is not RunStatus.MEASURED:
         return []
     from orchestrator.models.base import holds_at
+    from orchestrator.models.intervals import LEVEL, predictive
 
     rows = []
     for model in models:
@@ -92,6 +97,7 @@ def validation(state: State, models: Sequence[Model]) -> list[dict[str, Any]]:
         if measured is None or not holds_at(model, run.point):
             continue
         predicted = model.predict([run.point])
+        run_low, run_high = (float(end[0]) for end in predictive(model, [run.point]).of_measured(LEVEL))
         value = float(predicted.value[0])
         rows.append(
             {
@@ -102,10 +108,20 @@ def validation(state: State, models: Sequence[Model]) -> list[dict[str, Any]]:
                 "predicted": number(value),
                 "low": number(float(predicted.low[0])),
                 "high": number(float(predicted.high[0])),
+                "run_low": number(run_low),
+                "run_high": number(run_high),
                 "error_percent": number(100 * (value - measured) / measured) if measured else None,
             }
         )
     return rows
+
+
+def run_ends(row: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Return the interval of a single run of a row of `validation`; earlier rows have only that of the mean.
+
+    None where it has no end.
+    """
+    return row.get("run_low", row["low"]), row.get("run_high", row["high"])
 
 
 def document(

@@ -20,7 +20,7 @@ from orchestrator.models.effort import EFFORT
 from orchestrator.report import advice
 from orchestrator.report.callpath_names import named
 from orchestrator.report.metrics import meanings
-from orchestrator.report.models_document import CORRECTED, label, shown
+from orchestrator.report.models_document import CORRECTED, label, run_ends, shown
 from orchestrator.report.wording import (
     about,
     count,
@@ -316,7 +316,7 @@ def intervals_table(models: Sequence[dict[str, Any]], runs: int) -> Table:
 
 
 def validation_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return predicted against measured values at the evaluation point."""
+    """Return predicted against measured values of one run at the evaluation point."""
     table = Table(
         title=f"validation at {Point.of(rows[0]['point'])}",
         title_justify="left",
@@ -325,14 +325,14 @@ def validation_table(rows: Sequence[dict[str, Any]]) -> Table:
     )
     for column in ("call path", "metric"):
         table.add_column(column)
-    for column in ("measured", "predicted", "error %"):
+    for column in ("measured", "predicted run", "error %"):
         table.add_column(column, justify="right")
     for row in named(rows):
         table.add_row(
             Text(row["callpath"]),
             row["metric"],
             _figure(row["measured"]),
-            interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
+            run_interval(row),
             _figure(row["error_percent"], "{:+.1f}"),
         )
     return table
@@ -375,6 +375,12 @@ def interval(prediction: dict[str, Any]) -> str:
         return "-"
     low, high = _figure(prediction["low"]), _figure(prediction["high"])
     return f"{_figure(prediction['value'])} [{low}, {high}]"
+
+
+def run_interval(row: Mapping[str, Any]) -> str:
+    """Return what is predicted of a run that was measured to check models, as text."""
+    low, high = run_ends(row)
+    return interval({"value": row["predicted"], "low": low, "high": high})
 
 
 def _figure(value: float | None, form: str = "{:.4g}") -> str:

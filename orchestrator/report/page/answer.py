@@ -11,6 +11,7 @@ from orchestrator.models.base import holds_at
 from orchestrator.report.page.callpaths import CallPaths
 from orchestrator.report.page.encoding import place
 from orchestrator.report.page.subject import Subject
+from orchestrator.report.page.validation import Checked
 from orchestrator.report.wording import count, plain
 from orchestrator.types import Point
 
@@ -22,7 +23,7 @@ Cores = Callable[[Point], float | None]
 
 
 def answer(
-    subject: Subject, paths: CallPaths, cores: Cores, note: str = "", checked: float | None = None
+    subject: Subject, paths: CallPaths, cores: Cores, note: str = "", checked: Checked | None = None
 ) -> dict[str, Any] | None:
     """Return the predicted time of a run at P₊, or else at the largest measured values; None without times.
 
@@ -35,7 +36,7 @@ def answer(
     note
         What this number of cores assumes.
     checked
-        What a run there took that was measured to check the models.
+        A run there that was measured to check the models.
     """
     there = paths.grid.default
     models = _at(paths, subject.whole, subject.metric, there)
@@ -70,7 +71,7 @@ def answer(
         "interval": "90 %",
         "summed": len(models),
         "cost": cost,
-        "checked": None if checked is None else {"measured": checked, "inside": low <= checked <= high},
+        "checked": None if checked is None else checked.document(),
         "parts": parts[:_MOST_PARTS],
     }
     return {**found, "sentence": sentence(found, there, len(parts))}

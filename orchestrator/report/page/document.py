@@ -133,8 +133,8 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
     }
 
 
-def _checked(subject: Subject, campaign: Campaign) -> float | None:
-    """Return what the validation measured of a whole run at P₊, if there is one."""
+def _checked(subject: Subject, campaign: Campaign) -> validation.Checked | None:
+    """Return what the validation says of a whole run at P₊, if there is one."""
     there = [row for row in campaign.status["validation"] if Point.of(row["point"]) == subject.point]
     return validation.of_run(there, subject.whole, subject.metric)
 

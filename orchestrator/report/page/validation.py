@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from orchestrator.report.status_text import interval
+from orchestrator.report.models_document import run_ends
+from orchestrator.report.status_text import run_interval
 from orchestrator.report.wording import count
 from orchestrator.types import Point
 
 _FEW = 3  # rows of one point that are shown one by one
 
 Row = Mapping[str, Any]
-"""Of the status: ``point``, ``callpath``, ``metric``, ``measured``, ``predicted``, ``low``, ``high``,
+"""Of the status: ``point``, ``callpath``, ``metric``, ``measured``, ``predicted``, ``run_low``, ``run_high``,
 ``error_percent``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a whole run took that was measured to check the models, and the predicted interval of a run."""
+
+    measured: float
+    low: float
+    high: float
+
+    def document(self) -> dict[str, Any]:
+        """Return it as a JSON-ready object, with whether it is inside."""
+        return {**asdict(self), "inside": self.low <= self.measured <= self.high}
 
 
 def facts(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
@@ -41,42 +56,40 @@ def warnings(rows: Sequence[Row]) -> list[str]:
     if len(outside) <= _FEW:
         return [
             f"validation: {row['callpath']} {row['metric']} was measured as {row['measured']:.4g}, outside "
-            f"the predicted {row['low']:.4g} to {row['high']:.4g}"
+            "the {:.4g} to {:.4g} predicted for a run".format(*run_ends(row))
             for row in outside
         ]
     known = sum(_is_inside(row) is not None for row in rows)
     farthest = max(outside, key=_size)
     return [
-        f"validation: {len(outside)} of {known} measured values are outside the predicted 90 % intervals "
-        "(these are of the mean; the noise of the one run comes on top); farthest off is "
-        f"{farthest['callpath']} {farthest['metric']}: measured {farthest['measured']:.4g}, predicted "
-        f"{interval(_ends(farthest))}"
+        f"validation: {len(outside)} of {known} measured values are outside the 90 % intervals predicted for "
+        f"a run; farthest off is {farthest['callpath']} {farthest['metric']}: measured "
+        f"{farthest['measured']:.4g}, predicted {run_interval(farthest)}"
     ]
 
 
-def of_run(rows: Sequence[Row], callpaths: Collection[str], metric: str | None) -> float | None:
-    """Return what the validation measured of a whole run, the sum over call paths; None if one is missing."""
-    found = {row["callpath"]: float(row["measured"]) for row in rows if row["metric"] == metric}
+def of_run(rows: Sequence[Row], callpaths: Collection[str], metric: str | None) -> Checked | None:
+    """Return what the validation says of a whole run, the sums over call paths; None if one is missing."""
+    found = {row["callpath"]: row for row in rows if row["metric"] == metric}
     if not callpaths or not set(callpaths) <= found.keys():
         return None
-    return sum(found[callpath] for callpath in callpaths)
+    parts = [(found[name]["measured"], *run_ends(found[name])) for name in callpaths]
+    known = [[float(value) for value in part if value is not None] for part in parts]
+    # The ends are added, too: as if all models erred to one side.
+    return Checked(*map(sum, zip(*known, strict=True))) if all(len(part) == 3 for part in known) else None
 
 
 def _texts(row: Row) -> tuple[str, str]:
     error = "" if row["error_percent"] is None else f", {row['error_percent']:+.1f} %"
     name = f"{row['callpath']} {row['metric']}"
-    return f"{name}: measured {row['measured']:.4g}", f"predicted {interval(_ends(row))}{error}"
-
-
-def _ends(row: Row) -> dict[str, Any]:
-    return {"value": row["predicted"], "low": row["low"], "high": row["high"]}
+    return f"{name}: measured {row['measured']:.4g}", f"predicted for a run {run_interval(row)}{error}"
 
 
 def _summary(rows: Sequence[Row]) -> dict[str, str | None]:
     """Return how many values are within their intervals, and the median and the largest error."""
     inside = [_is_inside(row) for row in rows]
     known = sum(item is not None for item in inside)
-    value = f"{sum(item is True for item in inside)} of {known} values within the predicted 90 % interval"
+    value = f"{sum(item is True for item in inside)} of {known} values within the 90 % interval of a run"
     errors = [row for row in rows if row["error_percent"] is not None]
     if not errors:
         return {"value": value if known else f"{count(len(rows), 'value')} measured", "detail": None}
@@ -93,7 +106,6 @@ def _size(row: Row) -> float:
 
 
 def _is_inside(row: Row) -> bool | None:
-    """Return whether the measured value is in its interval; None where there is none."""
-    if None in (row["low"], row["high"]):
-        return None
-    return bool(row["low"] <= row["measured"] <= row["high"])
+    """Return whether the measured value is in the interval of a run; None where there is none."""
+    low, high = run_ends(row)
+    return None if low is None or high is None else bool(low <= row["measured"] <= high)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from orchestrator.report.page.validation import facts, of_run, warnings
 
 
@@ -16,8 +18,10 @@ def rows(count: int, outside: int) -> list[dict[str, Any]]:
             "metric": "time",
             "measured": 9.0 if k < outside else 2.0,
             "predicted": 2.0,
-            "low": 1.9,
-            "high": 2.1,
+            "low": 1.99,
+            "high": 2.01,
+            "run_low": 1.9,
+            "run_high": 2.1,
             "error_percent": float(k) * (-1) ** k,
         }
         for k in range(count)
@@ -28,13 +32,13 @@ def test_few_rows_are_facts_of_their_own() -> None:
     found = list(facts(rows(3, 1)))
     assert [item["list"] for item in found] == [[], [], []]
     assert found[2]["value"] == "main->f2 time: measured 2"
-    assert found[2]["detail"] == "predicted 2 [1.9, 2.1], +2.0 %"
+    assert found[2]["detail"] == "predicted for a run 2 [1.9, 2.1], +2.0 %"
     assert len(warnings(rows(3, 1))) == 1
 
 
 def test_many_rows_are_one_fact_with_a_list() -> None:
     [found] = facts(rows(21, 5))
-    assert found["value"] == "16 of 21 values within the predicted 90 % interval"
+    assert found["value"] == "16 of 21 values within the 90 % interval of a run"
     assert found["detail"].startswith("median error 10.0 %, largest +20.0 % (main->f20 time)")
     assert len(found["list"]) == 21
 
@@ -46,15 +50,25 @@ def test_many_values_outside_are_one_warning() -> None:
     assert warnings(rows(21, 0)) == []
 
 
+def test_a_run_is_compared_with_what_a_run_may_take_not_with_the_mean() -> None:
+    [row] = rows(1, 0)
+    assert warnings([row | {"measured": 2.05}]) == []
+    earlier = {key: value for key, value in row.items() if not key.startswith("run_")}
+    assert len(warnings([earlier | {"measured": 2.05}])) == 1, "all that was kept is the interval of the mean"
+
+
 def test_rows_without_intervals_and_errors_are_only_counted() -> None:
-    bare = [row | {"low": None, "high": None, "error_percent": None} for row in rows(5, 0)]
+    bare = [row | {"run_low": None, "run_high": None, "error_percent": None} for row in rows(5, 0)]
     [found] = facts(bare)
     assert found["value"] == "5 values measured" and found["detail"] is None
 
 
 def test_a_run_is_the_sum_of_the_call_paths_that_it_is_made_of() -> None:
     found = rows(3, 1)
-    assert of_run(found, ["main->f0", "main->f1"], "time") == 11.0
+    whole = of_run(found, ["main->f0", "main->f1"], "time")
+    assert whole is not None and whole.measured == 11.0
+    assert (whole.low, whole.high) == pytest.approx((3.8, 4.2))
+    assert whole.document()["inside"] is False
     assert of_run(found, ["main->f0", "main"], "time") is None  # main was not measured
     assert of_run(found, ["main->f0"], "bytes") is None
     assert of_run(found, [], "time") is None

@@ -31,10 +31,10 @@ function answer(item) {
     item.parts?.length ? parts(item) : null);
 }
 
-function checked({ checked: { measured, inside }, unit, value }) {
+function checked({ checked: { measured, low, high, inside }, unit, value }) {
   const off = value / measured - 1;
-  return `A run there, not used for the models, took ${quantity(measured, unit)}: ${inside ? "within" : "outside"} the interval, `
-    + `the prediction is ${percent(Math.abs(off))} too ${off > 0 ? "high" : "low"}.`;
+  return `A run there, not used for the models, took ${quantity(measured, unit)}: ${inside ? "within" : "outside"} `
+    + `the 90 % interval of single runs, ${interval(low, high, unit)}. The prediction is ${percent(Math.abs(off))} too ${off > 0 ? "high" : "low"}.`;
 }
 
 function cost({ core_hours: hours, low, high, cores, note }) {
