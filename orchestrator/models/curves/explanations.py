@@ -46,6 +46,9 @@ class Explanations:
         Their probabilities, shape (members,).
     rough
         Standard deviation of the truth around each that is independent between points, shape (members,).
+    inexact
+        Whether there are curves, or points scatter around the formula twice as much as repetitions say, shape
+        (members,).
     centre
         Mean of the logarithms of the measured values: curves are around it.
     left_over
@@ -74,6 +77,7 @@ class Explanations:
     draws: Integers
     weights: Floats
     rough: Floats
+    inexact: NDArray[np.bool_]
     centre: float
     left_over: Floats
     residuals: Floats
@@ -87,9 +91,8 @@ class Explanations:
     def fewer(self, members: int) -> Self:
         """Return so many members that stand for all."""
         picked, weights = standing_for_all(self.weights, members)
-        chosen = {
-            name: getattr(self, name)[picked] for name in ("formula", "draws", "rough", "shift", "root")
-        }
+        of_members = ("formula", "draws", "rough", "inexact", "shift", "root")
+        chosen = {name: getattr(self, name)[picked] for name in of_members}
         return replace(self, weights=weights, **chosen)
 
     def formula_at(self, x: Floats) -> Floats:
@@ -139,19 +142,13 @@ class Explanations:
         phi, (base, slopes) = self.process.design.features(x), self._formulas_at(x)
         factor = self._factors(phi, slopes)
         spread = np.sqrt(np.einsum("kqn,kqn->kn", factor, factor) + self.rough[:, None] ** 2)
-        mean, inexact = self._mean(phi, base, slopes), self._inexact
+        mean, inexact = self._mean(phi, base, slopes), self.inexact
         kept = self.weights * np.where(inexact, 1 - TAIL_SHARE, 1.0)
         return (
             np.concatenate([kept, self.weights[inexact] * TAIL_SHARE]),
             np.concatenate([mean, mean[inexact]]),
             np.concatenate([spread, in_tail(spread[inexact])]),
         )
-
-    @property
-    def _inexact(self) -> NDArray[np.bool_]:
-        """Which members have curves, or scatter around their formula more than noise does, (members,)."""
-        sizes, noise = self.process.draws.sizes[self.draws], self.process.draws.noise[self.draws]
-        return np.asarray(sizes.any(axis=1) | (self.rough > MISFIT * noise), np.bool_)
 
     def _formulas_at(self, x: Floats) -> tuple[Floats, Floats]:
         """Logarithms, the centre last, and scaled slopes."""

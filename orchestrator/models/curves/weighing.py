@@ -21,7 +21,7 @@ from orchestrator.models.curves.evidence import (
     of_formulas,
     posterior_of_coefficients,
 )
-from orchestrator.models.curves.explanations import LIKELY, Explanations, standing_for_all
+from orchestrator.models.curves.explanations import LIKELY, MISFIT, Explanations, standing_for_all
 from orchestrator.models.curves.prior import Draws, Sizes, alone, beside, exact, log_price
 from orchestrator.models.curves.regimes import Regimes
 from orchestrator.models.curves.regimes import columns as columns_of_regimes
@@ -294,6 +294,9 @@ def _explained(
         # Of hundreds of formulas few are members: only these have to be evaluated at every prediction.
         used = np.unique(np.append(item.formula[(item.formula >= 0) & (item.formula < number)], 0))
         kept = np.append(used[:number], np.arange(number, len(item.odds)))
+        own_noise = noise[item.draws]
+        rough = np.sqrt(np.maximum(own_noise**2 - location**2, 0))
+        misfit = (rough > MISFIT * own_noise) & (not scatter[k].is_guess)
         result.append(
             Explanations(
                 process=banks.process,
@@ -302,7 +305,8 @@ def _explained(
                 formula=np.where(item.formula < 0, -1, np.searchsorted(kept, item.formula)),
                 draws=item.draws,
                 weights=item.weights,
-                rough=np.sqrt(np.maximum(noise[item.draws] ** 2 - location**2, 0)),
+                rough=rough,
+                inexact=banks.process.draws.sizes[item.draws].any(axis=1) | misfit,
                 centre=float(centre[k]),
                 left_over=left / np.sqrt(design.precision),
                 residuals=np.concatenate([residuals[mine][kept], projected[k : k + 1]]),
