@@ -51,7 +51,9 @@ def test_a_formula_that_explains_the_measurements_is_the_model_alone() -> None:
 
 def test_a_formula_is_not_the_model_alone_where_points_scatter_more_than_their_repetitions() -> None:
     rng = np.random.default_rng(1)
-    own = {(p, n): np.exp(rng.normal(0, 0.02)) for p, n in product(RANKS, SIZES)}
+    own: dict[tuple[float, float], float] = {
+        place: float(np.exp(rng.normal(0, 0.02))) for place in product(RANKS, SIZES)
+    }
     known = measured(lambda p, n: short(p, n) * own[p, n], noise=0.001)
     assert fitted(known).share > 0.9
     (formula,) = pmnf()(known)
