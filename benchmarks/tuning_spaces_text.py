@@ -10,6 +10,7 @@ from pathlib import Path
 
 from orchestrator.evaluation.models_fit import Row
 from orchestrator.evaluation.models_table import Group, groups, seconds_text, size_text
+from orchestrator.report.wording import count
 
 _BLOCK = re.compile(r"(<!-- tuning spaces -->\n).*?(<!-- end of tuning spaces -->)", re.DOTALL)
 _MARKS = "<!-- tuning spaces --> ... <!-- end of tuning spaces -->"
@@ -25,8 +26,9 @@ Cell = Callable[[Group], str]
 
 def markdown(found: Found, modelers: Sequence[str]) -> str:
     """Return everything that is reported, as a page shows it."""
+    seeds = max((row["seed"] + 1 for rows in found.values() for row in rows), default=0)
     parts = [
-        f"MLogQ, means over {_draws(found)} of the points; the smallest is bold:\n",
+        f"MLogQ, means over {count(seeds, 'draw')} of the points; the smallest is bold:\n",
         _table(found, modelers, _error, best=True),
         "Size of the model as joblib writes it:\n",
         _table(found, modelers, lambda group: _shown(group, "bytes", size_text)),
@@ -37,22 +39,6 @@ def markdown(found: Found, modelers: Sequence[str]) -> str:
         _as_list([*_summary(found, modelers), *_failures(found)]),
     ]
     return "\n".join(part for part in parts if part)
-
-
-def _draws(found: Found) -> str:
-    """Return how many draws there are: ``3 draws (512 points) or fewer``."""
-    seeds: dict[int, int] = {}
-    for row in (row for rows in found.values() for row in rows):
-        seeds[row["size"]] = max(seeds.get(row["size"], 0), row["seed"] + 1)
-    if len(set(seeds.values())) <= 1:
-        return _plural(next(iter(seeds.values()), 0))
-    most = max(seeds.values())
-    many = [str(size) for size, number in sorted(seeds.items()) if number == most]
-    return f"{_plural(most)} ({', '.join(many)} points) or fewer"
-
-
-def _plural(draws: int) -> str:
-    return f"{draws} draw{'s' * (draws != 1)}"
 
 
 def _table(found: Found, modelers: Sequence[str], cell: Cell, *, best: bool = False) -> str:

@@ -20,9 +20,6 @@ from orchestrator.models.curves.regimes import Regimes
 
 # Probability from which a formula is the answer.
 LIKELY = 0.5
-# Share of the scatter that is not noise, from which on points do not follow a formula: they scatter twice as
-# much as their repetitions.
-MISFIT = 0.75**0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

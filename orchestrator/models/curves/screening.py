@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from orchestrator.models.base import Floats
 from orchestrator.models.curves.design import Design, Precisions
 from orchestrator.models.curves.evidence import Columns, Formulas, normalised, of_curves, of_formulas
-from orchestrator.models.curves.explanations import LIKELY, MISFIT
+from orchestrator.models.curves.explanations import LIKELY
 from orchestrator.models.curves.prior import Draws, Sizes, alone, beside, exact
 from orchestrator.models.curves.weighing import Scatter, log_plausible
 
@@ -27,7 +27,7 @@ def formulas_suffice(
 ) -> NDArray[np.bool_]:
     """Return which call paths their most probable formula explains better than curves do, alone or beside it.
 
-    Not where points scatter around it more than their repetitions do: what the formula leaves unexplained
+    Not where points scatter around it by far more than their repetitions: what the formula leaves unexplained
     counts in an explanation, but not in the formula alone.
 
     Parameters
@@ -52,24 +52,12 @@ def formulas_suffice(
     without = of_curves(design, curves, log_value)
     smooth = of_formulas(Precisions.of(design, around), columns)
     strict = of_formulas(Precisions.without_curves(design, sharp.noise), columns)
-    plausible = [log_plausible(bank.noise, design, scatter) for bank in (curves, around, sharp)]
-    (_, curves_alone), (_, with_curves), (odds, by_itself) = (
-        normalised(evidence + more)
-        for evidence, more in zip((without, smooth, strict), plausible, strict=True)
-    )
-    number = [np.log(len(evidence)) for evidence in (without, smooth, strict)]
-    by_itself = by_itself - number[2]
-    certain = by_itself + columns.log_price > curves_alone - number[0] + _CERTAIN
-    better = by_itself > with_curves - number[1] - _BESIDE
-    return np.asarray(certain & better & ~_misfits(design, sharp.noise, odds, scatter))
-
-
-def _misfits(design: Design, noise: Floats, odds: Floats, scatter: Sequence[Scatter]) -> NDArray[np.bool_]:
-    """Return where points scatter around a formula more than repetitions say, shape (call paths,).
-
-    ``odds`` are probabilities of scatters ``noise``, shape (draws, call paths).
-    """
-    known = np.array([item.sigma for item in scatter]) / np.sqrt(design.typical)
-    unknown = np.array([item.is_guess for item in scatter])
-    own = np.sqrt(np.maximum(noise[:, None] ** 2 - known**2, 0.0)) > MISFIT * noise[:, None]
-    return np.asarray(((odds * own).sum(axis=0) >= LIKELY) & ~unknown, np.bool_)
+    found = [
+        normalised(evidence + log_plausible(bank.noise, design, scatter))
+        for evidence, bank in ((without, curves), (smooth, around), (strict, sharp))
+    ]
+    curves_alone, with_curves, by_itself = (log_sum - np.log(len(odds)) for odds, log_sum in found)
+    certain = by_itself + columns.log_price > curves_alone + _CERTAIN
+    exceeded = np.array([item.is_exceeded(sharp.noise, design.typical) for item in scatter]).T
+    misfits = (found[-1][0] * exceeded).sum(axis=0) >= LIKELY
+    return np.asarray(certain & (by_itself > with_curves - _BESIDE) & ~misfits)

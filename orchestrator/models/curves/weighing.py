@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.curves.design import Design, Precisions, Process
@@ -21,7 +22,7 @@ from orchestrator.models.curves.evidence import (
     of_formulas,
     posterior_of_coefficients,
 )
-from orchestrator.models.curves.explanations import LIKELY, MISFIT, Explanations, standing_for_all
+from orchestrator.models.curves.explanations import LIKELY, Explanations, standing_for_all
 from orchestrator.models.curves.prior import Draws, Sizes, alone, beside, exact, log_price
 from orchestrator.models.curves.regimes import Regimes
 from orchestrator.models.curves.regimes import columns as columns_of_regimes
@@ -36,6 +37,8 @@ _FEW = 8
 _WEIGHED = 8
 # Call paths that are weighed at once: so many, fewer where their matrices have more numbers than that.
 _TOGETHER, _NUMBERS = 64, 4_000_000
+# From so many times the scatter of their repetitions on, points do not follow a formula.
+_FAR_MORE = 2.0
 # Probability below which a formula is left out.
 _NEGLIGIBLE = 1e-15
 
@@ -51,6 +54,10 @@ class Scatter:
     def is_guess(self) -> bool:
         """Return whether nothing was repeated."""
         return self.freedom <= GUESS_WEIGHT
+
+    def is_exceeded(self, noise: Floats, repetitions: float) -> NDArray[np.bool_]:
+        """Return where means of so many repetitions scatter far more than these say; nowhere for a guess."""
+        return np.asarray((noise > _FAR_MORE * self.sigma / np.sqrt(repetitions)) & (not self.is_guess))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,9 +301,7 @@ def _explained(
         # Of hundreds of formulas few are members: only these have to be evaluated at every prediction.
         used = np.unique(np.append(item.formula[(item.formula >= 0) & (item.formula < number)], 0))
         kept = np.append(used[:number], np.arange(number, len(item.odds)))
-        own_noise = noise[item.draws]
-        rough = np.sqrt(np.maximum(own_noise**2 - location**2, 0))
-        misfit = (rough > MISFIT * own_noise) & (not scatter[k].is_guess)
+        curved = banks.process.draws.sizes[item.draws].any(axis=1)
         result.append(
             Explanations(
                 process=banks.process,
@@ -305,8 +310,8 @@ def _explained(
                 formula=np.where(item.formula < 0, -1, np.searchsorted(kept, item.formula)),
                 draws=item.draws,
                 weights=item.weights,
-                rough=rough,
-                inexact=banks.process.draws.sizes[item.draws].any(axis=1) | misfit,
+                rough=np.sqrt(np.maximum(noise[item.draws] ** 2 - location**2, 0)),
+                inexact=curved | scatter[k].is_exceeded(noise[item.draws], design.typical),
                 centre=float(centre[k]),
                 left_over=left / np.sqrt(design.precision),
                 residuals=np.concatenate([residuals[mine][kept], projected[k : k + 1]]),

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Integers
@@ -250,20 +249,20 @@ def _best_family(learners: Sequence[Learner], seen: Beyond) -> Integers:
     Each family is one opinion, however many learners it has that agree: of the middle of the best of all,
     most can be of a family that is not the best.
     """
-    families = np.array([learner.family for learner in learners])
-    found = [_best_forms(seen.errors, families == family) for family in dict.fromkeys(families)]
-    known = [places for places in found if len(places)]
-    return min(known, key=lambda places: mlogq(middle(seen.residuals[places])))
+    families = np.tile([learner.family for learner in learners], 2)
+    errors = [np.where(families == family, seen.errors, np.inf) for family in dict.fromkeys(families)]
+    found = [_best_forms(own) for own in errors if np.isfinite(own.min())]
+    return min(found, key=lambda places: mlogq(middle(seen.residuals[places])))
 
 
-def _best_forms(errors: Floats, of_family: NDArray[np.bool_]) -> Integers:
+def _best_forms(errors: Floats) -> Integers:
     """Return the places of the best learners, an odd number, each in its better form: plain or anchored.
 
-    Those that are far behind the best do not take part; none where none has a finite error.
+    Those that are far behind the best do not take part.
     """
     forms = errors.reshape(2, -1)
-    best, anchored = np.where(of_family, forms.min(axis=0), np.inf), forms.argmin(axis=0)
-    near = int(np.count_nonzero(np.isfinite(best) & (best <= FAR_BEHIND * best.min())))
+    best, anchored = forms.min(axis=0), forms.argmin(axis=0)
+    near = int(np.count_nonzero(best <= FAR_BEHIND * best.min()))
     order = np.argsort(best, kind="stable")[: min(near, _MOST_BEYOND)]
-    order = order[: max(len(order) - (len(order) + 1) % 2, 0)]
+    order = order[: len(order) - (len(order) + 1) % 2]
     return np.asarray(order + anchored[order] * forms.shape[1], np.int64)

@@ -74,9 +74,11 @@ def of_run(rows: Sequence[Row], callpaths: Collection[str], metric: str | None) 
     if not callpaths or not set(callpaths) <= found.keys():
         return None
     parts = [(found[name]["measured"], *run_ends(found[name])) for name in callpaths]
-    known = [[float(value) for value in part if value is not None] for part in parts]
+    if any(None in part for part in parts):
+        return None
     # The ends are added, too: as if all models erred to one side.
-    return Checked(*map(sum, zip(*known, strict=True))) if all(len(part) == 3 for part in known) else None
+    measured, low, high = (float(sum(column)) for column in zip(*parts, strict=True))
+    return Checked(measured, low, high)
 
 
 def _texts(row: Row) -> tuple[str, str]:
