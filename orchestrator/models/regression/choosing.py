@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
+from scipy.optimize import linprog
 from scipy.stats import trim_mean
 
 from orchestrator.errors import ModelError
@@ -146,34 +146,35 @@ def _first_of_families(learners: Sequence[Learner]) -> list[Learner]:
 def weights(found: Compared) -> Floats:
     """Return weights of learners whose combination of logarithms predicts best what was left out.
 
-    Stacked regression (Breiman 1996): nonnegative least squares of the left-out values. Weights sum to 1;
-    small ones are dropped.
+    Stacked regression (Breiman 1996) by MLogQ itself, a linear program: squares would have to be bounded
+    against outliers, and a bound makes learners that are far off look better than they are. Weights are
+    nonnegative and sum to 1; small ones are dropped.
 
     Returns
     -------
-    Shape (learners,), in the order of ``found``; all on the first if the combination is no better.
+    Shape (learners,), in the order of ``found``.
     """
-    alone = np.zeros(len(found.learners))
-    alone[0] = 1.0
-    usable = np.isfinite(found.residuals).all(axis=1)
-    if usable.sum() < 2:
+    usable = np.flatnonzero(np.isfinite(found.residuals).all(axis=1))
+    alone: Floats = np.eye(len(found.learners))[0]
+    if len(usable) < 2 or not found.errors[0]:
         return alone
-    # Residuals of a combination with weights that sum to 1 are the combination of the residuals.
-    residuals = np.clip(found.residuals[usable], *_limits(found.residuals[0]))
-    heavy = 1e3 * np.abs(residuals).max()
-    lines = np.vstack([residuals.T, np.full((1, len(residuals)), heavy)])
-    some, _ = nnls(lines, np.append(np.zeros(residuals.shape[1]), heavy))
-    some[some < _LEAST_WEIGHT * some.sum()] = 0
+    # In units of the least error: the solver's tolerance is absolute. The sum of absolute residuals is
+    # the largest sum over signs from -1 to 1; weights are what the bounds by each learner cost (duality).
+    residuals = found.residuals[usable] / found.errors[0]
+    members, rows = residuals.shape
+    solved = linprog(
+        np.append(np.zeros(rows), -1.0),
+        A_ub=np.column_stack([-residuals, np.ones(members)]),
+        b_ub=np.zeros(members),
+        bounds=[*[(-1.0, 1.0)] * rows, (None, None)],
+    )
+    if not solved.success:
+        return alone
+    some = -solved.ineqlin.marginals
+    some[some < _LEAST_WEIGHT] = 0
     combined = np.zeros_like(alone)
     combined[usable] = some / some.sum()
-    better = mlogq(combined[usable] @ found.residuals[usable]) < found.errors[0]
-    return combined if better else alone
-
-
-def _limits(residuals: Floats) -> tuple[float, float]:
-    """Return ends beyond which a residual is an outlier: it must not choose the weights by its square."""
-    scale = 5 * float(np.median(np.abs(residuals))) + 1e-12
-    return -scale, scale
+    return combined
 
 
 def middle(values: Floats) -> Floats:
