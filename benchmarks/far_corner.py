@@ -1,7 +1,7 @@
 """Extrapolation on measured data: models against held-out far corners, beside simple and known methods.
 
     python benchmarks/far_corner.py [--cases FOLDER] [--modeler pmnf --modeler auto] [--write PAGE]
-    python benchmarks/far_corner.py FILE ...
+    python benchmarks/far_corner.py [--lines] FILE ...
 
 FOLDER has a JSON list of cases per set: what models are fitted to, what was measured beyond, and predictions
 of other methods there (default: far-corner in $MEASUREMENT_DATA). Cases of one group are fitted together.
@@ -11,6 +11,9 @@ nothing usable is predicted). *Median of six* is the unweighted median of the lo
 ridge2, power law, end slope and GP. Intervals are of the true mean, and of as many runs as were held out.
 Widths are geometric means of high/low (at most e^5). A conformal interval around the median of six has the
 90 % quantile q of its absolute log errors in the other cases of the set: the width is exp(2q).
+
+With --lines models are fitted to what a campaign begins with: points of a line per parameter through the
+smallest values, and one point per two parameters.
 
 FILE is any measured data that ``orchestrator model`` reads: all points with the largest value of any
 parameter are left out, and the point with the largest values of all is predicted.
@@ -29,7 +32,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import far_corner_text as text
-from far_corner_cases import Answer, Case, answers, groups, of_file, options_for, stored
+from far_corner_cases import Answer, Case, answers, groups, of_file, on_lines, options_for, stored
 from far_corner_scores import Row, Scores, rows, scores
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -105,6 +108,9 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--only", nargs="*", default=[], help="only sets with one of these texts in their name"
     )
     parser.add_argument("--points", type=int, default=40, help="test points per case, at most (default 40)")
+    parser.add_argument(
+        "--lines", action="store_true", help="fit what a campaign begins with: lines, and a point per two"
+    )
     parser.add_argument("--metric", default="time", help="what is modelled of FILE (default time)")
     parser.add_argument("--modeler", action="append", choices=(DEFAULT, *registry.names("model")))
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")
@@ -119,6 +125,8 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--write", type=Path, metavar="PAGE", help="replace the block of each modeler in a page"
     )
     found = parser.parse_args(arguments)
+    if found.lines and found.write:
+        parser.error("--write replaces figures of models fitted to all points: not with --lines")
     if found.cases is None and not found.files:
         if "MEASUREMENT_DATA" not in os.environ:
             parser.error("name FILEs, or --cases FOLDER, or set MEASUREMENT_DATA to the folder of far-corner")
@@ -131,6 +139,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sets = {path.stem: of_file(path, chosen.metric) for path in chosen.files}
     if chosen.cases is not None:
         sets |= stored(chosen.cases, chosen.only, chosen.points)
+    if chosen.lines:
+        sets = {name: few for name, cases in sets.items() if (few := on_lines(cases))}
     if not sets:
         raise SystemExit(f"no set in {chosen.cases} has any of {chosen.only} in its name")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # of the processes of the pool: they share the cores
@@ -148,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(page)
             else:
                 show(modeler, scored, worst, screen)
-            for path in chosen.files:
+            for path in (path for path in chosen.files if path.stem in found):
                 print(text.as_markdown(text.regions_table(found[path.stem])))
     if chosen.json:
         chosen.json.write_text(json.dumps(document, indent=1))

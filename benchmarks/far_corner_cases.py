@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from orchestrator.models.curves.sizes import WITHOUT
 from orchestrator.models.intervals import LEVEL, predictive
 from orchestrator.readers.load import load
 from orchestrator.report.models_document import shown
-from orchestrator.types import Measurement, Measurements, Point
+from orchestrator.types import Measurement, Measurements, Point, Value
 
 LEVELS = (50.0, 80.0, LEVEL, 95.0)
 Measured = Mapping[Point, tuple[float, ...]]
@@ -52,6 +52,29 @@ def stored(folder: Path, only: Sequence[str], most: int) -> dict[str, list[Case]
     """Return the sets of a folder, one per JSON file, with at most so many test points per case."""
     paths = [p for p in sorted(folder.glob("*.json")) if not only or any(text in p.stem for text in only)]
     return {path.stem: [_case(entry, most) for entry in json.loads(path.read_text())] for path in paths}
+
+
+def on_lines(cases: Sequence[Case]) -> list[Case]:
+    """Return cases as a campaign begins: a line of points per parameter, and one point per two of them.
+
+    Lines go through the smallest values; the point has the second value of both parameters. Cases that have
+    no such lines of all values, or nothing else, are left out. Other methods were fitted to all points, so
+    there are no predictions of theirs.
+    """
+    found = []
+    for case in cases:
+        names = case.parameters
+        values = {name: sorted({point[name] for point in case.train}) for name in names}
+        few = {point: runs for point, runs in case.train.items() if _begins(point, values)}
+        complete = all(len({point[name] for point in few}) == len(values[name]) > 1 for name in names)
+        if complete and len(few) < len(case.train):
+            found.append(replace(case, train=few, baselines={}))
+    return found
+
+
+def _begins(point: Point, values: Mapping[str, Sequence[Value]]) -> bool:
+    above = [place for name, known in values.items() if (place := known.index(point[name]))]
+    return len(above) < 2 or above == [1, 1]
 
 
 def _case(entry: Mapping[str, Any], most: int) -> Case:

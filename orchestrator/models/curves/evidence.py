@@ -112,7 +112,7 @@ class Columns:
         price = (
             sizes
             + formulas.log_prior(design.points)
-            + log_price(formulas.factors, len(design.points), formulas.learned)
+            + log_price(formulas.factors, len(design.points), design.points.shape[1], formulas.learned)
         )
         return cls.around(design, log_value - value, slopes * scale[:, :, None], scale, price)
 

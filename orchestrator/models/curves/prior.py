@@ -54,7 +54,8 @@ _ALONE_DRAWS, _BESIDE_DRAWS, _EXACT_DRAWS = 2048, 64, 48
 # Natural logarithm of how much less probable a formula is before anything was measured: so much, more for
 # every factor in it, and for every point. A formula is chosen among thousands, and real programs are in the
 # normal form only nearly: it must explain every point a little better than curves do, not only some of them.
-_FORMULA, _FACTOR, _POINT, _MOST = 3.0, 0.6, 0.6, 10.0
+# There are many more formulas of two parameters, and fewer points do not make them more probable.
+_FORMULA, _FACTOR, _POINT, _PARAMETER, _MOST = 3.0, 0.6, 0.6, 4.0, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +133,12 @@ def in_tail(spread: Floats) -> Floats:
     return spread + np.minimum((_TAIL_FACTOR - 1) * spread, _TAIL_MOST)
 
 
-def log_price(factors: Integers, points: int, learned: Floats | float = 0.0) -> Floats:
+def log_price(factors: Integers, points: int, parameters: int, learned: Floats | float = 0.0) -> Floats:
     """Return the logarithm of how probable formulas with so many factors are, relative to curves.
 
     A share of each is ``learned`` from other campaigns, where it fitted: that is not chosen among thousands.
     """
-    price = -min(_FORMULA + _POINT * points, _MOST) - _FACTOR * factors
+    price = -min(max(_FORMULA + _POINT * points, _PARAMETER * parameters), _MOST) - _FACTOR * factors
     with np.errstate(divide="ignore"):
         return np.asarray(np.logaddexp(np.log1p(-learned) + price, np.log(learned)), np.float64)
 

@@ -204,7 +204,7 @@ def _weigh(
     pattern = np.cumsum(few) - 1
     pattern = np.where(few, pattern, pattern[first])
     odds = np.log(np.maximum(every.weights, 1e-300) / every.weights[first])
-    price = log_price(every.factors, len(log_value[0]), every.learned)
+    price = log_price(every.factors, len(log_value[0]), design.points.shape[1], every.learned)
     mass = each[pattern[first]] + odds + columns.log_price - price + price[first]
     if regimes is None:
         return _Around(columns=columns, begin=begin, log_mass=mass, given=draws, pattern=pattern)

@@ -120,9 +120,15 @@ def test_sizes_are_learned_with_and_without_every_family() -> None:
 
 def test_a_formula_costs_more_with_more_factors_and_points() -> None:
     factors = np.array([1, 2])
-    one, two = log_price(factors, 9)
-    assert one > two > log_price(factors, 20)[1]
-    assert log_price(factors, 100)[0] == log_price(factors, 1000)[0]
+    one, two = log_price(factors, 9, 2)
+    assert one > two > log_price(factors, 20, 2)[1]
+    assert log_price(factors, 100, 2)[0] == log_price(factors, 1000, 2)[0]
+
+
+def test_few_points_of_several_parameters_do_not_make_a_formula_cheap() -> None:
+    factors = np.array([2])
+    assert log_price(factors, 3, 1) > log_price(factors, 5, 1)
+    assert log_price(factors, 5, 2) == log_price(factors, 6, 2) < log_price(factors, 6, 1)
 
 
 def test_curves_are_those_of_a_gaussian_process() -> None:
