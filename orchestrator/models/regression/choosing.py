@@ -28,7 +28,7 @@ _KEPT, _LEAST_KEPT = 3, 6
 # Candidates that are compared on all samples.
 FINALISTS = 6
 # Largest number of samples for the comparison beyond the measured range.
-_MOST_AT_ENDS = 4096
+_MOST_AT_ENDS = 1024
 # A learner is far behind with an error so many times that of the best: it is not fitted to further parts.
 FAR_BEHIND = 1.5
 # This share of several predictions is left out at either end.
