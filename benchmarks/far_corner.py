@@ -1,6 +1,6 @@
 """Extrapolation on measured data: models against held-out far corners, beside simple and known methods.
 
-    python benchmarks/far_corner.py [--cases FOLDER] [--modeler pmnf --modeler auto] [--write PAGE]
+    python benchmarks/far_corner.py [--cases FOLDER] [--modeler pmnf --modeler auto] [--write PAGE | --lines]
     python benchmarks/far_corner.py [--lines] FILE ...
 
 FOLDER has a JSON list of cases per set: what models are fitted to, what was measured beyond, and predictions
@@ -158,8 +158,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(page)
             else:
                 show(modeler, scored, worst, screen)
-            for path in (path for path in chosen.files if path.stem in found):
-                print(text.as_markdown(text.regions_table(found[path.stem])))
+            for path in chosen.files:
+                if path.stem in found:
+                    print(text.as_markdown(text.regions_table(found[path.stem])))
     if chosen.json:
         chosen.json.write_text(json.dumps(document, indent=1))
 

@@ -102,3 +102,18 @@ def test_any_measured_file_can_be_held_out(tmp_path: Path) -> None:
     (line,) = (line for line in shown.splitlines() if line.startswith("| ") and "100.00" in line)
     assert "p * n" in line
     assert abs(float(line.split("|")[3])) < 5
+
+
+def test_lines_leave_out_what_a_campaign_does_not_begin_with(tmp_path: Path) -> None:
+    """All other points of the grid are wrong: a model that was fitted to them could not be right."""
+    known = {(4, 20), (32, 40)}
+    values = {
+        (p, n): truth(0, p, n) * (1 if p == 2 or n == 10 or (p, n) in known else 1000)
+        for p, n in product((2, 4, 8, 16, 32), (10, 20, 30, 40))
+    }
+    rows = [f"{p},{n},main,time,{value}" for (p, n), value in values.items()]
+    file = tmp_path / "measured.csv"
+    file.write_text("p,n,callpath,metric,value\n" + "\n".join(rows) + "\n")
+    shown = benchmark("--lines", file, "--modeler", "pmnf")
+    (line,) = (line for line in shown.splitlines() if line.startswith("| ") and "p * n" in line)
+    assert abs(float(line.split("|")[3])) < 5
