@@ -39,7 +39,10 @@ _MANY, _SOME, _PARAMETERS = 200, 100, 5
 # Numeric parameters up to which a formula is searched beside learners.
 _MOST_SEARCHED = 6
 # Points up to which a formula that wins is fitted to everything, with its own intervals.
-_MOST_FOR_FORMULAS = 400
+_MOST_FOR_FORMULAS = 1000
+# Repeated runs from which on noise is known, and errors in units of its own that nothing can reduce much.
+# Chosen by hand; not derived.
+_REPEATED, _WITHIN_NOISE = 30, 1.2
 
 
 FAMILIES = ("formulas", "cpr", "learned", "rprop", "splines", "speedup")
@@ -116,8 +119,10 @@ def modeler(
         why: dict[tuple[str, str], str] = {}
         if enough:
             series, _ = arranged(replace(measurements, items=enough), aggregate)
+            if "formulas" in chosen:
+                models = _explained(series, measurements, formulas)
             with one_thread():
-                for one in series:
+                for one in (item for item in series if (item.callpath, item.metric) not in models):
                     found = regression.fit(one, family, memory, seed)
                     if _is_formula(found, one):
                         why[one.callpath, one.metric] = found.notes[-1]
@@ -164,6 +169,36 @@ def _has_enough(item: Measurement, measurements: Measurements) -> bool:
         return False
     many = len(item.values) >= _MANY or len(measurements.parameters) >= _PARAMETERS
     return many or any(measurements.is_categorical(name) for name in measurements.parameters)
+
+
+def _explained(
+    series: Sequence[Series], measurements: Measurements, formulas: Modeler
+) -> dict[tuple[str, str], list[Model]]:
+    """Return models of formulas where repetitions show that these leave nothing but noise.
+
+    No learner can be better there, and finding that out would take a thousand times as long.
+    """
+    known = {(one.callpath, one.metric): one for one in series if _noise_is_known(one)}
+    items = tuple(item for item in measurements.items if (item.callpath, item.metric) in known)
+    found: dict[tuple[str, str], list[Model]] = {}
+    for model in formulas(replace(measurements, items=items)) if items else ():
+        found.setdefault((model.callpath, model.metric), []).append(model)
+    return {label: own for label, own in found.items() if len(own) == 1 and _explains(own[0], known[label])}
+
+
+def _noise_is_known(series: Series) -> bool:
+    samples = series.samples
+    numeric = not any(axis.is_categorical for axis in samples.axes) and len(samples.axes) <= _MOST_SEARCHED
+    repeated = float(samples.runs.sum()) - len(samples)
+    return numeric and repeated >= _REPEATED and len(samples) <= _MOST_FOR_FORMULAS
+
+
+def _explains(model: Model, series: Series) -> bool:
+    """Return whether means of repetitions differ from a model as much as noise makes them differ."""
+    samples = series.samples
+    own = series.sigma**2 - series.shared_sigma**2
+    noise = np.sqrt(series.shared_sigma**2 + own / samples.runs)
+    return bool(model.smape / 100 <= _WITHIN_NOISE * np.sqrt(2 / np.pi) * noise.mean())
 
 
 def _is_formula(model: RegressionModel, series: Series) -> bool:
