@@ -34,8 +34,10 @@ from orchestrator.models.zero import ZeroModel
 from orchestrator.types import Measurement, Measurements
 
 # Points from which learners may take part; with categories or as many parameters as here, formulas need far
-# more points than learners, and fewer do. Chosen by hand; not derived.
+# more points than learners, and fewer do. So do fewer that scatter: some parameter has more different values
+# than a grid has, and formulas do not follow what happens between them. Chosen by hand; not derived.
 _MANY, _SOME, _PARAMETERS = 200, 100, 5
+_FEW, _SCATTERED = 64, 16
 # Numeric parameters up to which a formula is searched beside learners.
 _MOST_SEARCHED = 6
 # Points up to which a formula that wins is fitted to everything, with its own intervals.
@@ -44,6 +46,8 @@ _MOST_FOR_FORMULAS = 1000
 # Chosen by hand; not derived.
 _REPEATED, _WITHIN_NOISE = 30, 1.2
 
+
+_Label = tuple[str, str]  # call path and metric
 
 FAMILIES = ("formulas", "cpr", "learned", "rprop", "splines", "speedup")
 """What may take part."""
@@ -55,6 +59,10 @@ _INSIDE: Mapping[str, Candidates] = MappingProxyType(
         "rprop": learned.small_networks,
         "splines": splines.candidates,
     }
+)
+# The same for few points, where networks take most of the time and gain little.
+_QUICK: Mapping[str, Candidates] = MappingProxyType(
+    {"cpr": cpr.candidates, "learned": learned.quick, "splines": splines.candidates}
 )
 _OUTSIDE: Mapping[str, Candidates] = MappingProxyType(
     {"cpr": cpr.extrapolators, "learned": learned.extrapolators, "splines": splines.extrapolators}
@@ -115,19 +123,24 @@ def modeler(
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
         enough = tuple(item for item in measurements.items if _has_enough(item, measurements))
-        models: dict[tuple[str, str], list[Model]] = {}
-        why: dict[tuple[str, str], str] = {}
+        models: dict[_Label, list[Model]] = {}
+        why: dict[_Label, str] = {}
         if enough:
             series, _ = arranged(replace(measurements, items=enough), aggregate)
-            if "formulas" in chosen:
-                models = _explained(series, measurements, formulas)
+            forms = _of_formulas(series, measurements, formulas) if "formulas" in chosen else {}
             with one_thread():
-                for one in (item for item in series if (item.callpath, item.metric) not in models):
+                for one in series:
+                    label, form = _label(one), forms.get(_label(one))
+                    if form is not None and _explains(form, one):
+                        models[label] = [form]
+                        continue
                     found = regression.fit(one, family, memory, seed)
-                    if _is_formula(found, one):
-                        why[one.callpath, one.metric] = found.notes[-1]
+                    if not _is_formula(found, one):
+                        models[label] = [_with_form(found, formula, one.samples, seed, form)]
+                    elif form is not None:
+                        models[label] = [_noted(form, found.notes[-1])]
                     else:
-                        models[one.callpath, one.metric] = [_with_form(found, formula, one.samples, seed)]
+                        why[label] = found.notes[-1]
         others = tuple(i for i in measurements.items if (i.callpath, i.metric) not in models)
         for item in formulas(replace(measurements, items=others)) if others else ():
             label = item.callpath, item.metric
@@ -147,10 +160,8 @@ def _formulas(formula: Learner, samples: Samples) -> tuple[Learner, ...]:
 def inside(chosen: Sequence[str], formula: Learner, samples: Samples) -> tuple[Learner, ...]:
     """Return the learners of some families for points within the measured range."""
     own = _formulas(formula, samples) if "formulas" in chosen else ()
-    return (
-        *own,
-        *(learner for name, found in _INSIDE.items() if name in chosen for learner in found(samples)),
-    )
+    families = _QUICK if _are_few(samples) else _INSIDE
+    return (*own, *(item for name, found in families.items() if name in chosen for item in found(samples)))
 
 
 def _families(named: str | Sequence[str]) -> tuple[str, ...]:
@@ -165,25 +176,34 @@ def _families(named: str | Sequence[str]) -> tuple[str, ...]:
 
 def _has_enough(item: Measurement, measurements: Measurements) -> bool:
     """Return whether a call path has so many points that learners may take part."""
-    if len(item.values) < _SOME:
-        return False
-    many = len(item.values) >= _MANY or len(measurements.parameters) >= _PARAMETERS
-    return many or any(measurements.is_categorical(name) for name in measurements.parameters)
+    number, names = len(item.values), measurements.parameters
+    if number >= _MANY:
+        return True
+    if any(measurements.is_categorical(name) for name in names) or len(names) >= _PARAMETERS:
+        return number >= _SOME
+    return number >= _FEW and any(len({p[name] for p in item.values}) >= _SCATTERED for name in names)
 
 
-def _explained(
+def _are_few(samples: Samples) -> bool:
+    """Return whether learners take part because points scatter, not because there are many."""
+    numeric = not any(axis.is_categorical for axis in samples.axes) and len(samples.axes) < _PARAMETERS
+    return numeric and len(samples) < _MANY
+
+
+def _label(item: Series | Model) -> _Label:
+    return item.callpath, item.metric
+
+
+def _of_formulas(
     series: Sequence[Series], measurements: Measurements, formulas: Modeler
-) -> dict[tuple[str, str], list[Model]]:
-    """Return models of formulas where repetitions show that these leave nothing but noise.
-
-    No learner can be better there, and finding that out would take a thousand times as long.
-    """
-    known = {(one.callpath, one.metric): one for one in series if _noise_is_known(one)}
-    items = tuple(item for item in measurements.items if (item.callpath, item.metric) in known)
-    found: dict[tuple[str, str], list[Model]] = {}
+) -> dict[_Label, Model]:
+    """Return the models of formulas of those that need one before learners are asked, if they do."""
+    wanted = {_label(one) for one in series if _are_few(one.samples) or _noise_is_known(one)}
+    items = tuple(item for item in measurements.items if (item.callpath, item.metric) in wanted)
+    found: dict[_Label, list[Model]] = {}
     for model in formulas(replace(measurements, items=items)) if items else ():
-        found.setdefault((model.callpath, model.metric), []).append(model)
-    return {label: own for label, own in found.items() if len(own) == 1 and _explains(own[0], known[label])}
+        found.setdefault(_label(model), []).append(model)
+    return {label: own[0] for label, own in found.items() if len(own) == 1}
 
 
 def _noise_is_known(series: Series) -> bool:
@@ -194,10 +214,14 @@ def _noise_is_known(series: Series) -> bool:
 
 
 def _explains(model: Model, series: Series) -> bool:
-    """Return whether means of repetitions differ from a model as much as noise makes them differ."""
-    samples = series.samples
+    """Return whether means of repetitions differ from a model as much as noise makes them differ.
+
+    No learner can be better then, and finding that out would take a thousand times as long.
+    """
+    if not _noise_is_known(series):
+        return False
     own = series.sigma**2 - series.shared_sigma**2
-    noise = np.sqrt(series.shared_sigma**2 + own / samples.runs)
+    noise = np.sqrt(series.shared_sigma**2 + own / series.samples.runs)
     return bool(model.smape / 100 <= _WITHIN_NOISE * np.sqrt(2 / np.pi) * noise.mean())
 
 
@@ -214,8 +238,16 @@ def _noted(model: Model, note: str) -> Model:
     return replace(model, notes=(*model.notes, note)) if isinstance(model, PmnfModel | ZeroModel) else model
 
 
-def _with_form(model: RegressionModel, formula: Learner, samples: Samples, seed: int) -> RegressionModel:
-    """Add the formula, where there is one for all categories: that which takes part, else one of its own."""
+def _with_form(
+    model: RegressionModel, formula: Learner, samples: Samples, seed: int, form: Model | None
+) -> RegressionModel:
+    """Add the formula, where there is one for all categories: that which takes part, else one of its own.
+
+    Of few points, formulas and curves also have a say beyond the range.
+    """
+    if form is not None and _are_few(samples):
+        note = f"beyond the measured range, predictions are between those and {form.expression}"
+        model = replace(model, beside=form, notes=(note, *model.notes))
     found: Fitted | None = next((item for item in model.inside.members if isinstance(item, Formula)), None)
     if found is None and _formulas(formula, samples):
         found = attempt(formula, samples, np.random.default_rng(seed))

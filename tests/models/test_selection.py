@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from orchestrator.errors import ModelError
 from orchestrator.models import formulas, selection
+from orchestrator.models.base import Floats
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.intervals import predictive
 from orchestrator.models.pmnf.model import PmnfModel
@@ -121,6 +123,41 @@ def test_learners_are_not_asked_where_a_formula_leaves_nothing_but_noise(
             modeler()(Measurements(("p", "n"), (item,)))
     with pytest.raises(AssertionError, match="learners were asked"):
         modeler(families=["learned"])(known)
+
+
+@pytest.mark.slow
+def test_few_points_that_scatter_are_learned_and_formulas_have_a_say_beyond() -> None:
+    rng = np.random.default_rng(5)
+
+    def ridged(m: float, n: float) -> float:
+        return float(1e-6 * m * n * (1 + 0.8 * np.sin(3 * np.log(m)) ** 2) * (1.5 if n > 300 else 1.0))
+
+    def drawn(number: int, low: float, high: float) -> list[Point]:
+        return [
+            Point.of(m=float(m), n=float(n))
+            for m, n in np.exp(rng.uniform(np.log(low), np.log(high), (number, 2)))
+        ]
+
+    def truth(points: list[Point]) -> Floats:
+        return np.array([ridged(float(point["m"]), float(point["n"])) for point in points])
+
+    measured = drawn(100, 10, 1000)
+    times = truth(measured) * np.exp(rng.normal(0, 0.03, 100))
+    known = Measurements(
+        ("m", "n"),
+        (Measurement("f", "time", {p: (float(t),) for p, t in zip(measured, times, strict=True)}),),
+    )
+    [model], [form] = modeler()(known), formulas.modeler()(known)
+    assert isinstance(model, RegressionModel) and model.beside is not None
+    within, beyond = drawn(60, 10, 1000), drawn(60, 1500, 4000)
+    errors = [np.abs(np.log(item.value(within) / truth(within))).mean() for item in (model, form)]
+    assert errors[0] < 0.8 * errors[1]
+    alone = replace(model, beside=None)
+    logs = [np.log(item.value(beyond)) for item in (model, alone, form)]
+    np.testing.assert_allclose(logs[0], (logs[1] + logs[2]) / 2, rtol=1e-6)
+    found = model.predict(beyond)
+    assert np.mean((found.low <= truth(beyond)) & (truth(beyond) <= found.high)) > 0.8
+    assert any("beyond the measured range" in note for note in model.notes)
 
 
 def test_a_formula_wins_where_it_is_as_good_and_says_why() -> None:

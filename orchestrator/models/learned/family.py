@@ -35,6 +35,11 @@ _LAYERS, _WIDTHS, _ACTIVATIONS = (1, 2, 4, 8), (2, 8, 32, 128, 512, 2048), ("rel
 
 def candidates(samples: Samples) -> tuple[Learner, ...]:
     """Return learners for points inside the measured range, cheap ones first; names are unique."""
+    return (*quick(samples), *map(on_trend, _networks(samples)))
+
+
+def quick(samples: Samples) -> tuple[Learner, ...]:
+    """Return those that take less than a second: all but networks."""
     many = len(samples) >= _MANY
     columns = zip(samples.axes, samples.x.T, strict=True)
     aligned = any(is_whole(axis, values) for axis, values in columns)
@@ -55,9 +60,6 @@ def candidates(samples: Samples) -> tuple[Learner, ...]:
         support_vectors(by_relevance=True, products=True),
         gaussian_process(by_relevance=False, own_lengths=len(samples.axes) <= 12),
         gaussian_process(products=True),
-        networks(),
-        networks(products=True),
-        networks(layers=3, width=64 if not many else 128, products=True),
     ]
     if aligned:
         rest += [
@@ -67,6 +69,11 @@ def candidates(samples: Samples) -> tuple[Learner, ...]:
             histogram_boosting(trees=trees, absolute=True, products=True, values=True, alignment=True),
         ]
     return (*plain, *map(on_trend, rest))
+
+
+def _networks(samples: Samples) -> tuple[Learner, ...]:
+    wide = 128 if len(samples) >= _MANY else 64
+    return (networks(), networks(products=True), networks(layers=3, width=wide, products=True))
 
 
 def extrapolators(samples: Samples) -> tuple[Learner, ...]:

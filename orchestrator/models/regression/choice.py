@@ -36,8 +36,8 @@ Candidates = Callable[[Samples], Sequence[Learner]]
 
 # What predicts wherever nothing better can be fitted.
 TREND = Learner(family="trend", name="log-linear trend", fit=fit_trend)
-# By how much the samples must grow before a choice is made again, once there are so many.
-_STEP, _MANY = 1.25, 100
+# By how much the samples must grow before a choice is made again, once there are so many; the steps meet 100.
+_STEP, _MANY = 1.25, 64
 _REMEMBERED = 512
 # How much worse the learner that is preferred where errors are equal may be. Chosen by hand; not derived.
 _TIE = 1.02
@@ -167,7 +167,7 @@ def _counted(n: int) -> int:
     """Return the largest step of the series that is not above n; n itself before its first step."""
     if n < _MANY:
         return n
-    return int(_MANY * _STEP ** np.floor(np.log(n / _MANY) / np.log(_STEP) + 1e-9))
+    return int(100 * _STEP ** np.floor(np.log(n / 100) / np.log(_STEP) + 1e-9))
 
 
 def in_order(samples: Samples) -> Samples:

@@ -7,18 +7,20 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import ndtri
 
-from orchestrator.models.base import Category, Floats, Integers, Prediction, document, unit_of
+from orchestrator.models.base import Category, Floats, Integers, Model, Prediction, document, unit_of
 from orchestrator.models.belief import LogBelief
-from orchestrator.models.intervals import Predictive
+from orchestrator.models.intervals import LEVEL, Predictive
 from orchestrator.models.regression.choosing import middle
 from orchestrator.models.regression.errors import Errors
 from orchestrator.models.regression.learner import Fitted
-from orchestrator.models.regression.samples import Axis, encoded
+from orchestrator.models.regression.samples import Axis, decoded, encoded
 from orchestrator.models.symbolic import Symbolic
 from orchestrator.types import Point
 
 _LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
+_NORMAL = float(ndtri(0.5 + LEVEL / 200))  # half the width of an interval in standard deviations
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +107,9 @@ class RegressionModel:
         What a reader must know.
     reasons
         How the learners were compared: name, MLogQ of what was left out, and weight of each.
+    beside
+        A second opinion beyond the range, where the measurements are few: the prediction is the geometric
+        mean of both, and the interval that of the second, widened by how far they differ.
     """
 
     callpath: str
@@ -119,6 +124,7 @@ class RegressionModel:
     smape: float
     notes: tuple[str, ...]
     reasons: tuple[dict[str, Any], ...]
+    beside: Model | None = None
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -196,6 +202,15 @@ class RegressionModel:
         return np.array([value + fold.at(clamped) - own for fold in self.folds])
 
     def _log_values(self, x: Floats) -> Floats:
+        value = self._continued(x)
+        outside = self._axis_beyond(x) >= 0
+        if self.beside is not None and outside.any():
+            other = self.beside.value(decoded(self.axes, x[outside]))
+            value[outside] = (value[outside] + np.log(other)) / 2
+        return value
+
+    def _continued(self, x: Floats) -> Floats:
+        """Return what learners predict, shape (n,)."""
         clamped = self._clamped(x)
         value = self.inside.at(clamped)
         beyond = self._axis_beyond(x)
@@ -230,7 +245,15 @@ class RegressionModel:
     def _growth(self, x: Floats) -> Floats:
         """Return the standard deviation of the error that comes from being beyond the range, shape (n,)."""
         rates = np.array([self._rate(k) for k in range(len(self.axes))])
-        return np.asarray(np.sqrt(((self._distances(x) * rates) ** 2).sum(axis=1)), np.float64)
+        grown = np.asarray(np.sqrt(((self._distances(x) * rates) ** 2).sum(axis=1)), np.float64)
+        outside = self._axis_beyond(x) >= 0
+        if self.beside is not None and outside.any():
+            other = self.beside.predict(decoded(self.axes, x[outside]))
+            differ = self._continued(x[outside]) - np.log(other.value)
+            with np.errstate(divide="ignore"):
+                own = np.clip(np.log(other.high) - np.log(other.low), 0, _LARGEST) / (2 * _NORMAL)
+            grown[outside] = np.sqrt(own**2 + differ**2 / 2)
+        return grown
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
