@@ -111,14 +111,7 @@ def modeler(
         neighbours=neighbours,
     )
     formula = formula_learner(formulas)
-    family = Family(
-        inside=lambda samples: inside(chosen, formula, samples),
-        outside=lambda samples: tuple(
-            learner for name, found in _OUTSIDE.items() if name in chosen for learner in found(samples)
-        ),
-        combine=True,
-        preferred=FORMULA,
-    )
+    family = _family(chosen, formula)
     memory = Memory()
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
@@ -141,14 +134,26 @@ def modeler(
                         models[label] = [_noted(form, found.notes[-1])]
                     else:
                         why[label] = found.notes[-1]
-        others = tuple(i for i in measurements.items if (i.callpath, i.metric) not in models)
+        others = tuple(item for item in measurements.items if _label(item) not in models)
         for item in formulas(replace(measurements, items=others)) if others else ():
-            label = item.callpath, item.metric
+            label = _label(item)
             models.setdefault(label, []).append(_noted(item, why[label]) if label in why else item)
-        order = dict.fromkeys((item.callpath, item.metric) for item in measurements.items)
+        order = dict.fromkeys(map(_label, measurements.items))
         return tuple(item for label in order for item in models.get(label, ()))
 
     return model
+
+
+def _family(chosen: Sequence[str], formula: Learner) -> Family:
+    """Return the learners of all families as one: they are compared, and those within the range combined."""
+    return Family(
+        inside=lambda samples: inside(chosen, formula, samples),
+        outside=lambda samples: tuple(
+            learner for name, found in _OUTSIDE.items() if name in chosen for learner in found(samples)
+        ),
+        combine=True,
+        preferred=FORMULA,
+    )
 
 
 def _formulas(formula: Learner, samples: Samples) -> tuple[Learner, ...]:
@@ -186,11 +191,14 @@ def _has_enough(item: Measurement, measurements: Measurements) -> bool:
 
 def _are_few(samples: Samples) -> bool:
     """Return whether learners take part because points scatter, not because there are many."""
-    numeric = not any(axis.is_categorical for axis in samples.axes) and len(samples.axes) < _PARAMETERS
-    return numeric and len(samples) < _MANY
+    return _is_numeric(samples) and len(samples.axes) < _PARAMETERS and len(samples) < _MANY
 
 
-def _label(item: Series | Model) -> _Label:
+def _is_numeric(samples: Samples) -> bool:
+    return not any(axis.is_categorical for axis in samples.axes)
+
+
+def _label(item: Series | Model | Measurement) -> _Label:
     return item.callpath, item.metric
 
 
@@ -199,7 +207,7 @@ def _of_formulas(
 ) -> dict[_Label, Model]:
     """Return the models of formulas of those that need one before learners are asked, if they do."""
     wanted = {_label(one) for one in series if _are_few(one.samples) or _noise_is_known(one)}
-    items = tuple(item for item in measurements.items if (item.callpath, item.metric) in wanted)
+    items = tuple(item for item in measurements.items if _label(item) in wanted)
     found: dict[_Label, list[Model]] = {}
     for model in formulas(replace(measurements, items=items)) if items else ():
         found.setdefault(_label(model), []).append(model)
@@ -208,9 +216,9 @@ def _of_formulas(
 
 def _noise_is_known(series: Series) -> bool:
     samples = series.samples
-    numeric = not any(axis.is_categorical for axis in samples.axes) and len(samples.axes) <= _MOST_SEARCHED
+    searched = _is_numeric(samples) and len(samples.axes) <= _MOST_SEARCHED
     repeated = float(samples.runs.sum()) - len(samples)
-    return numeric and repeated >= _REPEATED and len(samples) <= _MOST_FOR_FORMULAS
+    return searched and repeated >= _REPEATED and len(samples) <= _MOST_FOR_FORMULAS
 
 
 def _explains(model: Model, series: Series) -> bool:

@@ -7,20 +7,18 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtri
 
 from orchestrator.models.base import Category, Floats, Integers, Model, Prediction, document, unit_of
 from orchestrator.models.belief import LogBelief
-from orchestrator.models.intervals import LEVEL, Predictive
+from orchestrator.models.intervals import Predictive
 from orchestrator.models.regression.choosing import middle
-from orchestrator.models.regression.errors import Errors
+from orchestrator.models.regression.errors import NORMAL, Errors
 from orchestrator.models.regression.learner import Fitted
 from orchestrator.models.regression.samples import Axis, decoded, encoded
 from orchestrator.models.symbolic import Symbolic
 from orchestrator.types import Point
 
 _LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
-_NORMAL = float(ndtri(0.5 + LEVEL / 200))  # half the width of an interval in standard deviations
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,7 +249,7 @@ class RegressionModel:
             other = self.beside.predict(decoded(self.axes, x[outside]))
             differ = self._continued(x[outside]) - np.log(other.value)
             with np.errstate(divide="ignore"):
-                own = np.clip(np.log(other.high) - np.log(other.low), 0, _LARGEST) / (2 * _NORMAL)
+                own = np.clip(np.log(other.high) - np.log(other.low), 0, _LARGEST) / (2 * NORMAL)
             grown[outside] = np.sqrt(own**2 + differ**2 / 2)
         return grown
 
