@@ -19,6 +19,7 @@ from orchestrator.models.belief import LogBelief, mixture_quantile
 from orchestrator.types import Point
 
 LEVEL = 90.0  # percent: of ``low`` and ``high`` in every prediction
+HALF_WIDTH = float(ndtri(0.5 + LEVEL / 200))  # standard deviations, of a normal distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ def predictive(model: Model, points: Sequence[Point]) -> Predictive:
     found = model.predict(points)
     with np.errstate(divide="ignore", invalid="ignore"):
         low, high = np.log(found.low), np.log(found.high)
-        middle, spread = (low + high) / 2, (high - low) / (2 * ndtri(0.5 + LEVEL / 200))
+        middle, spread = (low + high) / 2, (high - low) / (2 * HALF_WIDTH)
     return Predictive(
         value=found.value, weights=np.ones(1), mean=middle[None], spread=spread[None], noise=model.noise
     )

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Model, is_of, one_of, unit_of
 from orchestrator.models.belief import has_belief
-from orchestrator.models.intervals import LEVEL, Predictive, predictive
+from orchestrator.models.intervals import HALF_WIDTH, LEVEL, Predictive, predictive
 from orchestrator.models.processes import Processes
 from orchestrator.types import Measurement, Measurements, Point, format_value
 
@@ -25,7 +24,6 @@ _FALLING = -0.25
 # A limit is sought up to so many times the measured processes, in steps of this factor.
 _FARTHEST, _STEP = 1024, 1.02
 _HOUR = 3600.0
-_NORMAL = float(ndtri(0.5 + LEVEL / 200))
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +339,7 @@ def _faster(
     else:
         low, high = ends
         with np.errstate(divide="ignore", invalid="ignore"):
-            middle, half = (np.log(high) + np.log(low)) / 2, (np.log(high) - np.log(low)) / (2 * _NORMAL)
+            middle, half = (np.log(high) + np.log(low)) / 2, (np.log(high) - np.log(low)) / (2 * HALF_WIDTH)
         mean, weights = (middle[:1] - middle[1:])[None], np.ones(1)
         spread = np.hypot(half[:1], half[1:])[None]
     spread, mean = np.where(same, 0.0, spread), np.where(same, 0.0, mean)

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
 from orchestrator.models.base import Category, Model, is_of
 from orchestrator.models.comparison.mixtures import Mixture
 from orchestrator.models.comparison.pairs import Aligned, Key, Pairs, pairs
 from orchestrator.models.comparison.ratio import Ratio, false_discoveries, ratio
-from orchestrator.models.intervals import LEVEL, predictive
+from orchestrator.models.intervals import HALF_WIDTH, LEVEL, predictive
 from orchestrator.types import Measurements, Point, format_value
 
 # From so many pairs on, they say how the ratio continues beyond them.
@@ -21,7 +20,6 @@ _CONTINUED = 3
 _SHOWN = 0.05  # least share of a ratio for which it is said where it comes from
 _MOST_POINTS = 100  # at which models alone are compared
 _FREEDOM = 30.0  # degrees of freedom of what models say
-_NORMAL = float(ndtri(0.5 + LEVEL / 200))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +205,7 @@ def _log(model: Model, points: Sequence[Point]) -> list[tuple[float, float]]:
     known = predictive(model, points)
     low, high = known.of_mean(LEVEL)
     with np.errstate(all="ignore"):
-        spread = (np.log(high) - np.log(low)) / (2 * _NORMAL)
+        spread = (np.log(high) - np.log(low)) / (2 * HALF_WIDTH)
         return list(zip(np.log(known.value).tolist(), spread.tolist(), strict=True))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from orchestrator.models.base import Floats
-from orchestrator.models.intervals import LEVEL
+from orchestrator.models.intervals import HALF_WIDTH, LEVEL
 
 # Ends of the shares of residuals that are summed up as one atom each: finer towards the tails.
 _SHARES = np.array([0, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.975, 0.99, 1.0])
@@ -23,8 +23,6 @@ _SHARES = np.array([0, 0.01, 0.025, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0
 _LEAST = 1e-6
 # What noise may explain of the square of a residual at most: what remains is the error of the model.
 _MOST_NOISE = 0.9
-NORMAL = float(ndtri(0.5 + LEVEL / 200))
-"""Half the width of an interval of normal errors, in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +98,6 @@ def growth(distances: Floats, residuals: Floats, inside: float) -> float:
     usable = np.isfinite(residuals) & (distances > 0)
     if not usable.any():
         return 1.0
-    excess = np.maximum((residuals[usable] / NORMAL) ** 2 - inside**2, 0)
+    excess = np.maximum((residuals[usable] / HALF_WIDTH) ** 2 - inside**2, 0)
     seen = float(np.quantile(np.sqrt(excess) / distances[usable], LEVEL / 100))
     return max(seen, inside / float(distances.max()))

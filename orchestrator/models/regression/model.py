@@ -10,9 +10,9 @@ import numpy as np
 
 from orchestrator.models.base import Category, Floats, Integers, Model, Prediction, document, unit_of
 from orchestrator.models.belief import LogBelief
-from orchestrator.models.intervals import Predictive
+from orchestrator.models.intervals import HALF_WIDTH, Predictive
 from orchestrator.models.regression.choosing import middle
-from orchestrator.models.regression.errors import NORMAL, Errors
+from orchestrator.models.regression.errors import Errors
 from orchestrator.models.regression.learner import Fitted
 from orchestrator.models.regression.samples import Axis, decoded, encoded
 from orchestrator.models.symbolic import Symbolic
@@ -249,7 +249,7 @@ class RegressionModel:
             other = self.beside.predict(decoded(self.axes, x[outside]))
             differ = self._continued(x[outside]) - np.log(other.value)
             with np.errstate(divide="ignore"):
-                own = np.clip(np.log(other.high) - np.log(other.low), 0, _LARGEST) / (2 * NORMAL)
+                own = np.clip(np.log(other.high) - np.log(other.low), 0, _LARGEST) / (2 * HALF_WIDTH)
             grown[outside] = np.sqrt(own**2 + differ**2 / 2)
         return grown
 
