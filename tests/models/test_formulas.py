@@ -49,6 +49,27 @@ def test_a_formula_that_explains_the_measurements_is_the_model_alone() -> None:
     assert isinstance(model, PmnfModel)
 
 
+def test_without_repetitions_a_formula_may_miss_what_begins_beyond_the_range() -> None:
+    """One hundredth per doubling, but not of values that it explains to rounding."""
+
+    def widths(known: Measurements) -> list[float]:
+        (model,) = modeler()(known)
+        points = [Point.of(p=p, n=n) for p, n in ((64, 50), (128, 50), (256, 50), (256, 100))]
+        found = model.predict(points)
+        return list(np.log(found.high / found.low))
+
+    once, repeated = (measured(short, noise=0.001, repetitions=number) for number in (1, 3))
+    assert isinstance(modeler()(repeated)[0], PmnfModel)
+    (model,) = modeler()(once)
+    assert isinstance(model, CurveModel) and model.share > 0.9
+    at_edge, *beyond = widths(once)
+    for width, doublings in zip(beyond, (1.0, 2.0, 5**0.5), strict=True):
+        assert 2 * 1.645 * 0.009 * doublings < width < 2 * 1.645 * 0.02 * doublings
+    assert at_edge < 0.005 and max(widths(repeated)) < 0.01
+    exact = widths(measured(short, noise=0.0, repetitions=1))
+    assert max(exact) - min(exact) < 1e-4
+
+
 def test_a_formula_is_not_the_model_alone_where_points_scatter_more_than_their_repetitions() -> None:
     rng = np.random.default_rng(1)
     own: dict[tuple[float, float], float] = {

@@ -43,6 +43,8 @@ class Explanations:
         Their probabilities, shape (members,).
     rough
         Standard deviation of the truth around each that is independent between points, shape (members,).
+    unseen
+        Standard deviation of what each may miss per doubling beyond the measured range, shape (members,).
     inexact
         Whether there are curves, or points scatter around the formula twice as much as repetitions say, shape
         (members,).
@@ -74,6 +76,7 @@ class Explanations:
     draws: Integers
     weights: Floats
     rough: Floats
+    unseen: Floats
     inexact: NDArray[np.bool_]
     centre: float
     left_over: Floats
@@ -88,7 +91,7 @@ class Explanations:
     def fewer(self, members: int) -> Self:
         """Return so many members that stand for all."""
         picked, weights = standing_for_all(self.weights, members)
-        of_members = ("formula", "draws", "rough", "inexact", "shift", "root")
+        of_members = ("formula", "draws", "rough", "unseen", "inexact", "shift", "root")
         chosen = {name: getattr(self, name)[picked] for name in of_members}
         return replace(self, weights=weights, **chosen)
 
@@ -138,7 +141,8 @@ class Explanations:
         """
         phi, (base, slopes) = self.process.design.features(x), self._formulas_at(x)
         factor = self._factors(phi, slopes)
-        spread = np.sqrt(np.einsum("kqn,kqn->kn", factor, factor) + self.rough[:, None] ** 2)
+        missed = np.outer(self.unseen, self.process.design.doublings(x))
+        spread = np.sqrt(np.einsum("kqn,kqn->kn", factor, factor) + self.rough[:, None] ** 2 + missed**2)
         mean, inexact = self._mean(phi, base, slopes), self.inexact
         kept = self.weights * np.where(inexact, 1 - TAIL_SHARE, 1.0)
         return (
