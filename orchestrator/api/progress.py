@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from orchestrator.campaign.definition import Campaign
 from orchestrator.journal.file import Entry
 from orchestrator.journal.state import State
+from orchestrator.models.progress import listening
 from orchestrator.report.log import describe
 from orchestrator.report.status import counts
 from orchestrator.units import format_cost, in_unit
@@ -43,9 +44,11 @@ class Display:
         )
         self._task = self._progress.add_task("", total=self._budget, round=0, cost="", runs="")
         self._last = 0.0
+        self._fits = listening(self._fitting)
 
     def __enter__(self) -> Display:
         self._progress.start()
+        self._fits.__enter__()
         return self
 
     def __exit__(
@@ -54,6 +57,7 @@ class Display:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._fits.__exit__(kind, error, trace)
         self._progress.stop()
 
     def note(self, text: str) -> None:
@@ -62,6 +66,9 @@ class Display:
             self._console.print(text, highlight=False, markup=False, soft_wrap=True)
         except OSError:  # the terminal is gone
             self._console.quiet = True
+
+    def _fitting(self, work: str, done: int, total: int) -> None:
+        self._progress.update(self._task, runs=f"{work}: {done} of {total}")
 
     def update(self, entry: Entry, state: State) -> None:
         """Show an event."""

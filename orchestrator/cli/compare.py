@@ -16,7 +16,7 @@ from typing import Any
 from orchestrator import registry
 from orchestrator.api.fit import fit_measurements
 from orchestrator.api.inputs import campaign_directory
-from orchestrator.cli import common, inputs
+from orchestrator.cli import common, inputs, modeling
 from orchestrator.errors import CampaignError, ModelError
 from orchestrator.evaluation import noise_theory
 from orchestrator.models.base import Model
@@ -226,10 +226,9 @@ def _models(
     """Return the models of A and B, of what both have."""
     if modeler == _WITHOUT:
         return (), ()
-    first, second = (
-        fit_measurements(_shared(side, only), metrics, modeler)
-        for side, only in ((both.first, both.only_first), (both.second, both.only_second))
-    )
+    with modeling.shown_progress():
+        first = fit_measurements(_shared(both.first, both.only_first), metrics, modeler)
+        second = fit_measurements(_shared(both.second, both.only_second), metrics, modeler)
     return first, second
 
 

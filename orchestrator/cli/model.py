@@ -98,13 +98,11 @@ def run(arguments: argparse.Namespace) -> int:
     priors = {path.name: inputs.read(arguments, [path]) for path in arguments.prior}
     study = _study(chosen, arguments)
     problems = [common.parse_point(text, known) for text in arguments.speedup] or list(scaling.corners(known))
-    models = [
-        model
-        for model in fit_measurements(
+    with modeling.shown_progress():
+        fitted = fit_measurements(
             known, arguments.metric, arguments.modeler, modeling.options(arguments), priors
         )
-        if (model.callpath, model.metric) in wanted
-    ]
+    models = [model for model in fitted if (model.callpath, model.metric) in wanted]
     described = [describe(model, points, arguments.interval, arguments.runs) for model in models]
     if not described:
         paths = ", ".join(sorted({callpath for callpath, _ in wanted}))

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import Progress, TaskID
 
 from orchestrator import registry
 from orchestrator.models import processes, scaling
+from orchestrator.models.progress import listening
 from orchestrator.types import Measurements
 
 
@@ -49,6 +55,22 @@ def options(arguments: argparse.Namespace) -> dict[str, object]:
         if arguments.scaling != "auto":
             found.setdefault("scaling", arguments.scaling)
     return found
+
+
+@contextmanager
+def shown_progress() -> Iterator[None]:
+    """Show on a terminal how far the fits of this block are, where they take minutes."""
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(work: str, done: int, total: int) -> None:
+            if work not in tasks:
+                tasks[work] = bar.add_task(work)
+            bar.update(tasks[work], completed=done, total=total)
+
+        with listening(tell):
+            yield
 
 
 def study(known: Measurements, arguments: argparse.Namespace) -> scaling.Study:

@@ -97,7 +97,8 @@ def _of_files(arguments: argparse.Namespace) -> dict[str, Any]:
     point = None if arguments.predict is None else common.parse_point(arguments.predict, known)
     chosen = known if arguments.metric is None else of_metrics(known, arguments.metric)
     arguments.modeler = arguments.modeler or _MODELER
-    models = fit_measurements(known, arguments.metric, arguments.modeler, modeling.options(arguments))
+    with modeling.shown_progress():
+        models = fit_measurements(known, arguments.metric, arguments.modeler, modeling.options(arguments))
     names = [path.name for path in arguments.inputs]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return page_document.of_measurements(

@@ -7,6 +7,7 @@ both are possible, they are compared by what was left out, never by training err
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -22,8 +23,9 @@ from orchestrator.models.formulas import modeler as formulas_modeler
 from orchestrator.models.learned import family as learned
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours
+from orchestrator.models.progress import tracked
 from orchestrator.models.regression import modeler as regression
-from orchestrator.models.regression.choice import Candidates, Family, Memory
+from orchestrator.models.regression.choice import Candidates, Family, Memory, counted
 from orchestrator.models.regression.choosing import attempt
 from orchestrator.models.regression.formula import FORMULA, Formula, formula_learner
 from orchestrator.models.regression.learner import Fitted, Learner
@@ -45,7 +47,8 @@ _MOST_FOR_FORMULAS = 1000
 # Repeated runs from which on noise is known, and errors in units of its own that nothing can reduce much.
 # Chosen by hand; not derived.
 _REPEATED, _WITHIN_NOISE = 30, 1.2
-
+# Call paths of a metric for which families are compared, which takes half a minute each, or more.
+_MOST_COMPARED = 16
 
 _Label = tuple[str, str]  # call path and metric
 
@@ -115,33 +118,57 @@ def modeler(
     memory = Memory()
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
+        known: dict[_Label, Model] = {}
+        notes: dict[_Label, str] = {}  # of those for which formulas were chosen
         enough = tuple(item for item in measurements.items if _has_enough(item, measurements))
-        models: dict[_Label, list[Model]] = {}
-        why: dict[_Label, str] = {}
         if enough:
             series, _ = arranged(replace(measurements, items=enough), aggregate)
             forms = _of_formulas(series, measurements, formulas) if "formulas" in chosen else {}
+            known = {
+                _label(one): forms[_label(one)] for one in series if _explains(forms.get(_label(one)), one)
+            }
+            asked = [one for one in series if _label(one) not in known]
+            largest = _largest(asked, formula) if "formulas" in chosen else asked
             with one_thread():
-                for one in series:
-                    label, form = _label(one), forms.get(_label(one))
-                    if form is not None and _explains(form, one):
-                        models[label] = [form]
-                        continue
+                for one in tracked(largest, "comparing families of models"):
                     found = regression.fit(one, family, memory, seed)
-                    if not _is_formula(found, one):
-                        models[label] = [_with_form(found, formula, one.samples, seed, form)]
-                    elif form is not None:
-                        models[label] = [_noted(form, found.notes[-1])]
+                    if _is_formula(found, one):
+                        notes[_label(one)] = found.notes[-1]
                     else:
-                        why[label] = found.notes[-1]
-        others = tuple(item for item in measurements.items if _label(item) not in models)
+                        form = forms.get(_label(one))
+                        known[_label(one)] = _with_form(found, formula, one.samples, seed, form)
+            left = f"not compared with learners: of {len(asked)} call paths, the {len(largest)} largest are"
+            notes |= {_label(one): left for one in asked if _label(one) not in known.keys() | notes.keys()}
+            known |= {label: _noted(forms[label], note) for label, note in notes.items() if label in forms}
+        models = {label: [item] for label, item in known.items()}
+        others = tuple(item for item in measurements.items if _label(item) not in known)
         for item in formulas(replace(measurements, items=others)) if others else ():
             label = _label(item)
-            models.setdefault(label, []).append(_noted(item, why[label]) if label in why else item)
+            models.setdefault(label, []).append(_noted(item, notes[label]) if label in notes else item)
         order = dict.fromkeys(map(_label, measurements.items))
         return tuple(item for label in order for item in models.get(label, ()))
 
     return model
+
+
+def _largest(series: Sequence[Series], formula: Learner) -> list[Series]:
+    """Return those for which families are compared, in their order; formulas are the models of the others.
+
+    Of each metric the largest, as far as they were measured first, and all for which no formula is searched.
+    """
+    order = sorted((one for one in series if _formulas(formula, one.samples)), key=_size, reverse=True)
+    seen = Counter[str]()
+    left_out: set[_Label] = set()
+    for one in order:
+        seen[one.metric] += 1
+        if seen[one.metric] > _MOST_COMPARED:
+            left_out.add(_label(one))
+    return [one for one in series if _label(one) not in left_out]
+
+
+def _size(series: Series) -> float:
+    """Return the mean of what was measured first, from which a choice is made: it must not change often."""
+    return float(np.exp(series.samples.y[: counted(len(series.samples))]).mean())
 
 
 def _family(chosen: Sequence[str], formula: Learner) -> Family:
@@ -221,12 +248,12 @@ def _noise_is_known(series: Series) -> bool:
     return searched and repeated >= _REPEATED and len(samples) <= _MOST_FOR_FORMULAS
 
 
-def _explains(model: Model, series: Series) -> bool:
+def _explains(model: Model | None, series: Series) -> bool:
     """Return whether means of repetitions differ from a model as much as noise makes them differ.
 
     No learner can be better then, and finding that out would take a thousand times as long.
     """
-    if not _noise_is_known(series):
+    if model is None or not _noise_is_known(series):
         return False
     own = series.sigma**2 - series.shared_sigma**2
     noise = np.sqrt(series.shared_sigma**2 + own / series.samples.runs)

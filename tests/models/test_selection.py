@@ -15,6 +15,7 @@ from orchestrator.models.base import Floats
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.intervals import predictive
 from orchestrator.models.pmnf.model import PmnfModel
+from orchestrator.models.progress import listening
 from orchestrator.models.regression.formula import formula_learner
 from orchestrator.models.regression.model import RegressionModel
 from orchestrator.models.regression.samples import arranged
@@ -123,6 +124,28 @@ def test_learners_are_not_asked_where_a_formula_leaves_nothing_but_noise(
             modeler()(Measurements(("p", "n"), (item,)))
     with pytest.raises(AssertionError, match="learners were asked"):
         modeler(families=["learned"])(known)
+
+
+def test_families_are_compared_for_the_largest_of_many_call_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparing takes many seconds per call path: of hundreds, those count that take most of the time."""
+    monkeypatch.setattr(selection, "_MOST_COMPARED", 2)
+    small, large = (
+        {point: (scale * values[0],) for point, values in grid(lambda p, n: p * n, repetitions=1).items()}
+        for scale in (1e-3, 1.0)
+    )
+    items = [Measurement(name, "time", small) for name in ("a", "b")]
+    items += [Measurement(name, "time", large) for name in ("c", "d")]
+    items.append(Measurement("a", "bytes", small))
+    known = Measurements(("p", "n"), tuple(items))
+    told: list[tuple[str, int, int]] = []
+    with listening(lambda *how_far: told.append(how_far)):
+        models = modeler(families=["formulas", "splines"])(known)
+    notes = {(model.callpath, model.metric): "; ".join(model.notes) for model in models}
+    for label in (("c", "time"), ("d", "time"), ("a", "bytes")):
+        assert "left out of fits" in notes[label]
+    for label in (("a", "time"), ("b", "time")):
+        assert "not compared with learners: of 5 call paths, the 3 largest are" in notes[label]
+    assert told == [("comparing families of models", done, 3) for done in range(4)]
 
 
 @pytest.mark.slow

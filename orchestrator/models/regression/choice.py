@@ -154,7 +154,7 @@ class Memory:
 
     def choice(self, samples: Samples, family: Family, seed: int) -> Choice:
         """Return the choice for samples: a remembered one if it would be the same."""
-        first = in_order(samples.rows(np.arange(_counted(len(samples)))))
+        first = in_order(samples.rows(np.arange(counted(len(samples)))))
         key = hashlib.sha256(first.x.tobytes() + first.y.tobytes()).digest()
         if key not in self._known:
             self._known[key] = choose(first, family, np.random.default_rng(seed))
@@ -163,8 +163,11 @@ class Memory:
         return self._known[key]
 
 
-def _counted(n: int) -> int:
-    """Return the largest step of the series that is not above n; n itself before its first step."""
+def counted(n: int) -> int:
+    """Return with how many of n points a choice is made, those measured first.
+
+    The largest step of a series that is not above n; n itself before its first step.
+    """
     if n < _MANY:
         return n
     return int(100 * _STEP ** np.floor(np.log(n / 100) / np.log(_STEP) + 1e-9))
