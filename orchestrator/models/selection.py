@@ -32,6 +32,7 @@ from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.model import RegressionModel, SymbolicRegressionModel
 from orchestrator.models.regression.samples import Samples, Series, arranged
 from orchestrator.models.splines import family as splines
+from orchestrator.models.symbolic import Symbolic
 from orchestrator.models.zero import ZeroModel
 from orchestrator.types import Measurement, Measurements
 
@@ -276,16 +277,20 @@ def _noted(model: Model, note: str) -> Model:
 def _with_form(
     model: RegressionModel, formula: Learner, samples: Samples, seed: int, form: Model | None
 ) -> RegressionModel:
-    """Add the formula, where there is one for all categories: that which takes part, else one of its own.
+    """Add the formula, where there is one for all categories: the one that is known, else one of its own.
 
     Of few points, formulas and curves also have a say beyond the range.
     """
     if form is not None and _are_few(samples):
         note = f"beyond the measured range, predictions are between those and {form.expression}"
         model = replace(model, beside=form, notes=(note, *model.notes))
+    symbolic = form if isinstance(form, Symbolic) else _own_form(model, formula, samples, seed)
+    return model if symbolic is None else SymbolicRegressionModel.of(model, symbolic)
+
+
+def _own_form(model: RegressionModel, formula: Learner, samples: Samples, seed: int) -> Symbolic | None:
+    """Return the formula that takes part, else one that is fitted to the same samples; None without any."""
     found: Fitted | None = next((item for item in model.inside.members if isinstance(item, Formula)), None)
     if found is None and _formulas(formula, samples):
         found = attempt(formula, samples, np.random.default_rng(seed))
-    if not isinstance(found, Formula) or found.symbolic is None:
-        return model
-    return SymbolicRegressionModel.of(model, found.symbolic)
+    return found.symbolic if isinstance(found, Formula) else None

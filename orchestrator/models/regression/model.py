@@ -145,20 +145,18 @@ class RegressionModel:
 
     def value(self, points: Sequence[Point]) -> Floats:
         """Return the predicted values alone."""
-        return _exponential(self._log_values(encoded(self.axes, points)))
+        return _exponential(self._at(encoded(self.axes, points))[0])
 
     def expected(self, points: Sequence[Point]) -> Floats:
         """Return the mean over what is possible, for costs."""
-        x = encoded(self.axes, points)
-        spread = np.minimum(np.hypot(self.errors.spread, self._growth(x)), 1.0)
-        return _exponential(self._log_values(x) + spread**2 / 2)
+        value, grown = self._at(encoded(self.axes, points))
+        return _exponential(value + np.minimum(np.hypot(self.errors.spread, grown), 1.0) ** 2 / 2)
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the distribution of the true mean at every point: atoms of errors around every fold."""
         x = encoded(self.axes, points)
-        value = self._log_values(x)
+        value, grown = self._at(x)
         around = self._fold_values(x, value)
-        grown = self._growth(x)
         mean = np.concatenate([row + self.errors.centres[:, None] for row in around])
         spread = np.hypot(np.tile(self.errors.spreads, len(around))[:, None], grown)
         known = np.isfinite(value)
@@ -174,11 +172,12 @@ class RegressionModel:
     def belief(self, points: Sequence[Point]) -> LogBelief:
         """Return the folds as members; errors beyond the range rise and fall together."""
         x = encoded(self.axes, points)
-        mean = self._fold_values(x, self._log_values(x))
+        value, grown = self._at(x)
+        mean = self._fold_values(x, value)
         return LogBelief(
             weights=np.full(len(mean), 1 / len(mean)),
             mean=mean,
-            factor=np.broadcast_to(self._growth(x), (len(mean), 1, len(x))),
+            factor=np.broadcast_to(grown, (len(mean), 1, len(x))),
             rough=np.full_like(mean, self.errors.spread),
             rough_is_measured=True,
             noise=self.noise,
@@ -199,13 +198,18 @@ class RegressionModel:
         own = self.inside.at(clamped)
         return np.array([value + fold.at(clamped) - own for fold in self.folds])
 
-    def _log_values(self, x: Floats) -> Floats:
-        value = self._continued(x)
+    def _at(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return logarithms, and standard deviations that errors have beyond the range, shape (n,) each."""
+        value, grown = self._continued(x), self._growth(x)
         outside = self._axis_beyond(x) >= 0
         if self.beside is not None and outside.any():
-            other = self.beside.value(decoded(self.axes, x[outside]))
-            value[outside] = (value[outside] + np.log(other)) / 2
-        return value
+            other = self.beside.predict(decoded(self.axes, x[outside]))
+            differ = value[outside] - np.log(other.value)
+            with np.errstate(divide="ignore"):
+                own = np.clip(np.log(other.high) - np.log(other.low), 0, _LARGEST) / (2 * HALF_WIDTH)
+            value[outside] -= differ / 2
+            grown[outside] = np.sqrt(own**2 + differ**2 / 2)
+        return value, grown
 
     def _continued(self, x: Floats) -> Floats:
         """Return what learners predict, shape (n,)."""
@@ -241,17 +245,9 @@ class RegressionModel:
         return self.outside[axis].growth if axis in self.outside else 0.0
 
     def _growth(self, x: Floats) -> Floats:
-        """Return the standard deviation of the error that comes from being beyond the range, shape (n,)."""
+        """Return what errors of learners grow by, standard deviations, shape (n,)."""
         rates = np.array([self._rate(k) for k in range(len(self.axes))])
-        grown = np.asarray(np.sqrt(((self._distances(x) * rates) ** 2).sum(axis=1)), np.float64)
-        outside = self._axis_beyond(x) >= 0
-        if self.beside is not None and outside.any():
-            other = self.beside.predict(decoded(self.axes, x[outside]))
-            differ = self._continued(x[outside]) - np.log(other.value)
-            with np.errstate(divide="ignore"):
-                own = np.clip(np.log(other.high) - np.log(other.low), 0, _LARGEST) / (2 * HALF_WIDTH)
-            grown[outside] = np.sqrt(own**2 + differ**2 / 2)
-        return grown
+        return np.asarray(np.sqrt(((self._distances(x) * rates) ** 2).sum(axis=1)), np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
