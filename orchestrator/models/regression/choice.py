@@ -26,7 +26,7 @@ from orchestrator.models.regression.choosing import (
     mlogq,
     weights,
 )
-from orchestrator.models.regression.errors import growth
+from orchestrator.models.regression.errors import UNKNOWN, Growth
 from orchestrator.models.regression.folds import LEAST_SAMPLES, folds
 from orchestrator.models.regression.learner import Learner
 from orchestrator.models.regression.samples import Samples
@@ -67,7 +67,7 @@ class Family:
     least_at_end
         So many samples must lie on either side where the largest values of a parameter are left out.
     caution
-        By how much faster errors are taken to grow beyond the range than at the values that were left out:
+        How many times as large errors are taken to be beyond the range as at the values that were left out:
         those are errors of learners that were chosen for them there.
     """
 
@@ -77,7 +77,7 @@ class Family:
     preferred: str = ""
     fallback: Learner = TREND
     least_at_end: int = LEAST_SAMPLES
-    caution: float = 1.25
+    caution: float = 1.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +89,13 @@ class Outside:
     learners
         Each with whether it is shifted to meet the prediction inside at the edge of the range.
     growth
-        By how much the standard deviation of the error grows per unit of the coordinate.
+        Of the error.
     error
         MLogQ of the largest values that were left out; NaN where there were too few values to tell.
     """
 
     learners: tuple[tuple[Learner, bool], ...]
-    growth: float
+    growth: Growth
     error: float
 
 
@@ -234,13 +234,13 @@ def _outside(
         item = seen.get(axis)
         if item is None or not np.isfinite(item.errors.min()):
             # Too few values to tell: the fallback is the safest, and little is known.
-            found[axis] = Outside(learners=((family.fallback, True),), growth=1.0, error=float("nan"))
+            found[axis] = Outside(learners=((family.fallback, True),), growth=UNKNOWN, error=float("nan"))
             continue
         places = _best_family(learners, item)
         residuals = middle(item.residuals[places])
         found[axis] = Outside(
             learners=tuple((learners[k % len(learners)], bool(k >= len(learners))) for k in places),
-            growth=family.caution * growth(item.distances, residuals, error),
+            growth=Growth.of(item.distances, residuals, error).times(family.caution),
             error=mlogq(residuals),
         )
     return found

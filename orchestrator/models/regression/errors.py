@@ -2,13 +2,13 @@
 
 Inside, an interval is made of residuals of samples that were left out, around the predictions of the fits
 that had left them out (CV+: Barber, Candès, Ramdas and Tibshirani 2021, Predictive inference with the
-jackknife+, section 3). Beyond, it grows with the distance from the range, as fast as the errors at the
-largest measured values did when these were left out.
+jackknife+, section 3). Beyond, it grows with the square root of the distance from the range, as the sum of
+independent steps does, from the errors at the largest measured values when these were left out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -82,22 +82,43 @@ def _without_noise(residuals: Floats, shares: Floats, noise: float) -> Floats:
     return np.asarray((middle + np.sign(found) * np.sqrt(left)) * (1 + 2 / n), np.float64)
 
 
-def growth(distances: Floats, residuals: Floats, inside: float) -> float:
-    """Return by how much the error grows per unit of distance, so that intervals hold what was left out.
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What errors grow by beyond the range of an axis: a standard deviation of ``spread`` at ``reach``."""
 
-    Parameters
-    ----------
-    distances
-        How far beyond the range each left-out sample was, shape (n,).
-    residuals
-        Logarithms of measured over predicted values there, shape (n,).
-    inside
-        Standard deviation of errors inside the range. An error that was not seen to grow doubles its variance
-        over the distance that was left out: farther out nobody looked.
-    """
-    usable = np.isfinite(residuals) & (distances > 0)
-    if not usable.any():
-        return 1.0
-    excess = np.maximum((residuals[usable] / HALF_WIDTH) ** 2 - inside**2, 0)
-    seen = float(np.quantile(np.sqrt(excess) / distances[usable], LEVEL / 100))
-    return max(seen, inside / float(distances.max()))
+    spread: float
+    reach: float
+
+    @classmethod
+    def of(cls, distances: Floats, residuals: Floats, inside: float) -> Self:
+        """Return the growth with which intervals hold what was left out.
+
+        Parameters
+        ----------
+        distances
+            How far beyond the range each left-out sample was, shape (n,). All count as if they were as far as
+            the farthest: errors of near ones have little to do with the distance.
+        residuals
+            Logarithms of measured over predicted values there, shape (n,).
+        inside
+            Standard deviation of errors inside the range, which these are added to. Where none was seen to be
+            larger, the variance doubles over the distance that was left out: farther out nobody looked.
+        """
+        usable = np.isfinite(residuals) & (distances > 0)
+        if not usable.any():
+            return cls(1.0, 1.0)
+        excess = np.maximum((residuals[usable] / HALF_WIDTH) ** 2 - inside**2, 0)
+        seen = float(np.quantile(np.sqrt(excess), LEVEL / 100))
+        return cls(spread=max(seen, inside, _LEAST), reach=float(distances.max()))
+
+    def at(self, distances: Floats) -> Floats:
+        """Return the standard deviation at distances, in the shape of these."""
+        return self.spread * np.sqrt(distances / self.reach)
+
+    def times(self, factor: float) -> Self:
+        """Return a larger one."""
+        return replace(self, spread=factor * self.spread)
+
+
+UNKNOWN = Growth(1.0, 1.0)
+"""What is assumed where nobody could see any."""

@@ -12,7 +12,7 @@ from orchestrator.models.base import Category, Floats, Integers, Model, Predicti
 from orchestrator.models.belief import LogBelief
 from orchestrator.models.intervals import HALF_WIDTH, Predictive
 from orchestrator.models.regression.choosing import middle
-from orchestrator.models.regression.errors import Errors
+from orchestrator.models.regression.errors import Errors, Growth
 from orchestrator.models.regression.learner import Fitted
 from orchestrator.models.regression.samples import Axis, decoded, encoded
 from orchestrator.models.symbolic import Symbolic
@@ -66,11 +66,11 @@ class Extrapolation:
     members
         The prediction is the mean of the middle ones, see `middle`.
     growth
-        By how much the standard deviation of the error grows per unit of the coordinate.
+        Of the error with the distance.
     """
 
     members: tuple[Continuation, ...]
-    growth: float
+    growth: Growth
 
     def at(self, x: Floats, clamped: Floats, edge: Floats) -> Floats:
         """Return logarithms at coordinates, whose nearest ones within the range have the logarithms edge."""
@@ -232,22 +232,24 @@ class RegressionModel:
         high = np.array([axis.high for axis in self.axes])
         return np.nan_to_num(np.abs(x - np.clip(x, low, high)))
 
+    def _spreads(self, x: Floats) -> Floats:
+        """Return standard deviations by which errors grow along every axis, shape (n, axes); 0 inside."""
+        distances = self._distances(x)
+        found = np.zeros_like(distances)
+        for axis, item in self.outside.items():
+            found[:, axis] = item.growth.at(distances[:, axis])
+        return found
+
     def _axis_beyond(self, x: Floats) -> Integers:
         """Return the axis by which a row is farthest beyond the range, by growth of the error; -1 inside."""
-        distances = self._distances(x)
-        if not self.outside or not distances.shape[1]:
+        spreads = self._spreads(x)
+        if not self.outside:
             return np.full(len(x), -1)
-        rates = np.array([max(self._rate(k), 1e-9) for k in range(len(self.axes))])
-        outside = np.where(distances > 0, distances * rates, -1.0)
-        return np.where(outside.max(axis=1) > 0, outside.argmax(axis=1), -1)
-
-    def _rate(self, axis: int) -> float:
-        return self.outside[axis].growth if axis in self.outside else 0.0
+        return np.where(spreads.max(axis=1) > 0, spreads.argmax(axis=1), -1)
 
     def _growth(self, x: Floats) -> Floats:
         """Return what errors of learners grow by, standard deviations, shape (n,)."""
-        rates = np.array([self._rate(k) for k in range(len(self.axes))])
-        return np.asarray(np.sqrt(((self._distances(x) * rates) ** 2).sum(axis=1)), np.float64)
+        return np.asarray(np.linalg.norm(self._spreads(x), axis=1), np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

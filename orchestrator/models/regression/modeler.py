@@ -14,7 +14,7 @@ from orchestrator.models.blas import one_thread
 from orchestrator.models.noise import AGGREGATES
 from orchestrator.models.regression.choice import Choice, Family, Memory, in_order
 from orchestrator.models.regression.choosing import attempt
-from orchestrator.models.regression.errors import Errors
+from orchestrator.models.regression.errors import UNKNOWN, Errors
 from orchestrator.models.regression.folds import folds
 from orchestrator.models.regression.learner import Learner, streams
 from orchestrator.models.regression.model import Combination, Continuation, Extrapolation, RegressionModel
@@ -109,7 +109,7 @@ def _of_few(series: Series, family: Family, rng: np.random.Generator) -> Regress
         folds=(),
         errors=Errors.of(np.array([-_UNKNOWN, _UNKNOWN]), 0.0),
         outside={
-            axis: Extrapolation(members=(Continuation(fitted, False),), growth=_UNKNOWN)
+            axis: Extrapolation(members=(Continuation(fitted, False),), growth=UNKNOWN)
             for axis, item in enumerate(samples.axes)
             if not item.is_categorical
         },

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from orchestrator.models.regression.errors import Errors
+from orchestrator.models.regression.errors import UNKNOWN, Errors, Growth
 
 
 def test_squares_of_errors_and_noise_add_up() -> None:
@@ -25,3 +25,24 @@ def test_large_errors_keep_their_size_where_noise_explains_the_others() -> None:
 def test_noise_that_explains_everything_leaves_something() -> None:
     residuals = 0.02 * np.random.default_rng(2).standard_normal(500)
     assert 0.002 < Errors.of(residuals, 0.1).spread < 0.01
+
+
+def test_errors_beyond_grow_as_the_sum_of_independent_steps() -> None:
+    distances = np.full(4000, 0.5)
+    residuals = np.hypot(0.1, 0.3) * np.random.default_rng(2).standard_normal(4000)
+    found = Growth.of(distances, residuals, 0.1)
+    assert found.at(np.array([0.0, 0.5, 2.0])) == pytest.approx([0.0, 0.3, 0.6], rel=0.1)
+    assert found.times(2.0).at(distances[:1]) == pytest.approx([0.6], rel=0.1)
+
+
+def test_large_errors_just_beyond_the_range_do_not_make_those_far_out_enormous() -> None:
+    distances = np.linspace(0.001, 0.3, 40)
+    residuals = np.where(distances < 0.1, 0.5, 0.1)
+    assert Growth.of(distances, residuals, 0.1).at(np.array([1.2]))[0] < 1.0
+
+
+def test_errors_that_nobody_saw_to_grow_do() -> None:
+    distances = np.array([0.1, 0.2])
+    assert Growth.of(distances, np.zeros(2), 0.05).at(np.array([0.2, 0.8])) == pytest.approx([0.05, 0.1])
+    assert Growth.of(distances, np.zeros(2), 0.0).at(np.array([0.1]))[0] > 0
+    assert Growth.of(distances, np.full(2, np.nan), 0.05) == UNKNOWN
