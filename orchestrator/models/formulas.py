@@ -25,6 +25,7 @@ from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import fitter
 from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours, informed
 from orchestrator.models.pmnf.posterior import Posterior
+from orchestrator.models.unseen import Unseen
 
 # Exponent above which a formula becomes improbable: the largest of the normal form as published. Natural
 # logarithm of how much less probable it is for every one that an exponent is larger: only the last values of
@@ -101,13 +102,23 @@ def modeler(
             for label, item in more.items()
             if not models[label].is_exact
         }
-        return [*found, *curves.values()]
+        guessed = {label for label, guess in zip(group.labels, located.is_guess, strict=True) if guess}
+        alone = (
+            _doubted(form, group.points) if (form.callpath, form.metric) in guessed else form
+            for form in found
+        )
+        return [*alone, *curves.values()]
 
     def every(groups: Sequence[data.Group], located: Sequence[Located]) -> Iterable[Iterable[Model]]:
         known = informed(groups, located, neighbours)
         return map(weighed, groups, known, forms(groups, known))
 
     return of_groups(every, aggregate)
+
+
+def _doubted(form: PmnfModel, points: Floats) -> PmnfModel:
+    """Return a formula of single runs, whose intervals allow for what it misses beyond the range."""
+    return form if form.is_exact else replace(form, unseen=Unseen.of(points, form.smape / 100))
 
 
 def _notes(form: Model, model: CurveModel) -> tuple[str, ...]:

@@ -89,16 +89,6 @@ class Design:
         weighted = values * np.sqrt(self.precision)
         return weighted, weighted @ self.projection.T
 
-    def doublings(self, x: Floats) -> Floats:
-        """Return how far coordinates (n, parameters) are from the measured range, in doublings, shape (n,).
-
-        The distance in a space of logarithms; a parameter that is not positive everywhere does not count.
-        """
-        low, high = self.points.min(axis=0), self.points.max(axis=0)
-        counts = (low > 0) & (x > 0)
-        beyond = np.where(counts, np.maximum(x / high, low / np.where(counts, x, 1.0)), 1.0)
-        return np.asarray(np.linalg.norm(np.log2(np.maximum(beyond, 1.0)), axis=1), np.float64)
-
     @property
     def log_constant(self) -> float:
         """Logarithm of the density of all values at their mean, where each has a scatter of 1."""

@@ -17,6 +17,7 @@ from orchestrator.models.curves.design import Process
 from orchestrator.models.curves.evidence import Formulas
 from orchestrator.models.curves.prior import TAIL_SHARE, in_tail
 from orchestrator.models.curves.regimes import Regimes
+from orchestrator.models.unseen import doublings
 
 # Probability from which a formula is the answer.
 LIKELY = 0.5
@@ -141,7 +142,7 @@ class Explanations:
         """
         phi, (base, slopes) = self.process.design.features(x), self._formulas_at(x)
         factor = self._factors(phi, slopes)
-        missed = np.outer(self.unseen, self.process.design.doublings(x))
+        missed = np.outer(self.unseen, doublings(self.process.design.points, x))
         spread = np.sqrt(np.einsum("kqn,kqn->kn", factor, factor) + self.rough[:, None] ** 2 + missed**2)
         mean, inexact = self._mean(phi, base, slopes), self.inexact
         kept = self.weights * np.where(inexact, 1 - TAIL_SHARE, 1.0)

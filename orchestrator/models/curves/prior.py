@@ -49,10 +49,6 @@ _SCATTER = (-7.5, 0.0)
 # at most by so much more in the logarithm. What happens beyond the measurements need not be like anything in
 # them. Chosen by hand in coarse steps.
 TAIL_SHARE, _TAIL_FACTOR, _TAIL_MOST = 0.25, 3.0, 0.6
-# How much of the logarithm a formula misses per doubling beyond the measured range, although it explains all
-# that was measured: at most so much, and at most so many times the scatter around it. Something that begins
-# there shows nowhere else. Chosen by hand; not derived.
-_UNSEEN_MOST, _UNSEEN = 0.01, 10.0
 _ALONE_DRAWS, _BESIDE_DRAWS, _EXACT_DRAWS = 2048, 64, 48
 
 # Natural logarithm of how much less probable a formula is before anything was measured: so much, more for
@@ -135,14 +131,6 @@ def exact(parameters: int) -> Draws:
 def in_tail(spread: Floats) -> Floats:
     """Return standard deviations of the logarithm for programs that leave their curves."""
     return spread + np.minimum((_TAIL_FACTOR - 1) * spread, _TAIL_MOST)
-
-
-def unseen(noise: Floats) -> Floats:
-    """Return the standard deviation of what formulas miss per doubling beyond the range, by their scatter.
-
-    Without repetitions: with them, a formula that leaves no more than their noise is taken at its word.
-    """
-    return np.minimum(_UNSEEN_MOST, _UNSEEN * noise)
 
 
 def log_price(factors: Integers, points: int, parameters: int, learned: Floats | float = 0.0) -> Floats:

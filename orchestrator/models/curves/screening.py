@@ -20,8 +20,6 @@ _STEPS = 16, 2, 2
 _CERTAIN = 7.0
 # The same for how much more probable curves beside it must be to be looked at.
 _BESIDE = 2.0
-# Scatter below which a formula leaves nothing but rounding.
-_ROUNDING = 1e-6
 
 
 def formulas_suffice(
@@ -29,9 +27,8 @@ def formulas_suffice(
 ) -> NDArray[np.bool_]:
     """Return which call paths their most probable formula explains better than curves do, alone or beside it.
 
-    Not where points scatter around it by far more than their repetitions, nor by more than rounding where
-    there are no repetitions: what the formula leaves unexplained, and what it may miss beyond the range,
-    count in an explanation, but not in the formula alone.
+    Not where points scatter around it by far more than their repetitions: what the formula leaves unexplained
+    counts in an explanation, but not in the formula alone.
 
     Parameters
     ----------
@@ -61,9 +58,6 @@ def formulas_suffice(
     ]
     curves_alone, with_curves, by_itself = (log_sum - np.log(len(odds)) for odds, log_sum in found)
     certain = by_itself + columns.log_price > curves_alone + _CERTAIN
-    too_much = [
-        sharp.noise > _ROUNDING if item.is_guess else item.is_exceeded(sharp.noise, design.typical)
-        for item in scatter
-    ]
-    misfits = (found[-1][0] * np.array(too_much).T).sum(axis=0) >= LIKELY
+    exceeded = np.array([item.is_exceeded(sharp.noise, design.typical) for item in scatter]).T
+    misfits = (found[-1][0] * exceeded).sum(axis=0) >= LIKELY
     return np.asarray(certain & (by_itself > with_curves - _BESIDE) & ~misfits)

@@ -23,11 +23,12 @@ from orchestrator.models.curves.evidence import (
     posterior_of_coefficients,
 )
 from orchestrator.models.curves.explanations import LIKELY, Explanations, standing_for_all
-from orchestrator.models.curves.prior import Draws, Sizes, alone, beside, exact, log_price, unseen
+from orchestrator.models.curves.prior import Draws, Sizes, alone, beside, exact, log_price
 from orchestrator.models.curves.regimes import Regimes
 from orchestrator.models.curves.regimes import columns as columns_of_regimes
 from orchestrator.models.curves.regimes import fit as fit_regimes
 from orchestrator.models.noise import GUESS_WEIGHT
+from orchestrator.models.unseen import per_doubling
 
 # Explanations that a model keeps: they stand for all.
 _KEPT = 64
@@ -311,7 +312,7 @@ def _explained(
                 draws=item.draws,
                 weights=item.weights,
                 rough=np.sqrt(np.maximum(noise[item.draws] ** 2 - location**2, 0)),
-                unseen=np.where(curved | (not scatter[k].is_guess), 0.0, unseen(noise[item.draws])),
+                unseen=np.where(curved | (not scatter[k].is_guess), 0.0, per_doubling(noise[item.draws])),
                 inexact=curved | scatter[k].is_exceeded(noise[item.draws], design.typical),
                 centre=float(centre[k]),
                 left_over=left / np.sqrt(design.precision),

@@ -14,6 +14,7 @@ from orchestrator.models.intervals import Predictive
 from orchestrator.models.pmnf.correction import factors_text
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.symbolic import sum_text
+from orchestrator.models.unseen import Unseen
 from orchestrator.types import Point
 
 
@@ -41,6 +42,8 @@ class PmnfModel:
         Part of ``noise`` that repetitions of one origin have in common.
     is_exact
         Whether the values are exact, and the members are sums that explain all of them.
+    unseen
+        What intervals allow for beyond the measured range; None where the formula is taken at its word.
     """
 
     callpath: str
@@ -53,6 +56,7 @@ class PmnfModel:
     posterior: Posterior
     shared_noise: float = 0.0
     is_exact: bool = False
+    unseen: Unseen | None = None
 
     @property
     def terms(self) -> list[dict[str, Any]]:
@@ -91,9 +95,12 @@ class PmnfModel:
 
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the mixture over hypotheses at each point; NaN at points of another category."""
+        x = self.coordinates(points)
         with np.errstate(all="ignore"):  # far out, and at zero, there may be no number
-            mean, spread = self.posterior.log_moments(self.coordinates(points))
+            mean, spread = self.posterior.log_moments(x)
             value = self._inside(points, np.exp(mean[0]))
+        if self.unseen is not None:
+            spread = np.hypot(spread, self.unseen.at(x))
         return Predictive(
             value=value,
             weights=self.posterior.weights,
