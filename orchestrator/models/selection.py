@@ -218,12 +218,13 @@ def _has_enough(item: Measurement, measurements: Measurements) -> bool:
 
 
 def _are_few(samples: Samples) -> bool:
-    """Return whether learners take part because points scatter, not because there are many."""
-    return _is_numeric(samples) and len(samples.axes) < _PARAMETERS and len(samples) < _MANY
+    """Return whether there are so few points that formulas may know more of what is beyond them."""
+    return _is_searched(samples) and len(samples) < _MANY
 
 
-def _is_numeric(samples: Samples) -> bool:
-    return not any(axis.is_categorical for axis in samples.axes)
+def _is_searched(samples: Samples) -> bool:
+    """Return whether a formula is searched for all points at once."""
+    return len(samples.axes) <= _MOST_SEARCHED and not any(axis.is_categorical for axis in samples.axes)
 
 
 def _label(item: Series | Model | Measurement) -> _Label:
@@ -244,9 +245,8 @@ def _of_formulas(
 
 def _noise_is_known(series: Series) -> bool:
     samples = series.samples
-    searched = _is_numeric(samples) and len(samples.axes) <= _MOST_SEARCHED
     repeated = float(samples.runs.sum()) - len(samples)
-    return searched and repeated >= _REPEATED and len(samples) <= _MOST_FOR_FORMULAS
+    return _is_searched(samples) and repeated >= _REPEATED and len(samples) <= _MOST_FOR_FORMULAS
 
 
 def _explains(model: Model | None, series: Series) -> bool:
