@@ -1,0 +1,41 @@
+"""Long fits say how far they are, on a terminal and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.api.progress import Display
+from orchestrator.campaign import loader
+from orchestrator.cli.modeling import shown_progress
+from orchestrator.models.progress import tracked
+from tests.cli.running import SIMULATED, write_campaign
+
+
+@pytest.fixture(params=[True, False], ids=["terminal", "pipe"])
+def is_terminal(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    if request.param:
+        monkeypatch.setenv("FORCE_COLOR", "1")
+    return bool(request.param)
+
+
+def test_commands_show_a_bar(is_terminal: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    with shown_progress():
+        assert list(tracked("abc", "comparing")) == ["a", "b", "c"]
+    captured = capsys.readouterr()
+    assert ("comparing" in captured.err) is is_terminal and not captured.out
+
+
+def test_campaigns_show_it_in_their_line(
+    is_terminal: bool, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    campaign = loader.load(write_campaign(tmp_path, SIMULATED, None))
+    with Display(campaign):
+        list(tracked("ab", "comparing"))
+    assert ("comparing: 2 of 2" in capsys.readouterr().err) is is_terminal
+
+
+def test_nobody_has_to_listen() -> None:
+    assert list(tracked([1, 2], "fits")) == [1, 2]
