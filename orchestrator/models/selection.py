@@ -118,29 +118,33 @@ def modeler(
     family = _family(chosen, formula)
     memory = Memory()
 
+    def compared(
+        series: Sequence[Series], forms: Mapping[_Label, Model]
+    ) -> tuple[dict[_Label, Model], dict[_Label, str]]:
+        """Return models of those for which learners were chosen, and why the others have formulas."""
+        largest = _largest(series, formula) if "formulas" in chosen else series
+        left = f"not compared with learners: of {len(series)} call paths, the {len(largest)} largest are"
+        known: dict[_Label, Model] = {}
+        notes = {_label(one): left for one in series}
+        for one in tracked(largest, "comparing families of models"):
+            found, label = regression.fit(one, family, memory, seed), _label(one)
+            notes[label] = found.notes[-1]
+            if not _is_formula(found, one):
+                known[label] = _with_form(found, formula, one.samples, seed, forms.get(label))
+        return known, notes
+
     def model(measurements: Measurements) -> tuple[Model, ...]:
         known: dict[_Label, Model] = {}
-        notes: dict[_Label, str] = {}  # of those for which formulas were chosen
+        notes: dict[_Label, str] = {}
         enough = tuple(item for item in measurements.items if _has_enough(item, measurements))
         if enough:
             series, _ = arranged(replace(measurements, items=enough), aggregate)
             forms = _of_formulas(series, measurements, formulas) if "formulas" in chosen else {}
-            known = {
-                _label(one): forms[_label(one)] for one in series if _explains(forms.get(_label(one)), one)
-            }
-            asked = [one for one in series if _label(one) not in known]
-            largest = _largest(asked, formula) if "formulas" in chosen else asked
+            explained = {_label(one) for one in series if _explains(forms.get(_label(one)), one)}
             with one_thread():
-                for one in tracked(largest, "comparing families of models"):
-                    found = regression.fit(one, family, memory, seed)
-                    if _is_formula(found, one):
-                        notes[_label(one)] = found.notes[-1]
-                    else:
-                        form = forms.get(_label(one))
-                        known[_label(one)] = _with_form(found, formula, one.samples, seed, form)
-            left = f"not compared with learners: of {len(asked)} call paths, the {len(largest)} largest are"
-            notes |= {_label(one): left for one in asked if _label(one) not in known.keys() | notes.keys()}
-            known |= {label: _noted(forms[label], note) for label, note in notes.items() if label in forms}
+                known, notes = compared([one for one in series if _label(one) not in explained], forms)
+            for label in forms.keys() - known.keys():
+                known[label] = _noted(forms[label], notes[label]) if label in notes else forms[label]
         models = {label: [item] for label, item in known.items()}
         others = tuple(item for item in measurements.items if _label(item) not in known)
         for item in formulas(replace(measurements, items=others)) if others else ():
