@@ -29,7 +29,8 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]*")
 _LAUNCHED = re.compile(r"\{\{\s*launcher\s*\}\}\s+")
 _HAS_EXECUTABLE = re.compile(r"\{\{\s*executable\s*\}\}")
-_SUBSTITUTION = re.compile(r"\$[('\"]|`|<<")
+# Where commands are substituted. Quotes do not help after `>&`: bash expands a name there twice.
+_SUBSTITUTION = re.compile(r"\$[('\"]|`|<<|>&(?!\s*(?:\d+|-)(?:[\s;|&<>()]|$))")
 _REDIRECTIONS = frozenset({"<", ">", ">>", ">|", "<>", ">&", "<&", "&>", "&>>", "<<<"})
 
 
@@ -214,9 +215,9 @@ def _is_simple(command: str) -> bool:
 def _outside_quotes(text: str) -> frozenset[int]:
     """Return the positions of placeholders at which a quoted value is one word.
 
-    Where commands are substituted, nesting is not followed: nowhere then.
+    Where commands are substituted, nesting is not followed, and quotes may not hold: nowhere then.
     """
-    if _SUBSTITUTION.search(text):
+    if _SUBSTITUTION.search(text.replace("\\\n", "")):
         return frozenset()
     open_, found, position = "", set(), 0
     while position < len(text):

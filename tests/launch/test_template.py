@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import CampaignError
@@ -104,6 +104,11 @@ def test_a_bad_template_is_named_with_its_line(text: str, message: str) -> None:
         "{{executable}} `echo {{word}}`",
         "{{executable}} $'a\\'{{word}}'",
         "{{executable}} << END {{word}}",
+        "{{executable}} >& {{word}}",
+        "{{executable}} >&1{{word}}",
+        "{{executable}} >\\\n&{{word}}",
+        "{{executable}} <\\\n< END {{word}}",
+        "{{executable}} >&'a'{{word}}",
     ],
 )
 def test_where_it_cannot_be_quoted_a_value_must_be_plain(text: str) -> None:
@@ -150,6 +155,8 @@ _AROUND = st.text(st.sampled_from("ab '\"\\$`(){}|&;<>#\t"), max_size=6)
 
 @settings(max_examples=60, deadline=None)
 @given(value=_TEXT, before=_AROUND, after=_AROUND)
+@example(value="", before=">&", after="")  # bash expands such a word twice
+@example(value="", before="2>&1 ", after="")
 def test_a_value_never_runs_as_a_command(
     tmp_path_factory: pytest.TempPathFactory, value: str, before: str, after: str
 ) -> None:
