@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from types import TracebackType
 
 from rich.console import Console
@@ -44,11 +45,11 @@ class Display:
         )
         self._task = self._progress.add_task("", total=self._budget, round=0, cost="", runs="")
         self._last = 0.0
-        self._fits = listening(self._fitting)
+        self._shown = ExitStack()
 
     def __enter__(self) -> Display:
-        self._progress.start()
-        self._fits.__enter__()
+        self._shown.enter_context(self._progress)
+        self._shown.enter_context(listening(self._fitting))
         return self
 
     def __exit__(
@@ -57,8 +58,7 @@ class Display:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._fits.__exit__(kind, error, trace)
-        self._progress.stop()
+        self._shown.close()
 
     def note(self, text: str) -> None:
         """Print a line above the progress bar."""

@@ -14,6 +14,8 @@ from orchestrator.errors import CampaignError
 from orchestrator.types import Measurements, Point, Value
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from orchestrator.campaign.definition import Campaign
 
 
@@ -140,3 +142,12 @@ def parse_value(text: str) -> Value:
         except ValueError:
             continue
     return text
+
+
+def bar() -> Progress:
+    """Return a bar on standard error for work that takes long; nothing shows it but a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    return Progress(console=console, disable=not console.is_terminal, transient=True)

@@ -14,9 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rich.console import Console
-from rich.progress import Progress
-
 from orchestrator import registry
 from orchestrator.cli import common, evaluate_models, evaluate_noise, evaluate_speedup, inputs
 from orchestrator.errors import CampaignError
@@ -309,7 +306,6 @@ def _finite(row: Mapping[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None]]:
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+    with common.bar() as bar:
         task = bar.add_task("evaluating", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import Progress, TaskID
+from rich.progress import TaskID
 
 from orchestrator import registry
+from orchestrator.cli import common
 from orchestrator.models import processes, scaling
 from orchestrator.models.progress import listening
 from orchestrator.types import Measurements
@@ -60,8 +60,7 @@ def options(arguments: argparse.Namespace) -> dict[str, object]:
 @contextmanager
 def shown_progress() -> Iterator[None]:
     """Show on a terminal how far the fits of this block are, where they take minutes."""
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
+    with common.bar() as bar:
         tasks: dict[str, TaskID] = {}
 
         def tell(work: str, done: int, total: int) -> None:

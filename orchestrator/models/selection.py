@@ -7,7 +7,6 @@ both are possible, they are compared by what was left out, never by training err
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -145,15 +144,22 @@ def modeler(
                 known, notes = compared([one for one in series if _label(one) not in explained], forms)
             for label in forms.keys() - known.keys():
                 known[label] = _noted(forms[label], notes[label]) if label in notes else forms[label]
-        models = {label: [item] for label, item in known.items()}
-        others = tuple(item for item in measurements.items if _label(item) not in known)
-        for item in formulas(replace(measurements, items=others)) if others else ():
-            label = _label(item)
-            models.setdefault(label, []).append(_noted(item, notes[label]) if label in notes else item)
-        order = dict.fromkeys(map(_label, measurements.items))
-        return tuple(item for label in order for item in models.get(label, ()))
+        return _with_formulas(measurements, formulas, known, notes)
 
     return model
+
+
+def _with_formulas(
+    measurements: Measurements, formulas: Modeler, known: Mapping[_Label, Model], notes: Mapping[_Label, str]
+) -> tuple[Model, ...]:
+    """Return known models, and those of formulas for all others with their notes, in order of call paths."""
+    models = {label: [item] for label, item in known.items()}
+    others = tuple(item for item in measurements.items if _label(item) not in known)
+    for item in formulas(replace(measurements, items=others)) if others else ():
+        label = _label(item)
+        models.setdefault(label, []).append(_noted(item, notes[label]) if label in notes else item)
+    order = dict.fromkeys(map(_label, measurements.items))
+    return tuple(item for label in order for item in models.get(label, ()))
 
 
 def _largest(series: Sequence[Series], formula: Learner) -> list[Series]:
@@ -161,13 +167,15 @@ def _largest(series: Sequence[Series], formula: Learner) -> list[Series]:
 
     Of each metric the largest, as far as they were measured first, and all for which no formula is searched.
     """
-    order = sorted((one for one in series if _formulas(formula, one.samples)), key=_size, reverse=True)
-    seen = Counter[str]()
-    left_out: set[_Label] = set()
-    for one in order:
-        seen[one.metric] += 1
-        if seen[one.metric] > _MOST_COMPARED:
-            left_out.add(_label(one))
+    of_metrics: dict[str, list[Series]] = {}
+    for one in series:
+        if _formulas(formula, one.samples):
+            of_metrics.setdefault(one.metric, []).append(one)
+    left_out = {
+        _label(one)
+        for own in of_metrics.values()
+        for one in sorted(own, key=_size, reverse=True)[_MOST_COMPARED:]
+    }
     return [one for one in series if _label(one) not in left_out]
 
 

@@ -90,7 +90,7 @@ class Growth:
     reach: float
 
     @classmethod
-    def of(cls, distances: Floats, residuals: Floats, inside: float) -> Self:
+    def of(cls, distances: Floats, residuals: Floats, inside: float) -> Growth:
         """Return the growth with which intervals hold what was left out.
 
         Parameters
@@ -106,7 +106,7 @@ class Growth:
         """
         usable = np.isfinite(residuals) & (distances > 0)
         if not usable.any():
-            return cls(1.0, 1.0)
+            return UNKNOWN
         excess = np.maximum((residuals[usable] / HALF_WIDTH) ** 2 - inside**2, 0)
         seen = float(np.quantile(np.sqrt(excess), LEVEL / 100))
         return cls(spread=max(seen, inside, _LEAST), reach=float(distances.max()))

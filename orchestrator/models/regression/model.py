@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Integers, Model, Prediction, document, unit_of
+from orchestrator.models.base import Category, Floats, Model, Prediction, document, unit_of
 from orchestrator.models.belief import LogBelief
 from orchestrator.models.intervals import HALF_WIDTH, Predictive
 from orchestrator.models.regression.choosing import middle
@@ -200,8 +200,9 @@ class RegressionModel:
 
     def _at(self, x: Floats) -> tuple[Floats, Floats]:
         """Return logarithms, and standard deviations that errors have beyond the range, shape (n,) each."""
-        value, grown = self._continued(x), self._growth(x)
-        outside = self._axis_beyond(x) >= 0
+        spreads = self._spreads(x)
+        value, grown = self._continued(x, spreads), np.linalg.norm(spreads, axis=1)
+        outside = spreads.any(axis=1)
         if self.beside is not None and outside.any():
             other = self.beside.predict(decoded(self.axes, x[outside]))
             differ = value[outside] - np.log(other.value)
@@ -211,14 +212,14 @@ class RegressionModel:
             grown[outside] = np.sqrt(own**2 + differ**2 / 2)
         return value, grown
 
-    def _continued(self, x: Floats) -> Floats:
-        """Return what learners predict, shape (n,)."""
+    def _continued(self, x: Floats, spreads: Floats) -> Floats:
+        """Return what learners predict, shape (n,): beyond, by the axis along which errors grow most."""
         clamped = self._clamped(x)
         value = self.inside.at(clamped)
-        beyond = self._axis_beyond(x)
-        for axis in np.unique(beyond[beyond >= 0]):
-            here = beyond == axis
-            value[here] = self.outside[int(axis)].at(x[here], clamped[here], value[here])
+        for axis, item in self.outside.items():
+            here = (spreads[:, axis] > 0) & (spreads.argmax(axis=1) == axis)
+            if here.any():
+                value[here] = item.at(x[here], clamped[here], value[here])
         return value
 
     def _clamped(self, x: Floats) -> Floats:
@@ -239,17 +240,6 @@ class RegressionModel:
         for axis, item in self.outside.items():
             found[:, axis] = item.growth.at(distances[:, axis])
         return found
-
-    def _axis_beyond(self, x: Floats) -> Integers:
-        """Return the axis by which a row is farthest beyond the range, by growth of the error; -1 inside."""
-        spreads = self._spreads(x)
-        if not self.outside:
-            return np.full(len(x), -1)
-        return np.where(spreads.max(axis=1) > 0, spreads.argmax(axis=1), -1)
-
-    def _growth(self, x: Floats) -> Floats:
-        """Return what errors of learners grow by, standard deviations, shape (n,)."""
-        return np.asarray(np.linalg.norm(self._spreads(x), axis=1), np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
