@@ -8,7 +8,7 @@ and projected onto what the features span, so that the cost depends on the small
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -72,17 +72,20 @@ class Design:
         features = Features.of(points)
         typical = float(1 / np.mean(1 / count))
         precision = count / typical
-        weighted = features(points) * np.sqrt(precision)[:, None]
-        left, size, right = _decomposed(weighted)
-        rank = max(1, int(np.count_nonzero(size > _RANK * size[0])))
+        basis, projection = _projected(features(points), precision)
         return cls(
             features=features,
             points=points,
             precision=precision,
             typical=typical,
-            basis=size[:rank, None] * right[:rank],
-            projection=left[:, :rank].T,
+            basis=basis,
+            projection=projection,
         )
+
+    def with_slopes(self, slopes: Floats) -> Self:
+        """Return the design of values that depend on coefficients with these slopes, (points, features)."""
+        basis, projection = _projected(slopes, self.precision)
+        return replace(self, basis=basis, projection=projection)
 
     def weighted(self, values: Floats) -> tuple[Floats, Floats]:
         """Return values at the points, shape (..., points), weighted, and projected as well (..., rank)."""
@@ -179,6 +182,13 @@ def inverse_root(matrices: Floats) -> Floats:
         result[..., k, :k] = -np.einsum("...j,...ji->...i", lower[..., k, :k], result[..., :k, :k])
         result[..., k, :] /= lower[..., k, k, None]
     return np.asarray(result, np.float64)
+
+
+def _projected(features: Floats, precision: Floats) -> tuple[Floats, Floats]:
+    """Return weighted features of the points, projected onto what they span, and that projection."""
+    left, size, right = _decomposed(features * np.sqrt(precision)[:, None])
+    rank = max(1, int(np.count_nonzero(size > _RANK * size[0])))
+    return size[:rank, None] * right[:rank], left[:, :rank].T
 
 
 def _decomposed(matrix: Floats) -> tuple[Floats, Floats, Floats]:

@@ -180,6 +180,18 @@ def of_curves(design: Design, draws: Draws, log_value: Floats) -> Floats:
     return np.concatenate([of_formulas(part, columns) for part in Precisions.parts(design, draws)])
 
 
+def of_values(design: Design, draws: Draws, values: Floats) -> Floats:
+    """Return the log evidence of curves around 0, shape (draws,), of one value per point, (points,)."""
+    weighted, onto = design.weighted(values)
+    lower = np.linalg.cholesky(design.covariance(draws))
+    scaled = np.linalg.solve(lower, onto[:, None])[..., 0]
+    beyond = max(float(weighted @ weighted - onto @ onto), 0.0)
+    logs = design.log_constant - np.log(np.einsum("kii->ki", lower)).sum(axis=1)
+    logs -= (len(values) - len(onto)) * np.log(draws.noise)
+    result: Floats = logs - ((scaled**2).sum(axis=1) + beyond / draws.noise**2) / 2
+    return result
+
+
 def of_formulas(precisions: Precisions, columns: Columns, alike: int | None = None) -> Floats:
     """Return the log evidence of formulas times curves, shape (draws, formulas).
 

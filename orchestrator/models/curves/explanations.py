@@ -1,4 +1,6 @@
-"""What may explain the measurements of a call path: curves, formulas, and formulas times small curves.
+"""What may explain the measurements of a call path: curves, as a product or a sum of parts, and formulas.
+
+Formulas may be exact, or multiplied by small curves.
 
 Every explanation counts with its probability (Bayesian model averaging: Hoeting et al., Statistical Science,
 1999).
@@ -6,13 +8,16 @@ Every explanation counts with its probability (Bayesian model averaging: Hoeting
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
+from orchestrator.models.curves.additive import Additive
 from orchestrator.models.curves.design import Process
 from orchestrator.models.curves.evidence import Formulas
 from orchestrator.models.curves.prior import TAIL_SHARE, in_tail
@@ -37,7 +42,11 @@ class Explanations:
     regimes
         Power laws with a change, which count as further formulas; None where there are none.
     formula
-        Which one an explanation has; -1 for curves alone. Shape (members,).
+        Which one an explanation has; -1 for curves alone, shape (members,).
+    additive
+        Curves that add up.
+    added
+        Which of those an explanation has; -1 for none, shape (members,).
     draws
         Which draw of the process, shape (members,).
     weights
@@ -74,6 +83,8 @@ class Explanations:
     formulas: Formulas | None
     regimes: Regimes | None
     formula: Integers
+    additive: tuple[Additive, ...]
+    added: Integers
     draws: Integers
     weights: Floats
     rough: Floats
@@ -89,10 +100,18 @@ class Explanations:
     share: float
     odds: Floats
 
+    def sum_of_parts(self, parameters: Sequence[str]) -> tuple[str, float] | None:
+        """Return which parameters most probably add up, and how probable it is; None where nothing may."""
+        found: dict[str, float] = {}
+        for k, additive in enumerate(self.additive):
+            text = additive.structure.text(parameters)
+            found[text] = found.get(text, 0.0) + float(self.weights[self.added == k].sum())
+        return max(found.items(), key=itemgetter(1), default=None)
+
     def fewer(self, members: int) -> Self:
         """Return so many members that stand for all."""
         picked, weights = standing_for_all(self.weights, members)
-        of_members = ("formula", "draws", "rough", "unseen", "inexact", "shift", "root")
+        of_members = ("formula", "added", "draws", "rough", "unseen", "inexact", "shift", "root")
         chosen = {name: getattr(self, name)[picked] for name in of_members}
         return replace(self, weights=weights, **chosen)
 
@@ -104,32 +123,42 @@ class Explanations:
 
     def mean(self, x: Floats) -> Floats:
         """Mean logarithm of the truth of every member, shape (members, n)."""
-        return self._mean(self.process.design.features(x), *self._formulas_at(x))
+        return self.moments(x)[0]
 
-    def _mean(self, phi: Floats, base: Floats, slopes: Floats) -> Floats:
-        gains = {draw: phi @ self.process.factors(draw).gain for draw in set(self.draws.tolist())}
-        result = np.empty((len(self.draws), len(phi)))
-        for k, (draw, form) in enumerate(zip(self.draws.tolist(), self.formula.tolist(), strict=True)):
-            result[k] = base[form] + gains[draw] @ self.residuals[form]
-            if form >= 0:
-                result[k] += self.shift[k] @ (slopes[form] - self.slopes[form] @ gains[draw].T)
-        return result
+    def moments(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return the mean logarithm of the truth of every member, and a factor of its covariance.
 
-    def factors(self, x: Floats) -> Floats:
-        """Factor of the covariance of every member between points, shape (members, dimensions, n)."""
-        return self._factors(self.process.design.features(x), self._formulas_at(x)[1])
-
-    def _factors(self, phi: Floats, slopes: Floats) -> Floats:
+        Returns
+        -------
+        Shape (members, n), and between points (members, dimensions, n).
+        """
+        phi, (base, slopes) = self.process.design.features(x), self._formulas_at(x)
         size = phi.shape[1]
-        parts = {draw: self.process.factors(draw) for draw in set(self.draws.tolist())}
-        known = {draw: (phi @ part.gain, part.root @ phi.T) for draw, part in parts.items()}
+        mean = np.empty((len(self.draws), len(phi)))
         factor = np.zeros((len(self.draws), size + self.slopes.shape[1], len(phi)))
-        for k, (draw, form) in enumerate(zip(self.draws.tolist(), self.formula.tolist(), strict=True)):
-            gain, root = known[draw]
+        shared: dict[int, tuple[Floats, Floats]] = {}
+        for k, (draw, form, added) in enumerate(zip(self.draws, self.formula, self.added, strict=True)):
+            if added >= 0:
+                mean[k], factor[k, :size] = self._of_sum(self.additive[added], draw, phi)
+                continue
+            if draw not in shared:
+                part = self.process.factors(int(draw))
+                shared[draw] = phi @ part.gain, part.root @ phi.T
+            gain, root = shared[draw]
+            mean[k] = base[form] + gain @ self.residuals[form]
             factor[k, : len(root)] = root
             if form >= 0:
-                factor[k, size:] = self.root[k] @ (slopes[form] - self.slopes[form] @ gain.T)
-        return factor
+                change = slopes[form] - self.slopes[form] @ gain.T
+                mean[k] += self.shift[k] @ change
+                factor[k, size:] = self.root[k] @ change
+        return mean, factor
+
+    def _of_sum(self, additive: Additive, draw: int, phi: Floats) -> tuple[Floats, Floats]:
+        # Not kept as those of the shared process are: each call path would have matrices of its own.
+        sizes, noise = self.process.draws.sizes[draw], float(self.process.draws.noise[draw])
+        known = additive.design.factors(sizes, noise)
+        mean, slopes = additive.mean(phi, known)
+        return mean, known.root @ slopes.T
 
     def mixture(self, x: Floats) -> tuple[Floats, Floats, Floats]:
         """Return what is possible at every point alone: a mixture of normal distributions of the logarithm.
@@ -140,11 +169,10 @@ class Explanations:
         -------
         Weights (members,), means and standard deviations (members, n).
         """
-        phi, (base, slopes) = self.process.design.features(x), self._formulas_at(x)
-        factor = self._factors(phi, slopes)
+        mean, factor = self.moments(x)
         missed = np.outer(self.unseen, doublings(self.process.design.points, x))
         spread = np.sqrt(np.einsum("kqn,kqn->kn", factor, factor) + self.rough[:, None] ** 2 + missed**2)
-        mean, inexact = self._mean(phi, base, slopes), self.inexact
+        inexact = self.inexact
         kept = self.weights * np.where(inexact, 1 - TAIL_SHARE, 1.0)
         return (
             np.concatenate([kept, self.weights[inexact] * TAIL_SHARE]),

@@ -8,6 +8,7 @@ value may be a case of its own, as one process is, which has nobody to communica
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -108,6 +109,22 @@ class Features:
         pairs = len(axes) * (len(axes) - 1) // 2
         index = np.repeat(np.arange(len(sizes) + 2), [1, *sizes, pairs])
         return cls(axes, index.astype(np.intp))
+
+    def by_part(self, parts: Sequence[int], otherwise: int) -> Integers:
+        """Return the part that every feature belongs to, shape (features,).
+
+        Parameters
+        ----------
+        parts
+            That of every parameter.
+        otherwise
+            Of the constant, and of products of parameters of two parts.
+        """
+        kinds = np.repeat(parts, len(KINDS))
+        pairs = [a if a == b else otherwise for a, b in combinations(parts, 2)]
+        of_component = np.concatenate([[otherwise], kinds])
+        singles = self.component[: len(self.component) - len(pairs)]
+        return np.concatenate([of_component[singles], pairs]).astype(np.intp)
 
     def __call__(self, points: Floats) -> Floats:
         """Evaluate at coordinates (n, parameters): shape (n, features)."""

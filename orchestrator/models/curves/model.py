@@ -138,12 +138,18 @@ class CurveModel:
             regimes, law, probability = self._change
             what = regimes.note(law, self.parameters, probability)
         elif self._formula is None:
-            what = _CURVES
+            what = _CURVES + self._sum_of_parts()
         elif self.share < _ALONE:
             what = f"the formula has a probability of {self.share:.2f}: curves are possible, too"
         else:
             return self.remarks
         return (*self.remarks, what)
+
+    def _sum_of_parts(self) -> str:
+        found = self.explained.sum_of_parts(self.parameters)
+        if found is None or found[1] < LIKELY:
+            return ""
+        return f"; parts add up ({found[0]}) with a probability of {found[1]:.2f}"
 
     def predict(self, points: Sequence[Point]) -> Prediction:
         """Predict the true value with a 90 % interval; NaN at points of another category."""
@@ -180,11 +186,11 @@ class CurveModel:
         """Return explanations that stand for all as members, each a Gaussian process."""
         x = coordinates(points, self.parameters)
         some = self.explained.fewer(_MEMBERS)
-        mean = some.mean(x)
+        mean, factor = some.moments(x)
         return LogBelief(
             weights=some.weights,
             mean=mean,
-            factor=some.factors(x),
+            factor=factor,
             rough=np.broadcast_to(some.rough[:, None], mean.shape),
             rough_is_measured=bool(some.weights @ some.rough > self.noise / 2),
             noise=self.noise,

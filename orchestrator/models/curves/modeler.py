@@ -16,8 +16,9 @@ from orchestrator.models.curves.evidence import Formulas
 from orchestrator.models.curves.explanations import Explanations
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.curves.prior import Sizes, learned
+from orchestrator.models.curves.scatter import Scatter
 from orchestrator.models.curves.screening import formulas_suffice
-from orchestrator.models.curves.weighing import Scatter, explain
+from orchestrator.models.curves.weighing import explain
 from orchestrator.models.groupwise import by_group
 from orchestrator.models.noise import AGGREGATES, GUESSED, Located
 from orchestrator.models.symbolic import Symbolic

@@ -12,7 +12,7 @@ from orchestrator.models.curves.design import Design, Precisions
 from orchestrator.models.curves.evidence import Columns, Formulas, normalised, of_curves, of_formulas
 from orchestrator.models.curves.explanations import LIKELY
 from orchestrator.models.curves.prior import Draws, Sizes, alone, beside, exact
-from orchestrator.models.curves.weighing import Scatter, log_plausible
+from orchestrator.models.curves.scatter import Scatter, log_plausible
 
 # Every so manieth draw is looked at: of curves alone, beside formulas, and of the scatter around exact ones.
 _STEPS = 16, 2, 2

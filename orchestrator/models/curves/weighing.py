@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats, Integers
+from orchestrator.models.curves.additive import Additive
 from orchestrator.models.curves.design import Design, Precisions, Process
 from orchestrator.models.curves.evidence import (
     Columns,
@@ -23,11 +23,12 @@ from orchestrator.models.curves.evidence import (
     posterior_of_coefficients,
 )
 from orchestrator.models.curves.explanations import LIKELY, Explanations, standing_for_all
+from orchestrator.models.curves.kinds import Curves, every
 from orchestrator.models.curves.prior import Draws, Sizes, alone, beside, exact, log_price
 from orchestrator.models.curves.regimes import Regimes
 from orchestrator.models.curves.regimes import columns as columns_of_regimes
 from orchestrator.models.curves.regimes import fit as fit_regimes
-from orchestrator.models.noise import GUESS_WEIGHT
+from orchestrator.models.curves.scatter import Scatter, log_plausible
 from orchestrator.models.unseen import per_doubling
 
 # Explanations that a model keeps: they stand for all.
@@ -38,27 +39,8 @@ _FEW = 8
 _WEIGHED = 8
 # Call paths that are weighed at once: so many, fewer where their matrices have more numbers than that.
 _TOGETHER, _NUMBERS = 64, 4_000_000
-# From so many times the scatter of their repetitions on, points do not follow a formula.
-_FAR_MORE = 2.0
 # Probability below which a formula is left out.
 _NEGLIGIBLE = 1e-15
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scatter:
-    """What repetitions say of the scatter of one of them: standard deviation and degrees of freedom."""
-
-    sigma: float
-    freedom: float
-
-    @property
-    def is_guess(self) -> bool:
-        """Return whether nothing was repeated."""
-        return self.freedom <= GUESS_WEIGHT
-
-    def is_exceeded(self, noise: Floats, repetitions: float) -> NDArray[np.bool_]:
-        """Return where means of so many repetitions scatter far more than these say; nowhere for a guess."""
-        return np.asarray((noise > _FAR_MORE * self.sigma / np.sqrt(repetitions)) & (not self.is_guess))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,23 +229,33 @@ class _Picked:
     """Members of one call path as in `Explanations`, and the probability of every formula."""
 
     formula: Integers
+    additive: tuple[Additive, ...]
+    added: Integers
     draws: Integers
     weights: Floats
     odds: Floats
 
     @classmethod
-    def of(cls, curves: Floats, log_curves: float, around: _Around, own: slice) -> _Picked:
-        """Pick members that stand for curves, with probabilities (draws,) given them, and own formulas."""
-        odds = normalised(np.append(around.log_mass[own], log_curves))[0]
-        kept = np.flatnonzero(odds[:-1] > _NEGLIGIBLE)
+    def of(cls, curves: Sequence[Curves], around: _Around, own: slice) -> _Picked:
+        """Pick members that stand for curves, the first of which multiply each other, and own formulas."""
+        log_mass = np.append(around.log_mass[own], [item.log_mass for item in curves])
+        odds, of_curves = np.split(normalised(log_mass)[0], [-len(curves)])
+        kept = np.flatnonzero(odds > _NEGLIGIBLE)
         beside = around.given[:, around.pattern[own][kept]] * odds[kept]
-        picked, weights = standing_for_all(np.concatenate([curves * odds[-1], beside.ravel()]), _KEPT)
-        draw, place = np.divmod(picked - len(curves), max(len(kept), 1))
-        with_formula = picked >= len(curves)
-        formula = np.full(len(picked), -1, dtype=np.intp)
-        formula[with_formula] = kept[place[with_formula]]
-        draws = np.where(with_formula, draw + len(curves), picked)
-        return cls(formula=formula, draws=draws, weights=weights, odds=odds[:-1])
+        weights = [item.given * share for item, share in zip(curves, of_curves, strict=True)]
+        picked, each = standing_for_all(np.concatenate([*weights, beside.ravel()]), _KEPT)
+        number = [len(item) for item in weights]
+        draws = [*map(np.arange, number), len(curves[0].given) + np.repeat(np.arange(len(beside)), len(kept))]
+        added = np.repeat([*range(-1, len(curves) - 1), -1], [*number, beside.size])[picked]
+        used = np.unique(added[added >= 0])
+        return cls(
+            formula=np.append(np.full(sum(number), -1), np.tile(kept, len(beside)))[picked],
+            additive=tuple(item for k in used if (item := curves[k + 1].additive) is not None),
+            added=np.where(added < 0, -1, np.searchsorted(used, added)),
+            draws=np.concatenate(draws)[picked],
+            weights=each,
+            odds=odds,
+        )
 
 
 def _explained(
@@ -282,10 +274,9 @@ def _explained(
         else _weigh(banks, log_value, scatter, formulas, regimes)
     )
     own = [slice(*ends) for ends in pairwise(around.begin.tolist())]
-    given, log_curves = normalised(curves)
     picked = [
-        _Picked.of(row, float(mass), around, mine)
-        for row, mass, mine in zip(given.T, log_curves, own, strict=True)
+        _Picked.of(_kinds(banks, column, around, mine, log_value[k], scatter[k]), around, mine)
+        for k, (column, mine) in enumerate(zip(curves.T, own, strict=True))
     ]
     posterior = _coefficients(banks, around, picked)
     centre = log_value.mean(axis=1)
@@ -309,6 +300,8 @@ def _explained(
                 formulas=None if formulas is None else formulas[k].rows(used),
                 regimes=None if regimes is None else regimes[k],
                 formula=np.where(item.formula < 0, -1, np.searchsorted(kept, item.formula)),
+                additive=item.additive,
+                added=item.added,
                 draws=item.draws,
                 weights=item.weights,
                 rough=np.sqrt(np.maximum(noise[item.draws] ** 2 - location**2, 0)),
@@ -326,6 +319,26 @@ def _explained(
             )
         )
     return result
+
+
+def _kinds(
+    banks: _Banks, curves: Floats, around: _Around, own: slice, log_value: Floats, scatter: Scatter
+) -> list[Curves]:
+    """Return the kinds of curves of a call path; only one where formulas are the answer anyway."""
+    given, log_curves = normalised(curves)
+    multiplied = Curves(additive=None, given=given, log_mass=float(log_curves))
+    log_formulas = float(np.logaddexp.reduce(around.log_mass[own]))
+    if log_formulas > log_curves and not scatter.is_guess and not _misfits(banks, around, own, scatter):
+        return [multiplied]
+    return every(banks.process, multiplied, log_value, scatter, max(log_formulas, float(log_curves)))
+
+
+def _misfits(banks: _Banks, around: _Around, own: slice, scatter: Scatter) -> bool:
+    """Return whether points scatter around the most probable formula far more than repetitions say."""
+    noise = np.concatenate([banks.around.noise, banks.sharp.noise])
+    best = around.pattern[own][around.log_mass[own].argmax()]
+    exceeded = scatter.is_exceeded(noise, banks.process.design.typical)
+    return float(around.given[:, best] @ exceeded) >= LIKELY
 
 
 def _left_over(banks: _Banks, picked: _Picked, weighted: Floats, centred: Floats, shift: Floats) -> Floats:
@@ -352,7 +365,13 @@ def _left_over(banks: _Banks, picked: _Picked, weighted: Floats, centred: Floats
     onto, noise = left @ design.projection.T, draws.noise[draw]
     covariance = design.covariance(Draws(draws.sizes[draw], noise))
     unexplained = noise[:, None] ** 2 * np.linalg.solve(covariance, onto[..., None])[..., 0]
-    return weights @ (left - (onto - unexplained) @ design.projection)
+    left -= (onto - unexplained) @ design.projection
+    phi = design.features(design.points)
+    for k in np.flatnonzero(picked.added[few] >= 0):
+        additive = picked.additive[picked.added[few[k]]]
+        known = additive.design.factors(draws.sizes[draw[k]], float(noise[k]))
+        left[k] = centred - design.weighted(additive.mean(phi, known)[0] - additive.centre)[0]
+    return weights @ left
 
 
 def _coefficients(
@@ -372,29 +391,3 @@ def _coefficients(
         shift[some], root[some] = posterior_of_coefficients(banks.precisions, columns, beside, noise)
     ends = np.cumsum(counts)[:-1]
     yield from zip(np.split(shift, ends), np.split(root, ends), strict=True)
-
-
-def log_plausible(noise: Floats, design: Design, scatter: Sequence[Scatter]) -> Floats:
-    """Log probability of what repetitions showed if their means scatter by ``noise``, relative to the best.
-
-    Points may scatter more than repetitions say (they also have their own lack of fit), but not less.
-
-    Parameters
-    ----------
-    noise
-        Scatter of the mean of all repetitions of a typical point, shape (draws,).
-    design
-        Says how many repetitions that are.
-    scatter
-        Of every call path.
-
-    Returns
-    -------
-    Shape (draws, call paths).
-    """
-    location = np.array([item.sigma for item in scatter]) / np.sqrt(design.typical)
-    # A guess says nothing.
-    freedom = np.array([0.0 if item.is_guess else item.freedom for item in scatter])
-    ratio = np.minimum((noise[:, None] / location) ** 2, 1.0)
-    result: Floats = -freedom / 2 * (np.log(ratio) + 1 / ratio - 1)
-    return result

@@ -18,8 +18,9 @@ from orchestrator.models.curves.evidence import Formulas
 from orchestrator.models.curves.explanations import LIKELY, Explanations
 from orchestrator.models.curves.features import KINDS, Features
 from orchestrator.models.curves.prior import Sizes, alone, beside, exact, learned, log_price
+from orchestrator.models.curves.scatter import Scatter
 from orchestrator.models.curves.sizes import ALL, WITHOUT
-from orchestrator.models.curves.weighing import Scatter, explain
+from orchestrator.models.curves.weighing import explain
 from orchestrator.models.noise import GUESS_WEIGHT
 
 
@@ -137,9 +138,10 @@ def test_curves_are_those_of_a_gaussian_process() -> None:
     log_value, count = rng.normal(size=len(POINTS)), rng.uniform(1, 3, len(POINTS))
     found = explained(log_value, count=count)
     new = grid((128.0,), (60.0, 70.0))
-    mean, factor = found.mean(new), found.factors(new)
+    mean, factor = found.moments(new)
     target, centre = found.process.design.features(new), log_value.mean()
-    for k, draw in enumerate(found.draws[:5]):
+    for k in np.flatnonzero(found.added < 0)[:5]:
+        draw = found.draws[k]
         scale = found.process.draws.sizes[draw][found.process.design.features.component] ** 2
         inner = covariance(found, int(draw))
         cross = (target * scale) @ found.process.design.features(POINTS).T
@@ -155,7 +157,7 @@ def test_formulas_times_curves_are_a_gaussian_process_with_coefficients() -> Non
     log_value = formulas.at(POINTS)[0][0] + rng.normal(0, 0.05, len(POINTS))
     found = explained(log_value, formulas)
     new = grid((128.0,), (60.0, 70.0))
-    mean, factor = found.mean(new), found.factors(new)
+    mean, factor = found.moments(new)
     target, phi = found.process.design.features(new), found.process.design.features(POINTS)
     for k in np.flatnonzero(found.formula == 0)[:5]:
         draw = int(found.draws[k])
@@ -338,7 +340,7 @@ def test_callpaths_with_formulas_weighed_together_are_as_alone() -> None:
         assert np.array_equal(found.formula, alone.formula)
         assert found.odds == pytest.approx(alone.odds)
         assert found.mean(far) == pytest.approx(alone.mean(far))
-        assert np.abs(found.factors(far)).sum() == pytest.approx(np.abs(alone.factors(far)).sum())
+        assert np.abs(found.moments(far)[1]).sum() == pytest.approx(np.abs(alone.moments(far)[1]).sum())
 
 
 @pytest.mark.parametrize("formulas", [None, Known((WRONG,)), Known((RIGHT,))])

@@ -1,0 +1,183 @@
+"""Curves that add up: the time is a sum of parts, of which each depends on some of the parameters only.
+
+Curves of the logarithm continue a product. Measured programs are as often nearer to a sum, of computation
+that grows with the problem and of communication that grows with the processes. With ``f_g`` the curve of a
+part, 0 at the smallest measured values, where the time is ``exp(c)``,
+
+    log t = c + h + log(sum of exp(q f_g) over the parts - their number + 1) / q.
+
+With ``q = 1`` the time is a sum, with ``q -> 0`` it would be a product (an additive model on the scale of Box
+and Cox, An analysis of transformations, 1964). ``h`` is the curve of a parameter that multiplies all parts.
+Along a line of points, from the smallest values on, all of these are the same curve. They are linear in small
+changes around the most probable curves (a Laplace approximation).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from orchestrator.models.base import Floats, Integers
+from orchestrator.models.curves.design import Design, Factors
+
+# Scales on which parts add up.
+_POWERS = 1.0, 0.5
+# Part of a parameter that multiplies all of them.
+_MULTIPLIES = -1
+# Steps towards the most probable curves, at most; how often one is halved, at most; and the change of a
+# logarithm that ends them.
+_STEPS, _HALVINGS, _CLOSE = 20, 5, 1e-3
+# What parts add up to is at least this share of the smallest: it would be negative where several fall far.
+_LEAST = 0.1
+_LARGEST = 300.0  # largest logarithm of a part
+
+
+class Structure(NamedTuple):
+    """How parts make the whole: the part of every parameter, and the power to which parts add up."""
+
+    parts: tuple[int, ...]
+    power: float
+
+
+    def text(self, parameters: Sequence[str]) -> str:
+        """Return which of these parameters add up, as ``p + n`` or ``p * (n + m)``."""
+        multiply = [name for name, part in zip(parameters, self.parts, strict=True) if part == _MULTIPLIES]
+        sums = [
+            " * ".join(name for name, own in zip(parameters, self.parts, strict=True) if own == part)
+            for part in sorted({part for part in self.parts if part != _MULTIPLIES})
+        ]
+        whole = " + ".join(sums)
+        return " * ".join([*multiply, f"({whole})"]) if multiply else whole
+
+
+def structures(parameters: int) -> list[Structure]:
+    """Return those that are looked at for so many parameters; none where there is only one.
+
+    Every parameter is a part by itself; or one adds to a product of the others; or one multiplies the sum of
+    the others.
+    """
+    if parameters < 2:
+        return []
+    found = [tuple(range(parameters))]
+    if parameters > 2:
+        for one in range(parameters):
+            found.append(tuple(int(k == one) for k in range(parameters)))
+            rest = iter(range(parameters))
+            found.append(tuple(_MULTIPLIES if k == one else next(rest) for k in range(parameters)))
+    return [Structure(parts, power) for parts in found for power in _POWERS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Additive:
+    """Curves of one call path that add up, linear in changes around the most probable ones.
+
+    Attributes
+    ----------
+    structure
+        How parts make the whole.
+    part
+        Part of every feature; `_MULTIPLIES` also for the constant and for products across parts, shape
+        (features,).
+    reference
+        Features of the smallest measured values, shape (features,); 0 for the constant.
+    design
+        With slopes by coefficients instead of features of the measured points.
+    values
+        Logarithms of the measured values around their mean, if all were linear, shape (points,).
+    centre
+        That mean.
+    """
+
+    structure: Structure
+    part: Integers
+    reference: Floats
+    design: Design
+    values: Floats
+    centre: float
+
+    @classmethod
+    def of(
+        cls, design: Design, structure: Structure, log_value: Floats, sizes: Floats, noise: float
+    ) -> Self | None:
+        """Find the most probable curves, by Gauss and Newton; None where parts do not add up to anything.
+
+        Parameters
+        ----------
+        design
+            Points and features.
+        structure
+            How parts make the whole.
+        log_value
+            Logarithm of the location of the values, shape (points,).
+        sizes, noise
+            Of curves, as in `Draws`.
+        """
+        part = design.features.by_part(structure.parts, _MULTIPLIES)
+        reference = design.features(design.points.min(axis=0, keepdims=True))[0]
+        reference[0] = 0.0
+        phi = design.features(design.points) - reference
+        variance = sizes[design.features.component] ** 2
+        centre = float(log_value.mean())
+        coefficients = np.zeros(len(part))
+        value, slopes, _ = _whole(phi, part, structure.power, coefficients)
+        for _ in range(_STEPS):
+            linear = log_value - centre - value + slopes @ coefficients
+            step = _most_probable(slopes, linear, variance, noise**2 / design.precision) - coefficients
+            for _ in range(_HALVINGS):
+                following, slopes, is_positive = _whole(phi, part, structure.power, coefficients + step)
+                if is_positive:
+                    break
+                step /= 2
+            else:
+                return None
+            change, value, coefficients = np.abs(following - value).max(), following, coefficients + step
+            if change < _CLOSE:
+                break
+        return cls(
+            structure=structure,
+            part=part,
+            reference=reference,
+            design=design.with_slopes(slopes),
+            values=log_value - centre - value + slopes @ coefficients,
+            centre=centre,
+        )
+
+    def mean(self, phi: Floats, known: Factors) -> tuple[Floats, Floats]:
+        """Return the mean logarithm (n,) and its slopes (n, features), for features (n, features)."""
+        coefficients = known.gain @ self.design.weighted(self.values)[1]
+        value, slopes, _ = _whole(phi - self.reference, self.part, self.structure.power, coefficients)
+        return self.centre + value, slopes
+
+
+def _most_probable(slopes: Floats, values: Floats, variance: Floats, scatter: Floats) -> Floats:
+    """Return coefficients with these variances beforehand, for values (n,) that scatter with those (n,)."""
+    scaled = slopes * variance
+    if len(values) <= len(variance):
+        covariance = scaled @ slopes.T
+        covariance[np.diag_indices_from(covariance)] += scatter
+        return np.asarray(scaled.T @ np.linalg.solve(covariance, values), np.float64)
+    weighted = scaled / scatter[:, None]
+    precision = weighted.T @ slopes
+    precision[np.diag_indices_from(precision)] += 1.0
+    return np.asarray(np.linalg.solve(precision, weighted.T @ values), np.float64)
+
+
+def _whole(phi: Floats, part: Integers, power: float, coefficients: Floats) -> tuple[Floats, Floats, bool]:
+    """Return what parts make: its logarithm (n,), slopes (n, features), and whether it is positive."""
+    number = int(part.max()) + 1
+    members = part == np.arange(number)[:, None]
+    curves = np.array([phi[:, own] @ coefficients[own] for own in members])
+    each = np.exp(np.clip(power * curves, -_LARGEST, _LARGEST))
+    total = each.sum(axis=0) - (number - 1)
+    least = _LEAST * each.min(axis=0)
+    is_positive = bool((total > least).all())
+    total = np.maximum(total, least)
+    multiplies = part == _MULTIPLIES
+    slopes = phi.copy()
+    for own, share in zip(members, each / total, strict=True):
+        slopes[:, own] *= share[:, None]
+    value: Floats = np.log(total) / power + phi[:, multiplies] @ coefficients[multiplies]
+    return value, slopes, is_positive
