@@ -1,25 +1,29 @@
 """Which part of a difference between modelers are the runs that they choose, and which the models.
 
     python benchmarks/same_runs.py [--functions 200] [--seed 7 --seed 8 --seed 9] [--budget 1]
+        [--functions-file m2.json] [--workers N]
 
-Campaigns of `information` on drawn functions of two parameters, ±5 % noise, once with every modeler. Every
-modeler is then fitted to the runs of every campaign. Per pair, over the functions whose budget holds a
-starting set: the share within 5 % of the truth one step beyond the grid, the mean absolute log error (MLogQ),
-how often the 90 % interval holds the truth, and how wide it is (geometric mean of high/low).
+Campaigns of `information` on functions of two parameters, drawn or those of a file, ±5 % noise, once with
+every modeler. Every modeler is then fitted to the runs of every campaign. Per pair, over the functions whose
+budget holds a starting set: the share within 5 % of the truth one step beyond the grid, the mean absolute log
+error (MLogQ), how often the 90 % interval holds the truth, and how wide it is (geometric mean of high/low).
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 
 from orchestrator import registry
 from orchestrator.evaluation.bench import FULL_REPETITIONS
 from orchestrator.evaluation.contenders import contenders
-from orchestrator.evaluation.functions import draw
+from orchestrator.evaluation.functions import draw, read
+from orchestrator.evaluation.parallel import in_parallel
 from orchestrator.evaluation.synthetic import SERIES, synthetic_bench
 from orchestrator.evaluation.trial import measured
 from orchestrator.models.sums import with_sums
@@ -31,10 +35,18 @@ CLOSE = 0.05
 Said = tuple[float, float, float]  # value, low and high, relative to the truth
 
 
-def said(seed: int, index: int, budget: float) -> dict[tuple[str, str], Said]:
-    """Return what models say at P+, by the modeler that chose the runs and that which was fitted to them."""
+def said(task: tuple[int, int], budget: float, file: Path | None) -> dict[tuple[str, str], Said]:
+    """Return what models say at P+, by the modeler that chose the runs and that which was fitted to them.
+
+    A task is a seed and the number of a function.
+    """
+    seed, index = task
     rng = np.random.default_rng([seed, index])
-    bench = synthetic_bench(draw([parameter for parameter, _ in SERIES[:2]], rng), 2, NOISE, rng)
+    parameters = [parameter for parameter, _ in SERIES[:2]]
+    function = (
+        draw(parameters, rng) if file is None else read(file, [item.name for item in parameters])[index]
+    )
+    bench = synthetic_bench(function, 2, NOISE, rng)
     (contender,) = contenders(("information",))
     fit = {name: with_sums(registry.load("model", name)()) for name in MODELERS}
     spend = bench.full_cost(FULL_REPETITIONS) * budget / 100
@@ -59,9 +71,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--functions", type=int, default=200)
     parser.add_argument("--seed", type=int, action="append", help="repeatable (default 7, 8, 9)")
     parser.add_argument("--budget", type=float, default=1.0, help="percent of the full cost (default 1)")
+    parser.add_argument("--functions-file", type=Path, metavar="FILE", help="expressions in a, b")
+    parser.add_argument("--workers", type=int, help="processes, as many as there are cores unless given")
     chosen = parser.parse_args(arguments)
-    seeds = chosen.seed or [7, 8, 9]
-    found = [said(*pair, chosen.budget) for pair in product(seeds, range(chosen.functions))]
+    work = partial(said, budget=chosen.budget, file=chosen.functions_file)
+    tasks = list(product(chosen.seed or [7, 8, 9], range(chosen.functions)))
+    found = list(in_parallel(work, tasks, chosen.workers))
     print("| runs chosen with | model | within 5 % | MLogQ | 90 % hold | high/low |")
     print("|---|---|---|---|---|---|")
     for pair in product(MODELERS, MODELERS):
