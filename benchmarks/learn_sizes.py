@@ -8,7 +8,7 @@ logarithm that curves alone predict at the test points, as a mean over the sets 
 rewards intervals that are as wide as they have to be (Gneiting and Raftery, Strictly proper scoring rules,
 prediction, and estimation, 2007, section 4.2). The combination with the least mean over families is ``all``;
 for every family, the one with the least mean over the others is ``without F``, which `far_corner.py` uses to
-score that family. ``--write`` puts the table into the package; format it afterwards.
+score that family. The table is printed; ``--write`` puts it into the package. Format it afterwards.
 FOLDER is as for `far_corner.py`.
 """
 
@@ -112,11 +112,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"| {kind} | " + " | ".join(f"{x:.3f}" for x in (*own, np.median(table[:, k]))) + " |")
     blind = np.mean([table[place, k] for k, place in enumerate(without)])
     print(f"mean: {table[best].mean():.3f}, each without its own family {blind:.3f}")
+    learned = source(candidates[best], {k: candidates[p] for k, p in zip(kinds, without, strict=True)})
+    print(learned)
     if chosen.write:
         path = Path(table_of_package.__file__)
         head = path.read_text(encoding="utf-8").split("ALL =", maxsplit=1)[0]
-        others = {kind: candidates[place] for kind, place in zip(kinds, without, strict=True)}
-        path.write_text(head + source(candidates[best], others), encoding="utf-8")
+        path.write_text(head + learned, encoding="utf-8")
 
 
 def source(best: Sizes, without: Mapping[str, Sizes]) -> str:

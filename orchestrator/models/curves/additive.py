@@ -41,7 +41,6 @@ class Structure(NamedTuple):
     parts: tuple[int, ...]
     power: float
 
-
     def text(self, parameters: Sequence[str]) -> str:
         """Return which of these parameters add up, as ``p + n`` or ``p * (n + m)``."""
         multiply = [name for name, part in zip(parameters, self.parts, strict=True) if part == _MULTIPLIES]

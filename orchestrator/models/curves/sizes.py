@@ -17,10 +17,10 @@ ALL = {
 WITHOUT: dict[str, dict[str, float]] = {
     "collectives": {},
     "hsmgp": {},
-    "luleshcali": {},
+    "luleshcali": {"slope": -0.6},
     "pdf": {},
-    "rajagpu": {"slope": -0.6, "start": -0.7},
+    "rajagpu": {"slope": -0.6, "start": -0.7, "product": -2.0, "noise": -1.2},
     "relearn": {},
     "slateqr": {"slope": -0.6, "start": -0.7},
-    "snap": {},
+    "snap": {"start": -0.7, "noise": -1.2},
 }
