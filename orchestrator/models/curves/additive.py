@@ -144,6 +144,12 @@ class Additive:
             centre=centre,
         )
 
+    def moments(self, phi: Floats, sizes: Floats, noise: float) -> tuple[Floats, Floats]:
+        """Return the mean logarithm (n,) and a factor of its covariance (features, n), as of one draw."""
+        known = self.design.factors(sizes, noise)
+        mean, slopes = self.mean(phi, known)
+        return mean, known.root @ slopes.T
+
     def mean(self, phi: Floats, known: Factors) -> tuple[Floats, Floats]:
         """Return the mean logarithm (n,) and its slopes (n, features), for features (n, features)."""
         coefficients = known.gain @ self.design.weighted(self.values)[1]

@@ -155,10 +155,7 @@ class Explanations:
 
     def _of_sum(self, additive: Additive, draw: int, phi: Floats) -> tuple[Floats, Floats]:
         # Not kept as those of the shared process are: each call path would have matrices of its own.
-        sizes, noise = self.process.draws.sizes[draw], float(self.process.draws.noise[draw])
-        known = additive.design.factors(sizes, noise)
-        mean, slopes = additive.mean(phi, known)
-        return mean, known.root @ slopes.T
+        return additive.moments(phi, self.process.draws.sizes[draw], float(self.process.draws.noise[draw]))
 
     def mixture(self, x: Floats) -> tuple[Floats, Floats, Floats]:
         """Return what is possible at every point alone: a mixture of normal distributions of the logarithm.

@@ -366,11 +366,13 @@ def _left_over(banks: _Banks, picked: _Picked, weighted: Floats, centred: Floats
     covariance = design.covariance(Draws(draws.sizes[draw], noise))
     unexplained = noise[:, None] ** 2 * np.linalg.solve(covariance, onto[..., None])[..., 0]
     left -= (onto - unexplained) @ design.projection
-    phi = design.features(design.points)
-    for k in np.flatnonzero(picked.added[few] >= 0):
-        additive = picked.additive[picked.added[few[k]]]
-        known = additive.design.factors(draws.sizes[draw[k]], float(noise[k]))
-        left[k] = centred - design.weighted(additive.mean(phi, known)[0] - additive.centre)[0]
+    sums = np.flatnonzero(picked.added[few] >= 0)
+    if len(sums):
+        phi = design.features(design.points)
+        for k in sums:
+            additive = picked.additive[picked.added[few[k]]]
+            mean, _ = additive.moments(phi, draws.sizes[draw[k]], float(noise[k]))
+            left[k] = centred - design.weighted(mean - additive.centre)[0]
     return weights @ left
 
 
