@@ -7,17 +7,20 @@ Campaigns of `information` on functions of two parameters, drawn or those of a f
 every modeler. Every modeler is then fitted to the runs of every campaign. Per pair, over the functions whose
 budget holds a starting set: the share within 5 % of the truth one step beyond the grid, the mean absolute log
 error (MLogQ), how often the 90 % interval holds the truth, and how wide it is (geometric mean of high/low).
+Last, in how many campaigns only one of the modelers is accurate with its own runs, and how probable so uneven
+numbers are by chance (sign test).
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import binomtest
 
 from orchestrator import registry
 from orchestrator.evaluation.bench import FULL_REPETITIONS
@@ -88,6 +91,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"{np.exp(np.log(high / low).mean()):.2f}",
         )
         print("| " + " | ".join((*(f"`{name}`" for name in pair), *figures)) + " |")
+    print(f"\n{_only_one(found)}")
+
+
+def _only_one(found: Sequence[Mapping[tuple[str, str], Said]]) -> str:
+    """Say in how many campaigns only one modeler is accurate."""
+    own = [(name, name) for name in MODELERS]
+    value = np.array([[item[pair][0] for pair in own] for item in found if own[-1] in item])
+    accurate = np.abs(value - 1) <= CLOSE
+    number = [int((accurate[:, k] & ~accurate[:, 1 - k]).sum()) for k in range(2)]
+    chance = binomtest(number[0], sum(number)).pvalue if any(number) else 1.0
+    of = " and ".join(f"{n} with `{name}` only" for n, name in zip(number, MODELERS, strict=True))
+    return f"Of {len(value)} campaigns, accurate are {of}: p = {chance:.2f}."
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import modeler as pmnf
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.types import Measurement, Measurements, Point
+from tests.models.builders import grid, measurements, series
 
 RANKS, SIZES = (4, 8, 16, 32, 64), (10, 20, 30, 40, 50)
 INSIDE = [Point.of(p=p, n=n) for p, n in product(RANKS, SIZES)]
@@ -46,6 +47,20 @@ def short(p: float, n: float) -> float:
 
 def test_a_formula_that_explains_the_measurements_is_the_model_alone() -> None:
     (model,) = modeler()(measured(short, noise=0.005))
+    assert isinstance(model, PmnfModel)
+
+
+@pytest.mark.parametrize("noise", [0.015, 0.022, 0.025, 0.04, 0.05])
+def test_on_a_large_grid_a_formula_is_the_model_alone_whatever_the_noise(noise: float) -> None:
+    truth = grid(4)
+    rng = np.random.default_rng(4)
+    values = series(
+        lambda p, q, r, s: 3 + 1e-3 * p**0.5 * q * r + 0.02 * s**2,
+        truth,
+        lambda size: list(np.exp(rng.normal(0, noise, size))),
+        repetitions=5,
+    )
+    (model,) = modeler()(measurements(4, values))
     assert isinstance(model, PmnfModel)
 
 

@@ -45,6 +45,9 @@ _CONSTANT = 10.0  # standard deviation of the mean logarithm: nothing is known o
 _SCALED = 0.05  # the same beside a formula, which has coefficients of its own
 # Decimal logarithm of the scatter around an exact formula: from rounding to nonsense.
 _SCATTER = (-7.5, 0.0)
+# Up to so many points the draws of that scatter are close enough to each other. How probable values are falls
+# to either side of the right scatter the faster the more points there are.
+_COARSE = 25
 # Heavy tails: a share of programs leaves its curves by more than the process says, so many times as much, but
 # at most by so much more in the logarithm. What happens beyond the measurements need not be like anything in
 # them. Chosen by hand in coarse steps.
@@ -122,10 +125,11 @@ def beside(parameters: int) -> Draws:
 
 
 @cache
-def exact(parameters: int) -> Draws:
-    """Return scatters around a formula that nothing multiplies: all sizes are 0."""
-    sizes = np.zeros((_EXACT_DRAWS, 2 + len(KINDS) * parameters))
-    return Draws(sizes, np.asarray(10 ** np.linspace(*_SCATTER, _EXACT_DRAWS), np.float64))
+def exact(parameters: int, points: int) -> Draws:
+    """Return scatters of so many points around a formula that nothing multiplies: all sizes are 0."""
+    number = round(_EXACT_DRAWS * np.sqrt(max(points / _COARSE, 1.0)))
+    sizes = np.zeros((number, 2 + len(KINDS) * parameters))
+    return Draws(sizes, np.asarray(10 ** np.linspace(*_SCATTER, number), np.float64))
 
 
 def in_tail(spread: Floats) -> Floats:

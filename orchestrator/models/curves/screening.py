@@ -14,8 +14,9 @@ from orchestrator.models.curves.explanations import LIKELY
 from orchestrator.models.curves.prior import Draws, Sizes, alone, beside, exact
 from orchestrator.models.curves.scatter import Scatter, log_plausible
 
-# Every so manieth draw is looked at: of curves alone, beside formulas, and of the scatter around exact ones.
-_STEPS = 16, 2, 2
+# Every so manieth draw is looked at: of curves alone, beside formulas, and of the scatter around exact ones,
+# which costs little.
+_STEPS = 16, 2, 1
 # Natural logarithm of how much more probable a formula must be than curves: 1000 times.
 _CERTAIN = 7.0
 # The same for how much more probable curves beside it must be to be looked at.
@@ -43,8 +44,8 @@ def formulas_suffice(
     sizes
         Of curves alone.
     """
-    parameters = design.points.shape[1]
-    banks = alone(parameters, sizes), beside(parameters), exact(parameters)
+    points, parameters = design.points.shape
+    banks = alone(parameters, sizes), beside(parameters), exact(parameters, points)
     curves, around, sharp = (
         Draws(bank.sizes[::step], bank.noise[::step]) for bank, step in zip(banks, _STEPS, strict=True)
     )

@@ -65,8 +65,8 @@ class _Banks:
 
     @classmethod
     def of(cls, design: Design, curves: Draws) -> _Banks:
-        parameters = design.points.shape[1]
-        around, sharp = beside(parameters), exact(parameters)
+        points, parameters = design.points.shape
+        around, sharp = beside(parameters), exact(parameters, points)
         return cls(
             process=Process.of(design, (curves, around, sharp)),
             around=around,

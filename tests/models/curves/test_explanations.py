@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from scipy.stats import norm
 
 from orchestrator.errors import ModelError
@@ -101,13 +102,23 @@ def covariance(found: Explanations, draw: int) -> Floats:
 
 
 def test_the_draws_are_the_same_every_time_and_have_a_size_per_component() -> None:
-    for bank in (alone(2, learned()), beside(2), exact(2)):
+    for bank in (alone(2, learned()), beside(2), exact(2, 9)):
         assert bank.sizes.shape == (len(bank.noise), 1 + len(KINDS) * 2 + 1)
     assert (alone(2, learned()).sizes > 0).all()
-    assert not exact(2).sizes.any()
+    assert not exact(2, 9).sizes.any()
     first = alone(2, learned()).sizes
     alone.cache_clear()
     assert np.array_equal(alone(2, learned()).sizes, first)
+
+
+@pytest.mark.parametrize("points", [9, 25, 125, 625, 2500])
+def test_scatters_around_an_exact_formula_are_close_enough_to_each_other(points: int) -> None:
+    """How probable values are, but for their unit, hardly depends on where between two draws they scatter."""
+    noise = exact(1, points).noise[:, None]
+    seen = 10 ** np.linspace(-3, -1, 400)
+    logs = -points * (np.log(noise / seen) + (seen / noise) ** 2 / 2)
+    evidence = logsumexp(logs, axis=0) - np.log(len(noise))
+    assert np.ptp(evidence) < 1
 
 
 def test_sizes_are_learned_with_and_without_every_family() -> None:
