@@ -63,18 +63,22 @@ class Extrapolation:
 
     Attributes
     ----------
-    members
-        The prediction is the mean of the middle ones, see `middle`.
+    opinions
+        Each is the mean of the middle ones of its members, see `middle`.
+    weights
+        Of the opinions in the prediction.
     growth
         Of the error with the distance.
     """
 
-    members: tuple[Continuation, ...]
+    opinions: tuple[tuple[Continuation, ...], ...]
+    weights: tuple[float, ...]
     growth: Growth
 
     def at(self, x: Floats, clamped: Floats, edge: Floats) -> Floats:
         """Return logarithms at coordinates, whose nearest ones within the range have the logarithms edge."""
-        return middle(np.array([member.at(x, clamped, edge) for member in self.members]))
+        each = [middle(np.array([member.at(x, clamped, edge) for member in own])) for own in self.opinions]
+        return np.asarray(np.array(self.weights) @ np.array(each), np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

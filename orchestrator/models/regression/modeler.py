@@ -109,7 +109,7 @@ def _of_few(series: Series, family: Family, rng: np.random.Generator) -> Regress
         folds=(),
         errors=Errors.of(np.array([-_UNKNOWN, _UNKNOWN]), 0.0),
         outside={
-            axis: Extrapolation(members=(Continuation(fitted, False),), growth=UNKNOWN)
+            axis: Extrapolation(opinions=((Continuation(fitted, False),),), weights=(1.0,), growth=UNKNOWN)
             for axis, item in enumerate(samples.axes)
             if not item.is_categorical
         },
@@ -142,12 +142,17 @@ def _noise(series: Series, left_over: Floats, runs: Floats) -> float:
 
 def _outside(choice: Choice, samples: Samples, rng: np.random.Generator) -> dict[int, Extrapolation]:
     """Fit what was chosen for beyond the range; a learner that was chosen for several axes once."""
-    learners = dict.fromkeys(learner for item in choice.outside.values() for learner, _ in item.learners)
+    opinions = [opinion for item in choice.outside.values() for opinion in item.opinions]
+    learners = dict.fromkeys(learner for opinion in opinions for learner, _ in opinion.learners)
     own = streams(rng)
     fitted = {learner: attempt(learner, samples, own(learner)) or fit_trend(samples) for learner in learners}
     return {
         axis: Extrapolation(
-            members=tuple(Continuation(fitted[learner], anchored) for learner, anchored in item.learners),
+            opinions=tuple(
+                tuple(Continuation(fitted[learner], anchored) for learner, anchored in opinion.learners)
+                for opinion in item.opinions
+            ),
+            weights=tuple(opinion.weight for opinion in item.opinions),
             growth=item.growth,
         )
         for axis, item in choice.outside.items()

@@ -1,4 +1,5 @@
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -98,7 +99,7 @@ def test_intervals_grow_beyond_the_range_and_hold_there() -> None:
 def test_the_prediction_is_continuous_where_it_is_anchored() -> None:
     model = fitted(drawn(300, 3))
     for axis, found in model.outside.items():
-        if not all(member.anchored for member in found.members):
+        if not all(member.anchored for member in chain.from_iterable(found.opinions)):
             continue
         end, name = np.exp(model.axes[axis].high), model.axes[axis].name
         point: dict[str, Value] = {"p": 20.0, "size": 500.0, "solver": "cg"}
@@ -106,7 +107,8 @@ def test_the_prediction_is_continuous_where_it_is_anchored() -> None:
             model.value([Point.of({**point, name: end * factor})]) for factor in (1 - 1e-9, 1 + 1e-9)
         )
         assert near == pytest.approx(far, rel=1e-3)
-    assert any(member.anchored for found in model.outside.values() for member in found.members)
+    opinions = chain.from_iterable(found.opinions for found in model.outside.values())
+    assert any(member.anchored for member in chain.from_iterable(opinions))
 
 
 @dataclass(frozen=True)
@@ -134,15 +136,65 @@ def test_what_predicts_the_left_out_end_best_and_goes_astray_beyond_does_not_dec
     lines = (line(0.01, wrong=5.0), line(-0.011), line(0.012), line(0.5))
     family = Family(inside=lambda samples: lines, outside=lambda samples: (), fallback=line(0.6))
     found = choose(samples, family, np.random.default_rng(0)).outside[0]
-    assert found.learners[0][0].name == "line 0.01"
+    (opinion,) = found.opinions
+    assert opinion.learners[0][0].name == "line 0.01"
     fits = [
         Continuation(each.fitted(samples, np.random.default_rng(0)), anchored)
-        for each, anchored in found.learners
+        for each, anchored in opinion.learners
     ]
     beyond, edge = np.array([[3.0]]), np.array([2.01])
-    value = Extrapolation(members=tuple(fits), growth=found.growth).at(beyond, np.array([[1.0]]), edge)
+    known = Extrapolation(opinions=(tuple(fits),), weights=(1.0,), growth=found.growth)
+    value = known.at(beyond, np.array([[1.0]]), edge)
     assert value == pytest.approx(6.0, abs=0.05)
     assert found.error == pytest.approx(0.01, abs=0.005)
+
+
+def test_families_that_are_as_good_as_equal_at_the_left_out_end_share_the_prediction() -> None:
+    x = np.linspace(0, 1, 400)[:, None]
+    samples = Samples(axes=(Axis(name="x"),), x=x, y=2 * x[:, 0], runs=np.ones(400))
+
+    def noisy(family: str, seed: int, size: float) -> Learner:
+        def fit(samples: Samples, rng: np.random.Generator) -> Fitted:
+            return Noisy(seed, size)
+
+        return Learner(family=family, name=family, fit=fit)
+
+    rivals = (noisy("one", 1, 0.1), noisy("other", 2, 0.1), noisy("poor", 3, 0.4))
+    family = Family(inside=lambda samples: rivals, outside=lambda samples: (), fallback=noisy("last", 4, 1.0))
+    found = choose(samples, family, np.random.default_rng(0)).outside[0]
+    weights = {opinion.learners[0][0].family: opinion.weight for opinion in found.opinions}
+    assert set(weights) == {"one", "other"}
+    assert sum(weights.values()) == pytest.approx(1)
+    assert min(weights.values()) > 0.1
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """The truth with errors of its own at every point."""
+
+    seed: int
+    size: float
+
+    @property
+    def text(self) -> str:
+        return f"noisy {self.seed}"
+
+    def at(self, x: Floats) -> Floats:
+        rng = np.random.default_rng(self.seed)
+        errors = self.size * rng.choice([-1.0, 1.0], 1000)
+        return np.asarray(2 * x[:, 0] + errors[np.int64(np.round(900 * np.abs(x[:, 0])))], np.float64)
+
+
+def test_the_probability_to_be_the_best_needs_evidence() -> None:
+    rng = np.random.default_rng(3)
+    errors = np.array([[1.0, 3.0], [3.2, 1.0]])
+    assert choice._probably_best(np.tile(errors, 20), rng)[1] == 0, "few rows: the best"
+    some = choice._probably_best(np.tile(errors, 50), rng)
+    many = choice._probably_best(np.tile(errors, 5000), rng)
+    assert 0.1 < some[1] < some[0]
+    assert many.tolist() == [1, 0]
+    equal = choice._probably_best(np.abs(rng.normal(0, 1, (20, 500))), rng)
+    assert equal.sum() == pytest.approx(1)
 
 
 def test_many_learners_of_one_family_do_not_outvote_the_best_of_another() -> None:
@@ -153,9 +205,11 @@ def test_many_learners_of_one_family_do_not_outvote_the_best_of_another() -> Non
     errors = np.abs(residuals).mean(axis=1)
     errors[-1] = np.inf
     seen = choosing.Beyond(axis=0, distances=np.ones(2), residuals=residuals, errors=errors)
-    assert choice._best_family([*agreeing, *others], seen).tolist() == [4]
+    found = choice._best_of_families([*agreeing, *others], seen)
+    assert [places.tolist() for places in found] == [[0, 1, 2], [4]]
     seen = replace(seen, errors=np.where(np.arange(12) % 6 < 4, errors, np.inf))
-    assert choice._best_family([*agreeing, *others], seen).tolist() == [0, 1, 2]
+    (places,) = choice._best_of_families([*agreeing, *others], seen)
+    assert places.tolist() == [0, 1, 2]
 
 
 def _not_fitted(samples: Samples, rng: np.random.Generator) -> Fitted:
