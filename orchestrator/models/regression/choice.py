@@ -39,6 +39,8 @@ TREND = Learner(family="trend", name="log-linear trend", fit=fit_trend)
 # By how much the samples must grow before a choice is made again, once there are so many; the steps meet 100.
 _STEP, _MANY = 1.25, 64
 _REMEMBERED = 512
+# More points are fitted, but not compared: they hardly change which learners are the best, and take hours.
+_MOST_COMPARED = 32_768
 # How much worse the learner that is preferred where errors are equal may be. Chosen by hand; not derived.
 _TIE = 1.02
 # So many of those within the range are tried beyond it, too.
@@ -186,11 +188,13 @@ class Memory:
 def counted(n: int) -> int:
     """Return with how many of n points a choice is made, those measured first.
 
-    The largest step of a series that is not above n; n itself before its first step.
+    The largest step of a series that is not above n, nor above what is compared at most; n itself before its
+    first step.
     """
     if n < _MANY:
         return n
-    return int(100 * _STEP ** np.floor(np.log(n / 100) / np.log(_STEP) + 1e-9))
+    steps = np.floor(np.log(min(n, _MOST_COMPARED) / 100) / np.log(_STEP) + 1e-9)
+    return int(100 * _STEP**steps)
 
 
 def in_order(samples: Samples) -> Samples:

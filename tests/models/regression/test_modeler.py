@@ -185,6 +185,15 @@ class Noisy:
         return np.asarray(2 * x[:, 0] + errors[np.int64(np.round(900 * np.abs(x[:, 0])))], np.float64)
 
 
+def test_a_choice_is_made_with_a_step_of_a_series_and_with_tens_of_thousands_at_most() -> None:
+    numbers = [choice.counted(n) for n in range(1, 40_000)]
+    assert numbers[:63] == list(range(1, 64))
+    assert all(found <= n for n, found in enumerate(numbers, 1))
+    steps = np.unique(numbers[99:])
+    assert np.all(steps[1:] / steps[:-1] < 1.26)
+    assert choice.counted(32_768) == choice.counted(100_000) == steps[-1] > 26_000
+
+
 def test_the_probability_to_be_the_best_needs_evidence() -> None:
     rng = np.random.default_rng(3)
     errors = np.array([[1.0, 3.0], [3.2, 1.0]])
