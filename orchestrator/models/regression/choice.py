@@ -40,7 +40,7 @@ TREND = Learner(family="trend", name="log-linear trend", fit=fit_trend)
 _STEP, _MANY = 1.25, 64
 _REMEMBERED = 512
 # More points are fitted, but not compared: they hardly change which learners are the best, and take hours.
-_MOST_COMPARED = 32_768
+_MOST_POINTS = 32_768
 # How much worse the learner that is preferred where errors are equal may be. Chosen by hand; not derived.
 _TIE = 1.02
 # So many of those within the range are tried beyond it, too.
@@ -193,7 +193,7 @@ def counted(n: int) -> int:
     """
     if n < _MANY:
         return n
-    steps = np.floor(np.log(min(n, _MOST_COMPARED) / 100) / np.log(_STEP) + 1e-9)
+    steps = np.floor(np.log(min(n, _MOST_POINTS) / 100) / np.log(_STEP) + 1e-9)
     return int(100 * _STEP**steps)
 
 
@@ -267,10 +267,7 @@ def _outside(
         residuals = share @ each
         found[axis] = Outside(
             opinions=tuple(
-                Opinion(
-                    learners=tuple((learners[k % len(learners)], bool(k >= len(learners))) for k in some),
-                    weight=float(weight),
-                )
+                _opinion(learners, some, float(weight))
                 for some, weight in zip(places, share, strict=True)
                 if weight
             ),
@@ -278,6 +275,12 @@ def _outside(
             error=mlogq(residuals),
         )
     return found
+
+
+def _opinion(learners: Sequence[Learner], places: Integers, weight: float) -> Opinion:
+    """Return the opinion of learners at places of `Beyond`: behind all that are as they are, all shifted."""
+    number = len(learners)
+    return Opinion(learners=tuple((learners[k % number], bool(k >= number)) for k in places), weight=weight)
 
 
 def _best_of_families(learners: Sequence[Learner], seen: Beyond) -> list[Integers]:

@@ -216,6 +216,8 @@ def test_many_learners_of_one_family_do_not_outvote_the_best_of_another() -> Non
     seen = choosing.Beyond(axis=0, distances=np.ones(2), residuals=residuals, errors=errors)
     found = choice._best_of_families([*agreeing, *others], seen)
     assert [places.tolist() for places in found] == [[0, 1, 2], [4]]
+    middles = np.array([choosing.middle(residuals[places]) for places in found])
+    assert choice._probably_best(np.abs(middles), np.random.default_rng(0)).tolist() == [0, 1]
     seen = replace(seen, errors=np.where(np.arange(12) % 6 < 4, errors, np.inf))
     (places,) = choice._best_of_families([*agreeing, *others], seen)
     assert places.tolist() == [0, 1, 2]
