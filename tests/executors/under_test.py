@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -174,6 +174,19 @@ def watch(
             return last
         assert time.monotonic() < deadline, f"after {patience} s: {last}"
         executor.wait(5.0)
+
+
+def settle(executor: Executor, requests: Sequence[AttemptRequest]) -> list[Observation]:
+    """Watch attempts to their end, and charges that were estimated to their correction."""
+    last = watch(executor, requests)
+    deadline = time.monotonic() + PATIENCE
+    while open_ := [item for item in requests if last[item.attempt].estimated]:
+        for item in executor.charged(open_):
+            if item is not None:
+                last[item.attempt] = replace(last[item.attempt], elapsed=item.elapsed, estimated=False)
+        assert time.monotonic() < deadline, f"after {PATIENCE} s: {last}"
+        executor.wait(0.1)
+    return [last[item.attempt] for item in requests]
 
 
 def over(observation: Observation) -> bool:

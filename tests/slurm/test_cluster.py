@@ -18,7 +18,14 @@ from orchestrator.executors.base import Executor
 from orchestrator.executors.slurm.executor import SlurmExecutor
 from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.types import AttemptRequest, AttemptState, Observation, Resources
-from tests.executors.under_test import ExecutorUnderTest, assert_nothing_lives, run, wait_for_file, watch
+from tests.executors.under_test import (
+    ExecutorUnderTest,
+    assert_nothing_lives,
+    run,
+    settle,
+    wait_for_file,
+    watch,
+)
 from tests.requirements import need
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.daemons import wait_for
@@ -38,10 +45,13 @@ class Overdue:
 
 @pytest.fixture(scope="module", autouse=True)
 def overdue(cluster: SlurmCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Overdue]:
-    """Begun first and looked at last: Slurm takes half a minute to notice."""
+    """Begun first and looked at last: Slurm takes half a minute to notice.
+
+    It ends seconds after Slurm has ended its job, so that its charge is estimated before it is known.
+    """
     directory = tmp_path_factory.mktemp("overdue") / "c"
     tested = ExecutorUnderTest(lambda: executor(directory), directory)
-    request = tested.request("echo begun\nsleep 600\n", limit=600)
+    request = tested.request("trap 'sleep 3' TERM\necho begun\nsleep 600 & wait\n", limit=600)
     ours = executor(tested.directory, job=JobOptions(partition="debug", sbatch={"nodelist": "n4"}))
     [observation] = ours.submit([request])
     wait_for_file(request.directory / "stdout")
@@ -60,7 +70,9 @@ def tested(cluster: SlurmCluster, tmp_path: Path) -> Iterator[ExecutorUnderTest]
 
 
 def last(ours: Executor, request: AttemptRequest) -> Observation:
-    return watch(ours, [request])[request.attempt]
+    """Return what an attempt ended as; what it cost may first be estimated, when Slurm ended it."""
+    [observation] = settle(ours, [request])
+    return observation
 
 
 def running(ours: Executor, request: AttemptRequest) -> Observation:
@@ -85,7 +97,9 @@ def accounted(cluster: SlurmCluster, handle: str) -> list[float]:
 
 def test_the_charge_is_what_the_books_say(tested: ExecutorUnderTest, cluster: SlurmCluster) -> None:
     requests = [tested.request(f"sleep {seconds}\n") for seconds in (0, 1, 2.5)]
-    for observation in run(tested.make(), *requests):
+    ours = tested.make()
+    ours.submit(requests)
+    for observation in settle(ours, requests):
         assert [observation.elapsed] == pytest.approx(accounted(cluster, observation.handle), abs=1)
 
 

@@ -12,12 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.executors.base import Executor
 from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.types import AttemptRequest, AttemptState, Observation
-from tests.executors.under_test import PATIENCE, ExecutorUnderTest, assert_nothing_lives, wait_for_file, watch
+from tests.executors.under_test import (
+    ExecutorUnderTest,
+    assert_nothing_lives,
+    settle,
+    wait_for_file,
+    watch,
+)
 from tests.slurm.cluster import SlurmCluster
-from tests.slurm.daemons import wait_for
 from tests.slurm.fixtures import executor
 from tests.slurm.test_cluster import accounted
 
@@ -33,21 +37,6 @@ def tested(cluster: SlurmCluster, tmp_path: Path) -> Iterator[ExecutorUnderTest]
 
 def pack(tested: ExecutorUnderTest, *scripts: str, limit: float = 60.0) -> list[AttemptRequest]:
     return [replace(tested.request(script, limit=limit), pack="one") for script in scripts]
-
-
-def settle(ours: Executor, requests: Sequence[AttemptRequest]) -> list[Observation]:
-    """Watch attempts to their end, and charges that were estimated to their correction."""
-    last = watch(ours, requests)
-    open_ = [item for item in requests if last[item.attempt].estimated]
-
-    def corrected() -> bool:
-        for item in ours.charged(open_):
-            if item is not None:
-                last[item.attempt] = replace(last[item.attempt], elapsed=item.elapsed, estimated=False)
-        return not any(last[item.attempt].estimated for item in open_)
-
-    wait_for(corrected, "the charges", PATIENCE)
-    return [last[item.attempt] for item in requests]
 
 
 def assert_charged(cluster: SlurmCluster, observations: Sequence[Observation]) -> None:
