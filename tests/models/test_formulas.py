@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
+from orchestrator.models.base import coordinates
+from orchestrator.models.belief import mixture_quantile
+from orchestrator.models.curves.explanations import Explanations
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.formulas import NormalForms, modeler
 from orchestrator.models.pmnf.model import PmnfModel
@@ -123,6 +127,31 @@ def test_what_a_formula_leaves_over_is_followed_by_curves_around_it() -> None:
     assert np.abs(np.log(model.value(INSIDE) / truth)).max() < 0.03
     said = model.predict([FAR])
     assert said.low[0] < bent(128, 60) < said.high[0]
+
+
+@pytest.mark.parametrize(
+    ("repeated", "share", "quantile", "answers"),
+    [
+        (True, 0.6, 0.15, True),
+        (True, 0.6, 0.05, False),
+        (True, 0.3, 0.3, True),
+        (True, 0.3, 0.15, False),
+        (True, 0.05, 0.45, False),
+        (False, 0.6, 0.3, True),
+        (False, 0.6, 0.15, False),
+        (False, 0.3, 0.45, False),
+    ],
+)
+def test_a_formula_is_the_prediction_where_it_is_probable_enough_and_near_the_median(
+    repeated: bool, share: float, quantile: float, answers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = fitted(measured(steps))
+    weights, mean, spread = found.explained.mixture(coordinates([FAR], found.parameters))
+    formula, middle = (mixture_quantile(weights, mean, spread, q) for q in (quantile, 0.5))
+    monkeypatch.setattr(Explanations, "formula_at", lambda self, x: formula)
+    model = replace(found, repeated=repeated, explained=replace(found.explained, share=share))
+    assert model.value([FAR]) == pytest.approx(np.exp(formula if answers else middle), rel=1e-9)
+    assert formula[0] < middle[0] - 0.01
 
 
 def steps(p: float, n: float) -> float:

@@ -108,8 +108,15 @@ class Explanations:
             found[text] = found.get(text, 0.0) + float(self.weights[self.added == k].sum())
         return max(found.items(), key=itemgetter(1), default=None)
 
+    @property
+    def dimensions(self) -> int:
+        """Number of dimensions of the covariance of a member."""
+        return len(self.process.design.features.component) + int(self.slopes.shape[1])
+
     def fewer(self, members: int) -> Self:
-        """Return so many members that stand for all."""
+        """Return so many members that stand for all, which these are if there are not more."""
+        if members >= len(self.weights):
+            return self
         picked, weights = standing_for_all(self.weights, members)
         of_members = ("formula", "added", "draws", "rough", "unseen", "inexact", "shift", "root")
         chosen = {name: getattr(self, name)[picked] for name in of_members}

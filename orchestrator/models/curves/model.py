@@ -16,12 +16,16 @@ from orchestrator.models.intervals import Predictive
 from orchestrator.models.symbolic import Symbolic, power_law, sum_text, terms_of
 from orchestrator.types import Point
 
-# Members of the belief that strategies ask for: each has a covariance of its own.
-_MEMBERS = 24
+# Members of the belief that strategies ask for, each with a covariance of its own: as many as have so many
+# numbers per point, but not fewer than that.
+_NUMBERS, _FEWEST = 4096, 24
 # Share of the probability from which one kind of explanation is not worth a note.
 _ALONE = 0.99
-# How near the median of all that is possible, in quantiles, the formula must be to be the prediction instead.
-_MIDDLE = 0.25, 0.75
+# Quantile of all that is possible (or the one as far above the median) that the formula must reach to be the
+# prediction, by how probable it is at least. Where nothing was repeated nobody can tell what it misses from
+# noise, so it must be more probable than curves and near them.
+_REACHED = {LIKELY: 0.25}
+_REACHED_REPEATED = {LIKELY: 0.1, 0.1: 0.25}
 _CURVES = (
     "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"
 )
@@ -51,6 +55,8 @@ class CurveModel:
         Largest measured value of every parameter.
     explained
         The explanations.
+    repeated
+        Whether repetitions told the noise, or nobody knows it.
     form
         The most probable formula as a model of its own; None where there are only curves.
     shared_noise
@@ -66,6 +72,7 @@ class CurveModel:
     remarks: tuple[str, ...]
     corner: tuple[float, ...]
     explained: Explanations
+    repeated: bool
     form: Symbolic | None = None
     shared_noise: float = 0.0
 
@@ -159,9 +166,11 @@ class CurveModel:
         """Return the mixture over all explanations at each point; NaN at points of another category."""
         weights, mean, spread = self._mixture(points)
         value = mixture_quantile(weights, mean, spread, 0.5)
-        if self.share >= LIKELY:
+        table = _REACHED_REPEATED if self.repeated else _REACHED
+        reached = next((quantile for least, quantile in table.items() if self.share >= least), None)
+        if reached is not None:
             formula = self.explained.formula_at(coordinates(points, self.parameters))
-            low, high = (mixture_quantile(weights, mean, spread, q) for q in _MIDDLE)
+            low, high = (mixture_quantile(weights, mean, spread, q) for q in (reached, 1 - reached))
             value = np.where((low <= formula) & (formula <= high), formula, value)
         return Predictive(
             value=self._inside(points, np.exp(value)),
@@ -185,7 +194,7 @@ class CurveModel:
     def belief(self, points: Sequence[Point]) -> LogBelief:
         """Return explanations that stand for all as members, each a Gaussian process."""
         x = coordinates(points, self.parameters)
-        some = self.explained.fewer(_MEMBERS)
+        some = self.explained.fewer(max(_FEWEST, _NUMBERS // self.explained.dimensions))
         mean, factor = some.moments(x)
         return LogBelief(
             weights=some.weights,

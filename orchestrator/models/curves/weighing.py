@@ -241,18 +241,24 @@ class _Picked:
         log_mass = np.append(around.log_mass[own], [item.log_mass for item in curves])
         odds, of_curves = np.split(normalised(log_mass)[0], [-len(curves)])
         kept = np.flatnonzero(odds > _NEGLIGIBLE)
-        beside = around.given[:, around.pattern[own][kept]] * odds[kept]
+        # One formula after the other, so that each has members for its share of the probability.
+        beside = around.given.T[around.pattern[own][kept]] * odds[kept, None]
         weights = [item.given * share for item, share in zip(curves, of_curves, strict=True)]
         picked, each = standing_for_all(np.concatenate([*weights, beside.ravel()]), _KEPT)
-        number = [len(item) for item in weights]
-        draws = [*map(np.arange, number), len(curves[0].given) + np.repeat(np.arange(len(beside)), len(kept))]
-        added = np.repeat([*range(-1, len(curves) - 1), -1], [*number, beside.size])[picked]
+        begin = np.cumsum([0, *map(len, weights)])
+        kind = np.searchsorted(begin, picked, side="right") - 1
+        draws, formula, added = picked - begin[kind], np.full(len(picked), -1), kind - 1
+        of_formula = kind == len(curves)
+        if of_formula.any():
+            row, draw = np.divmod(draws[of_formula], beside.shape[1])
+            formula[of_formula], added[of_formula] = kept[row], -1
+            draws[of_formula] = len(curves[0].given) + draw
         used = np.unique(added[added >= 0])
         return cls(
-            formula=np.append(np.full(sum(number), -1), np.tile(kept, len(beside)))[picked],
+            formula=formula,
             additive=tuple(item for k in used if (item := curves[k + 1].additive) is not None),
             added=np.where(added < 0, -1, np.searchsorted(used, added)),
-            draws=np.concatenate(draws)[picked],
+            draws=draws,
             weights=each,
             odds=odds,
         )

@@ -205,6 +205,16 @@ def test_formulas_of_no_explanation_are_not_kept() -> None:
     assert many.weights @ many.mean(new) == pytest.approx(one.weights @ one.mean(new), rel=1e-3)
 
 
+def test_every_formula_has_members_for_its_share_of_the_probability() -> None:
+    rng = np.random.default_rng(3)
+    formulas = Known((RIGHT,) * 5)
+    found = explained(formulas.at(POINTS)[0][0] + rng.normal(0, 0.02, len(POINTS)), formulas)
+    assert found.share > 0.5
+    for few in (found, found.fewer(24)):
+        each = [few.weights[few.formula == k].sum() for k in range(5)]
+        assert each == pytest.approx([found.share / 5] * 5, abs=1 / len(few.weights))
+
+
 def test_what_a_formula_leaves_over_is_followed_by_curves_around_it() -> None:
     """A formula with a bump of 10 % in the middle of one parameter."""
     formulas = Known((RIGHT,))
