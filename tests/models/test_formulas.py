@@ -9,9 +9,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from orchestrator.models.base import coordinates
-from orchestrator.models.belief import mixture_quantile
 from orchestrator.models.curves.explanations import Explanations
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.formulas import NormalForms, modeler
@@ -130,28 +129,30 @@ def test_what_a_formula_leaves_over_is_followed_by_curves_around_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("repeated", "share", "quantile", "answers"),
+    ("repeated", "share", "quantile", "off", "answers"),
     [
-        (True, 0.6, 0.15, True),
-        (True, 0.6, 0.05, False),
-        (True, 0.3, 0.3, True),
-        (True, 0.3, 0.15, False),
-        (True, 0.05, 0.45, False),
-        (False, 0.6, 0.3, True),
-        (False, 0.6, 0.15, False),
-        (False, 0.3, 0.45, False),
+        (False, 0.6, 0.3, 0.5, True),  # probable, and between the quartiles, however far from the median
+        (False, 0.6, 0.2, 0.1, False),
+        (False, 0.4, 0.45, 0.1, False),
+        (True, 0.6, 0.3, 0.5, True),
+        (True, 0.03, 0.2, 0.2, True),  # within 25 % of the median
+        (True, 0.03, 0.2, 0.3, False),
+        (True, 0.03, 0.04, 0.1, False),  # outside of the interval
+        (True, 0.01, 0.45, 0.1, False),
     ],
 )
 def test_a_formula_is_the_prediction_where_it_is_probable_enough_and_near_the_median(
-    repeated: bool, share: float, quantile: float, answers: bool, monkeypatch: pytest.MonkeyPatch
+    repeated: bool, share: float, quantile: float, off: float, answers: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = fitted(measured(steps))
-    weights, mean, spread = found.explained.mixture(coordinates([FAR], found.parameters))
-    formula, middle = (mixture_quantile(weights, mean, spread, q) for q in (quantile, 0.5))
-    monkeypatch.setattr(Explanations, "formula_at", lambda self, x: formula)
+    spread = -off / norm.ppf(quantile)
+    mixture = np.ones(1), np.zeros((1, 1)), np.full((1, 1), spread)
+    monkeypatch.setattr(Explanations, "mixture", lambda self, x: mixture)
+    monkeypatch.setattr(Explanations, "formula_at", lambda self, x: np.full(len(x), -off))
     model = replace(found, repeated=repeated, explained=replace(found.explained, share=share))
-    assert model.value([FAR]) == pytest.approx(np.exp(formula if answers else middle), rel=1e-9)
-    assert formula[0] < middle[0] - 0.01
+    assert model.value([FAR]) == pytest.approx(np.exp(-off) if answers else 1.0, rel=1e-6)
+    says = "within 25 % of the formula" in model.notes[-1]
+    assert says == (repeated and 0.02 <= share < 0.5)
 
 
 def steps(p: float, n: float) -> float:

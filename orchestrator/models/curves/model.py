@@ -21,11 +21,11 @@ from orchestrator.types import Point
 _NUMBERS, _FEWEST = 4096, 24
 # Share of the probability from which one kind of explanation is not worth a note.
 _ALONE = 0.99
-# Quantile of all that is possible (or the one as far above the median) that the formula must reach to be the
-# prediction, by how probable it is at least. Where nothing was repeated nobody can tell what it misses from
-# noise, so it must be more probable than curves and near them.
-_REACHED = {LIKELY: 0.25}
-_REACHED_REPEATED = {LIKELY: 0.1, 0.1: 0.25}
+# Where the formula is the prediction instead of the median of all that is possible: between these quantiles if
+# it is probable; where points were repeated, which tells what it misses from noise, also between the others,
+# close to the median, unless it is negligible.
+_MIDDLE = 0.25, 0.75
+_POSSIBLE, _CLOSE, _INTERVAL = 0.02, float(np.log(1.25)), (0.05, 0.95)
 _CURVES = (
     "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"
 )
@@ -145,7 +145,7 @@ class CurveModel:
             regimes, law, probability = self._change
             what = regimes.note(law, self.parameters, probability)
         elif self._formula is None:
-            what = _CURVES + self._sum_of_parts()
+            what = _CURVES + self._sum_of_parts() + self._close_formula()
         elif self.share < _ALONE:
             what = f"the formula has a probability of {self.share:.2f}: curves are possible, too"
         else:
@@ -158,6 +158,14 @@ class CurveModel:
             return ""
         return f"; parts add up ({found[0]}) with a probability of {found[1]:.2f}"
 
+    def _close_formula(self) -> str:
+        if self.form is None or not self._is_close_enough:
+            return ""
+        formula = self.form.normal_form
+        return (
+            f"; within 25 % of the formula {formula} (probability {self.share:.2f}), that is the prediction"
+        )
+
     def predict(self, points: Sequence[Point]) -> Prediction:
         """Predict the true value with a 90 % interval; NaN at points of another category."""
         return self.predictive(points).prediction(unit_of(self.metric))
@@ -165,13 +173,7 @@ class CurveModel:
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the mixture over all explanations at each point; NaN at points of another category."""
         weights, mean, spread = self._mixture(points)
-        value = mixture_quantile(weights, mean, spread, 0.5)
-        table = _REACHED_REPEATED if self.repeated else _REACHED
-        reached = next((quantile for least, quantile in table.items() if self.share >= least), None)
-        if reached is not None:
-            formula = self.explained.formula_at(coordinates(points, self.parameters))
-            low, high = (mixture_quantile(weights, mean, spread, q) for q in (reached, 1 - reached))
-            value = np.where((low <= formula) & (formula <= high), formula, value)
+        value = self._answer(points, weights, mean, spread)
         return Predictive(
             value=self._inside(points, np.exp(value)),
             weights=weights,
@@ -209,6 +211,30 @@ class CurveModel:
         """Return the model as a JSON-ready object, with the probability of the formula if there is one."""
         found = document(self)
         return found if self.form is None else {**found, "probability_of_formula": self.share}
+
+    def _answer(self, points: Sequence[Point], weights: Floats, mean: Floats, spread: Floats) -> Floats:
+        """Return the logarithms of the median of a mixture, or of the formula near it."""
+
+        def quantile(q: float) -> Floats:
+            return mixture_quantile(weights, mean, spread, q)
+
+        median = quantile(0.5)
+        if self.share < LIKELY and not self._is_close_enough:
+            return median
+        formula = self.explained.formula_at(coordinates(points, self.parameters))
+        near = np.zeros(len(points), dtype=bool)
+        if self.share >= LIKELY:
+            low, high = map(quantile, _MIDDLE)
+            near |= (low <= formula) & (formula <= high)
+        if self._is_close_enough:
+            low, high = map(quantile, _INTERVAL)
+            near |= (np.abs(formula - median) < _CLOSE) & (low <= formula) & (formula <= high)
+        return np.where(near, formula, median)
+
+    @property
+    def _is_close_enough(self) -> bool:
+        """Whether the formula is the prediction wherever it is close to the median."""
+        return self.repeated and self.share >= _POSSIBLE
 
     def _mixture(self, points: Sequence[Point]) -> tuple[Floats, Floats, Floats]:
         weights, mean, spread = self.explained.mixture(coordinates(points, self.parameters))
