@@ -21,9 +21,9 @@ from orchestrator.types import Point
 _NUMBERS, _FEWEST = 4096, 24
 # Share of the probability from which one kind of explanation is not worth a note.
 _ALONE = 0.99
-# Where the formula is the prediction instead of the median of all that is possible: between these quantiles if
-# it is probable; where points were repeated, which tells what it misses from noise, also between the others,
-# close to the median, unless it is negligible.
+# Where the formula is the prediction instead of the median of all that is possible: between these quantiles
+# if it is probable; where points were repeated, which tells what it misses from noise, also between the
+# others, close to the median, unless it is negligible.
 _MIDDLE = 0.25, 0.75
 _POSSIBLE, _CLOSE, _INTERVAL = 0.02, float(np.log(1.25)), (0.05, 0.95)
 _CURVES = (
