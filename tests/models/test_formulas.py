@@ -155,6 +155,16 @@ def test_a_formula_is_the_prediction_where_it_is_probable_enough_and_near_the_me
     assert says == (repeated and 0.02 <= share < 0.5)
 
 
+def test_strategies_see_hypotheses_alone_where_a_formula_is_nearly_certain() -> None:
+    found = fitted(measured(bent, noise=0.003))
+    assert isinstance(found.form, PmnfModel)
+    sure, doubtful = (replace(found, explained=replace(found.explained, share=p)) for p in (0.95, 0.85))
+    hypotheses = found.form.belief([FAR, INSIDE[0]])
+    assert np.array_equal(sure.belief([FAR, INSIDE[0]]).mean, hypotheses.mean)
+    curves = doubtful.belief([FAR, INSIDE[0]])
+    assert len(curves.weights) < 65 and curves.mean.shape != hypotheses.mean.shape
+
+
 def steps(p: float, n: float) -> float:
     """Time that jumps where a message no longer fits a buffer, then stays."""
     return float((1.0 if p < 16 else 3.1) * (1.0 if n < 25 else 1.7) * (1.3 if p == 64 and n < 35 else 1.0))
