@@ -14,6 +14,7 @@ from orchestrator.models.base import Floats
 
 _NEGLIGIBLE = 1e-4  # members that together have less weight are left out
 _EXACT = 1e-5  # error of a quantile, in the largest standard deviation of a member
+_ROUNDING = 1e-10  # a standard deviation below which it makes no difference
 _FAR = 10.0  # standard deviations within which a quantile is sought at first
 
 
@@ -75,6 +76,6 @@ class Mixture:
             high, step = high + step, 2 * step
         if not low < high:
             return low
-        tolerance = max(_EXACT * spread, 1e-300)
+        tolerance = _EXACT * max(spread, _ROUNDING)
         found: float = brentq(lambda value: self.below(value) - share, low, high, xtol=tolerance)
         return found

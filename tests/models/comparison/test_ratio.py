@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import CampaignError
@@ -102,6 +102,8 @@ def test_exchanging_a_and_b_inverts_the_ratio(seed: int, factor: float) -> None:
     st.lists(st.tuples(st.floats(0.1, 1), st.floats(-1, 1), st.floats(0, 1), st.floats(1, 50)), min_size=1),
     st.floats(0.01, 0.99),
 )
+@example([(1.0, 0.0, 2.5e-55, 1.0)], 0.25)  # hardly a spread at all
+@example([(1.0, 0.0, 5e-324, 1.0), (0.5, 0.0, 0.0, 1.0)], 0.25)
 def test_quantiles_invert_probabilities(members: list[tuple[float, ...]], share: float) -> None:
     known = Mixture.joined([(1.0, Mixture(*(np.array(column) for column in zip(*members, strict=True))))])
     value = known.quantile(share)
