@@ -95,7 +95,7 @@ def accounted(cluster: SlurmCluster, handle: str) -> list[float]:
     return [float(elapsed) for elapsed, _ in rows()]
 
 
-def test_the_charge_is_what_the_books_say(tested: ExecutorUnderTest, cluster: SlurmCluster) -> None:
+def test_the_charge_is_what_accounting_says(tested: ExecutorUnderTest, cluster: SlurmCluster) -> None:
     requests = [tested.request(f"sleep {seconds}\n") for seconds in (0, 1, 2.5)]
     ours = tested.make()
     ours.submit(requests)

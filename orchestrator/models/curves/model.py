@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, inside, unit_of
 from orchestrator.models.belief import Belief, LogBelief, mixture_quantile
@@ -27,7 +28,7 @@ _ALONE = 0.99
 # if it is probable; where points were repeated, which tells what it misses from noise, also between the
 # others, close to the median, unless it is negligible.
 _MIDDLE = 0.25, 0.75
-_POSSIBLE, _CLOSE, _INTERVAL = 0.02, float(np.log(1.25)), (0.05, 0.95)
+_POSSIBLE, _CLOSE, _INTERVAL = 0.02, 1.25, (0.05, 0.95)
 _CURVES = (
     "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"
 )
@@ -161,12 +162,10 @@ class CurveModel:
         return f"; parts add up ({found[0]}) with a probability of {found[1]:.2f}"
 
     def _close_formula(self) -> str:
-        if self.form is None or not self._is_close_enough:
+        if self.form is None or not self._counts_if_close:
             return ""
-        formula = self.form.normal_form
-        return (
-            f"; within 25 % of the formula {formula} (probability {self.share:.2f}), that is the prediction"
-        )
+        formula = f"the formula {self.form.normal_form} (probability {self.share:.2f})"
+        return f"; within {100 * (_CLOSE - 1):.0f} % of {formula}, that is the prediction"
 
     def predict(self, points: Sequence[Point]) -> Prediction:
         """Predict the true value with a 90 % interval; NaN at points of another category."""
@@ -223,24 +222,23 @@ class CurveModel:
     def _answer(self, points: Sequence[Point], weights: Floats, mean: Floats, spread: Floats) -> Floats:
         """Return the logarithms of the median of a mixture, or of the formula near it."""
 
-        def quantile(q: float) -> Floats:
-            return mixture_quantile(weights, mean, spread, q)
+        def is_between(quantiles: tuple[float, float]) -> NDArray[np.bool_]:
+            low, high = (mixture_quantile(weights, mean, spread, q) for q in quantiles)
+            return np.asarray((low <= formula) & (formula <= high))
 
-        median = quantile(0.5)
-        if self.share < LIKELY and not self._is_close_enough:
+        median = mixture_quantile(weights, mean, spread, 0.5)
+        if self.share < LIKELY and not self._counts_if_close:
             return median
         formula = self.explained.formula_at(coordinates(points, self.parameters))
         near = np.zeros(len(points), dtype=bool)
         if self.share >= LIKELY:
-            low, high = map(quantile, _MIDDLE)
-            near |= (low <= formula) & (formula <= high)
-        if self._is_close_enough:
-            low, high = map(quantile, _INTERVAL)
-            near |= (np.abs(formula - median) < _CLOSE) & (low <= formula) & (formula <= high)
+            near |= is_between(_MIDDLE)
+        if self._counts_if_close:
+            near |= (np.abs(formula - median) < np.log(_CLOSE)) & is_between(_INTERVAL)
         return np.where(near, formula, median)
 
     @property
-    def _is_close_enough(self) -> bool:
+    def _counts_if_close(self) -> bool:
         """Whether the formula is the prediction wherever it is close to the median."""
         return self.repeated and self.share >= _POSSIBLE
 

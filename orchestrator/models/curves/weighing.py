@@ -249,10 +249,9 @@ class _Picked:
         kind = np.searchsorted(begin, picked, side="right") - 1
         draws, formula, added = picked - begin[kind], np.full(len(picked), -1), kind - 1
         of_formula = kind == len(curves)
-        if of_formula.any():
-            row, draw = np.divmod(draws[of_formula], beside.shape[1])
-            formula[of_formula], added[of_formula] = kept[row], -1
-            draws[of_formula] = len(curves[0].given) + draw
+        row, draw = np.divmod(draws[of_formula], beside.shape[1])
+        formula[of_formula], added[of_formula] = kept[row], -1
+        draws[of_formula] = len(curves[0].given) + draw
         used = np.unique(added[added >= 0])
         return cls(
             formula=formula,
