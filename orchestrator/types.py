@@ -344,7 +344,14 @@ class Measurements:
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """Return every measured point once, in order of first appearance."""
-        return tuple(dict.fromkeys(point for item in self.items for point in item.values))
+        found: dict[Point, None] = {}
+        last: tuple[Point, ...] = ()
+        for item in self.items:
+            here = tuple(item.values)
+            if here != last:  # thousands of call paths mostly have the same points
+                found.update(dict.fromkeys(here))
+                last = here
+        return tuple(found)
 
     @cached_property
     def _distinct(self) -> Mapping[str, tuple[Value, ...]]:

@@ -65,8 +65,10 @@ class Posterior:
             if len(pairs) * len(values) <= _DIRECT:
                 blocks = block_values(values, pairs).reshape(members, terms, len(values))
             else:
-                unique, inverse = np.unique(pairs, axis=0, return_inverse=True)
-                blocks = block_values(values, unique)[inverse.reshape(members, terms)]
+                # As complex numbers, pairs are sorted ten times as fast as rows are.
+                number = np.ascontiguousarray(pairs, np.float64).view(np.complex128)[:, 0]
+                _, first, inverse = np.unique(number, return_index=True, return_inverse=True)
+                blocks = block_values(values, pairs[first])[inverse.reshape(members, terms)]
             result[:, 1:] *= blocks[..., place]
         return result
 
