@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
 from orchestrator.models.cpr.als import MOST_SWEEPS, alternating, completed, row_begins
-from orchestrator.models.cpr.fitting import at_samples, beginning, cell_means, fitted_table, neighbours
+from orchestrator.models.cpr.fitting import (
+    at_samples,
+    beginning,
+    cell_means,
+    fitted_table,
+    largest,
+    neighbours,
+    used,
+)
 from orchestrator.models.cpr.growth import Slopes
 from orchestrator.models.cpr.modes import Mode, cell_modes, combined, node_modes
 from orchestrator.models.cpr.penalty import DEFAULT, Smoothness, diagonals
 from orchestrator.models.regression.samples import Samples
+
+_LEAST = 1e-300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +34,7 @@ class Recipe:
     Attributes
     ----------
     rank
-        Number of products that are summed.
+        Number of products that are summed, at most: those that do not pay vanish.
     number
         Cells or nodes of a numeric mode.
     cells
@@ -64,10 +75,23 @@ class Completion:
     """
 
     modes: tuple[Mode, ...]
-    table: NDArray[np.float32]
+    table: NDArray[np.float16]
     mean: float
     scale: float
     recipe: Recipe
+
+    @classmethod
+    def of(cls, modes: tuple[Mode, ...], table: Floats, mean: float, scale: float, recipe: Recipe) -> Self:
+        """Keep the ranks that are used, as half-precision numbers: values change by about 0.0001.
+
+        The factors of a rank are made equally large in all modes, so that none is too large or too small.
+        """
+        first = row_begins([len(mode) for mode in modes])
+        table = used(table, first)
+        size = largest(table, first)
+        even = np.exp(np.log(np.maximum(size, _LEAST)).mean(axis=0)) / np.maximum(size, _LEAST)
+        rows = np.repeat(even, [len(mode) for mode in modes], axis=0)
+        return cls(modes, (table * np.vstack([rows, rows[-1:]])).astype(np.float16), mean, scale, recipe)
 
     @property
     def text(self) -> str:
@@ -108,4 +132,4 @@ def complete(samples: Samples, recipe: Recipe, rng: np.random.Generator) -> Comp
         table = alternating(means, penalties, table, sweeps=MOST_SWEEPS)
     else:
         table = fitted_table(modes, at_samples(modes, normal.x, normal.y), recipe.smoothness, table)
-    return Completion(modes, table.astype(np.float32), mean, scale, recipe)
+    return Completion.of(modes, table, mean, scale, recipe)

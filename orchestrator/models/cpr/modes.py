@@ -36,7 +36,7 @@ class Mode:
     nodes
         Coordinates of the nodes, rising; the levels' numbers for a category.
     edges
-        Bounds of the cells around the nodes, one more than nodes; the first and the last bound the range.
+        The first and the last bound the range; of a mode of cells also those between them.
     is_categorical
         Whether neighbours have nothing in common.
     """
@@ -96,7 +96,7 @@ def combined(samples: Samples, slopes: Sequence[float], number: int) -> Mode:
     distinct = np.unique(np.round(z, _DIGITS))
     if len(distinct) > 2 * FEW_LEVELS:
         distinct = np.unique((np.quantile(z, np.linspace(0, 1, number)) + _even(z, number)) / 2)
-    return Mode(axes, weights, distinct, _around(distinct))
+    return Mode(axes, weights, distinct, distinct[[0, -1]])
 
 
 def _even(z: Floats, number: int) -> Floats:
@@ -116,7 +116,7 @@ def _of_axis(samples: Samples, k: int, number: int, *, middle: bool) -> Mode:
     edges = _edges(axis, z, number if middle else number - 1)
     if middle:
         return Mode((k,), (1.0,), (edges[1:] + edges[:-1]) / 2, edges)
-    return Mode((k,), (1.0,), edges, _around(edges))
+    return Mode((k,), (1.0,), edges, edges[[0, -1]])
 
 
 def _edges(axis: Axis, z: Floats, number: int) -> Floats:
@@ -132,7 +132,3 @@ def _edges(axis: Axis, z: Floats, number: int) -> Floats:
 
 def _unevenness(edges: Floats, values: Floats) -> float:
     return float(np.var(np.histogram(values, edges)[0]))
-
-
-def _around(nodes: Floats) -> Floats:
-    return np.concatenate([nodes[:1], (nodes[1:] + nodes[:-1]) / 2, nodes[-1:]])

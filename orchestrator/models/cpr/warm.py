@@ -65,7 +65,7 @@ def _improved(earlier: Completion, samples: Samples) -> Completion:
     else:
         entries = at_samples(modes, samples.x, y)
         table = fitted_table(modes, entries, smoothness, table, rounds=_ROUNDS, sweeps=_SWEEPS, is_begun=True)
-    return Completion(modes, table.astype(np.float32), earlier.mean, earlier.scale, earlier.recipe)
+    return Completion.of(modes, table, earlier.mean, earlier.scale, earlier.recipe)
 
 
 def moved(old: Sequence[Mode], table: Floats, new: Sequence[Mode]) -> Floats:

@@ -10,10 +10,12 @@ import pytest
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
-from orchestrator.models.cpr.completion import Recipe, complete
+from orchestrator.models.cpr.als import completed, row_begins
+from orchestrator.models.cpr.completion import Completion, Recipe, complete, modes_of
 from orchestrator.models.cpr.continuation import Continued, continued_by
 from orchestrator.models.cpr.ensemble import grown_average, tuned
 from orchestrator.models.cpr.family import candidates
+from orchestrator.models.cpr.fitting import neighbours
 from orchestrator.models.cpr.growth import chosen_combinations, combinations
 from orchestrator.models.cpr.penalty import Smoothness
 from orchestrator.models.cpr.warm import continued
@@ -175,3 +177,37 @@ def test_numbers_of_combinations_grow_with_pairs() -> None:
     samples = drawn(lambda x: x.sum(axis=1), 4, 100)
     pairs = len(list(itertools.combinations(range(4), 2)))
     assert len(combinations(samples)) == 2 * pairs + 1
+
+
+def test_ranks_that_do_not_pay_vanish() -> None:
+    samples, unseen = drawn(waves, 3, 1500, noise=0.05), drawn(waves, 3, 500, seed=1)
+    smoothness = Smoothness(ridge=1e-3, slope=0.03, jump=0.4)
+    recipes = (Recipe(rank=rank, number=32, smoothness=smoothness) for rank in (4, 24))
+    few, many = (complete(samples, recipe, np.random.default_rng(0)) for recipe in recipes)
+    assert many.table.shape[1] < 16
+    assert _error(many.at(unseen.x), unseen) < 1.3 * _error(few.at(unseen.x), unseen)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e-9])
+def test_what_is_kept_predicts_as_what_was_fitted(size: float) -> None:
+    """Also where one mode has factors that half-precision numbers do not hold."""
+    samples = drawn(waves, 3, 800)
+    recipe = Recipe(rank=3, number=16)
+    modes = modes_of(samples, recipe)
+    table = np.random.default_rng(0).uniform(-1, 1, (sum(map(len, modes)) + 1, 3))
+    table[-1] = 0
+    table[: len(modes[0])] *= size
+    table[len(modes[0]) : -1] /= np.sqrt(size)
+    idle = np.zeros((len(table), 2))
+    kept = Completion.of(modes, np.hstack([table, idle]), 3.0, 2.0, recipe)
+    node, weight = neighbours(modes, samples.x)
+    fitted = 3 + 2 * completed(node, weight, row_begins([len(mode) for mode in modes]), table)
+    assert kept.table.shape == table.shape
+    np.testing.assert_allclose(kept.at(samples.x), fitted, atol=2e-3)
+
+
+def test_a_constant_keeps_one_rank() -> None:
+    samples = drawn(lambda x: np.full(len(x), 2.0), 3, 200)
+    kept = complete(samples, Recipe(rank=4, number=8), np.random.default_rng(0))
+    assert kept.table.shape[1] == 1
+    np.testing.assert_allclose(kept.at(samples.x), 2.0, rtol=1e-9)
