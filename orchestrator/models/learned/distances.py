@@ -13,6 +13,9 @@ from orchestrator.models.regression.samples import Samples
 
 # A column that explains nothing still counts so much: samples are few, and importances uncertain.
 _LEAST_RELEVANCE = 0.02
+# Of more samples, so many are drawn to find out what is relevant. All of 100,000 say the same, and take
+# longer than the networks that are fitted then.
+_MOST_SEEN = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,10 @@ def relevant(columns: Columns, samples: Samples, rng: np.random.Generator) -> Sc
 
     plain = standardised(columns, samples)
     trees = ExtraTreesRegressor(32, min_samples_leaf=3, n_jobs=1, random_state=seed(rng))
-    trees.fit(plain.at(samples.x), samples.y)
+    seen = samples
+    if len(samples) > _MOST_SEEN:
+        seen = samples.rows(rng.choice(len(samples), _MOST_SEEN, replace=False))
+    trees.fit(plain.at(seen.x), seen.y)
     relevance = np.sqrt(np.maximum(trees.feature_importances_, _LEAST_RELEVANCE / plain.scale.size))
     return Scaled(columns, plain.shift, plain.scale * relevance / relevance.max())
 
