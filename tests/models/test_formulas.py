@@ -129,40 +129,23 @@ def test_what_a_formula_leaves_over_is_followed_by_curves_around_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("repeated", "share", "quantile", "off", "answers"),
+    ("share", "quantile", "off", "answers"),
     [
-        (False, 0.6, 0.3, 0.5, True),  # probable, and between the quartiles, however far from the median
-        (False, 0.6, 0.2, 0.1, False),
-        (False, 0.4, 0.45, 0.1, False),
-        (True, 0.6, 0.3, 0.5, True),
-        (True, 0.03, 0.2, 0.2, True),  # within 25 % of the median
-        (True, 0.03, 0.2, 0.3, False),
-        (True, 0.03, 0.04, 0.1, False),  # outside of the interval
-        (True, 0.01, 0.45, 0.1, False),
+        (0.6, 0.3, 0.5, True),  # probable, and between the quartiles, however far from the median
+        (0.6, 0.2, 0.1, False),
+        (0.4, 0.45, 0.1, False),
     ],
 )
-def test_a_formula_is_the_prediction_where_it_is_probable_enough_and_near_the_median(
-    repeated: bool, share: float, quantile: float, off: float, answers: bool, monkeypatch: pytest.MonkeyPatch
+def test_a_formula_is_the_prediction_where_it_is_probable_and_near_the_median(
+    share: float, quantile: float, off: float, answers: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = fitted(measured(steps))
     spread = -off / norm.ppf(quantile)
     mixture = np.ones(1), np.zeros((1, 1)), np.full((1, 1), spread)
     monkeypatch.setattr(Explanations, "mixture", lambda self, x: mixture)
     monkeypatch.setattr(Explanations, "formula_at", lambda self, x: np.full(len(x), -off))
-    model = replace(found, repeated=repeated, explained=replace(found.explained, share=share))
+    model = replace(found, explained=replace(found.explained, share=share))
     assert model.value([FAR]) == pytest.approx(np.exp(-off) if answers else 1.0, rel=1e-6)
-    says = "within 25 % of the formula" in model.notes[-1]
-    assert says == (repeated and 0.02 <= share < 0.5)
-
-
-def test_strategies_see_hypotheses_alone_where_a_formula_is_nearly_certain() -> None:
-    found = fitted(measured(bent, noise=0.003))
-    assert isinstance(found.form, PmnfModel)
-    sure, doubtful = (replace(found, explained=replace(found.explained, share=p)) for p in (0.95, 0.85))
-    hypotheses = found.form.belief([FAR, INSIDE[0]])
-    assert np.array_equal(sure.belief([FAR, INSIDE[0]]).mean, hypotheses.mean)
-    curves = doubtful.belief([FAR, INSIDE[0]])
-    assert len(curves.weights) < 65 and curves.mean.shape != hypotheses.mean.shape
 
 
 def steps(p: float, n: float) -> float:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, inside, unit_of
 from orchestrator.models.belief import Belief, LogBelief, mixture_quantile
@@ -24,11 +23,8 @@ _NUMBERS, _FEWEST = 4096, 24
 _CERTAIN = 0.9
 # Share of the probability from which one kind of explanation is not worth a note.
 _ALONE = 0.99
-# Where the formula is the prediction instead of the median of all that is possible: between these quantiles
-# if it is probable; where points were repeated, which tells what it misses from noise, also between the
-# others, close to the median, unless it is negligible.
+# A probable formula is the prediction instead of the median of all that is possible, between these quantiles.
 _MIDDLE = 0.25, 0.75
-_POSSIBLE, _CLOSE, _INTERVAL = 0.02, 1.25, (0.05, 0.95)
 _CURVES = (
     "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"
 )
@@ -58,8 +54,6 @@ class CurveModel:
         Largest measured value of every parameter.
     explained
         The explanations.
-    repeated
-        Whether repetitions told the noise, or nobody knows it.
     form
         The most probable formula as a model of its own; None where there are only curves.
     shared_noise
@@ -75,7 +69,6 @@ class CurveModel:
     remarks: tuple[str, ...]
     corner: tuple[float, ...]
     explained: Explanations
-    repeated: bool
     form: Symbolic | None = None
     shared_noise: float = 0.0
 
@@ -148,7 +141,7 @@ class CurveModel:
             regimes, law, probability = self._change
             what = regimes.note(law, self.parameters, probability)
         elif self._formula is None:
-            what = _CURVES + self._sum_of_parts() + self._close_formula()
+            what = _CURVES + self._sum_of_parts()
         elif self.share < _ALONE:
             what = f"the formula has a probability of {self.share:.2f}: curves are possible, too"
         else:
@@ -161,12 +154,6 @@ class CurveModel:
             return ""
         return f"; parts add up ({found[0]}) with a probability of {found[1]:.2f}"
 
-    def _close_formula(self) -> str:
-        if self.form is None or not self._counts_if_close:
-            return ""
-        formula = f"the formula {self.form.normal_form} (probability {self.share:.2f})"
-        return f"; within {100 * (_CLOSE - 1):.0f} % of {formula}, that is the prediction"
-
     def predict(self, points: Sequence[Point]) -> Prediction:
         """Predict the true value with a 90 % interval; NaN at points of another category."""
         return self.predictive(points).prediction(unit_of(self.metric))
@@ -174,7 +161,11 @@ class CurveModel:
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the mixture over all explanations at each point; NaN at points of another category."""
         weights, mean, spread = self._mixture(points)
-        value = self._answer(points, weights, mean, spread)
+        value = mixture_quantile(weights, mean, spread, 0.5)
+        if self.share >= LIKELY:
+            formula = self.explained.formula_at(coordinates(points, self.parameters))
+            low, high = (mixture_quantile(weights, mean, spread, q) for q in _MIDDLE)
+            value = np.where((low <= formula) & (formula <= high), formula, value)
         return Predictive(
             value=self._inside(points, np.exp(value)),
             weights=weights,
@@ -218,29 +209,6 @@ class CurveModel:
         """Return the model as a JSON-ready object, with the probability of the formula if there is one."""
         found = document(self)
         return found if self.form is None else {**found, "probability_of_formula": self.share}
-
-    def _answer(self, points: Sequence[Point], weights: Floats, mean: Floats, spread: Floats) -> Floats:
-        """Return the logarithms of the median of a mixture, or of the formula near it."""
-
-        def is_between(quantiles: tuple[float, float]) -> NDArray[np.bool_]:
-            low, high = (mixture_quantile(weights, mean, spread, q) for q in quantiles)
-            return np.asarray((low <= formula) & (formula <= high))
-
-        median = mixture_quantile(weights, mean, spread, 0.5)
-        if self.share < LIKELY and not self._counts_if_close:
-            return median
-        formula = self.explained.formula_at(coordinates(points, self.parameters))
-        near = np.zeros(len(points), dtype=bool)
-        if self.share >= LIKELY:
-            near |= is_between(_MIDDLE)
-        if self._counts_if_close:
-            near |= (np.abs(formula - median) < np.log(_CLOSE)) & is_between(_INTERVAL)
-        return np.where(near, formula, median)
-
-    @property
-    def _counts_if_close(self) -> bool:
-        """Whether the formula is the prediction wherever it is close to the median."""
-        return self.repeated and self.share >= _POSSIBLE
 
     def _mixture(self, points: Sequence[Point]) -> tuple[Floats, Floats, Floats]:
         weights, mean, spread = self.explained.mixture(coordinates(points, self.parameters))

@@ -142,7 +142,6 @@ def _model(
         remarks=(*group.notes[row], *guessed),
         corner=tuple(map(float, group.points.max(axis=0))) if group.parameters else (),
         explained=explained,
-        repeated=not located.is_guess[row],
         form=form,
         shared_noise=float(located.shared_sigma[row]),
     )
