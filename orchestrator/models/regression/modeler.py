@@ -29,6 +29,8 @@ _FEW, _UNKNOWN = 5, 1.0
 # Errors fall about with this power of the number of samples: those of the fit to all are smaller than those
 # of fits without a part. Between 1/5 and 1/3 on measured tuning spaces.
 _LEARNING = 0.25
+# What predicts beyond the range was chosen among few samples, and is fitted to no more than so many.
+_MOST_BEYOND = 32_768
 
 
 def modeler_of(family: Family, *, aggregate: str = "auto", seed: int = 0) -> Modeler:
@@ -144,6 +146,8 @@ def _outside(choice: Choice, samples: Samples, rng: np.random.Generator) -> dict
     """Fit what was chosen for beyond the range; a learner that was chosen for several axes once."""
     opinions = [opinion for item in choice.outside.values() for opinion in item.opinions]
     learners = dict.fromkeys(learner for opinion in opinions for learner, _ in opinion.learners)
+    if len(samples) > _MOST_BEYOND:
+        samples = samples.rows(np.sort(rng.choice(len(samples), _MOST_BEYOND, replace=False)))
     own = streams(rng)
     fitted = {learner: attempt(learner, samples, own(learner)) or fit_trend(samples) for learner in learners}
     return {

@@ -10,7 +10,9 @@ from orchestrator.models.regression import choice, choosing
 from orchestrator.models.regression.choice import Choice, Family, choose
 from orchestrator.models.regression.learner import Fitted, Learner
 from orchestrator.models.regression.model import Continuation, Extrapolation, RegressionModel
+from orchestrator.models.regression.modeler import modeler_of
 from orchestrator.models.regression.samples import Axis, Samples
+from orchestrator.models.regression.trend import fit_trend
 from orchestrator.types import Measurement, Measurements, Point, Value
 from tests.models.regression.neighbours import modeler
 
@@ -276,3 +278,17 @@ def test_a_refit_after_few_more_samples_chooses_from_memory(monkeypatch: pytest.
         known = Measurement("main", "time", dict(list(points.items())[:n]))
         remembering(Measurements(("p", "size", "solver"), (known,)))
     assert made == [244, 305]
+
+
+def test_beyond_the_range_at_most_so_many_samples_are_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def fit(samples: Samples, rng: np.random.Generator) -> Fitted:
+        seen.append(len(samples))
+        return fit_trend(samples)
+
+    monkeypatch.setattr("orchestrator.models.regression.modeler._MOST_BEYOND", 50)
+    one = Learner(family="counted", name="counted", fit=fit)
+    family = Family(inside=lambda samples: (one,), outside=lambda samples: (one,), fallback=one)
+    modeler_of(family)(Measurements(("p", "size", "solver"), (Measurement("main", "time", drawn(200, 1)),)))
+    assert seen[-2:] == [200, 50], "all of them within the range"
