@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -309,6 +310,41 @@ class SearchSpace:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Categories:
+    """Listed points, also by their categorical values: of 100,000 points, each may have a thousandth.
+
+    Attributes
+    ----------
+    points
+        All, in their order.
+    names
+        The categorical parameters.
+    each
+        The points with the same values of these, in the same order.
+    """
+
+    points: Sequence[Point]
+    names: tuple[str, ...]
+    each: Mapping[tuple[Value, ...], Sequence[Point]]
+
+    @classmethod
+    def of(cls, parameters: Sequence[Parameter], points: Sequence[Point]) -> Self:
+        """Arrange points."""
+        names = tuple(parameter.name for parameter in parameters if parameter.categorical)
+        each: dict[tuple[Value, ...], list[Point]] = {}
+        for point in points:
+            each.setdefault(tuple(point[name] for name in names), []).append(point)
+        return cls(points=points, names=names, each=each)
+
+    def within(self, fixed: Mapping[str, Value]) -> Iterator[Point]:
+        """Walk the points at which some parameters have the given values."""
+        points, others = self.points, dict(fixed)
+        if all(name in fixed for name in self.names):
+            points = self.each.get(tuple(others.pop(name) for name in self.names), ())
+        return (point for point in points if all(point[name] == value for name, value in others.items()))
+
+
 class ListedSpace(SearchSpace):
     """A search space whose points are known: it is walked along their list, and nothing else is looked at.
 
@@ -337,7 +373,11 @@ class ListedSpace(SearchSpace):
 
     def within(self, fixed: Mapping[str, Value]) -> Iterator[Point]:
         """Return the points at which some parameters have the given values."""
-        return (point for point in self.points if all(point[name] == v for name, v in fixed.items()))
+        return self._categories.within(fixed)
+
+    @cached_property
+    def _categories(self) -> Categories:
+        return Categories.of(self._parameters, self.points)
 
     def __contains__(self, point: object) -> bool:
         return point in self._listed

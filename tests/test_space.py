@@ -15,7 +15,7 @@ from orchestrator import expressions
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.errors import CampaignError
-from orchestrator.space import ListedSpace, SearchSpace
+from orchestrator.space import Categories, ListedSpace, SearchSpace
 from orchestrator.types import Parameter, Point, Value
 
 NAMES = ("a", "b", "c")
@@ -253,3 +253,18 @@ def test_strategies_that_draw_take_any_number_of_combinations() -> None:
         assert _campaign(text).space.combinations == 10**10
     with pytest.raises(CampaignError, match=r"no point of the search space was found: none among 20000 comb"):
         _campaign(text.replace("p < s", "p + s == 7.5"))
+
+
+@pytest.mark.parametrize(
+    "fixed", [{}, {"c": "b"}, {"c": "b", "d": "x"}, {"c": "b", "d": "x", "n": 2}, {"n": 1}]
+)
+def test_a_part_of_listed_points_is_found_by_categories_or_without(fixed: dict[str, Value]) -> None:
+    parameters = (
+        Parameter("n", (1, 2, 3)),
+        Parameter("c", ("a", "b"), categorical=True),
+        Parameter("d", ("x", "y"), categorical=True),
+    )
+    points = [Point.of(n=n, c=c, d=d) for n in (3, 1, 2) for c in "ba" for d in "yx" if (n, c) != (1, "a")]
+    expected = [point for point in points if all(point[name] == v for name, v in fixed.items())]
+    assert list(Categories.of(parameters, points).within(fixed)) == expected
+    assert list(Categories.of(parameters, points).within({"c": "none", "d": "x"})) == []

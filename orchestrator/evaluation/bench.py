@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
+from orchestrator.space import Categories
 from orchestrator.types import Measurement, Measurements, Parameter, Point, Value
 
 FULL_REPETITIONS = 5  # of every point make 100 % (Ritter et al., section IV-A)
@@ -28,7 +29,11 @@ class Listed:
 
     def within(self, fixed: Mapping[str, Value]) -> Iterator[Point]:
         """Walk the points at which some parameters have the given values."""
-        return (p for p in self.points if all(p[name] == value for name, value in fixed.items()))
+        return self._categories.within(fixed)
+
+    @cached_property
+    def _categories(self) -> Categories:
+        return Categories.of(self.parameters, self.points)
 
     def __contains__(self, point: object) -> bool:
         return point in self._known
