@@ -10,20 +10,14 @@ from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
 from orchestrator.models.cpr.als import MOST_SWEEPS, alternating, completed, row_begins
-from orchestrator.models.cpr.fitting import (
-    at_samples,
-    beginning,
-    cell_means,
-    fitted_table,
-    largest,
-    neighbours,
-    used,
-)
+from orchestrator.models.cpr.fitting import at_samples, beginning, cell_means, fitted_table, neighbours
 from orchestrator.models.cpr.growth import Slopes
 from orchestrator.models.cpr.modes import Mode, cell_modes, combined, node_modes
 from orchestrator.models.cpr.penalty import DEFAULT, Smoothness, diagonals
 from orchestrator.models.regression.samples import Samples
 
+# Products that nowhere exceed this, with values of variance 1, are left out.
+_IDLE = 1e-6
 _LEAST = 1e-300
 
 
@@ -87,8 +81,8 @@ class Completion:
         The factors of a rank are made equally large in all modes, so that none is too large or too small.
         """
         first = row_begins([len(mode) for mode in modes])
-        table = used(table, first)
-        size = largest(table, first)
+        table = _used(table, first)
+        size = _largest(table, first)
         even = np.exp(np.log(np.maximum(size, _LEAST)).mean(axis=0)) / np.maximum(size, _LEAST)
         rows = np.repeat(even, [len(mode) for mode in modes], axis=0)
         return cls(modes, (table * np.vstack([rows, rows[-1:]])).astype(np.float16), mean, scale, recipe)
@@ -133,3 +127,18 @@ def complete(samples: Samples, recipe: Recipe, rng: np.random.Generator) -> Comp
     else:
         table = fitted_table(modes, at_samples(modes, normal.x, normal.y), recipe.smoothness, table)
     return Completion.of(modes, table, mean, scale, recipe)
+
+
+def _used(table: Floats, first: NDArray[np.int32]) -> Floats:
+    """Return a table without the ranks whose products are zero everywhere; at least one remains.
+
+    What the squares of factors cost makes all of a product zero that does not pay: half of 16 ranks, and
+    more. Not while factors are fitted: prices fall from round to round, and then some of them do pay.
+    """
+    size = _largest(table, first).prod(axis=0)
+    return table[:, size > min(_IDLE, size.max() / 2)] if size.max() > 0 else table[:, :1]
+
+
+def _largest(table: Floats, first: NDArray[np.int32]) -> Floats:
+    """Return the largest absolute value of every rank in every mode, shape (modes, rank)."""
+    return np.asarray(np.maximum.reduceat(np.abs(table[:-1]), first), np.float64)

@@ -20,8 +20,6 @@ _NOISE = 0.3
 _USUAL = 1.5
 # The first round needs no jumps: all slopes cost the same, ten times as much.
 _FIRST_SLOPE = 10.0
-# Products that nowhere exceed this, with values of variance 1, are left out.
-_IDLE = 1e-6
 
 
 def neighbours(modes: Sequence[Mode], x: Floats) -> tuple[NDArray[np.int32], Floats]:
@@ -97,28 +95,8 @@ def fitted_table(
             else diagonals(mode, begun, len(entries))
             for mode, begin in zip(modes, first, strict=True)
         ]
-        table = used(alternating(entries, penalties, table, sweeps=sweeps, tolerance=1e-3), first)
+        table = alternating(entries, penalties, table, sweeps=sweeps, tolerance=1e-3)
     return table
-
-
-def used(table: Floats, first: NDArray[np.int32]) -> Floats:
-    """Return a table without the ranks whose products are zero everywhere; at least one remains.
-
-    What the squares of factors cost makes all of a product zero that does not pay: half of 16 ranks, and
-    more. Every sweep takes longer with the square of the rank, at least.
-
-    Parameters
-    ----------
-    table, first
-        As of `orchestrator.models.cpr.als.completed`.
-    """
-    size = largest(table, first).prod(axis=0)
-    return table[:, size > min(_IDLE, size.max() / 2)] if size.max() > 0 else table[:, :1]
-
-
-def largest(table: Floats, first: NDArray[np.int32]) -> Floats:
-    """Return the largest absolute value of every rank in every mode, shape (modes, rank)."""
-    return np.asarray(np.maximum.reduceat(np.abs(table[:-1]), first), np.float64)
 
 
 def _shares(residuals: Floats) -> Floats:
