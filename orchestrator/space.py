@@ -358,6 +358,7 @@ class ListedSpace(SearchSpace):
 
     def __init__(self, space: SearchSpace, points: Collection[tuple[Value, ...]]):
         self.__dict__.update(space.__dict__)
+        self.__dict__.pop("_description", None)  # of the whole space, where somebody asked for it before
         self._whole = space
         place = [{value: index for index, value in enumerate(p.values)} for p in self._parameters]
         known = [c for c in points if all(v in at for v, at in zip(c, place, strict=True))]
@@ -367,6 +368,7 @@ class ListedSpace(SearchSpace):
         listed = (Point(tuple(zip(self._names, values, strict=True))) for values in own)
         self.points = tuple(point for point in dict.fromkeys(listed) if point in space)
         self._listed = frozenset(self.points)
+        self._categories = Categories.of(self._parameters, self.points)
 
     def __iter__(self) -> Iterator[Point]:
         return iter(self.points)
@@ -374,10 +376,6 @@ class ListedSpace(SearchSpace):
     def within(self, fixed: Mapping[str, Value]) -> Iterator[Point]:
         """Return the points at which some parameters have the given values."""
         return self._categories.within(fixed)
-
-    @cached_property
-    def _categories(self) -> Categories:
-        return Categories.of(self._parameters, self.points)
 
     def __contains__(self, point: object) -> bool:
         return point in self._listed

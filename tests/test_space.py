@@ -268,3 +268,13 @@ def test_a_part_of_listed_points_is_found_by_categories_or_without(fixed: dict[s
     expected = [point for point in points if all(point[name] == v for name, v in fixed.items())]
     assert list(Categories.of(parameters, points).within(fixed)) == expected
     assert list(Categories.of(parameters, points).within({"c": "none", "d": "x"})) == []
+
+
+def test_a_listed_space_describes_its_own_points_although_the_whole_was_described_before() -> None:
+    whole = SearchSpace([Parameter("n", (1, 2, 3))], [])
+    assert whole.describe().feasible == 3
+    some = ListedSpace(whole, [(1,), (2,)])
+    assert some.describe().feasible == 2
+    fewer = ListedSpace(some, [(1,)])
+    assert fewer.describe().feasible == 1
+    assert list(fewer.within({"n": 2})) == []
