@@ -147,7 +147,7 @@ def _affordable(models: Sequence[Model], grid: Grid, clock: Callable[[], float])
         return by_size
     middle = [len(models) * (2 * k + 1) // (2 * _TRIED_MODELS) for k in range(_TRIED_MODELS)]
     tried = [models[k] for k in dict.fromkeys(middle)]  # not the largest, which may be a sum of all others
-    few, many = grid.thinned(_TRIED_POINTS[0]).points(), grid.points()[: _TRIED_POINTS[1]]
+    few, many = grid.thinned(_TRIED_POINTS[0]).points(), grid.points(_TRIED_POINTS[1])
     for model in tried:
         model.predict(few)  # the first call may compile
     seconds = [_seconds(tried, points, clock) for points in (few, many)]

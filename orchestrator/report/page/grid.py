@@ -90,9 +90,9 @@ class Grid:
         """Names of the parameters."""
         return tuple(axis.name for axis in self.axes)
 
-    def points(self) -> list[Point]:
-        """Return all points."""
-        values = itertools.product(*(axis.stops for axis in self.axes))
+    def points(self, most: int | None = None) -> list[Point]:
+        """Return all points, or the first ones: a dozen parameters have more than a memory holds."""
+        values = itertools.islice(itertools.product(*(axis.stops for axis in self.axes)), most)
         return [Point(tuple(zip(self.names, item, strict=True))) for item in values]
 
     @property

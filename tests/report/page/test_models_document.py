@@ -190,6 +190,21 @@ def test_slow_models_are_asked_at_fewer_points_and_the_default_stays() -> None:
     assert found.grid.axes[0].stops[-1] == 256
 
 
+def test_a_dozen_parameters_have_a_page_although_no_memory_holds_their_grid() -> None:
+    rng = np.random.default_rng(0)
+    names = [f"x{k}" for k in range(12)]
+    rows = 2 ** rng.uniform(0, 6, (60, 12)).round(2)
+    values = {
+        Point.of(dict(zip(names, map(float, row), strict=True))): (float(row[0] * row[1] ** 0.5),)
+        for row in rows
+    }
+    known = Measurements(tuple(names), (Measurement("main", "time", values),))
+    what = Subject(known=known, models=registry.load("model", "cpr")()(known), point=None, study=None)
+    assert grid_of(what).size > 10**12
+    [found] = described(what)["callpaths"]
+    assert np.isfinite(unpacked(found["value"])).all()
+
+
 def test_grids_are_thinned_to_what_was_measured_and_the_ends() -> None:
     grid = grid_of(subject(measured(), "pmnf", Point.of(p=256, n=100)))
     assert all(len(axis.stops) >= 12 for axis in grid.axes)
