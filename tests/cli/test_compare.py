@@ -164,3 +164,30 @@ def test_a_campaign_measures_two_executables(tmp_path: Path) -> None:
     facts = {item["label"]: item for item in found["facts"]}
     assert (facts["variant"]["a"], facts["variant"]["b"]) == ("linear", "square")
     assert facts["executable"]["b"].endswith("square.sh")
+
+
+def write_categories(path: Path, seed: int, factor: float, beside: int = 0) -> Path:
+    """Write times of two solvers at 12 points each; ``beside`` moves all points."""
+    rng = np.random.default_rng(seed)
+    lines = [
+        f"{n + beside},{m},{solver},{factor * level * n**1.5 * m * np.exp(0.02 * rng.standard_normal())}"
+        for n in (10, 20, 40, 80)
+        for m in (3, 5, 9)
+        for solver, level in (("cg", 1), ("lu", 2))
+    ]
+    path.write_text("n,m,solver,time\n" + "\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("modeler", ["pmnf", "auto", "cpr", "splines"])
+def test_categories_are_compared_by_every_family(tmp_path: Path, modeler: str) -> None:
+    """Also by those that have one model for all categories: pairs are in categories, such a model is not."""
+    a = write_categories(tmp_path / "a.csv", 1, 1.0)
+    b = write_categories(tmp_path / "b.csv", 2, 1.2)
+    columns = ("--parameters", "n,m,solver", "--response", "time", "--modeler", modeler, "--json")
+    paired = run("compare", a, b, *columns).document
+    assert {row["category"]["solver"] for row in paired["rows"]} == {"cg", "lu"}
+    assert all(row["low"] < 1.2 < row["high"] and row["pairs"] == 12 for row in paired["rows"])
+    assert paired["points"] == [{"n": 80, "m": 9, "solver": "cg"}]
+    apart = run("compare", a, write_categories(tmp_path / "c.csv", 3, 1.3, beside=1), *columns).document
+    assert all(1.15 < row["ratio"] < 1.4 for row in apart["rows"])

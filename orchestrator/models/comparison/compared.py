@@ -13,7 +13,7 @@ from orchestrator.models.comparison.mixtures import Mixture
 from orchestrator.models.comparison.pairs import Aligned, Key, Pairs, pairs
 from orchestrator.models.comparison.ratio import Ratio, false_discoveries, ratio
 from orchestrator.models.intervals import HALF_WIDTH, LEVEL, predictive
-from orchestrator.types import Measurements, Point, format_value
+from orchestrator.types import Measurements, Point, Value, format_value
 
 # From so many pairs on, they say how the ratio continues beyond them.
 _CONTINUED = 3
@@ -104,7 +104,8 @@ def compared(
     found = pairs(both.first, both.second)
     wanted = None if metrics is None else set(metrics)
     order = {(item.callpath, item.metric): k for k, item in enumerate(both.first.items)}
-    keys = dict.fromkeys([*found, *(key for key in a if key in b)])
+    in_categories = {key[:2] for key in found if key[2]}  # a model for all categories is that of each of them
+    keys = dict.fromkeys([*found, *(k for k in a if k in b and (k[2] or k[:2] not in in_categories))])
     rows = []
     for key in sorted((k for k in keys if k[:2] in order), key=lambda k: (order[k[:2]], k[2])):
         if wanted is not None and key[1] not in wanted:
@@ -136,10 +137,17 @@ def discoveries(rows: Sequence[Compared]) -> list[float | None]:
 def largest_common(rows: Sequence[Compared], both: Aligned) -> Point:
     """Return the common point with the largest values, or where there is none, such a point inside of both.
 
-    Categories are those of the first row.
+    Categories are those of the first row, or the first ones that both have.
     """
     names = [name for name in both.first.parameters if not both.first.is_categorical(name)]
-    categories = dict(rows[0].key[2]) if rows else {}
+    categories: dict[str, Value] = {
+        name: next(
+            (value for value in both.first.values_of(name) if value in both.second.values_of(name)), ""
+        )
+        for name in both.first.parameters
+        if name not in names
+    }
+    categories |= dict(rows[0].key[2]) if rows else {}
     places = [
         tuple(point)
         for row in rows
@@ -154,7 +162,7 @@ def largest_common(rows: Sequence[Compared], both: Aligned) -> Point:
         sides = (both.first, both.second)
         chosen = np.array([min(max(map(float, side.values_of(n))) for side in sides) for n in names])
     numbers = dict(zip(names, map(_plain, chosen.tolist()), strict=True))
-    return Point.of({name: categories.get(name, numbers.get(name, "")) for name in both.first.parameters})
+    return Point.of({name: (categories | numbers)[name] for name in both.first.parameters})
 
 
 def in_category(point: Point, category: Category, known: Measurements) -> Point:
@@ -227,7 +235,7 @@ def _pair_of_models(first: Model, second: Model, both: Aligned, category: Catego
     if not table:
         return None
     difference, variance, point = min(table, key=lambda row: row[1])
-    names = tuple(name for name in both.first.parameters if name not in dict(category))
+    names = tuple(name for name in both.first.parameters if not both.first.is_categorical(name))
     return Pairs(
         parameters=names,
         points=np.array([[point.number(name) for name in names]], dtype=float),
