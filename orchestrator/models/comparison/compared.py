@@ -139,14 +139,8 @@ def largest_common(rows: Sequence[Compared], both: Aligned) -> Point:
 
     Categories are those of the first row, or the first ones that both have.
     """
-    names = [name for name in both.first.parameters if not both.first.is_categorical(name)]
-    categories: dict[str, Value] = {
-        name: next(
-            (value for value in both.first.values_of(name) if value in both.second.values_of(name)), ""
-        )
-        for name in both.first.parameters
-        if name not in names
-    }
+    names = _numeric(both)
+    categories = {name: _first_common(both, name) for name in both.first.parameters if name not in names}
     categories |= dict(rows[0].key[2]) if rows else {}
     places = [
         tuple(point)
@@ -161,8 +155,8 @@ def largest_common(rows: Sequence[Compared], both: Aligned) -> Point:
     else:
         sides = (both.first, both.second)
         chosen = np.array([min(max(map(float, side.values_of(n))) for side in sides) for n in names])
-    numbers = dict(zip(names, map(_plain, chosen.tolist()), strict=True))
-    return Point.of({name: (categories | numbers)[name] for name in both.first.parameters})
+    values = categories | dict(zip(names, map(_plain, chosen.tolist()), strict=True))
+    return Point.of({name: values[name] for name in both.first.parameters})
 
 
 def in_category(point: Point, category: Category, known: Measurements) -> Point:
@@ -188,6 +182,15 @@ def common_factor(rows: Sequence[Compared]) -> float | None:
     changed = np.mean([(row.probability or 0.0) for row in rows if row.ratio and row.paired])
     alike = np.mean(np.abs(means - middle) < abs(middle) / 4)
     return math.exp(middle) if alike >= 0.9 and changed >= 0.5 else None
+
+
+def _numeric(both: Aligned) -> tuple[str, ...]:
+    return tuple(name for name in both.first.parameters if not both.first.is_categorical(name))
+
+
+def _first_common(both: Aligned, name: str) -> Value:
+    """Return the first category of a parameter that both have; empty if there is none."""
+    return next((value for value in both.first.values_of(name) if value in both.second.values_of(name)), "")
 
 
 def _plain(value: float) -> int | float:
@@ -235,7 +238,7 @@ def _pair_of_models(first: Model, second: Model, both: Aligned, category: Catego
     if not table:
         return None
     difference, variance, point = min(table, key=lambda row: row[1])
-    names = tuple(name for name in both.first.parameters if not both.first.is_categorical(name))
+    names = _numeric(both)
     return Pairs(
         parameters=names,
         points=np.array([[point.number(name) for name in names]], dtype=float),

@@ -18,7 +18,7 @@ from orchestrator.models.regression.samples import Samples
 
 # Products that nowhere exceed this, with values of variance 1, are left out.
 _IDLE = 1e-6
-_LEAST = 1e-300
+_LEAST = 1e-300  # size of a factor, so that zeros can be divided by it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
