@@ -246,9 +246,9 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _sets(names: str) -> list[str]:
-    """Read names or starts of names: ``gemm`` is interpolation and extrapolation, ``gemm, m;`` only that."""
+    """Read names or starts of names: ``gemm`` is interpolation and extrapolation, ``gemm, m`` only that."""
     chosen: dict[str, Any] = {}
-    for name in filter(None, names.split(";" if ";" in names else ",")):
+    for name in [names] if names in SPACES else filter(None, names.split(";" if ";" in names else ",")):
         found = [key for key in SPACES if key == name.strip() or key.startswith(f"{name.strip()}, ")]
         if not found:
             raise argparse.ArgumentTypeError(f"{name!r} is no set; there are {'; '.join(SPACES)}")
