@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -26,9 +27,8 @@ Cell = Callable[[Group], str]
 
 def markdown(found: Found, modelers: Sequence[str]) -> str:
     """Return everything that is reported, as a page shows it."""
-    seeds = max((row["seed"] + 1 for rows in found.values() for row in rows), default=0)
     parts = [
-        f"MLogQ, means over {count(seeds, 'draw')} of the points; the smallest is bold:\n",
+        f"MLogQ, means over {_draws(found)} of the points; the smallest is bold:\n",
         _table(found, modelers, _error, best=True),
         "Size of the model as joblib writes it:\n",
         _table(found, modelers, lambda group: _shown(group, "bytes", size_text)),
@@ -39,6 +39,13 @@ def markdown(found: Found, modelers: Sequence[str]) -> str:
         _as_list([*_summary(found, modelers), *_failures(found)]),
     ]
     return "\n".join(part for part in parts if part)
+
+
+def _draws(found: Found) -> str:
+    """Return how many draws of the points a mean is over: of large sets there may be fewer."""
+    numbers = Counter((name, row["modeler"], row["size"]) for name, rows in found.items() for row in rows)
+    fewest, most = min(numbers.values(), default=0), max(numbers.values(), default=0)
+    return count(most, "draw") if fewest == most else f"{fewest} to {count(most, 'draw')}"
 
 
 def _table(found: Found, modelers: Sequence[str], cell: Cell, *, best: bool = False) -> str:

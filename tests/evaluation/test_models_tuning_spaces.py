@@ -59,6 +59,11 @@ def test_tables_are_written_and_rows_are_continued(tmp_path: Path) -> None:
     assert len(again) == 10 and sum(row["bytes"] == 77_000_000 for row in again) == 5
     assert {row["seed"] for row in again} == {0, 1} and "means over 2 draws" in second.stdout
 
+    # Rows that were computed before with fewer draws are told apart.
+    out.write_text(json.dumps({"rows": [row for row in again if row["seed"] == 0 or row["set"] == "gemm"]}))
+    mixed = benchmark("--data", tmp_path, "--seeds", "2", "--json", out, "--limit", "0")
+    assert "means over 1 to 2 draws" in mixed.stdout
+
 
 def test_a_page_without_a_place_is_refused_before_anything_is_fitted(tmp_path: Path) -> None:
     page = tmp_path / "page.md"

@@ -24,6 +24,7 @@ from orchestrator.models.regression.choosing import (
     finalists,
     middle,
     mlogq,
+    parts,
     weights,
 )
 from orchestrator.models.regression.errors import UNKNOWN, Growth
@@ -109,7 +110,7 @@ class Outside:
     Attributes
     ----------
     opinions
-        One of each family that may be the best.
+        Of each family that may be the best, one from every part of the samples that were looked at.
     growth
         Of the error.
     error
@@ -249,38 +250,57 @@ def _outside(
     """Return per axis those that predicted its left-out largest values best, plain or anchored at the edge.
 
     One end that is left out says little of the next one: the best there may be far off beyond. The middle of
-    the best few seldom is.
+    the best few seldom is, and neither is the mean of what several parts of many samples choose.
     """
     learners = list(dict.fromkeys([*_with_fallback(family.outside(samples), family), *inside]))
-    seen = {item.axis: item for item in beyond(learners, best, samples, rng, family.least_at_end)}
-    found: dict[int, Outside] = {}
-    for axis in (k for k, item in enumerate(samples.axes) if not item.is_categorical):
-        item = seen.get(axis)
-        if item is None or not np.isfinite(item.errors.min()):
-            # Too few values to tell: the fallback is the safest, and little is known.
-            alone = Opinion(learners=((family.fallback, True),))
-            found[axis] = Outside(opinions=(alone,), growth=UNKNOWN, error=float("nan"))
-            continue
+    seen: dict[int, list[Beyond]] = {}
+    for part in parts(samples, rng):
+        for item in beyond(learners, best, part, rng, family.least_at_end):
+            if np.isfinite(item.errors.min()):
+                seen.setdefault(item.axis, []).append(item)
+    # Too few values to tell: the fallback is the safest, and little is known.
+    alone = Outside(
+        opinions=(Opinion(learners=((family.fallback, True),)),), growth=UNKNOWN, error=float("nan")
+    )
+    numeric = (axis for axis, item in enumerate(samples.axes) if not item.is_categorical)
+    return {
+        axis: _weighed(learners, seen[axis], family, error, rng) if axis in seen else alone
+        for axis in numeric
+    }
+
+
+def _weighed(
+    learners: Sequence[Learner],
+    seen: Sequence[Beyond],
+    family: Family,
+    error: float,
+    rng: np.random.Generator,
+) -> Outside:
+    """Weigh the opinions of families by how they predicted what was left out: every part has the same say.
+
+    ``error`` is that of the prediction inside.
+    """
+    share: dict[tuple[tuple[Learner, bool], ...], float] = {}
+    residuals = []
+    for item in seen:
         places = _best_of_families(learners, item)
         each = np.array([middle(item.residuals[some]) for some in places])
-        share = _probably_best(np.abs(each), rng)
-        residuals = share @ each
-        found[axis] = Outside(
-            opinions=tuple(
-                _opinion(learners, some, float(weight))
-                for some, weight in zip(places, share, strict=True)
-                if weight
-            ),
-            growth=Growth.of(item.distances, residuals, error).times(family.caution),
-            error=mlogq(residuals),
-        )
-    return found
+        weights = _probably_best(np.abs(each), rng)
+        residuals.append(weights @ each)
+        for some, weight in zip(places, weights, strict=True):
+            own = _members(learners, some)
+            share[own] = share.get(own, 0.0) + float(weight) / len(seen)
+    found, distances = np.concatenate(residuals), np.concatenate([item.distances for item in seen])
+    return Outside(
+        opinions=tuple(Opinion(learners=own, weight=weight) for own, weight in share.items() if weight),
+        growth=Growth.of(distances, found, error).times(family.caution),
+        error=mlogq(found),
+    )
 
 
-def _opinion(learners: Sequence[Learner], places: Integers, weight: float) -> Opinion:
-    """Return the opinion of learners at places of `Beyond`: behind all that are as they are, all shifted."""
-    number = len(learners)
-    return Opinion(learners=tuple((learners[k % number], bool(k >= number)) for k in places), weight=weight)
+def _members(learners: Sequence[Learner], places: Integers) -> tuple[tuple[Learner, bool], ...]:
+    """Return learners at places of `Beyond`, with whether they are shifted: all plain ones come first."""
+    return tuple((learners[k % len(learners)], bool(k >= len(learners))) for k in places)
 
 
 def _best_of_families(learners: Sequence[Learner], seen: Beyond) -> list[Integers]:

@@ -27,8 +27,8 @@ _FIRST, _GROWTH = 512, 4
 _KEPT, _LEAST_KEPT = 3, 6
 # Candidates that are compared on all samples.
 FINALISTS = 6
-# Largest number of samples for the comparison beyond the measured range.
-_MOST_AT_ENDS = 1024
+# Largest number of samples for a comparison beyond the measured range, and most comparisons, each of others.
+_MOST_AT_ENDS, _PARTS = 1024, 3
 # A learner is far behind with an error so many times that of the best: it is not fitted to further parts.
 FAR_BEHIND = 1.5
 # This share of several predictions is left out at either end.
@@ -208,6 +208,15 @@ class Beyond:
     errors: Floats
 
 
+def parts(samples: Samples, rng: np.random.Generator) -> list[Samples]:
+    """Return the samples, or of many a few random parts without a common one, for `beyond`."""
+    if len(samples) <= _MOST_AT_ENDS:
+        return [samples]
+    number = min(len(samples) // _MOST_AT_ENDS, _PARTS)
+    rows = rng.choice(len(samples), number * _MOST_AT_ENDS, replace=False)
+    return [samples.rows(np.sort(part)) for part in np.split(rows, number)]
+
+
 def beyond(
     learners: Sequence[Learner],
     inside: Learner,
@@ -224,14 +233,12 @@ def beyond(
     inside
         What predicts within the range.
     samples
-        What was measured; of many, a random part is used.
+        What was measured, or one of its `parts`.
     rng
         Of the fits.
     least
         So many samples must lie on either side of an end.
     """
-    if len(samples) > _MOST_AT_ENDS:
-        samples = samples.rows(np.sort(rng.choice(len(samples), _MOST_AT_ENDS, replace=False)))
     found: list[Beyond] = []
     running = np.ones(len(learners), bool)
     for end in ends(samples, least):

@@ -171,6 +171,47 @@ def test_families_that_are_as_good_as_equal_at_the_left_out_end_share_the_predic
 
 
 @dataclass(frozen=True)
+class Off:
+    """The truth, off by as much everywhere."""
+
+    by: float
+
+    @property
+    def text(self) -> str:
+        return f"off by {self.by}"
+
+    def at(self, x: Floats) -> Floats:
+        return 2 * x[:, 0] + self.by
+
+
+def test_of_many_samples_every_part_chooses_what_predicts_beyond() -> None:
+    x = np.linspace(0, 1, 4000)[:, None]
+    samples = Samples(axes=(Axis(name="x"),), x=x, y=2 * x[:, 0], runs=np.ones(4000))
+
+    def lucky(family: str) -> Learner:
+        """Return a learner that is as good as the samples of its fit make it, by chance."""
+        return Learner(family=family, name=family, fit=lambda samples, rng: Off(float(rng.normal())))
+
+    rivals = lucky("one"), lucky("other")
+    family = Family(inside=lambda samples: rivals, outside=lambda samples: (), fallback=line(9.0))
+    found = choose(samples, family, np.random.default_rng(0)).outside[0]
+    weights = sorted(opinion.weight for opinion in found.opinions)
+    assert weights == pytest.approx([1 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize(
+    "number, sizes", [(5, [5]), (1024, [1024]), (2000, [1024]), (2048, [1024] * 2), (9000, [1024] * 3)]
+)
+def test_many_samples_are_looked_at_in_parts_without_a_common_one(number: int, sizes: list[int]) -> None:
+    x = np.arange(float(number))[:, None]
+    samples = Samples(axes=(Axis(name="x"),), x=x, y=x[:, 0], runs=np.ones(number))
+    found = choosing.parts(samples, np.random.default_rng(0))
+    assert [len(part) for part in found] == sizes
+    rows = np.concatenate([part.x[:, 0] for part in found])
+    assert len(set(rows)) == len(rows) and all(np.all(np.diff(part.y) > 0) for part in found)
+
+
+@dataclass(frozen=True)
 class Noisy:
     """The truth with errors of its own at every point."""
 
