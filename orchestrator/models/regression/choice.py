@@ -285,9 +285,9 @@ def _weighed(
     for item in seen:
         places = _best_of_families(learners, item)
         each = np.array([middle(item.residuals[some]) for some in places])
-        weights = _probably_best(np.abs(each), rng)
-        residuals.append(weights @ each)
-        for some, weight in zip(places, weights, strict=True):
+        probable = _probably_best(np.abs(each), rng)
+        residuals.append(probable @ each)
+        for some, weight in zip(places, probable, strict=True):
             own = _members(learners, some)
             share[own] = share.get(own, 0.0) + float(weight) / len(seen)
     found, distances = np.concatenate(residuals), np.concatenate([item.distances for item in seen])
