@@ -89,11 +89,18 @@ def fit_measurements(
     """Fit models to measurements of some metrics (all by default); see `fit`."""
     factory = registry.load("model", modeler)
     learned = {"neighbours": _neighbours(known, modeler, factory, priors)} if priors else {}
-    try:
-        chosen: Modeler = factory(**learned, **(options or {}))
-    except (TypeError, ValueError) as error:
-        raise CampaignError(f"modeler {modeler!r}: {error}") from error
+    chosen = modeler_of(modeler, {**learned, **(options or {})})
     return with_sums(chosen)(known if metrics is None else _with_effort(of_metrics(known, metrics), known))
+
+
+def modeler_of(name: str, options: Mapping[str, Any]) -> Modeler:
+    """Return a modeler by name; raise `CampaignError` for a name or an option that it does not have."""
+    factory = registry.load("model", name)
+    try:
+        chosen: Modeler = factory(**options)
+    except (TypeError, ValueError) as error:
+        raise CampaignError(f"modeler {name!r}: {error}") from error
+    return chosen
 
 
 def _neighbours(

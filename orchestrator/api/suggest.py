@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestrator import resources, units
 from orchestrator.api import points
+from orchestrator.api.fit import modeler_of
 from orchestrator.control import suggest as question
 from orchestrator.control.suggest import Question, Suggestion
 from orchestrator.errors import MeasurementError
@@ -32,6 +33,8 @@ def suggest(
     batch_size: int = 4,
     values: Mapping[str, Sequence[Value]] | None = None,
     constraints: Sequence[str] = (),
+    modeler: str = "auto",
+    options: Mapping[str, Any] | None = None,
     strategy: str = "information",
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -53,6 +56,8 @@ def suggest(
         Further values of parameters that could be measured, beside those that were.
     constraints
         Expressions that a point must satisfy, such as ``"p * n <= 4096"``.
+    modeler, options
+        The kind of model, and its options as under ``model:`` of a campaign file.
     strategy, seed
         Who chooses, and the seed of what is random in that.
 
@@ -67,7 +72,7 @@ def suggest(
     MeasurementError
         For a table, target or value that cannot be used.
     CampaignError
-        For a budget, expression or strategy that is not understood.
+        For a budget, expression, kind of model, option or strategy that is not understood.
     """
     import pandas as pd
 
@@ -82,6 +87,7 @@ def suggest(
             evaluation_point=points.point_of(target, known),
             cores=cores_of(str(processes), known),
             budget=core_seconds(budget),
+            modeler=modeler_of(modeler, options or {}),
             values=_values(values or {}, known),
             constraints=constraints,
             strategy=strategy,

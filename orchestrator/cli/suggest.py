@@ -12,10 +12,11 @@ from rich.text import Text
 
 from orchestrator import registry
 from orchestrator.api import points
+from orchestrator.api.fit import modeler_of
 from orchestrator.api.inputs import campaign_directory
 from orchestrator.api.suggest import core_seconds, cores_of, describe
 from orchestrator.campaign.definition import Campaign
-from orchestrator.cli import common, inputs
+from orchestrator.cli import common, inputs, modeling
 from orchestrator.control import session, suggest
 from orchestrator.control.assembly import assemble
 from orchestrator.control.suggest import Question, Suggestion
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--points", type=common.whole(1), default=4, metavar="N", help="most points to suggest (default 4)"
     )
+    modeling.add_modeler(parser)
     parser.add_argument("--strategy", default="information", choices=registry.names("strategy"))
     parser.add_argument(
         "--time",
@@ -76,6 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         evaluation_point=common.parse_point(arguments.at, known),
         cores=cores_of(arguments.processes or "1", known) if chosen is None else assemble(chosen).cores,
         budget=core_seconds(common.parse_value(arguments.budget)),
+        modeler=modeler_of(arguments.modeler, dict(arguments.option)),
         values=_values(arguments.values, known),
         constraints=arguments.constraint,
         campaign=chosen,
@@ -83,7 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
         batch_size=arguments.points,
         seed=arguments.seed,
     )
-    found = suggest.suggest(known, question)
+    with modeling.shown_progress():
+        found = suggest.suggest(known, question)
     if arguments.json:
         common.print_json({"suggestions": [describe(item) for item in found]})
     elif found and arguments.format == "ramble":

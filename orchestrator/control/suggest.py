@@ -13,7 +13,7 @@ from orchestrator import expressions, registry, resources
 from orchestrator.campaign.definition import Campaign
 from orchestrator.errors import CampaignError, ExpressionError, ModelError
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
-from orchestrator.models.base import Model
+from orchestrator.models.base import Model, Modeler
 from orchestrator.models.costs import expected_costs
 from orchestrator.models.sums import with_sums
 from orchestrator.space import SearchSpace
@@ -35,6 +35,8 @@ class Question:
         Cores that a run at a point occupies; raises ``CampaignError`` or ``ValueError`` where it is unknown.
     budget
         Core-seconds that may be spent.
+    modeler
+        What fits the models.
     values
         Further values per parameter, beside the measured ones.
     constraints
@@ -48,6 +50,7 @@ class Question:
     evaluation_point: Point
     cores: Callable[[Point], float]
     budget: float
+    modeler: Modeler
     values: Mapping[str, Sequence[Value]]
     constraints: Sequence[str] = ()
     campaign: Campaign | None = None
@@ -76,7 +79,7 @@ def suggest(known: Measurements, question: Question) -> list[Suggestion]:
     points = _space(known, question)
     for point in points.some():  # before anything is fitted: whether each has cores
         question.cores(point)
-    models = _fit(known)
+    models = _fit(known, question.modeler)
     costs, relative = _costs(models, question.cores)
     done = {point: max(len(item.values.get(point, ())) for item in known.items) for point in known.points}
     initial, maximum = question.repetitions
@@ -194,9 +197,9 @@ def _check_values(possible: SearchSpace, values: Mapping[str, Sequence[Value]]) 
                 )
 
 
-def _fit(known: Measurements) -> tuple[Model, ...]:
+def _fit(known: Measurements, modeler: Modeler) -> tuple[Model, ...]:
     try:
-        return with_sums(registry.load("model", "auto")())(known)
+        return with_sums(modeler)(known)
     except ModelError:
         return ()  # too few points: the strategy completes the starting set
 

@@ -49,6 +49,8 @@ def test_the_budget_is_kept_and_constraints_hold() -> None:
         ({"values": {"p": [-1]}}, mo.MeasurementError, "p=-1"),
         ({"constraints": ["p *"]}, mo.CampaignError, "expression 'p \\*'"),
         ({"constraints": ["p > 1e9"]}, mo.CampaignError, "no point satisfies"),
+        ({"modeler": "best"}, mo.CampaignError, "unknown model 'best'"),
+        ({"options": {"rank": 1}}, mo.CampaignError, "modeler 'auto': "),
         ({"strategy": "best"}, mo.CampaignError, "unknown strategy 'best'"),
         ({"response": "tmie"}, mo.MeasurementError, "did you mean 'time'"),
     ],

@@ -99,6 +99,14 @@ def test_samples_of_a_tuning_space_have_more_combinations_than_are_looked_at() -
             assert point[name] in [float(f"{x:.2f}") for x in column]
 
 
+def test_costs_are_those_that_the_modeler_expects(measured: Path) -> None:
+    options = ("--processes", "p", "--values", "p=64,128", "--strategy", "full")
+    cost = {str(item["point"]): item["cost"] for item in suggested(measured, *options)}
+    other = suggested(measured, *options, "--modeler", "cpr", "--option", "combine=true")
+    assert {str(item["point"]) for item in other} == set(cost)
+    assert any(item["cost"] != cost[str(item["point"])] for item in other)
+
+
 def test_a_suggestion_for_humans(measured: Path) -> None:
     result = run("suggest", measured, "--at", "p=32,s=60", "--budget", "1 core-hour")
     assert result.code == 0
@@ -129,6 +137,8 @@ def test_a_suggestion_for_humans(measured: Path) -> None:
         ("--processes", "q", "--processes: expression 'q'"),
         ("--processes", "0 - p", "--processes '0 - p' gives -1 at P(p=1, s=10)"),
         ("--processes", "16 - p", "--processes '16 - p' gives 0 at P(p=16, s=10)"),
+        ("--modeler", "cprr", "invalid choice: 'cprr'"),
+        ("--option", "rank=1", "modeler 'auto': "),
         ("--points", "0", "argument --points: '0' is not a whole number from 1"),
         ("--points", "-1", "argument --points: '-1' is not a whole number from 1"),
         ("--seed", "-1", "argument --seed: '-1' is not a whole number from 0"),
