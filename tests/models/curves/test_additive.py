@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 
 import numpy as np
 import pytest
@@ -21,12 +20,9 @@ from orchestrator.models.curves.scatter import Scatter
 from orchestrator.models.curves.weighing import explain
 from orchestrator.models.noise import GUESS_WEIGHT
 from orchestrator.types import Measurement, Measurements, Point
+from tests.models.curves.known import grid
 
 SUM = Structure((0, 1), 1.0)
-
-
-def grid(*values: tuple[float, ...]) -> Floats:
-    return np.array(list(product(*values)), dtype=float)
 
 
 TWO = grid((4, 8, 16, 32, 64), (10, 20, 30, 40, 50))

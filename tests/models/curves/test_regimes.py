@@ -16,14 +16,11 @@ from orchestrator.models.curves.regimes import Change, Regimes, fit
 from orchestrator.models.curves.saturation import Saturation, features
 from orchestrator.models.selection import modeler
 from orchestrator.types import Measurement, Measurements, Point
+from tests.models.curves.known import grid
 
 RANKS, SIZES = (16, 32, 64, 128, 256), (10, 20, 30, 40, 50)
 FAR = Point.of(p=512, n=60)
 Truth = Callable[[float, float], float]
-
-
-def grid(*values: Sequence[float]) -> Floats:
-    return np.array(list(product(*values)), dtype=float)
 
 
 def regimes(points: Floats, log_value: Floats, counting: Sequence[int] = ()) -> Regimes:
