@@ -1,9 +1,9 @@
 """Which part of a difference between modelers are the runs that they choose, and which the models.
 
     python benchmarks/same_runs.py [--functions 200] [--seed 7 --seed 8 --seed 9] [--budget 1]
-        [--functions-file m2.json] [--workers N]
+        [--parameters 2] [--functions-file m2.json] [--batch-size 1] [--workers N]
 
-Campaigns of `information` on functions of two parameters, drawn or those of a file, ±5 % noise, once with
+Campaigns of `information` on functions of some parameters, drawn or those of a file, ±5 % noise, once with
 every modeler. Every modeler is then fitted to the runs of every campaign. Per pair, over the functions whose
 budget holds a starting set: the share within 5 % of the truth one step beyond the grid, the mean absolute log
 error (MLogQ), how often the 90 % interval holds the truth, and how wide it is (geometric mean of high/low).
@@ -38,24 +38,26 @@ CLOSE = 0.05
 Said = tuple[float, float, float]  # value, low and high, relative to the truth
 
 
-def said(task: tuple[int, int], budget: float, file: Path | None) -> dict[tuple[str, str], Said]:
+def said(
+    task: tuple[int, int], parameters: int, budget: float, batch_size: int, file: Path | None
+) -> dict[tuple[str, str], Said]:
     """Return what models say at P+, by the modeler that chose the runs and that which was fitted to them.
 
     A task is a seed and the number of a function.
     """
     seed, index = task
     rng = np.random.default_rng([seed, index])
-    parameters = [parameter for parameter, _ in SERIES[:2]]
-    function = (
-        draw(parameters, rng) if file is None else read(file, [item.name for item in parameters])[index]
-    )
-    bench = synthetic_bench(function, 2, NOISE, rng)
+    series = [parameter for parameter, _ in SERIES[:parameters]]
+    function = draw(series, rng) if file is None else read(file, [item.name for item in series])[index]
+    bench = synthetic_bench(function, parameters, NOISE, rng)
     (contender,) = contenders(("information",))
     fit = {name: with_sums(registry.load("model", name)()) for name in MODELERS}
     spend = bench.full_cost(FULL_REPETITIONS) * budget / 100
     found: dict[tuple[str, str], Said] = {}
     for chooses in MODELERS:
-        runs = measured(bench, contender, fit[chooses], budget=spend, batch_size=1, seed=(seed, index))
+        runs = measured(
+            bench, contender, fit[chooses], budget=spend, batch_size=batch_size, seed=(seed, index)
+        )
         for name in MODELERS if runs.points else ():
             (model,) = fit[name](runs)
             at, (truth,) = model.predict([bench.evaluation_point]), bench.truth.values()
@@ -74,10 +76,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--functions", type=int, default=200)
     parser.add_argument("--seed", type=int, action="append", help="repeatable (default 7, 8, 9)")
     parser.add_argument("--budget", type=float, default=1.0, help="percent of the full cost (default 1)")
-    parser.add_argument("--functions-file", type=Path, metavar="FILE", help="expressions in a, b")
+    parser.add_argument("--parameters", type=int, default=2, help="of the functions (default 2)")
+    parser.add_argument("--functions-file", type=Path, metavar="FILE", help="expressions in a, b, ...")
+    parser.add_argument("--batch-size", type=int, default=1, help="runs per round (default 1)")
     parser.add_argument("--workers", type=int, help="processes, as many as there are cores unless given")
     chosen = parser.parse_args(arguments)
-    work = partial(said, budget=chosen.budget, file=chosen.functions_file)
+    work = partial(
+        said,
+        parameters=chosen.parameters,
+        budget=chosen.budget,
+        batch_size=chosen.batch_size,
+        file=chosen.functions_file,
+    )
     tasks = list(product(chosen.seed or [7, 8, 9], range(chosen.functions)))
     found = list(in_parallel(work, tasks, chosen.workers))
     print("| runs chosen with | model | within 5 % | MLogQ | 90 % hold | high/low |")
