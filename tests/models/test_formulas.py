@@ -129,33 +129,23 @@ def test_what_a_formula_leaves_over_is_followed_by_curves_around_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "quantile", "off", "repeated", "answers"),
+    ("share", "quantile", "off", "answers"),
     [
-        (0.6, 0.3, 0.5, False, True),  # probable, and between the quartiles, however far from the median
-        (0.6, 0.2, 0.1, False, False),
-        (0.4, 0.45, 0.1, False, False),
-        (0.6, 0.2, 0.1, True, True),  # repeated, and within 25 % of the median
-        (0.15, 0.45, 0.2, True, True),
-        (0.15, 0.45, 0.3, True, False),
-        (0.05, 0.45, 0.1, True, False),
+        (0.6, 0.3, 0.5, True),  # probable, and between the quartiles, however far from the median
+        (0.6, 0.2, 0.1, False),
+        (0.4, 0.45, 0.1, False),
     ],
 )
 def test_a_formula_is_the_prediction_where_it_is_probable_and_near_the_median(
-    share: float, quantile: float, off: float, repeated: bool, answers: bool, monkeypatch: pytest.MonkeyPatch
+    share: float, quantile: float, off: float, answers: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = replace(fitted(measured(steps)), is_repeated=repeated)
+    found = fitted(measured(steps))
     spread = -off / norm.ppf(quantile)
     mixture = np.ones(1), np.zeros((1, 1)), np.full((1, 1), spread)
     monkeypatch.setattr(Explanations, "mixture", lambda self, x: mixture)
     monkeypatch.setattr(Explanations, "formula_at", lambda self, x: np.full(len(x), -off))
     model = replace(found, explained=replace(found.explained, share=share))
     assert model.value([FAR]) == pytest.approx(np.exp(-off) if answers else 1.0, rel=1e-6)
-    assert any("near its median predicts" in note for note in model.notes) == (repeated and 0.1 < share < 0.5)
-
-
-def test_models_know_whether_anything_was_repeated() -> None:
-    once, twice = (fitted(measured(steps, repetitions=number)) for number in (1, 2))
-    assert (once.is_repeated, twice.is_repeated) == (False, True)
 
 
 def steps(p: float, n: float) -> float:

@@ -25,9 +25,6 @@ _CERTAIN = 0.9
 _ALONE = 0.99
 # A probable formula is the prediction instead of the median of all that is possible, between these quantiles.
 _MIDDLE = 0.25, 0.75
-# Where points were repeated, one from this probability on is, too, up to so far from the median (of the
-# logarithm): of real programs that is as good as the median, of functions in the normal form it is better.
-_POSSIBLE, _NEAR = 0.1, float(np.log(1.25))
 _CURVES = (
     "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"
 )
@@ -61,8 +58,6 @@ class CurveModel:
         The most probable formula as a model of its own; None where there are only curves.
     shared_noise
         Part of ``noise`` that repetitions of one origin have in common.
-    is_repeated
-        Whether any point was measured more than once: ``noise`` is no guess.
     """
 
     callpath: str
@@ -76,7 +71,6 @@ class CurveModel:
     explained: Explanations
     form: Symbolic | None = None
     shared_noise: float = 0.0
-    is_repeated: bool = False
 
     @property
     def share(self) -> float:
@@ -147,7 +141,7 @@ class CurveModel:
             regimes, law, probability = self._change
             what = regimes.note(law, self.parameters, probability)
         elif self._formula is None:
-            what = _CURVES + self._sum_of_parts() + self._possible_formula()
+            what = _CURVES + self._sum_of_parts()
         elif self.share < _ALONE:
             what = f"the formula has a probability of {self.share:.2f}: curves are possible, too"
         else:
@@ -160,16 +154,6 @@ class CurveModel:
             return ""
         return f"; parts add up ({found[0]}) with a probability of {found[1]:.2f}"
 
-    @property
-    def _is_possible(self) -> bool:
-        """Return whether a formula is the prediction near the median, however probable other things are."""
-        return self.is_repeated and self.share >= _POSSIBLE and self._change is None
-
-    def _possible_formula(self) -> str:
-        if not self._is_possible or self.form is None:
-            return ""
-        return f"; near its median predicts {sum_text(terms_of(self.form))} (probability {self.share:.2f})"
-
     def predict(self, points: Sequence[Point]) -> Prediction:
         """Predict the true value with a 90 % interval; NaN at points of another category."""
         return self.predictive(points).prediction(unit_of(self.metric))
@@ -177,14 +161,11 @@ class CurveModel:
     def predictive(self, points: Sequence[Point]) -> Predictive:
         """Return the mixture over all explanations at each point; NaN at points of another category."""
         weights, mean, spread = self._mixture(points)
-        median = value = mixture_quantile(weights, mean, spread, 0.5)
-        if self.share >= LIKELY or self._is_possible:
+        value = mixture_quantile(weights, mean, spread, 0.5)
+        if self.share >= LIKELY:
             formula = self.explained.formula_at(coordinates(points, self.parameters))
-            taken = (np.abs(formula - median) <= _NEAR) & self._is_possible
-            if self.share >= LIKELY:
-                low, high = (mixture_quantile(weights, mean, spread, q) for q in _MIDDLE)
-                taken |= (low <= formula) & (formula <= high)
-            value = np.where(taken, formula, median)
+            low, high = (mixture_quantile(weights, mean, spread, q) for q in _MIDDLE)
+            value = np.where((low <= formula) & (formula <= high), formula, value)
         return Predictive(
             value=self._inside(points, np.exp(value)),
             weights=weights,

@@ -144,5 +144,4 @@ def _model(
         explained=explained,
         form=form,
         shared_noise=float(located.shared_sigma[row]),
-        is_repeated=not located.is_guess[row],
     )
