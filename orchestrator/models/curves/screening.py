@@ -19,7 +19,7 @@ from orchestrator.models.curves.scatter import Scatter, log_plausible
 _STEPS = 16, 2, 1
 # Natural logarithm of how much more probable a formula must be than curves: 150 times, and 1000 times where
 # nothing was repeated, because noise is a guess there.
-_CERTAIN, _CERTAIN_ALONE = 5.0, 7.0
+_CERTAIN, _CERTAIN_ONCE = 5.0, 7.0
 # The same for how much more probable curves beside it must be to be looked at.
 _BESIDE = 2.0
 
@@ -59,7 +59,7 @@ def formulas_suffice(
         for evidence, bank in ((without, curves), (smooth, around), (strict, sharp))
     ]
     curves_alone, with_curves, by_itself = (log_sum - np.log(len(odds)) for odds, log_sum in found)
-    enough = np.where([item.is_guess for item in scatter], _CERTAIN_ALONE, _CERTAIN)
+    enough = np.where([item.is_guess for item in scatter], _CERTAIN_ONCE, _CERTAIN)
     certain = by_itself + columns.log_price > curves_alone + enough
     exceeded = np.array([item.is_exceeded(sharp.noise, design.typical) for item in scatter]).T
     misfits = (found[-1][0] * exceeded).sum(axis=0) >= LIKELY
