@@ -11,6 +11,7 @@ factory, an `Application`. Factories take the keyword options of the campaign fi
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -171,6 +172,23 @@ def load(kind: str, name: str) -> Any:
     if module_name.startswith("adapters."):
         _check_adapters_are_ours()
     return getattr(importlib.import_module(module_name), attribute)
+
+
+def build(kind: str, name: str, options: Mapping[str, Any], *, called: str = "") -> Any:
+    """Import a factory by kind and name, and return what it makes with these options.
+
+    Messages say what it is as ``called``, the kind unless given.
+
+    Raises
+    ------
+    CampaignError
+        As `load`, and for options that the factory does not take.
+    """
+    factory = load(kind, name)
+    try:
+        return factory(**options)
+    except (TypeError, ValueError) as error:
+        raise CampaignError(f"{called or kind} {name!r}: {error}") from error
 
 
 @cache

@@ -87,30 +87,23 @@ def fit_measurements(
     priors: Mapping[str, Measurements] | None = None,
 ) -> tuple[Model, ...]:
     """Fit models to measurements of some metrics (all by default); see `fit`."""
-    factory = registry.load("model", modeler)
-    learned = {"neighbours": _neighbours(known, modeler, factory, priors)} if priors else {}
-    chosen = modeler_of(modeler, {**learned, **(options or {})})
+    learned = {"neighbours": _neighbours(known, modeler, priors)} if priors else {}
+    chosen = chosen_modeler(modeler, {**learned, **(options or {})})
     return with_sums(chosen)(known if metrics is None else _with_effort(of_metrics(known, metrics), known))
 
 
-def modeler_of(name: str, options: Mapping[str, Any]) -> Modeler:
-    """Return a modeler by name; raise `CampaignError` for a name or an option that it does not have."""
-    factory = registry.load("model", name)
-    try:
-        chosen: Modeler = factory(**options)
-    except (TypeError, ValueError) as error:
-        raise CampaignError(f"modeler {name!r}: {error}") from error
-    return chosen
+def chosen_modeler(name: str, options: Mapping[str, Any]) -> Modeler:
+    """Return a modeler by name; raise `CampaignError` for an unknown name, or options it does not take."""
+    built: Modeler = registry.build("model", name, options, called="modeler")
+    return built
 
 
-def _neighbours(
-    known: Measurements, modeler: str, factory: Callable[..., Modeler], priors: Mapping[str, Measurements]
-) -> Neighbours:
+def _neighbours(known: Measurements, modeler: str, priors: Mapping[str, Measurements]) -> Neighbours:
     """Return what other measurements tell of these; raise `CampaignError` where they cannot."""
     from orchestrator.models import Neighbour, Neighbours, of_measurements
     from orchestrator.models.effort import EFFORT
 
-    if "neighbours" not in inspect.signature(factory).parameters:
+    if "neighbours" not in inspect.signature(registry.load("model", modeler)).parameters:
         raise CampaignError(f"modeler {modeler!r} takes no priors: use auto, formulas, pmnf or swc")
     items: list[Neighbour] = []
     counts: Measurements | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator import resources, units
 from orchestrator.api import points
-from orchestrator.api.fit import modeler_of
+from orchestrator.api.fit import chosen_modeler
 from orchestrator.control import suggest as question
 from orchestrator.control.suggest import Question, Suggestion
 from orchestrator.errors import MeasurementError
@@ -87,7 +87,7 @@ def suggest(
             evaluation_point=points.point_of(target, known),
             cores=cores_of(str(processes), known),
             budget=core_seconds(budget),
-            modeler=modeler_of(modeler, options or {}),
+            modeler=chosen_modeler(modeler, options or {}),
             values=_values(values or {}, known),
             constraints=constraints,
             strategy=strategy,

@@ -17,7 +17,6 @@ from orchestrator import resources as cost
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import VARIANT, SharedJobOptions, SlurmOptions
 from orchestrator.control.counting import counting
-from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm.options import asks_for_memory
 from orchestrator.journal.measurements import ELAPSED, repetitions
 from orchestrator.journal.state import State
@@ -204,7 +203,7 @@ def strategy(campaign: Campaign) -> Strategy:
         For an option that the strategy does not have.
     """
     chosen = campaign.strategy
-    built: Strategy = _with_options("strategy", chosen.name, chosen.options)
+    built: Strategy = registry.build("strategy", chosen.name, chosen.options)
     return built
 
 
@@ -212,7 +211,8 @@ def modeler(campaign: Campaign) -> Modeler:
     """Return the campaign's modeler with its options; raises like `strategy`."""
     chosen, measure = campaign.model, campaign.measure
     learned = {} if campaign.learned is None else {"neighbours": campaign.learned.neighbours}
-    built: Modeler = _with_options("model", chosen.name, {**_counted(campaign), **learned, **chosen.options})
+    options = {**_counted(campaign), **learned, **chosen.options}
+    built: Modeler = registry.build("model", chosen.name, options)
     exclusive = measure.profiler in EXCLUSIVE and not measure.inclusive
     return built if exclusive else with_sums(built)
 
@@ -221,10 +221,3 @@ def _counted(campaign: Campaign) -> dict[str, Any]:
     """Return the parameters that count processes as an option, for the modeler that has to know them."""
     found = counting(campaign) if campaign.model.name == "speedup" else None
     return {} if found is None else {"processes": found.names}
-
-
-def _with_options(kind: str, name: str, options: dict[str, Any]) -> Any:
-    try:
-        return registry.load(kind, name)(**options)
-    except (TypeError, ValueError) as error:
-        raise CampaignError(f"{kind} {name!r}: {error}") from error
