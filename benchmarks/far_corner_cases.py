@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from orchestrator.api.fit import fit_measurements
+from orchestrator.api.fit import chosen_modeler, fit_measurements
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats, Model
 from orchestrator.models.curves.sizes import WITHOUT
@@ -160,8 +160,7 @@ def answers(
     items = tuple(Measurement(str(k), "time", dict(case.train)) for k, case in enumerate(group))
     known = Measurements(group[0].parameters, items)
     try:
-        chosen: dict[str, Any] = {} if modeler is None else {"modeler": modeler}
-        models = fit_measurements(known, **chosen, options=options)
+        models = fit_measurements(known, chosen_modeler(modeler or "auto", options))
     except ModelError:
         models = ()
     found = {model.callpath: model for model in models}

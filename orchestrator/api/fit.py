@@ -76,30 +76,42 @@ def fit(
     earlier = {
         name: to_measurements(table, parameters, response, callpath) for name, table in (priors or {}).items()
     }
-    return Models(known, fit_measurements(known, None, modeler, options, earlier))
+    learned = learned_from(known, modeler, earlier)
+    return Models(known, fit_measurements(known, chosen_modeler(modeler, {**learned, **options})))
 
 
 def fit_measurements(
-    known: Measurements,
-    metrics: Sequence[str] | None = None,
-    modeler: str = "auto",
-    options: Mapping[str, Any] | None = None,
-    priors: Mapping[str, Measurements] | None = None,
+    known: Measurements, modeler: Modeler, metrics: Sequence[str] | None = None
 ) -> tuple[Model, ...]:
     """Fit models to measurements of some metrics (all by default); see `fit`."""
-    learned = {"neighbours": _neighbours(known, modeler, priors)} if priors else {}
-    chosen = chosen_modeler(modeler, {**learned, **(options or {})})
-    return with_sums(chosen)(known if metrics is None else _with_effort(of_metrics(known, metrics), known))
+    return modeler(known if metrics is None else _with_effort(of_metrics(known, metrics), known))
 
 
 def chosen_modeler(name: str, options: Mapping[str, Any]) -> Modeler:
-    """Return a modeler by name; raise `CampaignError` for an unknown name, or options it does not take."""
-    built: Modeler = registry.build("model", name, options, called="modeler")
-    return built
+    """Return a modeler by name, which also models call paths as the sum of their parts.
+
+    Raises
+    ------
+    CampaignError
+        For an unknown name, and for options that it does not take.
+    """
+    return with_sums(registry.build("model", name, options, called="modeler"))
+
+
+def learned_from(
+    known: Measurements, modeler: str, priors: Mapping[str, Measurements]
+) -> dict[str, Neighbours]:
+    """Return what other measurements tell of these, as an option of the modeler; nothing without any.
+
+    Raises
+    ------
+    CampaignError
+        Where they cannot tell anything, and for a modeler that takes no priors.
+    """
+    return {"neighbours": _neighbours(known, modeler, priors)} if priors else {}
 
 
 def _neighbours(known: Measurements, modeler: str, priors: Mapping[str, Measurements]) -> Neighbours:
-    """Return what other measurements tell of these; raise `CampaignError` where they cannot."""
     from orchestrator.models import Neighbour, Neighbours, of_measurements
     from orchestrator.models.effort import EFFORT
 

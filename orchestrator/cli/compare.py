@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator import registry
-from orchestrator.api.fit import fit_measurements
+from orchestrator.api.fit import chosen_modeler, fit_measurements
 from orchestrator.api.inputs import campaign_directory
 from orchestrator.cli import common, inputs, modeling
 from orchestrator.errors import CampaignError, ModelError
@@ -227,8 +227,9 @@ def _models(
     if modeler == _WITHOUT:
         return (), ()
     with modeling.shown_progress():
-        first = fit_measurements(_shared(both.first, both.only_first), metrics, modeler)
-        second = fit_measurements(_shared(both.second, both.only_second), metrics, modeler)
+        chosen = chosen_modeler(modeler, {})
+        first = fit_measurements(_shared(both.first, both.only_first), chosen, metrics)
+        second = fit_measurements(_shared(both.second, both.only_second), chosen, metrics)
     return first, second
 
 

@@ -99,9 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
     study = _study(chosen, arguments)
     problems = [common.parse_point(text, known) for text in arguments.speedup] or list(scaling.corners(known))
     with modeling.shown_progress():
-        fitted = fit_measurements(
-            known, arguments.metric, arguments.modeler, modeling.options(arguments), priors
-        )
+        fitted = fit_measurements(known, modeling.modeler(arguments, known, priors), arguments.metric)
     models = [model for model in fitted if (model.callpath, model.metric) in wanted]
     described = [describe(model, points, arguments.interval, arguments.runs) for model in models]
     if not described:

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.progress import TaskID
 
 from orchestrator import registry
+from orchestrator.api.fit import chosen_modeler, learned_from
+from orchestrator.api.inputs import campaign_directory
 from orchestrator.cli import common
+from orchestrator.control import assembly, session
 from orchestrator.models import processes, scaling
+from orchestrator.models.base import Modeler
 from orchestrator.models.progress import listening
 from orchestrator.types import Measurements
 
+DEFAULT = "auto"  # of files
 
-def add_modeler(parser: argparse._ActionsContainer, default: str | None = "auto") -> None:
+
+def add_modeler(parser: argparse._ActionsContainer) -> None:
     """Add the kind of model and its options."""
-    parser.add_argument("--modeler", default=default, choices=registry.names("model"))
+    parser.add_argument(
+        "--modeler",
+        choices=registry.names("model"),
+        help=f"the kind of model (default: that of the campaign; of files {DEFAULT})",
+    )
     parser.add_argument(
         "--option",
         metavar="KEY=VALUE",
@@ -46,10 +56,39 @@ def add_processes(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def options(arguments: argparse.Namespace) -> dict[str, object]:
-    """Return the options of the modeler; that of speedups shares the options of the analysis."""
+def modeler(
+    arguments: argparse.Namespace,
+    known: Measurements | None = None,
+    priors: Mapping[str, Measurements] | None = None,
+) -> Modeler:
+    """Return what fits: the kind of ``--modeler``, or that of the campaign which is the input.
+
+    Parameters
+    ----------
+    arguments
+        Those of `add_modeler` and `inputs.add_inputs`. Options are added to those of the campaign.
+    known, priors
+        What it is fitted to, and earlier measurements by a name for notes, whose forms and noise are a prior.
+
+    Raises
+    ------
+    CampaignError
+        For options that it does not take, and priors that tell it nothing.
+    """
+    directory = campaign_directory(arguments.inputs)
+    campaign = None if directory is None or arguments.modeler is not None else session.load(directory)
+    name = arguments.modeler or (DEFAULT if campaign is None else campaign.model.name)
+    learned = {} if known is None else learned_from(known, name, priors or {})
+    given = {**_options(arguments, name), **learned}
+    if campaign is None:
+        return chosen_modeler(name, given)
+    return assembly.modeler(campaign, given)
+
+
+def _options(arguments: argparse.Namespace, name: str) -> dict[str, object]:
+    """Return the options of the modeler; that of speedups shares the options of `add_processes`."""
     found = dict(arguments.option)
-    if arguments.modeler == "speedup":
+    if name == "speedup" and "scaling" in arguments:
         if arguments.processes is not None:
             found.setdefault("processes", arguments.processes)
         if arguments.scaling != "auto":

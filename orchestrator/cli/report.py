@@ -25,7 +25,6 @@ from orchestrator.storage import iso
 from orchestrator.types import Measurements
 
 FILE_NAME = "report.html"
-_MODELER = "auto"
 _NAMED = 3  # files in a title
 # What a campaign says itself.
 _OF_FILES = ("modeler", "option", "metric", "predict", "processes")
@@ -47,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the point that the report answers for, e.g. p=1024,s=35 (default: the largest measured values)",
     )
     group.add_argument("--metric", action="append", help="model only this metric (repeatable)")
-    modeling.add_modeler(group, default=None)
+    modeling.add_modeler(group)
     modeling.add_processes(group)
     parser.add_argument(
         "--json", action="store_true", help="print what the page shows as one JSON document; write no file"
@@ -96,9 +95,8 @@ def _of_files(arguments: argparse.Namespace) -> dict[str, Any]:
     known = inputs.read(arguments)
     point = None if arguments.predict is None else common.parse_point(arguments.predict, known)
     chosen = known if arguments.metric is None else of_metrics(known, arguments.metric)
-    arguments.modeler = arguments.modeler or _MODELER
     with modeling.shown_progress():
-        models = fit_measurements(known, arguments.metric, arguments.modeler, modeling.options(arguments))
+        models = fit_measurements(known, modeling.modeler(arguments), arguments.metric)
     names = [path.name for path in arguments.inputs]
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return page_document.of_measurements(
@@ -113,7 +111,7 @@ def _of_files(arguments: argparse.Namespace) -> dict[str, Any]:
         title=", ".join(names[:_NAMED]) + more,
         generated=iso(time.time()),
         sources=[str(path) for path in arguments.inputs],
-        modeler=arguments.modeler,
+        modeler=arguments.modeler or modeling.DEFAULT,
     )
 
 
@@ -122,7 +120,7 @@ def _without_priors(known: Measurements, arguments: argparse.Namespace) -> dict[
     metrics = [name for name in arguments.metric or known.metrics() if name not in EFFORT]
     if arguments.modeler != priors.COUNTING or not has_effort(known) or not metrics:
         return {}
-    plain = fit_measurements(priors.largest(known), metrics, arguments.modeler, modeling.options(arguments))
+    plain = fit_measurements(priors.largest(known), modeling.modeler(arguments), metrics)
     return {"unaided": plain, "priors": priors.sources([], counted=True)}
 
 

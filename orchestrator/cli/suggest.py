@@ -12,7 +12,6 @@ from rich.text import Text
 
 from orchestrator import registry
 from orchestrator.api import points
-from orchestrator.api.fit import chosen_modeler
 from orchestrator.api.inputs import campaign_directory
 from orchestrator.api.suggest import core_seconds, cores_of, describe
 from orchestrator.campaign.definition import Campaign
@@ -78,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
         evaluation_point=common.parse_point(arguments.at, known),
         cores=cores_of(arguments.processes or "1", known) if chosen is None else assemble(chosen).cores,
         budget=core_seconds(common.parse_value(arguments.budget)),
-        modeler=chosen_modeler(arguments.modeler, dict(arguments.option)),
+        modeler=modeling.modeler(arguments),
         values=_values(arguments.values, known),
         constraints=arguments.constraint,
         campaign=chosen,

@@ -5,7 +5,7 @@ The only place that chooses plug-ins by the names in a campaign file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -207,11 +207,11 @@ def strategy(campaign: Campaign) -> Strategy:
     return built
 
 
-def modeler(campaign: Campaign) -> Modeler:
-    """Return the campaign's modeler with its options; raises like `strategy`."""
+def modeler(campaign: Campaign, further: Mapping[str, Any] | None = None) -> Modeler:
+    """Return the campaign's modeler with its options, and further ones; raises like `strategy`."""
     chosen, measure = campaign.model, campaign.measure
     learned = {} if campaign.learned is None else {"neighbours": campaign.learned.neighbours}
-    options = {**_counted(campaign), **learned, **chosen.options}
+    options = {**_counted(campaign), **learned, **chosen.options, **(further or {})}
     built: Modeler = registry.build("model", chosen.name, options)
     exclusive = measure.profiler in EXCLUSIVE and not measure.inclusive
     return built if exclusive else with_sums(built)

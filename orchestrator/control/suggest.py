@@ -15,7 +15,6 @@ from orchestrator.errors import CampaignError, ExpressionError, ModelError
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
 from orchestrator.models.base import Model, Modeler
 from orchestrator.models.costs import expected_costs
-from orchestrator.models.sums import with_sums
 from orchestrator.space import SearchSpace
 from orchestrator.strategies.base import Choice, Costs, Nothing, Strategy, View
 from orchestrator.types import ROOTS, Measurements, Parameter, Point, Value
@@ -79,7 +78,7 @@ def suggest(known: Measurements, question: Question) -> list[Suggestion]:
     points = _space(known, question)
     for point in points.some():  # before anything is fitted: whether each has cores
         question.cores(point)
-    models = _fit(known, question.modeler)
+    models, why_not = _fit(known, question.modeler)
     costs, relative = _costs(models, question.cores)
     done = {point: max(len(item.values.get(point, ())) for item in known.items) for point in known.points}
     initial, maximum = question.repetitions
@@ -109,7 +108,10 @@ def suggest(known: Measurements, question: Question) -> list[Suggestion]:
         gpr: Strategy = registry.load("strategy", "gpr")()
         choices = [replace(item, reason=f"{item.reason}; {why}") for item in gpr(view, rng)]
     return [
-        Suggestion(choice, None if relative else choice.repetitions * view.cost(choice.point))
+        Suggestion(
+            replace(choice, reason=choice.reason + why_not),
+            None if relative else choice.repetitions * view.cost(choice.point),
+        )
         for choice in choices
     ]
 
@@ -197,11 +199,12 @@ def _check_values(possible: SearchSpace, values: Mapping[str, Sequence[Value]]) 
                 )
 
 
-def _fit(known: Measurements, modeler: Modeler) -> tuple[Model, ...]:
+def _fit(known: Measurements, modeler: Modeler) -> tuple[tuple[Model, ...], str]:
+    """Return the models, or none and why: mostly too few points, for which strategies have starting sets."""
     try:
-        return with_sums(modeler)(known)
-    except ModelError:
-        return ()  # too few points: the strategy completes the starting set
+        return modeler(known), ""
+    except ModelError as error:
+        return (), f"; no models: {error}"
 
 
 def _costs(models: Sequence[Model], cores: Callable[[Point], float]) -> tuple[Costs, bool]:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import orchestrator as mo
-from orchestrator.api.fit import fit_measurements
+from orchestrator.api.fit import chosen_modeler, fit_measurements
 from orchestrator.readers.load import load
 
 matplotlib.use("agg")
@@ -100,7 +100,8 @@ def test_a_plot(models: mo.Models) -> None:
 def test_the_command_line_fits_the_same(models: mo.Models, tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     table().rename(columns={"region": "callpath"})[["p", "n", "callpath", "time"]].to_csv(path, index=False)
-    assert [m.expression for m in fit_measurements(load([path]))] == [m.expression for m in models]
+    fitted = fit_measurements(load([path]), chosen_modeler("auto", {}))
+    assert [m.expression for m in fitted] == [m.expression for m in models]
 
 
 def test_what_read_returns_needs_no_further_words(models: mo.Models, tmp_path: Path) -> None:

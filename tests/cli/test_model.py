@@ -93,11 +93,28 @@ def test_text_for_humans_shows_expression_and_predictions(write: Callable[[Path]
     assert "32.5" in result.out
 
 
-def test_a_campaign_directory_gives_the_models_of_its_status() -> None:
-    write_campaign(Path.cwd(), SIMULATED, None)
+@pytest.mark.parametrize("kind", ["", "model: {name: pmnf, members: 5}\n", "model: {name: cpr}\n"])
+def test_a_campaign_directory_gives_the_models_of_its_status(kind: str) -> None:
+    write_campaign(Path.cwd(), SIMULATED + kind, None)
     status = run("run", "campaign.yaml", "--json").document
     models = run("model", "rehearsal", "--predict", "p=216,s=35", "--json").document["models"]
     assert models == status["models"]
+
+
+def test_options_are_added_to_those_of_the_campaign_and_another_modeler_replaces_it() -> None:
+    write_campaign(Path.cwd(), SIMULATED + "model: {name: pmnf, members: 5}\n", None)
+    run("run", "campaign.yaml")
+    run("export", "rehearsal", "--format", "csv", "--output", "exported.csv")
+
+    def models(path: str, *options: str) -> object:
+        return run("model", path, "--predict", "p=216,s=35", *options, "--json").document["models"]
+
+    two = ("--option", "members=2")
+    assert models("rehearsal", *two) == models("exported.csv", "--modeler", "pmnf", *two)
+    assert models("rehearsal", *two) != models("rehearsal")
+    assert models("rehearsal", "--modeler", "cpr") == models("exported.csv", "--modeler", "cpr")
+    wrong = run("model", "rehearsal", "--option", "rank=2")
+    assert (wrong.code, "model 'pmnf': " in wrong.err, "rank" in wrong.err) == (2, True, True)
 
 
 def test_what_a_campaign_exports_is_modelled_alike(tmp_path: Path) -> None:

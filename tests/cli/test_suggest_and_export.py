@@ -107,6 +107,28 @@ def test_costs_are_those_that_the_modeler_expects(measured: Path) -> None:
     assert any(item["cost"] != cost[str(item["point"])] for item in other)
 
 
+def test_a_campaign_directory_is_modelled_as_the_campaign_does() -> None:
+    write_campaign(Path.cwd(), SIMULATED + "model: {name: cpr}\n", None)
+    run("run", "campaign.yaml")
+
+    def costs(*options: str) -> dict[str, object]:
+        at = ("--at", "p=216,s=35", "--budget", "9 core-hours", "--strategy", "full", "--values", "s=40")
+        found = run("suggest", "rehearsal", *at, "--points", "99", *options, "--json").document
+        return {str(item["point"]): item["cost"] for item in found["suggestions"]}
+
+    assert costs() == costs("--modeler", "cpr") != costs("--modeler", "auto")
+
+
+def test_without_models_every_suggestion_says_why() -> None:
+    Path("sizes.csv").write_text("k,s,time\n1,10,1\n2,10,2\n4,10,4\n")
+    at = ("suggest", "sizes.csv", "--parameters", "k,s", "--at", "k=16,s=40", "--budget", "1 core-hour")
+    found = run(*at, "--values", "s=20,30", "--modeler", "speedup", "--json").document["suggestions"]
+    assert found
+    assert all(
+        "; no models: no name says which parameter counts processes" in item["reason"] for item in found
+    )
+
+
 def test_a_suggestion_for_humans(measured: Path) -> None:
     result = run("suggest", measured, "--at", "p=32,s=60", "--budget", "1 core-hour")
     assert result.code == 0
