@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.errors import CampaignError
+from orchestrator.errors import CampaignError, ModelError
 from orchestrator.types import Application
 from orchestrator.units import did_you_mean
 
@@ -187,7 +187,7 @@ def build(kind: str, name: str, options: Mapping[str, Any], *, called: str = "")
     factory = load(kind, name)
     try:
         return factory(**options)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ModelError) as error:
         raise CampaignError(f"{called or kind} {name!r}: {error}") from error
 
 

@@ -204,14 +204,15 @@ class _Table:
 
 
 def fit(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:
-    """Fit models; return none where too little was measured so far.
+    """Fit models; return none, with a warning that says why, where none can be fitted.
 
     A modeler that fails on some data costs a round of models, never a campaign: the measurements are safe,
     and the next round has more of them.
     """
     try:
         return modeler(known) if known.items else ()
-    except ModelError:
+    except ModelError as error:
+        warnings.warn(f"no models this time: {error}", stacklevel=2)
         return ()
     except (ValueError, ArithmeticError) as error:
         warnings.warn(f"no models this time: the modeler failed with {error!r}", stacklevel=2)

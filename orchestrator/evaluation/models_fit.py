@@ -16,7 +16,7 @@ import numpy as np
 import yaml
 
 from orchestrator import registry
-from orchestrator.errors import CampaignError, ModelError, OrchestratorError
+from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.evaluation.models_samples import of_points
 from orchestrator.evaluation.models_scores import Coverage, Errors, coverage, errors
 from orchestrator.evaluation.parallel import one_thread
@@ -54,12 +54,8 @@ class Contender:
 
     def modeler(self) -> Modeler:
         """Return the modeler; raises as `of`."""
-        factory = registry.load("model", self.name)
-        try:
-            modeler: Modeler = factory(**self.options)
-        except (TypeError, ValueError, ModelError) as error:
-            raise CampaignError(f"modeler {self.label!r}: {error}") from error
-        return modeler
+        built: Modeler = registry.build("model", self.name, self.options, called="modeler")
+        return built
 
 
 def _option(text: str, part: str) -> tuple[str, Any]:

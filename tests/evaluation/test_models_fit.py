@@ -114,8 +114,9 @@ def test_options_of_a_modeler_are_yaml() -> None:
     [
         ("pmnff", "unknown model 'pmnff': did you mean 'pmnf'"),
         ("pmnf:members", "'members' is no option; write NAME:key=value"),
-        ("pmnf:colour=red", "modeler 'pmnf:colour=red': .*colour"),
-        ("pmnf:exponents=none", "modeler 'pmnf:exponents=none'"),
+        ("pmnf:colour=red", "modeler 'pmnf': .*colour"),
+        ("pmnf:exponents=none", "modeler 'pmnf': "),
+        ("learned:grid=small", "modeler 'learned': .*'small'"),
         ("pmnf:exponents=[1", "the value of exponents is not YAML"),
     ],
 )
