@@ -63,6 +63,7 @@ class Notifier:
         self._failed = 0  # attempts in a row
         self._low = False
         self._state = State()
+        self._began = False
         self._waiting: queue.Queue[dict[str, Any] | None] = queue.Queue(_MOST_WAITING)
         self._caller: threading.Thread | None = None
         self._deadline = math.inf
@@ -74,7 +75,7 @@ class Notifier:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is not None:
+        if error is not None and self._began:  # else nothing has begun, and who started it reads why
             what = str(error) or type(error).__name__
             self._notify("stop", "error", f"the controller failed: {what}")
         self._finish()
@@ -87,6 +88,7 @@ class Notifier:
 
     def begin(self, state: State) -> None:
         """Remember the state of the campaign before the loop begins."""
+        self._began = True
         self._state = state
         self._low = self._is_low(state)
 

@@ -138,10 +138,17 @@ def test_only_what_is_wanted_is_told(tmp_path: Path) -> None:
 def test_an_interrupt_and_an_error_are_stops_too(tmp_path: Path) -> None:
     chosen = load(hook(tmp_path))
     watched(chosen, tmp_path, [events.ControllerStopped("interrupted")])
-    with pytest.raises(JournalWriteError), Notifier(chosen, tmp_path):
+    with pytest.raises(JournalWriteError), Notifier(chosen, tmp_path) as notifier:
+        notifier.begin(State())
         raise JournalWriteError("no space left")
     assert [item["cause"] for item in calls(tmp_path)] == ["interrupted", "error"]
     assert "no space left" in calls(tmp_path)[1]["text"]
+
+
+def test_a_campaign_that_cannot_begin_is_no_failure_of_its_controller(tmp_path: Path) -> None:
+    with pytest.raises(CampaignError), Notifier(load(hook(tmp_path)), tmp_path):
+        raise CampaignError("stop.budget: less than what is spent already")
+    assert calls(tmp_path) == []
 
 
 # --- what it cannot do -----------------------------------------------------------------------------------
