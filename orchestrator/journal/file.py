@@ -274,11 +274,14 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = "free some space" if error.errno in FULL else "fix that"
-        raise JournalWriteError(
-            f"cannot write {path}: {error.strerror}. The campaign has stopped, nothing is lost: {remedy}, "
-            "then resume it"
-        ) from error
+        raise _stopped_by(f"cannot write {path}", error) from error
+
+
+def _stopped_by(what: str, error: OSError) -> JournalWriteError:
+    remedy = "free some space" if error.errno in FULL else "fix that"
+    return JournalWriteError(
+        f"{what}: {error.strerror}. The campaign has stopped, nothing is lost: {remedy}, then resume it"
+    )
 
 
 def _unusable(what: str, path: Path, error: OSError) -> JournalError:
@@ -401,10 +404,7 @@ class Journal:
                 os.fsync(self._descriptor)
         except OSError as error:
             self._undo()
-            raise JournalWriteError(
-                f"cannot write to {self.path}: {error.strerror}. The campaign has stopped, nothing is lost: "
-                "free some space, then resume it"
-            ) from error
+            raise _stopped_by(f"cannot write to {self.path}", error) from error
         self._sequence += len(entries)
         self._length += len(content)
         self._boundary("after", entries)

@@ -197,6 +197,16 @@ def test_a_full_disk_leaves_the_journal_as_it_was(tmp_path: Path, monkeypatch: p
     assert [entry.event for entry in journal.read(tmp_path / journal.FILE_NAME)] == [SOME[0], SOME[2]]
 
 
+def test_only_a_full_disk_is_told_to_be_emptied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with Journal(tmp_path) as opened:
+        monkeypatch.setattr(os, "fsync", broken)
+        with pytest.raises(JournalWriteError, match=r"Input/output error\..*: fix that, then resume it"):
+            opened.append(SOME[:1], 1.0)
+
+
 def test_a_refusal_of_the_kernel_leaves_the_journal_as_it_was(tmp_path: Path) -> None:
     """A limit on the file's size refuses the end of a write, as a quota does."""
     code = """
