@@ -20,7 +20,7 @@ from orchestrator.cli.run import add_directory
 from orchestrator.control import overview
 from orchestrator.control.rehearsal import Options, Rehearsal, outcome, prepare
 from orchestrator.errors import CampaignError
-from orchestrator.report import rehearsal_text, status_text
+from orchestrator.report import advice, rehearsal_text, status_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,13 +69,16 @@ def run(arguments: argparse.Namespace) -> int:
     )
     chosen = prepare(finding.campaign_path(arguments.campaign), arguments.overrides, options)
     if arguments.directory is not None:
-        return _rehearse(chosen, arguments.directory, arguments.json)
+        return _rehearse(chosen, arguments.directory, arguments.json, kept=True)
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as directory:
-        return _rehearse(chosen, Path(directory), arguments.json)
+        return _rehearse(chosen, Path(directory), arguments.json, kept=False)
 
 
-def _rehearse(chosen: Rehearsal, directory: Path, as_json: bool) -> int:
-    """Rehearse with a progress display; print the status at the end, and what it would have cost."""
+def _rehearse(chosen: Rehearsal, directory: Path, as_json: bool, *, kept: bool) -> int:
+    """Rehearse with a progress display; print the status at the end, and what it would have cost.
+
+    ``kept``: the directory stays, so that the rehearsal can be continued.
+    """
     for line in (f"truth: {chosen.truth}", *chosen.notes):
         print(line, file=sys.stderr)
     state = running.drive(chosen.campaign, directory, progress=True)
@@ -88,7 +91,13 @@ def _rehearse(chosen: Rehearsal, directory: Path, as_json: bool) -> int:
         status_text.console().print(rehearsal_text.render(document["rehearsal"]))
     if state.stopped is not None:
         return 0
-    print(f"interrupted; continue with: orchestrator resume {directory}", file=sys.stderr)
+    if state.paused is not None:
+        print(f"paused: {state.paused.rule} ({state.paused.detail})", file=sys.stderr)
+        how = advice.to_continue(state, directory)
+    else:
+        print("interrupted", file=sys.stderr)
+        how = f"continue with: orchestrator resume {directory}"
+    print(how if kept else "the rehearsal is thrown away; --directory keeps it", file=sys.stderr)
     return 3
 
 

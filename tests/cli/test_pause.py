@@ -22,6 +22,17 @@ seed: 3
 """
 
 
+def test_a_rehearsal_that_pauses_says_so_and_how_it_can_be_continued_if_it_is_kept() -> None:
+    write_campaign(Path.cwd(), UNLUCKY.split("notify:")[0] + "seed: 3\n", None)
+    thrown_away = run("simulate", "campaign.yaml")
+    assert thrown_away.code == 3
+    assert "paused: infrastructure (" in thrown_away.err and "--directory keeps it" in thrown_away.err
+    assert "orchestrator resume" not in thrown_away.err
+    kept = run("simulate", "campaign.yaml", "--directory", "kept")
+    assert kept.code == 3
+    assert "paused: infrastructure (" in kept.err and "orchestrator resume kept" in kept.err
+
+
 def test_a_paused_campaign_says_why_and_continues_when_it_is_resumed() -> None:
     note = Path("note")
     note.write_text('#!/bin/sh\necho "$ORCHESTRATOR_EVENT $ORCHESTRATOR_TEXT" >> noted\n')
