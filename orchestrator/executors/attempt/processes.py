@@ -12,6 +12,7 @@ import resource
 import signal
 import time
 from collections.abc import Collection, Iterator
+from pathlib import Path
 from signal import SIGKILL, SIGTERM
 
 MARK = "ORCHESTRATOR_ATTEMPT"  # in the environment of everything an attempt starts: its directory
@@ -211,13 +212,13 @@ def belongs(pid: int, directory: str | os.PathLike[str]) -> bool:
         return True
 
 
-def marked(directory: str) -> list[int]:
+def marked(directory: Path) -> list[int]:
     """Return the processes that an attempt started, by the directory in their environment.
 
     This finds what outlived its owners, whichever process adopted it. Only a program that also clears its
     environment escapes.
     """
-    wanted = directory.encode(errors="surrogateescape")
+    wanted = os.fsencode(os.path.realpath(directory))  # as the owner marked them, wherever it is seen from
     return [pid for pid, found in _marks() if found == wanted]
 
 

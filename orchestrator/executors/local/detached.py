@@ -116,7 +116,7 @@ def end_survivors(directory: Path) -> int | None:
     """Kill the processes that an attempt left behind; return how many, None if they do not die."""
     ended: set[int] = set()
     deadline = time.monotonic() + processes.KILL_WAIT
-    while pids := processes.marked(os.path.realpath(directory)):
+    while pids := processes.marked(directory):
         if time.monotonic() > deadline:
             return None
         ended.update(pids)

@@ -279,7 +279,7 @@ class LocalExecutor:
 
     def _classify_unreadable(self, request: AttemptRequest, error: ReadError) -> Observation:
         """Classify an attempt by its processes where its files cannot be read."""
-        adopted = self._adopt(request, processes.marked(os.path.realpath(request.directory)))
+        adopted = self._adopt(request, processes.marked(request.directory))
         if adopted:
             return adopted
         if time.time() - files.last_sign_of_life(request.directory) < _PATIENCE:
@@ -312,7 +312,7 @@ def _classify_gone(request: AttemptRequest, record: AttemptRecord | None, most: 
     """Declare lost an attempt that was claimed and is gone; end what it left, charge an upper bound."""
     survivors = detached.end_survivors(request.directory)
     if survivors is None:
-        reason = f"its processes do not die: end them ({processes.marked(str(request.directory))})"
+        reason = f"its processes do not die: end them ({processes.marked(request.directory)})"
         return Observation(request.attempt, AttemptState.UNKNOWN, reason=reason)
     if record is None:  # which is written before anything is started
         return _lost(request, 0.0, f"it ended before it started anything; see {request.directory / 'stderr'}")
