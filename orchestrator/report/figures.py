@@ -9,19 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from orchestrator.models.base import Model, holds_at
 from orchestrator.types import Measurement, Point
 
 _CURVE = 60  # points of a curve
-# Ratios of the ends of a logarithmic axis below which ticks at powers of ten, and at 1, 2 and 5 times these,
-# are too few.
-_DECADES = 300.0
-_NARROW = 8.0
 
 
 def png(figure: Figure) -> bytes:
@@ -98,17 +92,3 @@ def _best_line(name: str, points: Sequence[Point]) -> list[Point]:
     counts = Counter(others(point) for point in points)
     chosen = max(counts, key=lambda rest: counts[rest])
     return sorted((p for p in points if others(p) == chosen), key=lambda point: point.number(name))
-
-
-def set_ticks(axis: Axis, low: float, high: float) -> None:
-    """Label a logarithmic axis at several places, also where it has less than a decade."""
-    axis.set_minor_formatter(NullFormatter())  # labels of narrow ranges would overlap
-    if high / low >= _DECADES:
-        return
-    if high / low >= _NARROW:
-        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    else:
-        axis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
-        axis.set_minor_locator(NullLocator())
-    axis.set_tick_params(which="major", labelsize="small")
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}"))
