@@ -29,11 +29,12 @@ from orchestrator.strategies.candidates import (
     Candidate,
     affordable,
     cost_text,
+    open_points,
     run_cost,
     single_runs,
     within_budget,
 )
-from orchestrator.strategies.drawing import Law, drawn_runs, usable
+from orchestrator.strategies.drawing import Law, drawn_runs
 from orchestrator.strategies.information.price import Price
 from orchestrator.strategies.relevance import relevant
 from orchestrator.strategies.sample import new_runs
@@ -131,7 +132,7 @@ def _pool(view: View, law: Law, number: int, rng: np.random.Generator) -> list[C
         return pool
     measured = [point for point in view.done if view.done[point] and point in view.space]
     order = rng.permutation(len(measured))[: max(1, round(_REPEATED * number))]
-    return [*pool, *single_runs(view, list(usable(view, (measured[index] for index in order))))]
+    return [*pool, *single_runs(view, list(open_points(view, (measured[index] for index in order))))]
 
 
 def _chosen(

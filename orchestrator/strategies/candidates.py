@@ -30,13 +30,13 @@ class Candidate:
     seconds: float
 
 
-def open_points(view: View) -> Iterator[Point]:
-    """Iterate lazily over the points that may still be measured, in the order of the space.
+def open_points(view: View, points: Iterable[Point] | None = None) -> Iterator[Point]:
+    """Iterate lazily over the points that may still be measured, of some or, in its order, of the space.
 
     Left out: the evaluation point, points at which runs were given up, and points that have their
     maximum of repetitions.
     """
-    for point in view.space:
+    for point in view.space if points is None else points:
         if (
             point != view.evaluation_point
             and point not in view.infeasible

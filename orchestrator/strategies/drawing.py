@@ -8,7 +8,7 @@ Completion, section 6.0.3. A combination that is no point of the space is drawn 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Protocol, Self, runtime_checkable
@@ -18,7 +18,7 @@ import numpy as np
 from orchestrator.errors import CampaignError
 from orchestrator.models.base import Floats
 from orchestrator.strategies.base import Space, View
-from orchestrator.strategies.candidates import Candidate, chunks, single_runs
+from orchestrator.strategies.candidates import Candidate, chunks, open_points, single_runs
 from orchestrator.types import Parameter, Point
 from orchestrator.units import did_you_mean
 
@@ -165,20 +165,9 @@ def _log_uniform(parameter: Parameter) -> Floats:
     return weights
 
 
-def usable(view: View, points: Iterable[Point]) -> Iterator[Point]:
-    """Return those of some points at which one repetition more may be proposed."""
-    for point in points:
-        if (
-            point != view.evaluation_point
-            and point not in view.infeasible
-            and view.done.get(point, 0) < view.maximum_repetitions
-        ):
-            yield point
-
-
 def drawn_runs(view: View, law: Law, number: int, rng: np.random.Generator, new: bool) -> list[Candidate]:
     """Draw points at which one repetition more is affordable; ``new``: only points without any."""
-    points = usable(view, islice(law.points(view.space, rng), _LOOKED_AT))
+    points = open_points(view, islice(law.points(view.space, rng), _LOOKED_AT))
     if new:
         points = (point for point in points if not view.done.get(point))
     found: list[Candidate] = []
