@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.errors import CampaignError, OrchestratorError
+from orchestrator.errors import CampaignError, OrchestratorError, ReadError
 from orchestrator.journal.file import holds_campaign
 from orchestrator.types import Measurements
 
@@ -145,10 +144,11 @@ def of_metrics(known: Measurements, metrics: Collection[str]) -> Measurements:
     Raises
     ------
     CampaignError
-        If none of them was measured.
+        If one of them was not measured.
     """
-    items = tuple(item for item in known.items if item.metric in metrics)
-    if not items:
-        wanted, there = ", ".join(metrics), ", ".join(known.metrics())
-        raise CampaignError(f"metric {wanted}: no measurements; the inputs have the metrics {there}")
-    return replace(known, items=items)
+    from orchestrator.readers import collect
+
+    try:
+        return collect.of_metrics(known, metrics, "the inputs")
+    except ReadError as error:
+        raise CampaignError(str(error)) from None

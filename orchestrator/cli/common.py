@@ -7,10 +7,12 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.api import points
 from orchestrator.errors import CampaignError
+from orchestrator.journal.file import FULL
 from orchestrator.types import Measurements, Point, Value
 
 if TYPE_CHECKING:
@@ -98,6 +100,15 @@ def print_json(document: Any) -> None:
     """Print one JSON document."""
     json.dump(document, sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Write an output; raise `CampaignError` where that fails."""
+    try:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        remedy = "free some space" if error.errno in FULL else "name another file"
+        raise CampaignError(f"cannot write {path}: {error.strerror}; {remedy}") from error
 
 
 def parse_point(text: str, known: Measurements) -> Point:

@@ -24,6 +24,7 @@ from orchestrator.models.comparison.conditions import Condition
 from orchestrator.models.comparison.pairs import Aligned, aligned
 from orchestrator.models.effort import EFFORT
 from orchestrator.report import comparison, comparison_facts, comparison_text, junit
+from orchestrator.report.callpath_names import selected
 from orchestrator.report.status_text import console
 from orchestrator.types import Measurements, Point, format_value
 
@@ -88,6 +89,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    for option, output in (("--junit", arguments.junit), ("--html", arguments.html)):
+        if output is not None:
+            inputs.refuse_as_output(output, arguments.inputs, option)
     own = None if arguments.between is not None else _own_variants(arguments.inputs)
     arguments.between = arguments.between or own
     conditions = [Condition.of(text) for text in arguments.fail_if]
@@ -104,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
         metrics=_metrics(both, arguments.metric),
         conditions=conditions,
         theories=noise_theory.stated(arguments.against_theory, joint),
-        callpaths=_callpaths(joint, arguments.callpath),
+        callpaths=selected((item.callpath for item in joint.items), arguments.callpath),
     )
     models = _models(both, question.metrics, arguments.modeler)
     found = comparison.document(both, models, question)
@@ -112,12 +116,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise ModelError("nothing can be compared: no call path has usable values in both")
     found["facts"] = comparison_facts.side_by_side(*_facts(arguments, first, second, own is not None))
     if arguments.junit is not None:
-        _write(arguments.junit, junit.junit(found, "orchestrator compare"))
+        common.write(arguments.junit, junit.junit(found, "orchestrator compare"))
     if arguments.html is not None:
         from orchestrator.report.page import comparison as page_of
         from orchestrator.report.page.render import page
 
-        _write(arguments.html, page(page_of.document(found, _names(arguments), both, models)))
+        common.write(arguments.html, page(page_of.document(found, _names(arguments), both, models)))
     if arguments.json:
         common.print_json(found)
     else:
@@ -212,14 +216,6 @@ def _metrics(both: Aligned, wanted: Sequence[str] | None) -> list[str]:
     return list(wanted)
 
 
-def _callpaths(known: Measurements, texts: Sequence[str] | None) -> Sequence[str] | None:
-    paths = dict.fromkeys(item.callpath for item in known.items)
-    for text in texts or ():
-        if not any(text in path for path in paths):
-            raise CampaignError(f"--callpath {text!r} is in none of the {len(paths)} call paths")
-    return texts
-
-
 def _models(
     both: Aligned, metrics: Sequence[str] | None, modeler: str
 ) -> tuple[Sequence[Model], Sequence[Model]]:
@@ -260,13 +256,6 @@ def _names(arguments: argparse.Namespace) -> tuple[str, str]:
     else:
         first, second = (path.resolve().name for path in arguments.inputs)
     return (first, second) if first != second else ("A", "B")
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CampaignError(f"cannot write {path}: {error.strerror}") from error
 
 
 def _print(found: dict[str, Any]) -> None:

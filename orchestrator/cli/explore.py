@@ -12,9 +12,9 @@ from pathlib import Path
 
 from orchestrator.api.inputs import of_metrics
 from orchestrator.cli import common, inputs
-from orchestrator.errors import CampaignError, ModelError
+from orchestrator.errors import ModelError
 from orchestrator.report import explore, explore_page, noise_report
-from orchestrator.report.explore_samples import chosen
+from orchestrator.report.callpath_names import selected
 from orchestrator.report.explore_statistics import INTERVALS
 from orchestrator.report.status_text import console
 from orchestrator.types import Measurements
@@ -56,13 +56,12 @@ def run(arguments: argparse.Namespace) -> int:
     inputs.refuse_as_output(output, arguments.inputs)
     known = inputs.read(arguments)
     known = known if arguments.metric is None else of_metrics(known, arguments.metric)
-    known = replace(known, items=chosen(known, arguments.callpath), notes=())  # notes are printed already
+    paths = selected((item.callpath for item in known.items), arguments.callpath)
+    items = tuple(item for item in known.items if item.callpath in paths)
+    known = replace(known, items=items, notes=())  # notes are printed already
     found = explore.explored(known, arguments.responses, arguments.intervals)
     title = ", ".join(path.name or str(path.resolve()) for path in arguments.inputs)
-    try:
-        output.write_text(explore_page.page(found, title, _noise(known)), encoding="utf-8")
-    except OSError as error:
-        raise CampaignError(f"cannot write {output}: {error.strerror}") from error
+    common.write(output, explore_page.page(found, title, _noise(known)))
     if arguments.json:
         common.print_json({**explore.document(found), "page": str(output)})
         return 0

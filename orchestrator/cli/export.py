@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from orchestrator.cli import inputs
-from orchestrator.errors import CampaignError
+from orchestrator.cli import common, inputs
 from orchestrator.report import export
 
 
@@ -26,8 +25,5 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         sys.stdout.buffer.write(content)
         return 0
-    try:
-        arguments.output.write_bytes(content)
-    except OSError as error:
-        raise CampaignError(f"cannot write {arguments.output}: {error.strerror}") from error
+    common.write(arguments.output, content)
     return 0

@@ -81,10 +81,10 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def refuse_as_output(output: Path, paths: Sequence[Path]) -> None:
-    """Raise `CampaignError` where an output would replace an input."""
+def refuse_as_output(output: Path, paths: Sequence[Path], option: str = "--output") -> None:
+    """Raise `CampaignError` where the output of an option would replace an input."""
     if output.resolve() in [path.resolve() for path in paths]:
-        raise CampaignError(f"--output {output} is an input, which it would replace: name another file")
+        raise CampaignError(f"{option} {output} is an input, which it would replace: name another file")
 
 
 def read(arguments: argparse.Namespace, paths: Sequence[Path] | None = None) -> Measurements:

@@ -15,12 +15,10 @@ from orchestrator.models import scaling
 from orchestrator.models.base import Model
 from orchestrator.models.intervals import checked_levels
 from orchestrator.report import scaling_document
-from orchestrator.report.callpath_names import named, shortened
+from orchestrator.report.callpath_names import named, selected
 from orchestrator.report.models_document import describe, label
 from orchestrator.report.status_text import console, interval, intervals_table, models_table
 from orchestrator.types import Measurements, Point, format_value
-
-_EXAMPLES = 5  # call paths that an error names
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,17 +92,18 @@ def run(arguments: argparse.Namespace) -> int:
     known = inputs.read(arguments)
     points = [common.parse_point(text, known) for text in arguments.predict]
     chosen = known if arguments.metric is None else of_metrics(known, arguments.metric)
-    wanted = _shown(chosen, arguments.callpath)
+    paths = selected((item.callpath for item in chosen.items), arguments.callpath)
     priors = {path.name: inputs.read(arguments, [path]) for path in arguments.prior}
     study = _study(chosen, arguments)
     problems = [common.parse_point(text, known) for text in arguments.speedup] or list(scaling.corners(known))
     with modeling.shown_progress():
         fitted = fit_measurements(known, modeling.modeler(arguments, known, priors), arguments.metric)
-    models = [model for model in fitted if (model.callpath, model.metric) in wanted]
+    metrics = chosen.metrics()
+    models = [model for model in fitted if model.callpath in paths and model.metric in metrics]
     described = [describe(model, points, arguments.interval, arguments.runs) for model in models]
     if not described:
-        paths = ", ".join(sorted({callpath for callpath, _ in wanted}))
-        raise ModelError(f"no usable measurement: every value of {paths} is missing, negative or not finite")
+        names = ", ".join(sorted(paths))
+        raise ModelError(f"no usable measurement: every value of {names} is missing, negative or not finite")
     if study is not None:
         described = _with_speedup(models, described, study, problems, arguments.efficiency)
     if arguments.json:
@@ -187,18 +186,3 @@ def _silences(item: dict[str, Any]) -> Iterator[str]:
 
 def _place(prediction: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in prediction["point"].items())
-
-
-def _shown(chosen: Measurements, texts: list[str] | None) -> set[tuple[str, str]]:
-    """Return call paths and metrics that contain one of the texts; every text must be found."""
-    paths = list(dict.fromkeys(item.callpath for item in chosen.items))
-    short = shortened(paths)
-    for text in texts or ():
-        if not any(text in path or text in short[path] for path in paths):
-            some = ", ".join(paths[:_EXAMPLES]) + ", ..." * (len(paths) > _EXAMPLES)
-            raise CampaignError(f"--callpath {text!r} is in none of the {len(paths)} call paths: {some}")
-    return {
-        (item.callpath, item.metric)
-        for item in chosen.items
-        if texts is None or any(text in item.callpath or text in short[item.callpath] for text in texts)
-    }

@@ -57,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; it only reads a campaign, also while a controller is running."""
     directory = _campaign(arguments.inputs)
     output: Path = arguments.output or (directory or Path()) / FILE_NAME
+    inputs.refuse_as_output(output, arguments.inputs)
     if directory is None:
         document = _of_files(arguments)
     else:
@@ -65,10 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         common.print_json(document)
         return 0
-    try:
-        output.write_text(page(document), encoding="utf-8")
-    except OSError as error:
-        raise CampaignError(f"cannot write {output}: {error.strerror}") from error
+    common.write(output, page(document))
     print(output)
     return 0
 

@@ -7,14 +7,17 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import chain
 from typing import Any
 
+from orchestrator.errors import CampaignError
 from orchestrator.models.callpaths import SEPARATOR, bare, parts, signature
 
 _LONG = 60  # characters, beyond which outer callers are left out
 # A bracket that follows a word and a space is a remark in the name of an annotated region.
 _CPP = re.compile(r"<|::|\S\(")
 _LEFT_OUT = "..."
+_EXAMPLES = 5  # call paths that an error names
 
 
 def shortened(callpaths: Iterable[str]) -> dict[str, str]:
@@ -33,6 +36,25 @@ def shortened(callpaths: Iterable[str]) -> dict[str, str]:
     paths = {path: names[tuple(parts(path))] for path in whole}
     ends = Counter(path[k:] for path in paths.values() for k in range(len(path)))
     return {path: _end(shown, ends) for path, shown in paths.items()}
+
+
+def selected(callpaths: Iterable[str], texts: Sequence[str] | None) -> frozenset[str]:
+    """Return the call paths that contain one of the texts, in full or as they are shown; without texts all.
+
+    Raises
+    ------
+    CampaignError
+        When a text is in no call path.
+    """
+    short = shortened(callpaths)
+    if not texts:
+        return frozenset(short)
+    found = {text: [path for path, name in short.items() if text in path or text in name] for text in texts}
+    for text in texts:
+        if not found[text]:
+            some = ", ".join([*short][:_EXAMPLES]) + ", ..." * (len(short) > _EXAMPLES)
+            raise CampaignError(f"--callpath {text!r} is in none of the {len(short)} call paths: {some}")
+    return frozenset(chain.from_iterable(found.values()))
 
 
 def named(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

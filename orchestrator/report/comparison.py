@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,14 +50,14 @@ class Question:
     theories
         Stated laws as terms, by call path.
     callpaths
-        Shown are call paths with one of these texts; None for all.
+        The shown ones; None for all.
     """
 
     points: Sequence[Point] = ()
     metrics: Sequence[str] | None = None
     conditions: Sequence[Condition] = ()
     theories: Mapping[str, Sequence[Term]] = field(default_factory=dict)
-    callpaths: Sequence[str] | None = None
+    callpaths: Collection[str] | None = None
 
 
 def document(
@@ -76,7 +76,7 @@ def document(
     """
     metrics = question.metrics or [name for name in both.first.metrics() if name not in EFFORT]
     everything = compared(both, *models, metrics)
-    rows = [row for row in everything if _wanted(row, question.callpaths)]
+    rows = [row for row in everything if question.callpaths is None or row.key[0] in question.callpaths]
     points = list(question.points) or [largest_common(rows, both)]
     work = {key: item for metric in metrics for key, item in works(both, metric).items()}
     shares = discoveries(everything)
@@ -105,10 +105,6 @@ def failures(found: Mapping[str, Any]) -> list[str]:
     return [
         f"{item['condition']}: {', '.join(item['failed'])}" for item in found["conditions"] if item["failed"]
     ]
-
-
-def _wanted(row: Compared, texts: Sequence[str] | None) -> bool:
-    return texts is None or any(text in row.key[0] for text in texts)
 
 
 def _points(row: Compared, points: Sequence[Point], known: Measurements, stated: bool) -> list[Point]:

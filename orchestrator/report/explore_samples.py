@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.errors import CampaignError, ModelError
+from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.report.callpath_names import shortened
 from orchestrator.report.wording import count
-from orchestrator.types import Measurement, Measurements, Value, format_value
+from orchestrator.types import Measurements, Value, format_value
 
 FEWEST = 4  # points; of three, ranks agree by chance every third time
 _EXAMPLES = 3  # names that a note gives
@@ -166,22 +166,3 @@ def _largest(columns: Sequence[Column], most: int) -> list[Column]:
 
 def _total(column: Column) -> float:
     return float(np.nansum(np.abs(column.values)))
-
-
-def chosen(known: Measurements, texts: Sequence[str]) -> tuple[Measurement, ...]:
-    """Return the measurements whose call path, in full or as it is shown, contains one of the texts.
-
-    Raises
-    ------
-    CampaignError
-        When a text is in no call path.
-    """
-    short = shortened(item.callpath for item in known.items)
-    for text in texts:
-        if not any(text in path or text in name for path, name in short.items()):
-            raise CampaignError(f"--callpath {text!r} is in none of the {len(short)} call paths")
-    return tuple(
-        item
-        for item in known.items
-        if not texts or any(text in item.callpath or text in short[item.callpath] for text in texts)
-    )

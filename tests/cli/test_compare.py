@@ -84,6 +84,14 @@ def test_wrong_usage_is_exit_code_2(
     assert message in found.err
 
 
+@pytest.mark.parametrize("option", ["--junit", "--html"])
+def test_what_is_compared_is_never_written_over(files: tuple[Path, Path], option: str) -> None:
+    before = files[1].read_text()
+    found = run("compare", *files, "--modeler", "none", option, files[1])
+    assert (found.code, f"{option} {files[1]} is an input" in found.err) == (2, True)
+    assert files[1].read_text() == before
+
+
 def test_one_input_is_wrong_usage(files: tuple[Path, Path]) -> None:
     found = run("compare", files[0])
     assert found.code == 2

@@ -144,6 +144,8 @@ def test_metrics_and_call_paths_are_selected() -> None:
     nothing = run("model", path, "--metric", "visits", "--json")
     assert nothing.code == 2
     assert "bytes" in nothing.err
+    misspelt = run("model", path, "--metric", "bytes", "--metric", "tmie")
+    assert (misspelt.code, "no measurements of tmie" in misspelt.err) == (2, True)
 
 
 def varied(folder: Path) -> Path:

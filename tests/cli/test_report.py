@@ -48,5 +48,8 @@ def test_mistakes_name_the_remedy() -> None:
     Path("runs.csv").write_text(TABLE)
     result = run("report", "runs.csv", "--modeler", "pmnf", "--output", "no/such/folder.html")
     assert result.code != 0 and "cannot write no/such/folder.html" in result.err
+    result = run("report", "runs.csv", "--modeler", "pmnf", "--output", "./runs.csv")
+    assert result.code == 2 and "runs.csv is an input, which it would replace" in result.err
+    assert Path("runs.csv").read_text() == TABLE
     result = run("report", "runs.csv", "--modeler", "pmnf", "--processes", "q")
     assert result.code != 0 and "q" in result.err
