@@ -113,7 +113,7 @@ class Status(Mapping[str, Any]):
 
     @property
     def state(self) -> str:
-        """``not started``, ``running``, ``stopping`` or ``stopped``."""
+        """``not started``, ``running``, ``paused``, ``stopping`` or ``stopped``."""
         return str(self["state"])
 
     def __getitem__(self, key: str) -> Any:

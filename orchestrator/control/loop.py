@@ -98,14 +98,14 @@ class Controller:
 
     def observe(self) -> None:
         """Poll the attempts in flight; look up those whose submission was never confirmed."""
-        unconfirmed = decide.unresolved(self.state)
-        confirmed = [attempt for attempt in _in_order(self.state.in_flight) if attempt not in unconfirmed]
-        if unconfirmed:
+        unresolved = decide.unresolved(self.state)
+        submitted = [attempt for attempt in _in_order(self.state.in_flight) if attempt not in unresolved]
+        if unresolved:
             self._settle(
-                self._runtime.executor.find([self._request(attempt) for attempt in _in_order(unconfirmed)])
+                self._runtime.executor.find([self._request(attempt) for attempt in _in_order(unresolved)])
             )
-        if confirmed:
-            self._settle(self._runtime.executor.poll([self._request(attempt) for attempt in confirmed]))
+        if submitted:
+            self._settle(self._runtime.executor.poll([self._request(attempt) for attempt in submitted]))
         if self.state.unconfirmed:
             self._correct()
         executor = self._runtime.executor

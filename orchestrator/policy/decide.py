@@ -65,7 +65,7 @@ class Policy:
     placement
         Which nodes runs are asked onto.
     unit
-        In which costs are told to humans.
+        In which messages give costs.
     """
 
     budget: float

@@ -42,7 +42,8 @@ def gain(now: Quality, before: Quality) -> str:
     A closer fit than in the round before is the papers' rule (Ritter et al., Cost-Effective Empirical
     Performance Modeling, figures 2 and 3). That rule alone misses rounds that narrow the intervals at P₊
     without fitting the data any closer. It also misses rounds after which the intervals are much wider
-    (``surprise``): they show that the models are wrong and not final.
+    (``surprise``): they show that the models are wrong and not final. A gain is a reason to go on, so
+    intervals below 1 % are none, however they came about.
 
     Parameters
     ----------
