@@ -1,7 +1,7 @@
-"""Speedups on more processes and larger problems than were fitted: the tables of evaluation.md.
+"""Speedups on more processes and larger problems than were fitted: the tables of docs/evaluation/speedup.md.
 
     python benchmarks/speedup.py [--seeds 3] [--quick] [--workers N] [--json OUT] [--figures DIR]
-        [--data FOLDER] [--write docs/evaluation.md]
+        [--data FOLDER] [--write docs/evaluation/speedup.md]
 
 Runs are those of a simulated cluster, of programs measured on one machine (`speedup_measured.csv` beside
 this file), and of two autotuned workflows in FOLDER/autotuner (default: $MEASUREMENT_DATA; left out where

@@ -1,7 +1,7 @@
 """Splines and small networks as Lee et al. used them, fitted to a few hundred samples of large spaces.
 
     python benchmarks/splines_and_networks.py [--data FOLDER] [--sets gemm,kripke] [--samples 600]
-        [--growing 200,400,1000] [--seeds 3] [--write docs/evaluation.md]
+        [--growing 200,400,1000] [--seeds 3] [--write docs/evaluation/tuning-spaces.md]
 
 FOLDER is that of `tuning_spaces.py`: the sets without extrapolations are taken from there. Samples are drawn
 at random from the training points; all test points are predicted, at most 1000. Printed are medians and third

@@ -54,7 +54,8 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "orchestrator serve": FOREVER,
         "orchestrator explore profiles/": DATA,
     },
-    "evaluation.md": {"orchestrator evaluate": LONG, "orchestrator generate": MPI},
+    "evaluation.md": {"orchestrator evaluate": LONG},
+    "noise.md": {"orchestrator evaluate": LONG, "orchestrator generate": MPI},
     "extending.md": {"orchestrator": ELSEWHERE},
     "generate.md": {"orchestrator generate": MPI, "orchestrator init mpi-kernel": MPI},
     "priors.md": {"orchestrator model lulesh-effort/": DATA},
@@ -229,7 +230,11 @@ def reason(page: Path, command: str) -> str | None:
 
 REFERENCE = tuple(
     page
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    for page in (
+        ROOT / "README.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+        *sorted((ROOT / "docs" / "evaluation").glob("*.md")),
+    )
     if page.name != "tutorial.md" and "```console" in page.read_text()
 )
 """The pages with commands that are neither the tutorial nor a guide."""

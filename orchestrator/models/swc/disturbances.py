@@ -6,7 +6,7 @@ Where more than half of the runs are disturbed, no quantile is a safe start, and
 instead (Rousseeuw and Leroy, Robust regression and outlier detection, 1987, section 5.1).
 
 Constants without a derivation are chosen by hand. The tests of `tests/models/swc/test_regression.py` and the
-noise study (docs/evaluation.md, priors under noise) show how well the whole works, not each constant.
+noise study (docs/evaluation/noise.md) show how well the whole works, not each constant.
 """
 
 from __future__ import annotations
