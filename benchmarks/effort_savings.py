@@ -1,6 +1,7 @@
 """Core-hours that priors from counted effort save: the cheapest campaigns of equal accuracy, in simulation.
 
-``python benchmarks/effort_savings.py [--functions N] [--seed N]`` prints the table in ``docs/evaluation/noise.md``.
+``python benchmarks/effort_savings.py [--functions N] [--seed N]`` prints the table in
+``docs/evaluation/noise.md``.
 
 One application of generated functions (`orchestrator.evaluation.noise_cases.synthetic`) is measured by plans
 of growing cost: two lines of points, or the cheapest points of the grid beside them, with one to five runs

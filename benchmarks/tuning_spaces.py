@@ -1,7 +1,8 @@
 """Modelers on tuning spaces: many parameters, categories, jumps, and thousands of measured configurations.
 
     python benchmarks/tuning_spaces.py [--data FOLDER] [--modeler auto --modeler learned:only=trees]
-        [--sets gemm,kripke] [--sizes 512,2048] [--seeds 3] [--json OUT] [--write docs/evaluation/tuning-spaces.md]
+        [--sets gemm,kripke] [--sizes 512,2048] [--seeds 3] [--json OUT]
+        [--write docs/evaluation/tuning-spaces.md]
 
 FOLDER has the execution times of Hutter and Solomonik, High-Dimensional Performance Modeling via Tensor
 Completion (`stampede2`), and those of two autotuned workflows (`autotuner`); default: $MEASUREMENT_DATA.

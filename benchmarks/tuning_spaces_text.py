@@ -11,7 +11,7 @@ from pathlib import Path
 
 from orchestrator.evaluation.models_fit import Row
 from orchestrator.evaluation.models_table import Group, groups, seconds_text, size_text
-from orchestrator.report.wording import count
+from orchestrator.units import count
 
 _BLOCK = re.compile(r"(<!-- tuning spaces -->\n).*?(<!-- end of tuning spaces -->)", re.DOTALL)
 _MARKS = "<!-- tuning spaces --> ... <!-- end of tuning spaces -->"

@@ -166,3 +166,8 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
     if meant is not None:
         return f"did you mean {meant!r}?"
     return f"known: {', '.join(known)}" if known else "none is known here"
+
+
+def count(number: int, word: str) -> str:
+    """Return ``1 run``, ``2 runs``."""
+    return f"{number} {word}{'' if number == 1 else 's'}"

@@ -78,7 +78,7 @@ def _asked(text: str) -> dict[str, Any]:
 
 def _print(rows: list[dict[str, Any]], folder: Path) -> None:
     from orchestrator.report import status_text
-    from orchestrator.report.wording import count
+    from orchestrator.units import count
 
     if rows:
         status_text.console().print(_table(rows))

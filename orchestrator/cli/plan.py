@@ -28,10 +28,9 @@ from orchestrator.control.planning import FirstRound
 from orchestrator.control.rehearsal import Options
 from orchestrator.policy import packing
 from orchestrator.report import rehearsal_text
-from orchestrator.report.wording import count
 from orchestrator.resources import core_hours
 from orchestrator.types import format_value
-from orchestrator.units import format_duration, hours_in
+from orchestrator.units import count, format_duration, hours_in
 
 _EFFORT = " (effort)"
 _KINDS = 12  # of runs that are listed

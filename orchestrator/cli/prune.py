@@ -13,7 +13,7 @@ from typing import Any
 from orchestrator.cli import common
 from orchestrator.control import pruning, session
 from orchestrator.journal.file import FILE_NAME, read
-from orchestrator.report.wording import count
+from orchestrator.units import count
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from orchestrator.api.finding import campaign_path
 from orchestrator.cli import common
 from orchestrator.control import reread
 from orchestrator.control.reread import Reread
-from orchestrator.report.wording import count
+from orchestrator.units import count
 
 _SHOWN = 5  # attempts that cannot be read
 

@@ -84,7 +84,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _print(table: list[dict[str, Any]], campaign: Mapping[str, Any], most: int) -> None:
     from orchestrator.report import runs_table, status_text
-    from orchestrator.report.wording import count
+    from orchestrator.units import count
 
     if table:
         status_text.console().print(runs_table.to_table(table[:most], campaign))

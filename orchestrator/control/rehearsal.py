@@ -27,9 +27,9 @@ from orchestrator.journal.file import holds_campaign
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN, measurements
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.readers.load import load
-from orchestrator.report.wording import count
 from orchestrator.resources import core_hours
 from orchestrator.types import Point
+from orchestrator.units import count
 
 NOISE = 5.0  # percent: of a rehearsal that states none
 _SOURCES = ("truth", "dataset", "models")

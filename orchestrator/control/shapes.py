@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from orchestrator.control.assembly import Assembly
-from orchestrator.report.wording import count
 from orchestrator.types import Point, Resources
+from orchestrator.units import count
 
 MOST_POINTS = 100_000  # of a search space that are looked at
 

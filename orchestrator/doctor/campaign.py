@@ -25,9 +25,8 @@ from orchestrator.errors import CampaignError, JournalError, OrchestratorError
 from orchestrator.journal.file import LOCK_NAME, holder_of, holds_campaign
 from orchestrator.launch import script
 from orchestrator.launch.mpi import Launcher, detect, unlaunched
-from orchestrator.report.wording import count
 from orchestrator.types import Point, Resources
-from orchestrator.units import format_cost, format_duration, in_unit
+from orchestrator.units import count, format_cost, format_duration, in_unit
 
 _LEAST_SPACE = 1e9  # bytes; profiles of thousands of runs, and a journal that must never fail to grow
 _LEAST_FILES = 10_000

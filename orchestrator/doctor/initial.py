@@ -28,9 +28,8 @@ from orchestrator.executors.slurm.commands import environment
 from orchestrator.journal.state import RunState, RunStatus
 from orchestrator.launch.script import template_of
 from orchestrator.readers.candidates import times
-from orchestrator.report.wording import count
 from orchestrator.types import Application, Point, Run, Value
-from orchestrator.units import did_you_mean
+from orchestrator.units import count, did_you_mean
 
 _RUNS = 60  # that the budget is to pay for, of the largest cores, each
 _GROWTH = 10.0  # times as long as the one that was tried

@@ -20,7 +20,7 @@ from orchestrator.policy.packing import Job, JobPlan, SharingRules
 from orchestrator.policy.placement import Placement
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Point, Run
-from orchestrator.units import CostUnit, format_cost, in_unit
+from orchestrator.units import CostUnit, count, format_cost, in_unit
 
 VALIDATION_SHARE = 0.5  # of what is left is kept back for more than the expected time of the validation
 # Factor on λ: so many rounds without gain end a campaign although they cost next to nothing. Chosen by hand.
@@ -252,7 +252,7 @@ def _give_up(state: State, policy: Policy) -> list[Action]:
     for run in state.failed:
         item = state.runs[run]
         if item.failures and not _may_retry(item, policy):
-            actions.append(GiveUp(run, f"{_reason(state, run)} ({_count(len(item.failures), 'attempt')})"))
+            actions.append(GiveUp(run, f"{_reason(state, run)} ({count(len(item.failures), 'attempt')})"))
     return actions
 
 
@@ -390,7 +390,7 @@ def _patience(state: State, policy: Policy) -> BeginStop | None:
     rounds = state.rounds_without_improvement
     if rounds < policy.patience:
         return None
-    detail = f"{_count(rounds, 'round')} without improvement"
+    detail = f"{count(rounds, 'round')} without improvement"
     if policy.rule == "smape":
         return BeginStop("patience", detail)
     share = (state.spent - state.spent_at_gain) / policy.budget
@@ -418,10 +418,6 @@ def _finish(state: State, policy: Policy, estimates: Estimates) -> Action:
     if state.validation is None and policy.validation_point is not None:
         return Validate(Run(policy.validation_point))  # skipped with the figures where it does not fit
     return Stop(state.stopping.rule, state.stopping.detail)
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def is_paused(state: State) -> bool:

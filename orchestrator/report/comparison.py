@@ -26,6 +26,7 @@ from orchestrator.models.intervals import LEVEL
 from orchestrator.models.symbolic import Term, compare, exponent_deviation, growth, terms_of
 from orchestrator.report.models_document import number
 from orchestrator.types import Measurements, Point
+from orchestrator.units import count
 
 SCHEMA = 1
 SURE = 0.95
@@ -307,8 +308,8 @@ def _notes(row: Compared) -> list[str]:
         return []
     if not row.paired:
         return ["no common points: the ratio is that of two models, which share no error"]
-    count = len(row.ratio.pairs.difference)
-    return [f"only {count} common point{'' if count == 1 else 's'}"] if count < _FEW else []
+    common = len(row.ratio.pairs.difference)
+    return [f"only {count(common, 'common point')}"] if common < _FEW else []
 
 
 def _alike(factor: float) -> str:

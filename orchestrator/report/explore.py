@@ -19,8 +19,8 @@ from orchestrator.report.explore_statistics import (
     merges,
     similarity,
 )
-from orchestrator.report.wording import count as in_words
 from orchestrator.types import Measurements
+from orchestrator.units import count as in_words
 
 MOST = 12  # responses by default
 

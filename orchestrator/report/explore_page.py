@@ -11,7 +11,7 @@ from orchestrator.report import explore_figures, noise_report, pages
 from orchestrator.report.explore import Exploration, Ranked
 from orchestrator.report.explore_samples import Column
 from orchestrator.report.noise_report import NoiseReport
-from orchestrator.report.wording import count
+from orchestrator.units import count
 
 _STRONGEST = 4  # parameters that a line of the terminal's table names
 _VISIBLE = 0.005  # share of variance below which nothing is to be seen

@@ -11,8 +11,8 @@ import numpy as np
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.report.callpath_names import shortened
-from orchestrator.report.wording import count
 from orchestrator.types import Measurements, Value, format_value
+from orchestrator.units import count
 
 FEWEST = 4  # points; of three, ranks agree by chance every third time
 _EXAMPLES = 3  # names that a note gives

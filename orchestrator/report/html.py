@@ -16,9 +16,9 @@ from orchestrator.report.status_text import (
     run_interval,
     standing,
 )
-from orchestrator.report.wording import count, measure, place, smape, uncertainty
+from orchestrator.report.wording import measure, place, smape, uncertainty
 from orchestrator.types import Point
-from orchestrator.units import hours_in
+from orchestrator.units import count, hours_in
 
 
 def status_section(status: Mapping[str, Any]) -> str:

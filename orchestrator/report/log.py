@@ -15,11 +15,11 @@ from orchestrator.journal.file import Entry, require_campaign
 from orchestrator.journal.forms import ATTEMPT, EVENT, PLAIN, RUN, Form, members, pairs, record, sequence
 from orchestrator.journal.references import REASON
 from orchestrator.journal.snapshot import Fold, read_through
-from orchestrator.report.wording import about, count, outage, place, smape, uncertainty
+from orchestrator.report.wording import about, outage, place, smape, uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt, Run
-from orchestrator.units import CostUnit, campaign_unit, format_cost, format_duration
+from orchestrator.units import CostUnit, campaign_unit, count, format_cost, format_duration
 
 
 def document(entries: Iterable[Entry]) -> dict[str, Any]:

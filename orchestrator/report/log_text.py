@@ -8,8 +8,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from orchestrator.report.wording import count, moment
-from orchestrator.units import hours_in
+from orchestrator.report.wording import moment
+from orchestrator.units import count, hours_in
 
 _KEPT = 3  # lines about failures of one kind in a row; the rest is only counted
 _MANY = {"failure": "failed attempts", "given up": "runs given up", "skipped": "runs skipped"}

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from orchestrator import __version__
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.readers.base import EXCLUSIVE
-from orchestrator.report.wording import count
 from orchestrator.storage import write_atomically
 from orchestrator.types import Point
+from orchestrator.units import count
 
 if TYPE_CHECKING:  # numpy, which reading a document does without
     from orchestrator.models.base import Model

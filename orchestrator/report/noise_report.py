@@ -20,8 +20,8 @@ from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
 from orchestrator.report.callpath_names import shortened
 from orchestrator.report.figures import literal
-from orchestrator.report.wording import count
 from orchestrator.types import Measurement, Measurements, Point
+from orchestrator.units import count
 
 SHARE = 0.01  # of the application's time, below which the paper leaves a kernel out
 _DRAWN = 24  # call paths that a figure has, the largest

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.report.status_text import interval
-from orchestrator.report.wording import about, count, measure, plain, uncertainty
+from orchestrator.report.wording import about, measure, plain, uncertainty
 from orchestrator.types import Point
-from orchestrator.units import hours_in
+from orchestrator.units import count, hours_in
 
 _ROWS = 12  # the call paths with the largest times; all are in the JSON document
 

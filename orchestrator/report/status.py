@@ -14,11 +14,11 @@ from orchestrator.models.effort import CALLS, EFFORT, unmatched, variation
 from orchestrator.policy import pace
 from orchestrator.report import controller, extrapolation, models_document
 from orchestrator.report.metrics import described
-from orchestrator.report.wording import count, uncertainty
+from orchestrator.report.wording import uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Measurements, Point, Run, RunKind
-from orchestrator.units import campaign_unit
+from orchestrator.units import campaign_unit, count
 
 if TYPE_CHECKING:  # numpy, which a status of published models does without
     from orchestrator.models.base import Model
@@ -65,7 +65,7 @@ def combined(
     models
         The content of ``models.json``, from `models_document.published` with what is ``outdated`` in it.
     """
-    budget = budget_of(state)
+    budget = budget_of(state.campaign)
     return {
         "campaign": state.campaign["name"],
         "id": state.id,
@@ -111,13 +111,13 @@ def in_list(state: State) -> dict[str, Any]:
         "state": phase(state),
         "last": iso(state.time),
         "spent": core_hours(state.spent),
-        "budget": core_hours(budget_of(state)),
+        "budget": core_hours(budget_of(state.campaign)),
     }
 
 
-def budget_of(state: State) -> float:
-    """Return what a campaign may spend, in core-seconds."""
-    return float(state.campaign["stop"]["budget"].split()[0])
+def budget_of(campaign: Mapping[str, Any]) -> float:
+    """Return what a campaign may spend, in core-seconds, from its rules in the journal."""
+    return float(campaign["stop"]["budget"].split()[0])
 
 
 def _stop(state: State) -> dict[str, str] | None:

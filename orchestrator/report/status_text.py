@@ -23,7 +23,6 @@ from orchestrator.report.metrics import meanings
 from orchestrator.report.models_document import CORRECTED, label, run_ends, shown
 from orchestrator.report.wording import (
     about,
-    count,
     moment,
     outage,
     plain,
@@ -32,7 +31,7 @@ from orchestrator.report.wording import (
     uncertainty_line,
 )
 from orchestrator.types import Point, format_value
-from orchestrator.units import hours_in
+from orchestrator.units import count, hours_in
 
 _WIDTH = 120
 # Rows of which a table shows all, and the share of the largest value below which longer ones leave rows out.
@@ -48,7 +47,7 @@ def render(status: Mapping[str, Any], directory: Path | None = None) -> Renderab
     parts: list[RenderableType] = [Text("\n".join([*lines, *_loss_lines(status)]))]
     rows = [model for model in status["models"] if model["metric"] not in EFFORT] or status["models"]
     checks = status["validation"]
-    large_rows = _large(rows, [_predicted(row) for row in rows])
+    large_rows = _large(rows, [predicted(row) for row in rows])
     large_checks = _large(checks, [check["measured"] for check in checks])
     if status["models_outdated"] is not None:
         parts.append(Text(_outdated_line(status, directory)))
@@ -252,7 +251,8 @@ def _contradiction_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def _predicted(model: dict[str, Any]) -> float | None:
+def predicted(model: Mapping[str, Any]) -> float | None:
+    """Return what a described model predicts at its first point; None without any."""
     value: float | None = model["predictions"][0]["value"] if model["predictions"] else None
     return value
 

@@ -15,10 +15,10 @@ from rich.text import Text
 from orchestrator.models.effort import EFFORT
 from orchestrator.report.callpath_names import named
 from orchestrator.report.models_document import label, shown
-from orchestrator.report.status_text import interval, pace_line, standing
-from orchestrator.report.wording import about, count, moment, uncertainty_line
+from orchestrator.report.status_text import interval, pace_line, predicted, standing
+from orchestrator.report.wording import about, moment, smape, uncertainty_line
 from orchestrator.types import Point
-from orchestrator.units import hours_in
+from orchestrator.units import count, hours_in
 
 _BAR = 30  # characters
 _TITLE = "bold cyan"
@@ -138,7 +138,7 @@ def _models(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 def _models_table(found: Mapping[str, Any], most: int) -> RenderableType:
     """Return the call paths with the largest predictions first, one line each."""
-    models = sorted(_models(found), key=lambda model: -(_predicted(model) or 0.0))
+    models = sorted(_models(found), key=lambda model: -(predicted(model) or 0.0))
     hidden = len(models) - most
     table = Table(show_edge=False, pad_edge=False, expand=True, header_style="bold", box=None)
     places = [model["predictions"][0]["point"] for model in models if model["predictions"]]
@@ -148,7 +148,7 @@ def _models_table(found: Mapping[str, Any], most: int) -> RenderableType:
     if places:
         table.add_column(f"at {Point.of(places[0])}", justify="right", no_wrap=True)
     for model in named(models[: most if hidden <= 0 else most - 1]):
-        cells = [f"{label(model)} {model['metric']}", shown(model), _smape(model["smape"])]
+        cells = [f"{label(model)} {model['metric']}", shown(model), smape(model["smape"])]
         if places:
             cells.append(interval(model["predictions"][0]) if model["predictions"] else "")
         table.add_row(*map(Text, cells))
@@ -156,15 +156,6 @@ def _models_table(found: Mapping[str, Any], most: int) -> RenderableType:
     title = Text(f"models: {outdated}" if outdated else "models of the last round", style=_TITLE)
     more = [Text(f"and {hidden + 1} more: orchestrator status DIR", style="dim")] if hidden > 0 else []
     return Group(title, table, *more)
-
-
-def _predicted(model: Mapping[str, Any]) -> float | None:
-    value: float | None = model["predictions"][0]["value"] if model["predictions"] else None
-    return value
-
-
-def _smape(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
 
 
 def _log(found: Mapping[str, Any], width: int, most: int) -> RenderableType:

@@ -5,17 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from orchestrator.units import format_duration
+from orchestrator.units import count, format_duration
 
 _TIMES = 10.0  # from this ratio on it is clearer than percent
 _MOST = 1000.0
 _LONG_OUTAGE = 1800.0  # seconds
 _LONG = 600.0  # seconds; to the minute is exact enough
-
-
-def count(number: int, word: str) -> str:
-    """Return ``1 run``, ``2 runs``."""
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def plain(value: float, digits: int = 3) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from orchestrator.strategies.base import Choice, View
 from orchestrator.types import Point
-from orchestrator.units import format_cost
+from orchestrator.units import count, format_cost
 
 # Points whose cost is predicted and that are rated at once: bounds memory. Chosen by hand; not derived.
 _CHUNK = 4096
@@ -160,7 +160,7 @@ def within_budget(
 
 def cost_text(view: View, candidate: Candidate) -> str:
     """Say what a candidate is expected to cost, e.g. ``0.012 core-hours expected for 2 repetitions``."""
-    runs = "1 repetition" if candidate.repetitions == 1 else f"{candidate.repetitions} repetitions"
+    runs = count(candidate.repetitions, "repetition")
     if view.cost_is_relative:
         return f"relative cost {candidate.seconds:.3g} for {runs}, none measured yet"
     return f"{format_cost(candidate.seconds, view.unit, 3)} expected for {runs}"

@@ -98,7 +98,7 @@ class ServedCampaign:
             "round": now.round,
             "reserved": core_hours(now.reserved),
             "cost": f"{hours_in(row['spent'], unit)} of {hours_in(row['budget'], unit)} {unit}",
-            "share": min(1.0, (now.spent + now.reserved) / status.budget_of(now)),
+            "share": min(1.0, (now.spent + now.reserved) / status.budget_of(now.campaign)),
             "measured": counts["measured"],
             "in_flight": counts["in flight"],
             "given_up": counts["given up"],

@@ -21,6 +21,7 @@ from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.pmnf.representatives import representatives
 from orchestrator.models.pmnf.solver import Solution, Task, best_residuals, log_prior, poorly_fitted
 from orchestrator.types import Point, format_value
+from orchestrator.units import count
 
 # Members less probable than the best one by this factor (natural logarithm) are left out: 3 in 10,000, as
 # `candidates.REACH`.
@@ -389,7 +390,7 @@ def _notes(case: Case, row: int, posterior: Posterior, signs: _Signs) -> list[st
     if signs.guessed[row]:
         notes.append(GUESSED)
     if coefficients := signs.coefficients[row]:
-        few = f"{len(points)} points for {coefficients} coefficients"
+        few = f"{count(len(points), 'point')} for {count(coefficients, 'coefficient')}"
         if case.together is not None and case.together.likely[row]:
             notes.append(f"{few}: the form is that of {case.together.categories} categories together")
         else:

@@ -13,10 +13,10 @@ from orchestrator.report.page import validation
 from orchestrator.report.page.history import History
 from orchestrator.report.page.subject import Subject
 from orchestrator.report.status_text import configuration, interval
-from orchestrator.report.wording import count, moment, place, uncertainty
+from orchestrator.report.wording import moment, place, uncertainty
 from orchestrator.storage import iso
 from orchestrator.types import format_value
-from orchestrator.units import campaign_unit, format_cost, format_duration
+from orchestrator.units import campaign_unit, count, format_cost, format_duration
 
 _DIGEST = 12  # characters of a hash that are shown
 _MOST_HOSTS = 8

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
 from orchestrator.journal.state import State, apply
+from orchestrator.report.status import budget_of
 from orchestrator.types import Attempt, Point, Run
 
 
@@ -99,8 +100,9 @@ class History:
             case _:
                 self._attempt(event, entry.time)
         if self.state.campaign:
-            budget = float(self.state.campaign["stop"]["budget"].split()[0])
-            self.ledger.take(entry.time, self.state.spent, self.state.reserved, budget)
+            self.ledger.take(
+                entry.time, self.state.spent, self.state.reserved, budget_of(self.state.campaign)
+            )
 
     def _attempt(self, event: events.Event, time: float) -> None:
         match event:

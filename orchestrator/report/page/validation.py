@@ -9,8 +9,8 @@ from typing import Any
 
 from orchestrator.report.models_document import run_ends
 from orchestrator.report.status_text import run_interval
-from orchestrator.report.wording import count
 from orchestrator.types import Point
+from orchestrator.units import count
 
 _FEW = 3  # rows of one point that are shown one by one
 
