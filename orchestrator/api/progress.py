@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from orchestrator.campaign.definition import Campaign
+from orchestrator.journal import events, executables
 from orchestrator.journal.file import Entry
 from orchestrator.journal.state import State
 from orchestrator.models.progress import listening
@@ -75,6 +76,9 @@ class Display:
         text = describe(entry.event)
         if text:
             self.note(text)
+        if isinstance(entry.event, events.ControllerStarted):
+            for warning in executables.warnings(state.measured_with, state.executables):
+                self.note(f"warning: {warning}")
         if time.monotonic() - self._last < _REFRESH:
             return
         self._last = time.monotonic()

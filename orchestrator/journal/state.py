@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import immutables
 
-from orchestrator.journal import allocations, events, nodes, setbacks
+from orchestrator.journal import allocations, events, executables, nodes, setbacks
+from orchestrator.journal.executables import Digests, Used
 from orchestrator.journal.file import Entry
 from orchestrator.journal.setbacks import Setbacks
 from orchestrator.types import Attempt, FailureClass, Point, Run
@@ -181,6 +182,8 @@ class State(NamedTuple):
     stopped: StopReason | None = None
     machine: Mapping[str, str] = immutables.Map()  # what the last round found about the machine, by kind
     remarked: frozenset[str] = frozenset()  # kinds of such findings that were reported
+    executables: Digests = immutables.Map()  # that the last controller starts
+    measured_with: Used = immutables.Map()
     reread: immutables.Map[Run, events.AttemptReread] = immutables.Map()  # not completed
     rereads: int = 0  # how often outputs were read again
 
@@ -285,6 +288,7 @@ def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
 
 @_apply.register
 def _controller_started(event: events.ControllerStarted, state: State) -> State:
+    state = state._replace(executables=executables.digests(event.provenance))
     if state.paused is None:
         return state
     return state._replace(paused=None, setbacks=setbacks.resumed(state.setbacks))
@@ -380,6 +384,11 @@ def _attempt_finished(event: events.AttemptFinished, state: State) -> State:
         spent=state.spent + event.cost,
         beyond=state.beyond + _beyond(flight, event),
         attempts_settled=state.attempts_settled + 1,
+        measured_with=(
+            executables.used_after(state.measured_with, state.executables)
+            if event.failure is None
+            else state.measured_with
+        ),
         allocation=max(state.allocation, _cores_charged(event, flight)),
         recent=_recent_after(state.recent, event),
         setbacks=_setbacks_after(state.setbacks, event, flight, state.time),

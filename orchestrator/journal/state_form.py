@@ -60,6 +60,8 @@ _OTHERS = record(
     validation=optional(RUN),
     machine=MAPPING,
     remarked=sequence(PLAIN, frozenset),
+    executables=MAPPING,
+    measured_with=pairs(PLAIN, TEXTS),
     reread=pairs(RUN, EVENT),
 )
 

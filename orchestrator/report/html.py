@@ -49,6 +49,7 @@ def _summary(status: Mapping[str, Any]) -> str:
     if status["noise_percent"] is not None:
         lines.append(f"repetitions deviate {status['noise_percent']:.1f} % from their mean")
     lines += [f"{kind}: {text}" for kind, text in status["machine"].items()]
+    lines += [f"warning: {text}" for text in status["executables"]]
     lines += [reference_line(status)] if status["reference"] else []
     if status["uncertainty_percent"] is not None:
         lines.append(

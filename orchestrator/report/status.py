@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.journal import nodes
+from orchestrator.journal import executables, nodes
 from orchestrator.journal.references import references
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.models.effort import CALLS, EFFORT, unmatched, variation
@@ -86,6 +86,7 @@ def combined(
         "jobs": _jobs(state),
         "suspect_nodes": _suspect_nodes(state),
         "machine": dict(state.machine),
+        "executables": executables.warnings(state.measured_with, state.executables),
         "reference": _references(state),
         "points": len(known.points),
         "noise_percent": noise(known),

@@ -100,6 +100,7 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     if status["noise_percent"] is not None:
         lines.append(f"noise: repetitions deviate {status['noise_percent']:.1f} % from their mean")
     lines += [f"{kind}: {text}" for kind, text in status["machine"].items()]
+    lines += [f"warning: {text}" for text in status["executables"]]
     lines += [reference_line(status)] if status["reference"] else []
     if status["uncertainty_percent"] is not None:
         lines.append(uncertainty_line(status["uncertainty_percent"] / 100, status["uncertainty_targets"]))

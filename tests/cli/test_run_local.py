@@ -95,6 +95,18 @@ def test_a_campaign_that_stopped_because_of_failures_continues_when_it_is_resume
     assert "points that were given up are tried again" in run("log", "tiny").out
 
 
+def test_a_program_that_is_replaced_between_controllers_is_told_everywhere() -> None:
+    finished(PROGRAM)
+    (Path.cwd() / "program.sh").write_text(PROGRAM + "# other flags\n")
+    told = "the executable was replaced during the campaign: measurements of several are mixed"
+    resumed = run("resume", "tiny", "--set", "stop.budget=2 core-hours", "--json")
+    assert f"warning: {told}" in resumed.err
+    assert [text.split(", and")[0] for text in resumed.document["executables"]] == [told]
+    assert told in " ".join(run("status", "tiny").out.split())
+    run("report", "tiny")
+    assert told in (Path.cwd() / "tiny" / "report.html").read_text()
+
+
 @pytest.mark.slow
 def test_failed_attempts_are_repeated_as_often_as_the_campaign_says_and_charged() -> None:
     result = finished("#!/bin/sh\nexit 7\n", LOCAL.replace("application: 0", "application: 2"), code=1)

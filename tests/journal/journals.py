@@ -144,7 +144,9 @@ def _of_attempt(data: _Draw, attempt: Attempt) -> events.Event:
 def _of_campaign(data: _Draw, state: State) -> events.Event:
     machine = {"drift": "2 %"} if data.truth() else {}
     found: list[events.Event] = [
-        events.ControllerStarted("h", data.whole(0, 9), "0", {"executable": {"sha256": "a"}}),
+        events.ControllerStarted(
+            "h", data.whole(0, 9), "0", {"executable": {"sha256": data.one(["a", "b"])}}
+        ),
         events.ControllerStopped("interrupted"),
         events.CampaignChanged(CAMPAIGN, data.truth()),
         events.RoundCompleted(

@@ -205,13 +205,7 @@ def campaign_warnings(history: History, status: Mapping[str, Any]) -> list[str]:
         found.append(status["no_validation"])
     if status["given_up"]:
         found.append(f"{count(len(status['given_up']), 'run')} failed and were given up: see the failures")
-    digests = {
-        item.provenance["executable"]["sha256"]
-        for item in history.controllers
-        if (item.provenance.get("executable") or {}).get("sha256")
-    }
-    if len(digests) > 1:
-        found.append("the executable was replaced during the campaign: measurements of several are mixed")
+    found += status["executables"]
     if status["uncertainty_percent"] is not None and status["uncertainty_percent"] > 100:
         wide = uncertainty(status["uncertainty_percent"] / 100)
         found.append(f"the mean width of the 90 % intervals {place(status['uncertainty_targets'])} is {wide}")

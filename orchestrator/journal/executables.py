@@ -1,0 +1,45 @@
+"""Which executables the runs of a campaign start, by their content: measurements of several are mixed. Pure.
+
+Their paths say nothing: programs are compiled again while a campaign is interrupted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import immutables
+
+Digests = Mapping[str, str]
+"""SHA-256 by the role of an executable, as in the provenance of a controller."""
+
+Used = immutables.Map[str, tuple[str, ...]]
+"""All of them that measured something, by role."""
+
+_NAMES = {
+    "executable": "the executable",
+    "compared_executable": "the executable that it is compared with",
+    "effort_executable": "the executable that counts",
+}
+
+
+def digests(provenance: Mapping[str, Any]) -> Digests:
+    """Return the SHA-256 of each executable that a controller starts, as far as it is known."""
+    found = {role: (provenance.get(role) or {}).get("sha256") for role in _NAMES}
+    return {role: digest for role, digest in found.items() if digest}
+
+
+def used_after(used: Used, now: Digests) -> Used:
+    """Return what measured something, once these did."""
+    new = {role: digest for role, digest in now.items() if digest not in used.get(role, ())}
+    return used.update({role: (*used.get(role, ()), digest) for role, digest in new.items()}) if new else used
+
+
+def warnings(used: Used, now: Digests) -> list[str]:
+    """Return a sentence for each role in which measurements of several executables are, or will be, mixed."""
+    return [
+        f"{_NAMES[role]} was replaced during the campaign: measurements of several are mixed, and models are "
+        "of none of them; begin another campaign, or put the first one back before more is measured"
+        for role, known in used_after(used, now).items()
+        if len(known) > 1
+    ]

@@ -1,0 +1,53 @@
+"""Measurements of several executables are mixed, and only where something was measured with them."""
+
+import immutables
+
+from orchestrator.journal import events
+from orchestrator.journal.executables import digests, used_after, warnings
+from orchestrator.journal.state import State, apply
+from orchestrator.types import Attempt, FailureClass, Point, Run
+from tests.journal.journals import CAMPAIGN
+
+
+def controller(**found: str) -> events.ControllerStarted:
+    return events.ControllerStarted(
+        "h", 1, "1.0", {role: {"sha256": digest} for role, digest in found.items()}
+    )
+
+
+def measured(state: State, number: int, failure: FailureClass | None = None) -> State:
+    run = Run(Point.of(p=number))
+    attempt = Attempt(run)
+    for event in (
+        events.RoundProposed(number, (run,), ("",)),
+        events.AttemptIntended(attempt=attempt, name="a", cores=1, limit=9.0, reserved=9.0),
+        events.AttemptFinished(attempt=attempt, elapsed=1.0, cost=1.0, failure=failure),
+    ):
+        state = apply(state, event, 0.0)
+    return state
+
+
+def warned(state: State) -> list[str]:
+    return warnings(state.measured_with, state.executables)
+
+
+def test_an_executable_that_is_replaced_after_a_measurement_is_told_and_stays_told() -> None:
+    state = apply(State(), events.CampaignStarted("ab12", CAMPAIGN, "1.0"), 0.0)
+    state = apply(state, controller(executable="aa"), 0.0)
+    state = measured(state, 1, FailureClass.APPLICATION)
+    state = apply(state, controller(executable="bb"), 0.0)  # the repaired one, before anything was measured
+    assert warned(state) == []
+    state = measured(state, 2)
+    assert warned(apply(state, controller(executable="bb"), 0.0)) == []
+    replaced = apply(state, controller(executable="cc"), 0.0)
+    assert len(warned(replaced)) == 1 and "the executable was replaced" in warned(replaced)[0]
+    assert warned(apply(replaced, controller(executable="bb"), 0.0)) == [], "it measured nothing"
+    mixed = apply(measured(replaced, 3), controller(executable="bb"), 0.0)
+    assert len(warned(mixed)) == 1
+
+
+def test_roles_are_apart_and_what_is_not_known_says_nothing() -> None:
+    used = used_after(immutables.Map(), {"executable": "aa", "effort_executable": "bb"})
+    assert warnings(used, {"executable": "bb"})[0].startswith("the executable was replaced")
+    assert warnings(used, {"effort_executable": "cc"})[0].startswith("the executable that counts was")
+    assert warnings(used, digests({})) == [] == warnings(used, digests({"executable": {"path": "x"}}))
