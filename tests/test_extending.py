@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator import registry
 from orchestrator.campaign import loader
-from orchestrator.control import execution
+from orchestrator.control import execution, pruning
 from orchestrator.errors import CampaignError
 
 ROOT = Path(__file__).parents[1]
@@ -134,6 +134,11 @@ def test_an_executor_checks_its_own_options(installed: Path, tmp_path: Path) -> 
     chosen = loader.load(installed, ["executor.niceness=0"])
     with pytest.raises(CampaignError, match=r"executor.niceness: 0 must be a whole number from 1"):
         execution.executor(chosen, tmp_path, 0.0)
+
+
+def test_what_their_reader_declares_is_not_pruned(installed: Path) -> None:
+    chosen = loader.load(installed)
+    assert pruning.kept_for(chosen) == (*chosen.application_spec.output_files, "timers.csv")
 
 
 def test_a_campaign_on_their_executor_is_saved_and_loaded(installed: Path) -> None:

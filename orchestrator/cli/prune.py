@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; 1 if something could not be deleted, or not be read before."""
     chosen = session.load(arguments.directory)
     entries = read(arguments.directory / FILE_NAME)
-    keep = (*chosen.application_spec.output_files, *arguments.keep)
+    keep = (*pruning.kept_for(chosen), *arguments.keep)
     found = pruning.plan(arguments.directory, entries, keep)
     complaints = pruning.apply(found) if arguments.delete else []
     if arguments.json:

@@ -1,6 +1,7 @@
 """Pruning: deleting bulky files of settled attempts that a campaign does not need any more.
 
-Records, scripts, input files, output streams and profiles are kept, so that everything can be read again.
+Records, scripts, input files, output streams and what readers declare to read are kept, so that everything
+can be read again.
 Attempts that are not settled, or may still be running, are never touched, so a controller may run meanwhile.
 """
 
@@ -13,8 +14,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cache
 from pathlib import Path
 
+from orchestrator import registry
+from orchestrator.campaign.definition import Campaign
 from orchestrator.control.attempts import RUNS
 from orchestrator.errors import ExecutorError, ReadError
 from orchestrator.executors.attempt.directory import OURS
@@ -23,9 +27,8 @@ from orchestrator.executors.attempt.worker import REQUEST
 from orchestrator.executors.slurm.arrays import FOLDER, read
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
-from orchestrator.readers import effort, mpi_time
+from orchestrator.readers.base import files_of
 
-KEPT = (*sorted(OURS), "*.cubex", "*.cali", f"*{effort.FORMAT.suffix}", f"*{mpi_time.FORMAT.suffix}")
 _BATCH_SCRIPT = "submission.sh"
 _KINDS = 8  # kinds of files that are named one by one
 
@@ -68,6 +71,29 @@ class Plan:
             numbers[kind] += 1
             sizes[kind] += size
         return [(kind, numbers[kind], size) for kind, size in sizes.most_common(_KINDS)]
+
+
+@cache
+def kept() -> tuple[str, ...]:
+    """Return the patterns of files that stay in every campaign: ours, and those of all readers of ours."""
+    return (*sorted(OURS), *_read_by(*registry.TABLES["reader"]))
+
+
+def kept_for(campaign: Campaign) -> tuple[str, ...]:
+    """Return the patterns of further files that a campaign reads: of its output, and of readers of others.
+
+    Raises
+    ------
+    CampaignError
+        If a reader cannot be imported: what it reads is then unknown.
+    """
+    measure = campaign.measure
+    readers = [measure.profiler, *([measure.effort.profiler] if measure.effort else [])]
+    return (*campaign.application_spec.output_files, *_read_by(*readers))
+
+
+def _read_by(*readers: str) -> Iterator[str]:
+    return (pattern for name in readers for pattern in files_of(registry.load("reader", name)))
 
 
 def plan(directory: Path, entries: Iterable[Entry], keep: Sequence[str] = ()) -> Plan:
@@ -136,7 +162,7 @@ def _bulky(folder: Path, keep: Sequence[str], folders: list[Path]) -> Iterator[t
     inputs = _inputs(folder)
     for path, size in _below(folder, folders):
         name_within = path.relative_to(folder).as_posix()
-        if name_within not in inputs and not _is_kept(name_within, (*KEPT, *keep)):
+        if name_within not in inputs and not _is_kept(name_within, (*kept(), *keep)):
             yield path, size
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from orchestrator.types import Application, Sample
 
 EXCLUSIVE = frozenset({"scorep", "caliper", "mpi", "hpctoolkit", "tau"})
 """Readers whose times are without those of called regions, unless ``inclusive`` is asked for."""
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Sequence[Sample]])
 
 
 class Reader(Protocol):
@@ -24,3 +27,21 @@ class Reader(Protocol):
         that an application prints are taken as they are.
         """
         ...
+
+
+def reads(*patterns: str) -> Callable[[_Function], _Function]:
+    """Declare the files that a reader reads, as glob patterns of names: pruning keeps them.
+
+    Texts that the orchestrator writes itself (``stdout``, ``attempt.json``) need no declaration.
+    """
+
+    def declared(reader: _Function) -> _Function:
+        reader.__dict__["files"] = patterns
+        return reader
+
+    return declared
+
+
+def files_of(reader: Reader) -> tuple[str, ...]:
+    """Return the patterns that a reader declares with `reads`; none where it declares nothing."""
+    return tuple(getattr(reader, "files", ()))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.errors import ReadError
+from orchestrator.readers.base import reads
 from orchestrator.readers.cali import Contents, Record, read_cali
 from orchestrator.readers.collect import SECONDS
 from orchestrator.types import Application, Sample
@@ -60,6 +61,7 @@ class Attribute(NamedTuple):
 Table = dict[Quantity, dict[Regions, Lanes]]
 
 
+@reads(f"*{SUFFIX}")
 def read(directory: Path, application: Application, inclusive: bool = False) -> list[Sample]:
     """Return the samples of the one Caliper profile below ``directory``; see `samples`.
 

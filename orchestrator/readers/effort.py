@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.errors import ReadError
+from orchestrator.readers.base import reads
 from orchestrator.readers.rank_files import Format, RankFile, read_ranks
 from orchestrator.types import Application, Sample
 
@@ -45,6 +46,7 @@ class Profile:
     values: Values
 
 
+@reads(f"*{FORMAT.suffix}")
 def read(directory: Path, application: Application, inclusive: bool = False) -> list[Sample]:
     """Return the effort of an attempt; see `profile` and `samples`.
 

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from orchestrator.errors import ReadError
+from orchestrator.readers.base import reads
 from orchestrator.types import Application, Sample
 
 DEPTH = 2  # folders below the attempt's directory
@@ -28,6 +29,7 @@ _INCLUSIVE = " (inc)"
 _MICROSECONDS, _SECONDS = 1e-6, 1.0
 _CALL_LINE = re.compile(r"^\d+:(?=.)")  # of `62:MPI_Finalize`, where the call stands
 _FUNCTION = re.compile(r'".*" \S+ \S+ \S+ \S+ \S+ GROUP=".*"\s*')  # a line of a TAU profile
+_PROFILES = "profile.*.*.*"
 _ROUNDING = 1e-9  # of an inclusive value
 
 # What the library raises for what it does not expect.
@@ -55,6 +57,7 @@ Values = dict[Callpath, dict[int, float]]
 """Inclusive values of a metric: by call path and rank."""
 
 
+@reads(*_DATABASES, "profile.db", "*.metric-db")  # the library reads the values of a database there
 def hpctoolkit(directory: Path, application: Application, inclusive: bool = False) -> list[Sample]:
     """Return the samples of the one HPCToolkit database (``hpcprof``) below ``directory``; see `samples`.
 
@@ -80,6 +83,7 @@ def hpctoolkit(directory: Path, application: Application, inclusive: bool = Fals
     return samples(frame, {TIME: scale}, str(path), inclusive)
 
 
+@reads(_PROFILES)
 def tau(directory: Path, application: Application, inclusive: bool = False) -> list[Sample]:
     """Return the samples of TAU's profiles (``profile.RANK.CONTEXT.THREAD``) below ``directory``.
 
@@ -88,7 +92,7 @@ def tau(directory: Path, application: Application, inclusive: bool = False) -> l
     ReadError
         Without the library; where there are no profiles, a truncated or a broken one.
     """
-    found = [path for path in _below(directory, "profile.*.*.*") if path.name.count(".") == 3]
+    found = [path for path in _below(directory, _PROFILES) if path.name.count(".") == 3]
     if not found:
         raise ReadError(
             f"{directory}: no TAU profiles (profile.0.0.0) up to {DEPTH} folders deep; was the program "

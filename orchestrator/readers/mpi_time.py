@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from orchestrator.errors import ReadError
+from orchestrator.readers.base import reads
 from orchestrator.readers.rank_files import Format, RankFile, read_ranks
 from orchestrator.types import Application, Sample
 
@@ -25,6 +26,7 @@ _NOTHING = (
 Row = dict[str, float]  # value by metric, of one rank at one call path
 
 
+@reads(f"*{FORMAT.suffix}")
 def read(directory: Path, application: Application, inclusive: bool = False) -> list[Sample]:
     """Return the time of each MPI operation at each call site, and of everything else.
 

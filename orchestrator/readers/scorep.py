@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.errors import ReadError
+from orchestrator.readers.base import reads
 from orchestrator.readers.collect import SECONDS
 from orchestrator.readers.cubex import EXTREMES, Array, CubeMetric, CubeProfile, read_cubex
 from orchestrator.types import Application, Sample
@@ -18,6 +19,7 @@ DEPTH = 3  # folders below the attempt's directory; Score-P makes one of its own
 ROUNDING = 1e-9
 
 
+@reads("*.cubex")
 def read(directory: Path, application: Application, inclusive: bool = False) -> list[Sample]:
     """Return the samples of the one Score-P profile below ``directory``; see `profile`.
 

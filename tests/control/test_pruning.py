@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator import registry
 from orchestrator.cli.prune import render
 from orchestrator.control import pruning
 from orchestrator.executors.attempt import worker
@@ -87,6 +88,34 @@ def test_records_scripts_inputs_outputs_and_profiles_stay(tmp_path: Path) -> Non
     assert {kind for kind, _, _ in chosen.kinds()} == {"*.17", "*.vtk", "*.otf2"}
     again = pruning.plan(tmp_path, entries(intended(RUNS[0]), finished(RUNS[0])))
     assert again.files == ()
+
+
+PROFILES = {
+    "effort": ("effort/rank-0.17.effort",),
+    "mpi": ("mpi-time/rank-0.17.mpitime",),
+    "scorep": ("scorep-run/profile.cubex",),
+    "caliper": ("caliper.cali",),
+    "hpctoolkit": (
+        "db/meta.db",
+        "db/profile.db",
+        "old/experiment.xml",
+        "old/x-000001-000-a8-1-0.metric-db",
+    ),
+    "tau": ("profile.0.0.0", "MULTI__TIME/profile.12.0.3"),
+    "stdout": ("stdout", "stderr"),
+    "time": ("attempt.json",),
+}
+
+
+@pytest.mark.parametrize("reader", registry.TABLES["reader"])
+def test_what_a_reader_reads_stays(reader: str, tmp_path: Path) -> None:
+    folder = attempted(tmp_path, RUNS[0])
+    for name in PROFILES[reader]:
+        (folder / name).parent.mkdir(exist_ok=True)
+        if not (folder / name).exists():
+            (folder / name).write_text("x")
+    prune(tmp_path, [intended(RUNS[0]), finished(RUNS[0])])
+    assert names(folder) >= set(PROFILES[reader])
 
 
 def test_a_plan_changes_nothing(tmp_path: Path) -> None:
