@@ -151,7 +151,7 @@ def read(path: Path) -> Iterator[Entry]:
 
 
 def about(path: Path, run: Run) -> Iterator[Entry]:
-    """Yield the entries that name a run or share a job with it, and those of starting controllers.
+    """Yield the entries that name a run or share a job with it; of starting controllers; and of rereads.
 
     Others, of runs that are called similarly, may be among them.
 
@@ -162,7 +162,8 @@ def about(path: Path, run: Run) -> Iterator[Entry]:
     """
     named = _json(events.run_to_json(run))[:-1]
     packs = (f'"pack":{_json(name)}' for name in _packs(scan_for(path, [named])))
-    wanted = [named, '"event":"controller_started"', *packs]
+    names = ("controller_started", "reread_began", "reread_completed")  # of what concerns all runs
+    wanted = [named, *(f'"event":"{name}"' for name in names), *packs]
     return scan_for(path, wanted)
 
 

@@ -113,6 +113,7 @@ class _History:
         self.attempts: dict[Attempt, dict[str, Any]] = {}
         self._controller: dict[str, Any] = {}
         self._packs: dict[str, list[str]] = {}
+        self._reread: list[tuple[events.AttemptReread, str]] = []  # not completed, with the time
 
     def companions(self, pack: str) -> list[str]:
         """Return the attempts that share a job, in the order of execution."""
@@ -135,6 +136,12 @@ class _History:
                 names[run.id] = None
                 if run.id == name:
                     self.run, self.proposed = run, {"time": when, "round": None, "reason": "validation"}
+            case events.RereadBegan():
+                self._reread.clear()
+            case events.AttemptReread() if event.attempt.run == self.run:
+                self._reread.append((event, when))
+            case events.RereadCompleted():
+                self._take_reread()
             case events.RunGivenUp(run, reason) | events.RunSkipped(run, reason) if run == self.run:
                 word = "given up" if isinstance(event, events.RunGivenUp) else "skipped"
                 self.outcome = f"{word}: {reason}"
@@ -142,6 +149,15 @@ class _History:
                 attempt = getattr(event, "attempt", None)
                 if attempt is not None and attempt.run == self.run:
                     self._take_attempt(event, attempt, when)
+
+    def _take_reread(self) -> None:
+        for event, when in self._reread:
+            item = self.attempts[event.attempt]
+            item.update(read_again=when, samples=events.to_json(event)["samples"])
+            if event.recovered:
+                item.update(failure=None, reason="")
+                self.outcome = "measured"
+        self._reread.clear()
 
     def _take_attempt(self, event: events.Event, attempt: Attempt, when: str) -> None:
         item = self.attempts.setdefault(attempt, {"controller": self._controller})
@@ -156,8 +172,6 @@ class _History:
                 item.update(seen_running=when, **{key: value for key, value in data.items() if value})
             case events.AttemptWithdrawn():
                 item.update(withdrawn=when, **data)
-            case events.AttemptReread():
-                item.update(read_again=when, samples=data["samples"])
             case events.AttemptFinished():
                 item.update(settled=when, **data, cost_core_hours=core_hours(data.pop("cost")))
                 for key in ("started", "finished"):

@@ -114,6 +114,22 @@ def test_what_could_not_be_read_becomes_a_measurement(tmp_path: Path) -> None:
     assert session.run(load(), tmp_path, session.Hooks(again=True)).attempts_settled == 3
 
 
+def test_a_run_that_was_recovered_is_told_as_measured(tmp_path: Path) -> None:
+    session.run(load(NOWHERE), tmp_path, session.Hooks())
+    whole = (tmp_path / FILE_NAME).read_bytes()
+    failed = dossier.document_in(tmp_path, "n=10/time-1")
+    assert failed["outcome"].startswith("given up: parse")
+    reread(tmp_path, load())
+    found = dossier.document_in(tmp_path, "n=10/time-1")
+    assert found == dossier.document(tmp_path, read(tmp_path / FILE_NAME), "n=10/time-1")
+    [attempt] = found["attempts"]
+    assert (found["outcome"], attempt["failure"], attempt["reason"]) == ("measured", None, "")
+    # Without its end, as after a crash, the earlier values hold.
+    rest = (tmp_path / FILE_NAME).read_bytes()[len(whole) :].splitlines(keepends=True)
+    (tmp_path / FILE_NAME).write_bytes(whole + b"".join(rest[:-1]))
+    assert dossier.document_in(tmp_path, "n=10/time-1") == failed
+
+
 def test_only_what_says_how_outputs_are_read_may_change(begun: Path) -> None:
     with pytest.raises(CampaignError, match=r"stop\.budget: .*reading again changes only program\.output"):
         reread(begun, load("stop.budget=9 core-hours"))
