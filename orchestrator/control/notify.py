@@ -95,6 +95,7 @@ class Notifier:
     def listen(self, entry: Entry, state: State) -> None:
         """Notify of an entry if it is one of the events that a hook is called for."""
         self._state = state
+        before = self._failed
         self._count(entry.event)
         options = self._options
         match entry.event:
@@ -111,8 +112,10 @@ class Notifier:
             case events.CampaignPaused(cause, detail):
                 how = advice.to_continue(state, self._directory)
                 self._notify("failures", cause, f"the campaign pauses: {cause} ({detail}). {how}")
-            case events.AttemptFinished() if options is not None:
-                self._streak_and_budget(options, state)
+            case events.AttemptFinished() | events.AttemptCharged() if options is not None:
+                if self._failed > before:
+                    self._row(options)
+                self._budget(state)
 
     def _count(self, event: events.Event) -> None:
         if not isinstance(event, events.AttemptFinished):
@@ -125,13 +128,15 @@ class Notifier:
             failure = {"attempt": event.attempt.id, "class": str(event.failure), "reason": event.reason}
             self._streak.append(failure)
 
-    def _streak_and_budget(self, options: Notify, state: State) -> None:
+    def _row(self, options: Notify) -> None:
         # At n, 2n, 4n ...: a night of failures does not cause a thousand messages.
         times, rest = divmod(self._failed, options.streak)
         if rest == 0 and times > 0 and times & (times - 1) == 0:
             last = self._streak[-1]
             text = f"{self._failed} attempts failed in a row; the last: {last['attempt']}: {last['reason']}"
             self._notify("failures", last["class"], text)
+
+    def _budget(self, state: State) -> None:
         low = self._is_low(state)
         if low and not self._low:
             stop = self._campaign.stop

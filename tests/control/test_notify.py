@@ -129,6 +129,13 @@ def test_a_low_budget_is_told_once(tmp_path: Path) -> None:
     assert sent["text"] == "demo: 0.9 of 10 core-hours are left"
 
 
+def test_a_charge_that_was_corrected_may_use_up_the_budget_or_free_it(tmp_path: Path) -> None:
+    one = Attempt(Run(Point.of(p=1)))
+    corrections = [events.AttemptCharged(one, 1.0, cost * 3600) for cost in (4.5, -9, 9)]
+    watched(load(hook(tmp_path)), tmp_path, [finished(False, 5 * 3600), *corrections])
+    assert [item["text"] for item in calls(tmp_path)] == ["demo: 0.5 of 10 core-hours are left"] * 2
+
+
 def test_only_what_is_wanted_is_told(tmp_path: Path) -> None:
     chosen = load(hook(tmp_path), on=["budget"], streak=1)
     watched(chosen, tmp_path, [finished(True), events.CampaignStopped("budget", "")])
@@ -202,6 +209,12 @@ def test_what_the_user_cancels_is_no_failure_in_a_row(tmp_path: Path) -> None:
     story = [replace(finished(True), cancelled=True)] * 9
     watched(load(hook(tmp_path), streak=2), tmp_path, story)
     assert calls(tmp_path) == []
+
+
+def test_what_the_user_cancels_after_failures_in_a_row_repeats_nothing(tmp_path: Path) -> None:
+    cancelled = replace(finished(True), cancelled=True)
+    watched(load(hook(tmp_path), streak=3), tmp_path, [*[finished(True)] * 3, cancelled, cancelled])
+    assert len(calls(tmp_path)) == 1
 
 
 def test_one_that_prints_without_end_is_cut_off(tmp_path: Path) -> None:
