@@ -104,14 +104,17 @@ class Reports:
             )
 
     async def _run(self, directory: Path) -> tuple[bytes | None, str]:
-        """Return the report, or None and the last line of what the process says about it."""
-        process = await asyncio.create_subprocess_exec(
-            *self._command,
-            str(directory),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        """Return the report, or None and the last line of what the process says, or why it cannot start."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._command,
+                str(directory),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+        except OSError as error:  # no memory, too many files or processes, or Python was updated meanwhile
+            return None, f"cannot start {self._command[0]}: {error.strerror}"
         try:
             page, said = await process.communicate()
         except asyncio.CancelledError:

@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+from orchestrator.control.serving.builds import Reports
 from orchestrator.journal.file import FILE_NAME
 from orchestrator.report import models_document
 from tests.control.serving.running import LINES, Answer, Running, begin, go_on, served, until
@@ -119,6 +120,18 @@ def test_a_report_is_built_when_it_is_wanted_and_once_per_state(tmp_path: Path) 
         until(lambda: rows(running)[0], lambda row: not row["stale"] and not row["building"])
         assert running.ask(path).body != f"<h1>built {size} </h1>\n"
         assert _builds(folder) == 2
+
+
+def test_a_build_that_cannot_be_started_says_why(tmp_path: Path) -> None:
+    begin(tmp_path / "c", 95)
+    with served(tmp_path) as running:
+        assert running.site is not None
+        running.site.reports = Reports(running.site.changed, command=("/nowhere/python",))
+        [row] = read_once(running)
+        path = f"/campaigns/{row['key']}/report"
+        failed = running.wait_for(path, lambda answer: answer.status != 202)
+        assert failed.status == 503
+        assert "cannot start /nowhere/python: No such file or directory" in failed.body
 
 
 def test_a_report_that_cannot_be_built_says_why_and_is_built_after_the_next_round(tmp_path: Path) -> None:
