@@ -60,12 +60,20 @@ def add(directory: Path, environment: Mapping[str, str]) -> str | None:
         if not store.is_dir():
             return None
         path = directory.resolve()
-        if path in (link.resolve() for link in store.iterdir()):
+        if path in map(_target, store.iterdir()):
             return None
         _link(store, path)
     except (OSError, CampaignError) as error:
         return f"not added to the list of campaigns: {error}"
     return None
+
+
+def _target(link: Path) -> Path:
+    """Return where a link leads; the link itself where it leads nowhere, as one to itself."""
+    try:
+        return link.resolve()
+    except (OSError, RuntimeError):  # RuntimeError of a loop, before Python 3.13
+        return link.absolute()
 
 
 def _link(store: Path, path: Path) -> None:
@@ -97,13 +105,13 @@ def listed(store: Path) -> list[dict[str, Any]]:
 
 
 def _row(link: Path) -> dict[str, Any]:
-    directory = link.resolve()
+    directory = _target(link)
     row: dict[str, Any] = {"name": link.name, "directory": str(directory), "state": "gone", "last": None}
-    if not holds_campaign(directory):
-        return row
     try:
+        if not holds_campaign(directory):
+            return row
         state = read_through(directory, JOURNALED).state
-    except JournalError as error:
+    except (JournalError, OSError) as error:
         return {**row, "state": "unreadable", "error": str(error)}
     return {
         **row,

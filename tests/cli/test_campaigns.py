@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.control import store
 from tests.cli.running import LOCAL, PROGRAM, run, write_campaign
 
 OTHER = LOCAL.replace("name: tiny", "name: other").replace("n: [1, 2, 3, 4, 5]", "m: [1, 2, 3]")
@@ -108,3 +109,30 @@ def test_a_campaign_runs_although_its_link_cannot_be_made(monkeypatch: pytest.Mo
     done = run("run", "campaign.yaml", "--directory", "tiny")
     assert done.code == 0 and "not added to the list of campaigns" in done.out + done.err
     assert names() == []
+
+
+def test_a_link_that_leads_nowhere_harms_no_other(home: Path) -> None:
+    folder = store.folder(os.environ)
+    store.create(folder)
+    (folder / "loop").symlink_to(folder / "loop")
+    (home / "loop").mkdir()
+    assert store.add(home / "loop", os.environ) is None and (folder / "loop-2").resolve() == home / "loop"
+    assert store.add(home / "loop", os.environ) is None
+    assert [(row["name"], row["state"]) for row in store.listed(folder)] == [
+        ("loop", "gone"),
+        ("loop-2", "gone"),
+    ]
+
+
+def test_a_campaign_that_this_user_may_not_read_is_listed(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: Path) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    folder = store.folder(os.environ)
+    store.create(folder)
+    assert store.add(home, os.environ) is None
+    monkeypatch.setattr(store, "holds_campaign", refused)
+    [row] = store.listed(folder)
+    assert row["state"] == "unreadable" and "Permission denied" in row["error"]
