@@ -44,3 +44,13 @@ def test_what_was_never_measured_takes_what_the_model_says() -> None:
     assert seconds_to_next_round(known, [], 100.0) is None
     assert seconds_to_next_round(state(Run(Point.of(p="cg")), begun=0), [MODEL], 100.0) is None
     assert seconds_to_next_round(State(), [MODEL], 100.0) is None
+
+
+def test_every_category_has_a_model_of_its_own() -> None:
+    models = [
+        {**MODEL, "category": {"solver": solver}, "terms": [{"coefficient": seconds, "factors": []}]}
+        for solver, seconds in (("cg", 1.0), ("gmres", 500.0))
+    ]
+    for solver, seconds in (("cg", 1.0), ("gmres", 500.0), ("sor", None)):
+        known = state(Run(Point.of(p=4, solver=solver)), begun=0)
+        assert seconds_to_next_round(known, models, 100.0) == seconds
