@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from orchestrator import __version__
 from orchestrator.campaign import loader
@@ -23,7 +23,7 @@ from orchestrator.errors import CampaignError, ReadError
 from orchestrator.journal import events
 from orchestrator.journal.differences import differences
 from orchestrator.journal.file import Boundary, Entry, Journal
-from orchestrator.journal.state import UNREADABLE, RunStatus, State, replay
+from orchestrator.journal.state import UNREADABLE, RunStatus, State, origin, replay, standalone_duration
 from orchestrator.types import Attempt, FailureClass
 
 CHANGEABLE = {"program": ("output",), "measure": ("metrics", "aggregate", "inclusive")}
@@ -159,8 +159,8 @@ def _read(
     new: list[events.AttemptReread] = []
     unreadable: dict[Attempt, str] = {}
     read = 0
-    for finished, intended in _settled(entries, known):
-        attempt = finished.attempt
+    for ended in _settled(entries, known):
+        attempt = ended.event.attempt
         try:
             samples = measured(built, directory / RUNS / attempt.id, attempt.run.kind)
         except ReadError as error:
@@ -168,7 +168,7 @@ def _read(
             continue
         read += 1
         if not _is_accepted(known, attempt):
-            new.append(_recovered(finished, intended, samples, known))
+            new.append(_recovered(ended, samples, known))
         elif _plain(samples) != _plain(known.runs[attempt.run].samples):
             new.append(events.AttemptReread(attempt=attempt, samples=samples))
     return new, unreadable, read
@@ -178,45 +178,48 @@ def _plain(samples: events.Samples) -> dict[str, dict[str, float]]:
     return {metric: dict(by_path) for metric, by_path in samples.items()}
 
 
-def _settled(
-    entries: Sequence[Entry], known: State
-) -> Iterator[tuple[events.AttemptFinished, events.AttemptIntended]]:
+class _Ended(NamedTuple):
+    """How an attempt ended, the name of its shared job (or empty), and the round in which it ended."""
+
+    event: events.AttemptFinished
+    pack: str
+    round: int
+
+
+def _settled(entries: Sequence[Entry], known: State) -> Iterator[_Ended]:
     """Yield the accepted attempts, and the last of each other run whose output could not be read."""
-    intended: dict[Attempt, events.AttemptIntended] = {}
-    ended: dict[Attempt, events.AttemptFinished] = {}
+    packs: dict[Attempt, str] = {}
+    ended: dict[Attempt, _Ended] = {}
+    number = 0
     for entry in entries:
-        if isinstance(entry.event, events.AttemptIntended):
-            intended[entry.event.attempt] = entry.event
-        elif isinstance(entry.event, events.AttemptFinished):
-            ended[entry.event.attempt] = entry.event
+        match entry.event:
+            case events.RoundProposed(round=number):
+                pass
+            case events.AttemptIntended(attempt=attempt, pack=pack):
+                packs[attempt] = pack
+            case events.AttemptFinished(attempt=attempt) as event:
+                ended[attempt] = _Ended(event, packs[attempt], number)
     last = {
         attempt.run: attempt
-        for attempt, event in ended.items()
-        if event.failure is FailureClass.PARSE and known.runs[attempt.run].status in UNREADABLE
+        for attempt, item in ended.items()
+        if item.event.failure is FailureClass.PARSE and known.runs[attempt.run].status in UNREADABLE
     }
-    for attempt, event in ended.items():
+    for attempt, item in ended.items():
         if _is_accepted(known, attempt) or last.get(attempt.run) == attempt:
-            yield event, intended[attempt]
+            yield item
 
 
-def _recovered(
-    finished: events.AttemptFinished,
-    intended: events.AttemptIntended,
-    samples: events.Samples,
-    known: State,
-) -> events.AttemptReread:
+def _recovered(ended: _Ended, samples: events.Samples, known: State) -> events.AttemptReread:
     """Return what a run is if an attempt that could not be read counts: as if it had been read at once."""
-    span = finished.elapsed
-    if intended.pack and finished.started is not None and finished.finished is not None:
-        span = finished.finished - finished.started + known.job_costs.overhead
+    finished, pack, number = ended
     return events.AttemptReread(
         attempt=finished.attempt,
         samples=samples,
         recovered=True,
-        elapsed=span,
+        elapsed=standalone_duration(finished, pack, known.job_costs.overhead),
         node=finished.host if finished.nodes == 1 else "",
-        packed=bool(intended.pack),
+        packed=bool(pack),
         began=finished.started,
         load=finished.load,
-        origin=intended.pack,
+        origin=origin(finished, pack, number),
     )

@@ -405,12 +405,12 @@ def _attempt_finished(event: events.AttemptFinished, state: State) -> State:
             status=RunStatus.MEASURED,
             accepted=event.attempt.number,
             samples=event.samples,
-            elapsed=_standalone_duration(event, flight, state.job_costs.overhead),
+            elapsed=standalone_duration(event, flight.pack, state.job_costs.overhead),
             node=event.host if event.nodes == 1 else "",
             packed=bool(flight.pack),
             began=event.started,
             load=event.load,
-            origin=_origin(state, event, flight),
+            origin=origin(event, flight.pack, state.round),
         )
         return _placed(state, event)._replace(
             runs=state.runs.set(run, measured),
@@ -630,23 +630,42 @@ def _cores_charged(event: events.AttemptFinished | events.AttemptCharged, flight
     return event.cost / (event.elapsed * flight.cores)
 
 
-def _standalone_duration(event: events.AttemptFinished, flight: InFlight, overhead: float) -> float:
+def standalone_duration(event: events.AttemptFinished, pack: str, overhead: float) -> float:
     """Return the seconds that an attempt takes in a job of its own, so that all durations can be compared.
 
-    An attempt that shares its job is charged without the ``overhead`` of the job, or, as the first, with all
-    of it.
+    An attempt that shares its job is charged without the overhead of the job, or, as the first, with all of
+    it.
+
+    Parameters
+    ----------
+    event
+        How the attempt ended.
+    pack
+        The name of its shared job, or empty.
+    overhead
+        The usual overhead of a job in seconds.
     """
-    if not flight.pack or event.started is None or event.finished is None:
+    if not pack or event.started is None or event.finished is None:
         return event.elapsed
     return event.finished - event.started + overhead
 
 
-def _origin(state: State, event: events.AttemptFinished, flight: InFlight) -> str:
-    """Name what runs share that ran under the same conditions: a job, else the nodes and the round."""
-    if flight.pack:
-        return flight.pack
+def origin(event: events.AttemptFinished, pack: str, round_: int) -> str:
+    """Name what runs share that ran under the same conditions: a job, else the nodes and the round.
+
+    Parameters
+    ----------
+    event
+        How the attempt ended.
+    pack
+        The name of its shared job, or empty.
+    round_
+        The round in which it ended.
+    """
+    if pack:
+        return pack
     executed = event.host not in ("", _SIMULATED)
-    return f"{event.host}, {event.nodes}, {state.round}" if executed else ""
+    return f"{event.host}, {event.nodes}, {round_}" if executed else ""
 
 
 def _job_costs_after(
@@ -710,7 +729,7 @@ def _marked(state: State, event: events.AttemptFinished) -> immutables.Map[str, 
     if event.failure is not None or event.nodes > 1 or not event.host:
         return marks
     flight = state.in_flight[event.attempt]
-    seconds = _standalone_duration(event, flight, state.job_costs.overhead)
+    seconds = standalone_duration(event, flight.pack, state.job_costs.overhead)
     comparable = [item for item in _near_repetitions(state, run) if item.packed == bool(flight.pack)]
     others = [item.elapsed for item in comparable if item.node not in ("", event.host)]
     if nodes.is_slow(seconds, others):

@@ -114,6 +114,20 @@ def test_what_could_not_be_read_becomes_a_measurement(tmp_path: Path) -> None:
     assert session.run(load(), tmp_path, session.Hooks(again=True)).attempts_settled == 3
 
 
+def test_what_was_recovered_is_as_if_it_had_been_read_at_once(tmp_path: Path) -> None:
+    rules = ("strategy.first_round=1", "strategy.batch_size=1", "stop.failures=9", "stop.patience=9")
+    origins = []
+    for name, wanted in (("good", ""), ("bad", NOWHERE)):
+        folder = tmp_path / name
+        folder.mkdir()
+        session.run(load(*rules, *([wanted] if wanted else [])), folder, session.Hooks())
+        reread(folder, load(*rules))
+        state = session.replayed(folder)
+        origins.append({run: item.origin for run, item in state.runs.items()})
+    assert origins[0] == origins[1]
+    assert len(set(origins[0].values())) == 3, "one for each round"
+
+
 def test_a_run_that_was_recovered_is_told_as_measured(tmp_path: Path) -> None:
     session.run(load(NOWHERE), tmp_path, session.Hooks())
     whole = (tmp_path / FILE_NAME).read_bytes()
