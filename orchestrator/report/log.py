@@ -31,10 +31,9 @@ def document(entries: Iterable[Entry]) -> dict[str, Any]:
         ``campaign``, ``id``, ``started``, ``last`` (the last entry), ``state``; ``spent`` (see below);
         ``reference``, runs and their cost;
         ``hosts`` where attempts failed; ``given_up``; and ``events``, each with ``time``, ``kind``, ``text``.
-        ``spent`` has ``budget``, ``total``, ``accepted``, ``failed`` by class, ``reserved`` for attempts in
-        flight and jobs whose charge is not confirmed, ``estimated``: the part of ``total`` that is an upper
-        bound, the ``unit`` of these, and that of texts,
-        ``shown_in``.
+        ``spent`` has ``budget``, ``total``, ``accepted``, ``failed`` by class, ``cancelled``, ``reserved``
+        for attempts in flight and jobs whose charge is not confirmed, ``estimated``: the part of ``total``
+        that is an upper bound, the ``unit`` of these, and that of texts, ``shown_in``.
     """
     history = History()
     for entry in entries:
@@ -117,6 +116,16 @@ _KINDS: Mapping[type, str] = {
 }
 
 
+_ACCEPTED, _CANCELLED = "accepted", "cancelled"
+
+
+def _outcome(event: events.AttemptFinished) -> str:
+    """Return what an attempt is counted under: a class of failure, unless it was accepted or cancelled."""
+    if event.failure is None:
+        return _ACCEPTED
+    return _CANCELLED if event.cancelled else str(event.failure)
+
+
 class History:
     """Tallies and lines, gathered entry by entry; what it keeps grows with failures, not with runs.
 
@@ -131,8 +140,8 @@ class History:
         self.last = 0.0
         self.alive = 0.0  # time of the last entry that a running controller wrote
         self.state = "not started"
-        self.accepted = self.estimated = 0.0
-        self.failed: dict[str, float] = {}
+        self.estimated = 0.0
+        self.costs: dict[str, float] = {}  # by outcome
         self.attempts: Counter[str] = Counter()
         self.in_flight: dict[Attempt, float] = {}  # what is reserved for those that share no job
         self.shared: dict[Attempt, str] = {}  # whose job it shares
@@ -209,7 +218,8 @@ class History:
         if isinstance(event, events.AttemptFinished):
             self._gone(event.attempt)
         if text:
-            self._add(entry.time, _KINDS[type(event)], text)
+            cancelled = isinstance(event, events.AttemptFinished) and event.cancelled
+            self._add(entry.time, _CANCELLED if cancelled else _KINDS[type(event)], text)
         self.last = entry.time
         if not isinstance(event, events.CampaignChanged):  # the next controller writes it before it starts
             self.alive = entry.time
@@ -261,16 +271,13 @@ class History:
 
     def _finished(self, event: events.AttemptFinished) -> None:
         self.round_jobs.add(self.packs.get(event.attempt, ""))
-        outcome = "accepted" if event.failure is None else str(event.failure)
+        outcome = _outcome(event)
         self.attempts[outcome] += 1
-        self.in_round["measured" if event.failure is None else "failed"] += 1
+        self.in_round[outcome if outcome in (_ACCEPTED, _CANCELLED) else "failed"] += 1
         self.round_cost += event.cost
         self.reference_cost += event.cost if event.attempt.run in self.references else 0.0
         self._hold(event.attempt, event.cost, final=not event.estimated)
-        if event.failure is None:
-            self.accepted += event.cost
-        else:
-            self.failed[outcome] = self.failed.get(outcome, 0.0) + event.cost
+        self.costs[outcome] = self.costs.get(outcome, 0.0) + event.cost
         if event.estimated:
             self.estimated += event.cost
             self.unconfirmed[event.attempt] = event
@@ -285,18 +292,18 @@ class History:
             self.round_cost += cost - before.cost
         if attempt.run in self.references:
             self.reference_cost += cost - before.cost
-        if before.failure is None:
-            self.accepted += cost - before.cost
-        else:
-            self.failed[str(before.failure)] += cost - before.cost
+        self.costs[_outcome(before)] += cost - before.cost
 
     def _round(self, now: float) -> str:
-        failed = f", {count(self.in_round['failed'], 'attempt')} failed" if self.in_round["failed"] else ""
+        words = ("failed", _CANCELLED)
+        others = [
+            f", {count(self.in_round[word], 'attempt')} {word}" for word in words if self.in_round[word]
+        ]
         took = format_duration(max(1.0, round(now - self.round_began)))
-        measured = count(self.in_round["measured"], "run")
-        if len(self.round_jobs) < self.in_round["measured"]:
+        measured = count(self.in_round[_ACCEPTED], "run")
+        if len(self.round_jobs) < self.in_round[_ACCEPTED]:
             measured += f" in {count(len(self.round_jobs), 'job')}"
-        return f"; {measured} measured{failed}, {format_cost(self.round_cost, self.unit)}, {took}"
+        return f"; {measured} measured{''.join(others)}, {format_cost(self.round_cost, self.unit)}, {took}"
 
     @property
     def budget(self) -> float:
@@ -310,7 +317,7 @@ class History:
 
     def document(self) -> dict[str, Any]:
         """Return the result."""
-        total = self.accepted + sum(self.failed.values())
+        failed = {name: cost for name, cost in self.costs.items() if name not in (_ACCEPTED, _CANCELLED)}
         return {
             "campaign": self.campaign["name"],
             "id": self.id,
@@ -320,9 +327,10 @@ class History:
             "controller": self.running,
             "spent": {
                 "budget": core_hours(self.budget),
-                "total": core_hours(total),
-                "accepted": core_hours(self.accepted),
-                "failed": {name: core_hours(cost) for name, cost in sorted(self.failed.items())},
+                "total": core_hours(sum(self.costs.values())),
+                "accepted": core_hours(self.costs.get(_ACCEPTED, 0.0)),
+                "failed": {name: core_hours(cost) for name, cost in sorted(failed.items())},
+                "cancelled": core_hours(self.costs.get(_CANCELLED, 0.0)),
                 "reserved": core_hours(
                     sum(self.in_flight.values()) + sum(hold.left for hold in self.holds.values())
                 ),
@@ -333,9 +341,9 @@ class History:
             "reference": {"runs": len(self.references), "cost": core_hours(self.reference_cost)},
             "attempts": {**self.attempts, "in flight": len(self.in_flight)},
             "hosts": {
-                host: {"attempts": found.total(), "failed": found.total() - found["accepted"]}
+                host: {"attempts": found.total(), "failed": failures}
                 for host, found in sorted(self.hosts.items())
-                if found.total() > found["accepted"]
+                if (failures := found.total() - found[_ACCEPTED] - found[_CANCELLED])
             },
             "given_up": self.given_up,
             "events": self.lines,

@@ -12,7 +12,12 @@ from orchestrator.report.wording import moment
 from orchestrator.units import count, hours_in
 
 _KEPT = 3  # lines about failures of one kind in a row; the rest is only counted
-_MANY = {"failure": "failed attempts", "given up": "runs given up", "skipped": "runs skipped"}
+_MANY = {
+    "failure": "failed attempts",
+    "cancelled": "cancelled attempts",
+    "given up": "runs given up",
+    "skipped": "runs skipped",
+}
 
 
 def render(history: Mapping[str, Any], everything: bool = False) -> str:
@@ -49,6 +54,8 @@ def _spent(history: Mapping[str, Any]) -> Iterator[str]:
     spent, attempts, unit = history["spent"], history["attempts"], history["spent"]["shown_in"]
     rows = [("accepted", spent["accepted"], attempts.get("accepted", 0))]
     rows += [(f"failed: {name}", cost, attempts[name]) for name, cost in spent["failed"].items()]
+    if number := attempts.get("cancelled", 0):
+        rows.append(("cancelled", spent["cancelled"], number))
     yield f"spent: {hours_in(spent['total'], unit)} of {hours_in(spent['budget'], unit)} {unit}"
     for name, cost, number in rows:
         yield f"  {name:<24} {hours_in(cost, unit):>10}  {count(number, 'attempt')}"

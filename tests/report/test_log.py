@@ -65,6 +65,7 @@ def test_what_was_spent_is_told_by_outcome() -> None:
         "total": 0.5,
         "accepted": 0.1,
         "failed": {"infrastructure": 0.2, "timeout": 0.2},
+        "cancelled": 0.0,
         "reserved": pytest.approx(600 / 3600),
         "estimated": 0.2,
         "unit": "core-hours",
@@ -86,6 +87,30 @@ def test_a_charge_that_was_corrected_replaces_the_estimate() -> None:
     assert found["spent"]["estimated"] == pytest.approx(0)
     assert found["spent"]["accepted"] == pytest.approx(0.1)
     assert found["spent"]["failed"] == {"timeout": pytest.approx(0.1)}
+
+
+def test_what_the_user_cancelled_is_no_failure() -> None:
+    a, b, c = RUNS[:3]
+    done = events.RoundCompleted(round=1, smape=3.0, width=0.5, improved=True)
+    found = story(
+        *(*BEGUN, ROUND, begun(a), begun(b), begun(c)),
+        ended(a, host="n1"),
+        failed(b, host="n1", cancelled=True, estimated=True),
+        failed(c, host="n2", cancelled=True),
+        events.AttemptCharged(Attempt(b), 180.0, 360.0),
+        done,
+    )
+    spent = found["spent"]
+    assert (spent["total"], spent["failed"], spent["cancelled"]) == (
+        pytest.approx(0.4),
+        {},
+        pytest.approx(0.3),
+    )
+    assert found["attempts"] == {"accepted": 1, "cancelled": 2, "in flight": 0}
+    assert found["hosts"] == {}
+    assert [item["kind"] for item in found["events"]].count("failure") == 0
+    assert "; 1 run measured, 2 attempts cancelled, 0.4 core-hours" in texts(found)[-1]
+    assert "cancelled                       0.3  2 attempts" in log_text.render(found)
 
 
 def test_what_was_withdrawn_reserves_nothing() -> None:
