@@ -118,7 +118,7 @@ class _Seen:
         match entry.event:
             case events.CampaignStarted(campaign=campaign, version=version):
                 self.campaign, self.version = campaign, version
-            case events.CampaignChanged(campaign=campaign):
+            case events.CampaignChanged(campaign=campaign) | events.RereadCompleted(campaign=campaign):
                 self.campaign = campaign
             case events.ControllerStarted(host=host, version=version, provenance=provenance):
                 self.controllers[host] = None

@@ -18,7 +18,7 @@ from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
 from orchestrator.journal.measurements import measurements
 from orchestrator.journal.state import RunStatus, State, replay
-from orchestrator.report import dossier, log
+from orchestrator.report import comparison_facts, dossier, log
 from orchestrator.types import Point, Run
 
 CAMPAIGN = """
@@ -74,6 +74,12 @@ def test_all_values_are_replaced_and_nothing_is_spent(begun: Path) -> None:
     again = reread(begun, session.load(begun))
     assert (again.read, again.changed, again.changes) == (3, 0, ())
     assert len(list(read(begun / FILE_NAME))) == lines
+
+
+def test_a_comparison_says_by_which_rules_the_values_are_read(begun: Path) -> None:
+    reread(begun, load(INNER))
+    found = comparison_facts.of_campaign(begun)
+    assert "inner (" in found["program"] and "total (" not in found["program"]
 
 
 def test_a_changed_output_file_counts_with_the_same_rules(begun: Path) -> None:
