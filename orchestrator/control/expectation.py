@@ -52,25 +52,32 @@ def expect(
         child = context.Process(target=rehearse, args=(sender, wanted, Path(directory)), daemon=True)
         child.start()
         sender.close()
+        end = time.monotonic() + seconds
         try:
-            latest = _last(receiver, time.monotonic() + seconds)
+            latest, ended = _last(receiver, end)
+            if ended:
+                child.join(_left(end))  # for its exit code
         finally:
             child.kill()
             child.join()
     if latest is None:
-        return {"reason": _too_short(seconds)}
+        return {"reason": _crashed(child.exitcode) if ended else _too_short(seconds)}
     return latest if "reason" in latest else {**latest, "seconds": seconds}
 
 
-def _last(receiver: Connection, end: float) -> dict[str, Any] | None:
-    """Return the last message that arrives before an instant."""
+def _last(receiver: Connection, end: float) -> tuple[dict[str, Any] | None, bool]:
+    """Return the last message that arrives before an instant, and whether the sender ended before."""
     latest: dict[str, Any] | None = None
-    while receiver.poll(max(end - time.monotonic(), 0.0)):
+    while receiver.poll(_left(end)):
         try:
             latest = receiver.recv()
         except EOFError:
-            break
-    return latest
+            return latest, True
+    return latest, False
+
+
+def _left(end: float) -> float:
+    return max(end - time.monotonic(), 0.0)
 
 
 def rehearse(sender: Connection, wanted: tuple[Path, Sequence[str], Options], directory: Path) -> None:
@@ -103,6 +110,10 @@ def _expected(prepared: Rehearsal, state: State) -> dict[str, Any]:
         "round": state.round,
         "final_uncertainty_percent": None if complete or ahead.final is None else 100 * ahead.final,
     }
+
+
+def _crashed(code: int | None) -> str:
+    return f"its process ended with exit code {code}; orchestrator simulate shows what is wrong"
 
 
 def _too_short(seconds: float) -> str:

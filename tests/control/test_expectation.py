@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
@@ -56,6 +57,16 @@ def test_without_a_complete_round_nothing_is_said(campaign: Path) -> None:
     assert lines(found) == [f"nothing is expected of a rehearsal: {reason}"]
     assert lines(None) == []
     assert multiprocessing.active_children() == []
+
+
+def crash(*_: object) -> None:
+    os._exit(7)
+
+
+def test_a_crash_is_not_taken_for_too_little_time(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expectation, "rehearse", crash)
+    reason = "its process ended with exit code 7; orchestrator simulate shows what is wrong"
+    assert expectation.expect(campaign, seconds=120) == {"reason": reason}
 
 
 def test_a_campaign_that_cannot_be_rehearsed_says_why(tmp_path: Path) -> None:
