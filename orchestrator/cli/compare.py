@@ -126,7 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
         common.print_json(found)
     else:
         _print(found)
-    return 1 if comparison.failures(found) else 0
+    return 0 if comparison.passes(found) else 1
 
 
 def _own_variants(paths: Sequence[Path]) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.models.base import Model, unit_of
+from orchestrator.models.base import Category, Model, is_of, unit_of
 from orchestrator.models.comparison.compared import (
     At,
     Compared,
@@ -19,13 +19,14 @@ from orchestrator.models.comparison.compared import (
 )
 from orchestrator.models.comparison.conditions import Condition, check
 from orchestrator.models.comparison.mixtures import Mixture
-from orchestrator.models.comparison.pairs import Aligned
+from orchestrator.models.comparison.pairs import Aligned, Key
 from orchestrator.models.comparison.work import Work, works
 from orchestrator.models.effort import EFFORT
 from orchestrator.models.intervals import LEVEL
 from orchestrator.models.symbolic import Term, compare, exponent_deviation, growth, terms_of
+from orchestrator.models.uncertainty import RELEVANT_SHARE
 from orchestrator.report.models_document import number
-from orchestrator.types import Measurements, Point
+from orchestrator.types import Measurement, Measurements, Point
 from orchestrator.units import count
 
 SCHEMA = 1
@@ -34,6 +35,7 @@ SURE = 0.95
 _TAIL = (1 - LEVEL / 100) / 2
 _UNLIKELY = 0.5
 _FEW = 3  # common points
+_ZERO = "what was measured is zero in both, or nearly"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +84,16 @@ def document(
     work = {key: item for metric in metrics for key, item in works(both, metric).items()}
     shares = discoveries(everything)
     alarms = {row.key: share for row, share in zip(everything, shares, strict=True)}
+    unknown = _not_compared(both, rows, metrics, question.callpaths)
     described = [
         _row(row, _points(row, points, both.first, bool(question.points)), question, work.get(row.key))
         | {"false_discovery_rate": alarms[row.key]}
+        | ({"sentence": f"not comparable: {unknown.get(row.key, _ZERO)}"} if row.ratio is None else {})
         for row in rows
+    ]
+    not_compared = [
+        {"callpath": callpath, "metric": metric, "category": dict(category), "reason": reason}
+        for (callpath, metric, category), reason in unknown.items()
     ]
     factor = common_factor(rows)
     return {
@@ -96,16 +104,53 @@ def document(
         "only_in_a": [{"callpath": path, "metric": metric} for path, metric in both.only_first],
         "only_in_b": [{"callpath": path, "metric": metric} for path, metric in both.only_second],
         "renamed": dict(both.renamed),
-        "conditions": [_verdict(condition, described) for condition in question.conditions],
+        "not_compared": not_compared,
+        "conditions": [_verdict(condition, described, not_compared) for condition in question.conditions],
         "notes": [] if factor is None else [_alike(factor)],
     }
 
 
-def failures(found: Mapping[str, Any]) -> list[str]:
-    """Return what fails, in sentences; none where the comparison passes."""
-    return [
-        f"{item['condition']}: {', '.join(item['failed'])}" for item in found["conditions"] if item["failed"]
-    ]
+def passes(found: Mapping[str, Any]) -> bool:
+    """Return whether every condition could be checked wherever it applies, and none of them holds."""
+    return not any(item["failed"] or item["not_checked"] for item in found["conditions"])
+
+
+def _not_compared(
+    both: Aligned, rows: Sequence[Compared], metrics: Sequence[str], callpaths: Collection[str] | None
+) -> dict[Key, str]:
+    """Return of what nothing can be said although it was measured in both, with the reason.
+
+    What is zero in both, or hardly more in one of them, is as good as equal.
+    """
+    sides = both.first, both.second
+    first, second = ({(item.callpath, item.metric): item for item in side.items} for side in sides)
+    there = {row.key[:2] for row in rows}
+    asked = [key for key in first if key[1] in metrics and (callpaths is None or key[0] in callpaths)]
+    keys = [row.key for row in rows if row.ratio is None]
+    keys += [(*key, ()) for key in asked if key in second and key not in there]
+    peaks = [_peaks(side) for side in sides]
+    found: dict[Key, str] = {}
+    for key in keys:
+        sizes = [_largest(side.get(key[:2]), key[2]) for side in (first, second)]
+        shares = [size / peak[key[1]] if size > 0 else 0.0 for size, peak in zip(sizes, peaks, strict=True)]
+        if min(shares) > 0:
+            found[key] = "no common points, and no models of both"
+        elif max(shares) > RELEVANT_SHARE:
+            found[key] = f"every value of {'A' if shares[0] == 0 else 'B'} is zero, negative or missing"
+    return found
+
+
+def _largest(item: Measurement | None, category: Category) -> float:
+    values = {} if item is None else item.values
+    return max((max(some) for point, some in values.items() if some and is_of(point, category)), default=0.0)
+
+
+def _peaks(side: Measurements) -> dict[str, float]:
+    """Return the largest value of each metric."""
+    found: dict[str, float] = {}
+    for item in side.items:
+        found[item.metric] = max(found.get(item.metric, 0.0), _largest(item, ()))
+    return found
 
 
 def _points(row: Compared, points: Sequence[Point], known: Measurements, stated: bool) -> list[Point]:
@@ -263,12 +308,31 @@ def _theory(row: Compared, theory: Sequence[Term]) -> list[dict[str, Any]]:
     return found
 
 
-def _verdict(condition: Condition, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _verdict(
+    condition: Condition, rows: Sequence[Mapping[str, Any]], unknown: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return where a condition holds, and where it applies but cannot be checked."""
     checked = [(row, item) for row in rows for item in row["checks"] if item["condition"] == condition.text]
+    if condition.subject == "theory":
+        there = [row["callpath"] for row, _ in checked]
+        left = [
+            f"{label_of(row)} (the model of B is no formula)"
+            for row in rows
+            if row["theory"] is not None and row["callpath"] not in there
+        ]
+    else:
+        left = [f"{label_of(item)} ({item['reason']})" for item in unknown]
+    if condition.subject == "growth":
+        left += [
+            f"{label_of(row)} (no common points)"
+            for row in rows
+            if row["ratio"] is not None and not row["pairs"]
+        ]
     return {
         "condition": condition.text,
         "checked": len(checked),
         "failed": [label_of(row) for row, item in checked if item["failed"]],
+        "not_checked": left,
     }
 
 
@@ -281,7 +345,7 @@ def label_of(row: Mapping[str, Any]) -> str:
 def sentence(row: Mapping[str, Any]) -> str:
     """Return what a row says, in words."""
     if row["ratio"] is None or row["probability"] is None:
-        return "not comparable: no common points, and no models of both"
+        return "not comparable at these points"
     percent = 100 * (row["ratio"] - 1)
     amount = f"{row['ratio']:.3g} times" if abs(percent) >= 100 else f"{abs(percent):.2g} %"
     more = "more" if percent > 0 else "less"

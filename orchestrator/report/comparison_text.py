@@ -11,6 +11,7 @@ from rich.text import Text
 from orchestrator.report.callpath_names import named
 from orchestrator.report.models_document import label
 from orchestrator.types import Point
+from orchestrator.units import count
 
 _DASH = "-"
 _LONG = 60  # characters of a fact that is not worth showing where both agree
@@ -107,8 +108,10 @@ def verdict_lines(conditions: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for item in conditions:
         if item["failed"]:
             yield f"FAILED: {item['condition']}: {', '.join(item['failed'])}"
-        else:
-            yield f"passed: {item['condition']} holds for none of {item['checked']} call paths"
+        if item["not_checked"]:
+            yield f"NOT CHECKED: {item['condition']}: {', '.join(item['not_checked'])}"
+        elif not item["failed"]:
+            yield f"passed: {item['condition']} holds for none of {count(item['checked'], 'call path')}"
 
 
 def percent(share: float | None) -> str:

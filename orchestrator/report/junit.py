@@ -12,6 +12,8 @@ from orchestrator.report.comparison import label_of
 def junit(found: Mapping[str, Any], name: str) -> str:
     """Return a test suite: a test case per call path and metric, failed where a condition is.
 
+    What cannot be compared though it was measured in both is an error, as nothing says that it is as before.
+
     Parameters
     ----------
     found
@@ -21,8 +23,14 @@ def junit(found: Mapping[str, Any], name: str) -> str:
     """
     rows = found["rows"]
     failed = [row for row in rows if any(item["failed"] for item in row["checks"])]
-    skipped = [row for row in rows if row["ratio"] is None]
-    counts = {"tests": len(rows), "failures": len(failed), "errors": 0, "skipped": len(skipped)}
+    unknown = {label_of(item): item["reason"] for item in found["not_compared"]}
+    skipped = [row for row in rows if row["ratio"] is None and label_of(row) not in unknown]
+    counts = {
+        "tests": len({*map(label_of, rows), *unknown}),
+        "failures": len(failed),
+        "errors": len(unknown),
+        "skipped": len(skipped),
+    }
     attributes = {"name": name, **{key: str(count) for key, count in counts.items()}}
     suite = ElementTree.Element("testsuite", attributes)
     for row in rows:
@@ -34,9 +42,14 @@ def junit(found: Mapping[str, Any], name: str) -> str:
                 message = f"{item['condition']}{sure}"
                 failure = ElementTree.SubElement(case, "failure", {"message": message, "type": "comparison"})
                 failure.text = _details(row)
-        if row["ratio"] is None:
+        if reason := unknown.pop(label_of(row), ""):
+            ElementTree.SubElement(case, "error", {"message": reason, "type": "comparison"})
+        elif row["ratio"] is None:
             ElementTree.SubElement(case, "skipped", {"message": row["sentence"]})
         ElementTree.SubElement(case, "system-out").text = _details(row)
+    for label, reason in unknown.items():
+        case = ElementTree.SubElement(suite, "testcase", {"classname": name, "name": label})
+        ElementTree.SubElement(case, "error", {"message": reason, "type": "comparison"})
     suites = ElementTree.Element("testsuites", dict(attributes))
     suites.append(suite)
     ElementTree.indent(suites)

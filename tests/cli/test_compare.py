@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -199,3 +200,49 @@ def test_categories_are_compared_by_every_family(tmp_path: Path, modeler: str) -
     assert paired["points"] == [{"n": 80, "m": 9, "solver": "cg"}]
     apart = run("compare", a, write_categories(tmp_path / "c.csv", 3, 1.3, beside=1), *columns).document
     assert all(1.15 < row["ratio"] < 1.4 for row in apart["rows"])
+
+
+def table(path: str, **columns: Sequence[float]) -> Path:
+    each = [(name, *pair) for name, values in columns.items() for pair in zip(SIZES, values, strict=True)]
+    rows = [f"{n},{name},{value}" for name, n, value in each]
+    file = Path(path)
+    file.write_text("n,callpath,time\n" + "\n".join(rows) + "\n")
+    return file
+
+
+SIZES = (1, 2, 4, 8, 16)
+SAME = (1.0, 2.0, 4.0, 8.0, 16.0)
+ZERO = (0.0,) * len(SIZES)
+
+
+@pytest.mark.parametrize("modeler", ["none", "pmnf"])
+def test_a_condition_that_cannot_be_checked_does_not_pass(modeler: str) -> None:
+    """What appears out of nothing has no ratio: a green light would be false."""
+    before, after = table("a.csv", main=SAME, new=ZERO), table("b.csv", main=SAME, new=SAME)
+    found = run("compare", before, after, "--modeler", modeler, "--fail-if", "ratio > 1.1 with 95 %")
+    assert found.code == 1, found.out
+    text = " ".join(found.out.split())
+    assert (
+        "NOT CHECKED: ratio > 1.1 with 95 %: new time (every value of A is zero, negative or missing)" in text
+    )
+    assert "passed" not in text
+    shown = run("compare", before, after, "--modeler", modeler, "--callpath", "main", "--fail-if", "change")
+    assert (shown.code, "passed: change holds for none of 1 call path" in shown.out) == (0, True)
+
+
+def test_what_is_zero_in_both_or_nearly_is_equal() -> None:
+    tiny = tuple(1e-4 * value for value in SAME)
+    before, after = (
+        table("a.csv", main=SAME, idle=ZERO, some=ZERO),
+        table("b.csv", main=SAME, idle=ZERO, some=tiny),
+    )
+    found = run("compare", before, after, "--modeler", "none", "--fail-if", "change", "--json")
+    assert (found.code, found.document["not_compared"]) == (0, [])
+
+
+def test_a_theory_without_a_formula_to_compare_is_not_checked(files: tuple[Path, Path]) -> None:
+    stated = ("--against-theory", "main->f0=p", "--fail-if", "theory > 0.5")
+    found = run("compare", *files, "--modeler", "none", *stated, "--json")
+    (verdict,) = found.document["conditions"]
+    assert (found.code, verdict["checked"]) == (1, 0)
+    assert verdict["not_checked"] == ["main->f0 time (the model of B is no formula)"]

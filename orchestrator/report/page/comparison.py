@@ -41,6 +41,11 @@ def document(
         for item in found["conditions"]
         if item["failed"]
     ]
+    failed += [
+        f"not checked: {item['condition']}: {', '.join(item['not_checked'])}"
+        for item in found["conditions"]
+        if item["not_checked"]
+    ]
     where = ", ".join(f"{name} = {value}" for name, value in found["points"][0].items())
     return {
         "schema": 1,
