@@ -129,7 +129,8 @@ def _other(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
     return (
         f"the directory holds a campaign with other {', '.join(keys)}: measurements cannot be mixed "
         f"({'; '.join(differs)}). Only {', '.join([*CHANGEABLE, *within])} may change on the way; for "
-        "anything else begin another campaign: orchestrator run CAMPAIGN.yaml --directory DIR"
+        "anything else begin another campaign: orchestrator run CAMPAIGN.yaml --directory DIR; with "
+        "priors.campaigns in its file it begins with what this one has learned"
     )
 
 

@@ -156,6 +156,10 @@ class Controller:
                 self.commit([events.CampaignStopped(rule, detail)])
                 self._runtime.publish(self.state, self.models())
 
+    def _stop(self, rule: str, detail: str) -> None:
+        stop = decide.for_want_of_runs(self.state, rule, detail)
+        self.commit([events.StopRuleReached(stop.rule, stop.detail)])
+
     def _submit(self, submissions: Sequence[decide.Submit]) -> bool:
         intents = [
             events.AttemptIntended(
@@ -253,9 +257,9 @@ class Controller:
         if proposed.runs:
             self.commit([proposed])
         elif isinstance(choices, Nothing):
-            self.commit([events.StopRuleReached(choices.rule, choices.reason)])
+            self._stop(choices.rule, choices.reason)
         else:
-            self.commit([events.StopRuleReached("exhausted", "the strategy has nothing left to measure")])
+            self._stop("exhausted", "the strategy has nothing left to measure")
 
 
 def _in_order(attempts: Iterable[Attempt]) -> list[Attempt]:

@@ -468,7 +468,8 @@ def _run_given_up(event: events.RunGivenUp, state: State) -> State:
     return _dequeue(state, event.run)._replace(
         runs=state.runs.set(event.run, given_up),
         infeasible=state.infeasible | (frozenset() if feasible else {event.run.point}),
-        consecutive_given_up=state.consecutive_given_up + 1,
+        # Repetitions that run beside the one that failed first say nothing new about the campaign.
+        consecutive_given_up=state.consecutive_given_up + (event.run.point not in state.infeasible),
     )
 
 

@@ -213,13 +213,22 @@ def _urgent_rule(state: State, policy: Policy, now: float) -> BeginStop | None:
         return BeginStop("wall_time", f"{now - state.started:.0f} s of {policy.wall_time:.0f} s have passed")
     if state.consecutive_given_up >= policy.failures:
         reasons = [item.reason for item in state.runs.values() if item.status is RunStatus.GIVEN_UP]
-        detail = f"{state.consecutive_given_up} runs in a row were given up"
+        detail = f"{count(state.consecutive_given_up, 'point')} in a row were given up"
         return BeginStop("failures", f"{detail}; {_cause(reasons)}")
     rate, failed = policy.failure_rate, [reason for reason in state.recent if reason]
     if rate is not None and len(state.recent) == RECENT and len(failed) >= rate * RECENT:
         detail = f"{len(failed)} of the last {RECENT} attempts failed"
         return BeginStop("failure_rate", f"{detail}; {_cause(failed)}")
     return None
+
+
+def for_want_of_runs(state: State, rule: str, detail: str) -> BeginStop:
+    """Return the stop where a strategy proposes nothing: because of failures if nothing could be measured."""
+    runs = state.runs.values()
+    failed = [item.reason for item in runs if item.status is RunStatus.GIVEN_UP]
+    if failed and not any(item.status is RunStatus.MEASURED for item in runs):
+        return BeginStop("failures", f"every run was given up; {_cause(failed)}")
+    return BeginStop(rule, detail)
 
 
 def _cause(reasons: Sequence[str]) -> str:

@@ -17,6 +17,9 @@ _REMEDIES = {
     FailureClass.INFRASTRUCTURE: "see what Slurm refuses: orchestrator doctor",
     FailureClass.PARSE: "compare what the program prints with what the campaign file looks for",
 }
+# Rules after which a larger budget buys nothing, unless `orchestrator.strategies.information` names a run.
+_DONE = ("exhausted", "converged")
+_WITH_MORE = "the next useful run"
 _PAUSED = "see why jobs end (sinfo -R, sacct, the space and quota of the file system) and have it repaired"
 
 
@@ -45,6 +48,11 @@ def to_continue(state: State, directory: Path) -> str:
             f"remedy: {remedy(state.stopped)}; orchestrator log {where} lists what failed. Then continue "
             f"with: orchestrator resume {where} (failures are counted from zero, and points that were given "
             "up are tried again)"
+        )
+    if state.stopped.rule in _DONE and _WITH_MORE not in state.stopped.detail:
+        return (
+            "to know more begin another campaign, with larger ranges or other points; "
+            f"priors: {{campaigns: [{where}]}} in its file lets it begin with what this one has learned"
         )
     return (
         "to continue a campaign that has stopped, change a rule, for example: "

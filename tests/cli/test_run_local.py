@@ -77,7 +77,7 @@ def test_the_failure_rule_stops_a_campaign_of_which_every_run_fails(action: str)
     assert result.document["runs"]["measured"] == 0
     assert result.document["models"] == []
     assert "stop rule: failures" in result.err
-    assert "error: the campaign measured nothing: failures (3 runs in a row were given up; most" in result.err
+    assert "the campaign measured nothing: failures (3 points in a row were given up; most" in result.err
     assert "often (3 of 3)" in result.err and "continue with: orchestrator resume tiny" in result.err
     status = run("status", "tiny")
     assert status.code == 0 and "remedy: " in status.out and "orchestrator resume tiny" in status.out
@@ -130,7 +130,7 @@ def test_the_exit_code_of_a_finished_campaign_that_is_run_again_is_0_and_nothing
     again = run("run", "campaign.yaml", "--json")
     assert again.code == 0
     assert "nothing is begun: the campaign has stopped: " in again.err
-    assert "orchestrator resume tiny --set stop.budget=" in again.err
+    assert "priors: {campaigns: [tiny]} in its file" in again.err
     assert again.document == first
 
 

@@ -125,10 +125,18 @@ def test_after_failures_a_campaign_with_other_rules_tries_again_what_was_given_u
 
 
 def test_points_stay_given_up_where_no_change_of_rules_can_matter(tmp_path: Path) -> None:
-    state = session.run(load("stop.failures=99", "stop.patience=9", text=SHELL), tmp_path, session.Hooks())
-    assert state.stopped is not None and state.stopped.rule == "exhausted" and len(state.infeasible) == 4
-    rules = ("stop.failures=99", "stop.patience=9", "stop.budget=3 core-hours")
-    assert len(session.run(load(*rules, text=SHELL), tmp_path, session.Hooks()).infeasible) == 4
+    one = SHELL.replace('test -n \\"$MENDED\\" &&', "test {n} = 30 &&")
+    rules = ("stop.failures=99", "stop.patience=9")
+    state = session.run(load(*rules, text=one), tmp_path, session.Hooks())
+    assert state.stopped is not None and state.stopped.rule == "exhausted" and len(state.infeasible) == 3
+    more = session.run(load(*rules, "stop.budget=3 core-hours", text=one), tmp_path, session.Hooks())
+    assert len(more.infeasible) == 3
+
+
+def test_a_campaign_of_few_points_that_all_fail_stops_by_failures_and_names_the_cause(tmp_path: Path) -> None:
+    state = session.run(load("stop.failures=99", text=SHELL), tmp_path, session.Hooks())
+    assert state.stopped is not None and state.stopped.rule == "failures"
+    assert state.stopped.detail.startswith("every run was given up; most often (4 of 4): ")
 
 
 def test_another_executor_is_refused_while_only_the_first_can_tell(tmp_path: Path) -> None:

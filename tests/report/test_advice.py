@@ -1,0 +1,21 @@
+"""What to do next after a campaign has stopped, by its rule."""
+
+from pathlib import Path
+
+from orchestrator.journal.state import State, StopReason
+from orchestrator.report.advice import to_continue
+from tests.journal.journals import CAMPAIGN
+
+
+def advice(rule: str, detail: str) -> str:
+    return to_continue(State(campaign=CAMPAIGN, stopped=StopReason(rule, detail)), Path("study"))
+
+
+def test_more_budget_is_advised_only_where_it_buys_something() -> None:
+    larger = "no run in the search space is worth making, larger ranges of the parameters may be"
+    for rule, detail in (("exhausted", larger), ("converged", "what is left is scatter")):
+        assert "priors: {campaigns: [study]}" in advice(rule, detail)
+        assert "stop.budget" not in advice(rule, detail)
+    useful = "no run is safe to fit; the next useful run, at P(p=8), narrows the interval"
+    assert "orchestrator resume study --set stop.budget=" in advice("exhausted", useful)
+    assert "orchestrator resume study --set stop.budget=" in advice("budget", "nothing is left")
