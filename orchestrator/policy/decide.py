@@ -20,11 +20,12 @@ from orchestrator.policy.packing import Job, JobPlan, SharingRules
 from orchestrator.policy.placement import Placement
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Point, Run
-from orchestrator.units import CostUnit, count, format_cost, in_unit
+from orchestrator.units import CostUnit, count, format_cost, format_duration, in_unit
 
 VALIDATION_SHARE = 0.5  # of what is left is kept back for more than the expected time of the validation
 # Factor on λ: so many rounds without gain end a campaign although they cost next to nothing. Chosen by hand.
 LONGEST_PATIENCE = 10
+_WHOLE = 10.0  # seconds from which on whole ones are exact enough
 _NOTICEABLE = 0.01  # share of the budget from which charges beyond reservations are named as a cause
 CONFIRMATION = 600.0  # seconds to wait for the real charges of attempts, when nothing else is left to do
 LONGEST_OUTAGE = 86400.0  # seconds to wait for them at most while accounting does not answer
@@ -354,10 +355,16 @@ def kept_for_validation(state: State, policy: Policy, estimates: Estimates) -> f
     return max(least, min(estimates.reservation(state, run).reserved, VALIDATION_SHARE * left))
 
 
+def _seconds(value: float) -> str:
+    return format_duration(round(value) if value >= _WHOLE else value)
+
+
 def _unaffordable(left: float, run: Run, need: Reservation, unit: CostUnit) -> Skip:
+    beyond = need.reserved / need.cores - need.limit
+    ending = f", and for {_seconds(beyond)} until a run that takes longer has ended," if beyond >= 1 else ""
     return Skip(
         run,
-        f"{need.cores} cores for up to {need.limit:.0f} s may cost "
+        f"{count(need.cores, 'core')} for up to {_seconds(need.limit)}{ending} may cost "
         f"{format_cost(need.reserved, unit)}, {in_unit(left, unit)} are left",
     )
 

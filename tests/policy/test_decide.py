@@ -100,6 +100,14 @@ def test_a_run_that_never_fits_is_skipped_and_cheaper_ones_still_run() -> None:
     assert [type(a) for a in rest] == [decide.Skip, decide.Submit]
 
 
+def test_what_a_run_may_cost_includes_the_time_until_it_has_ended() -> None:
+    state = after(events.RoundProposed(1, RUNS[2:], ("",)))
+    slow_to_end = estimates(reserved_seconds=lambda *limits: sum(limits) + 12)
+    [skip] = next_actions(state, replace(POLICY, budget=15.0), 1.0, slow_to_end)
+    assert isinstance(skip, decide.Skip)
+    assert "3 cores for up to 10 s, and for 12 s until a run that takes longer has ended, may" in skip.reason
+
+
 def test_a_round_of_which_nothing_fits_stops_the_campaign() -> None:
     state = after(PROPOSED, *(events.RunSkipped(run, "too expensive") for run in RUNS))
     assert actions(state) == [decide.Fit(1)]
