@@ -17,6 +17,7 @@ from orchestrator.errors import ReadError
 from orchestrator.readers.base import reads
 from orchestrator.readers.cali import Contents, Record, read_cali
 from orchestrator.readers.collect import SECONDS
+from orchestrator.readers.profile_files import below, over_ranks
 from orchestrator.types import Application, Sample
 
 SUFFIX = ".cali"
@@ -70,7 +71,7 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
     ReadError
         Where there is no profile, or more than one, or a truncated or damaged one.
     """
-    found = find(directory)
+    found = below(directory, f"*{SUFFIX}", DEPTH)
     if not found:
         raise ReadError(
             f"{directory}: no {SUFFIX} file up to {DEPTH} folders deep; was {application.name} built with "
@@ -81,13 +82,6 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
         names = ", ".join(str(path.relative_to(directory)) for path in found)
         raise ReadError(f"{directory}: several {SUFFIX} files where one was expected: {names}")
     return profile(found[0], inclusive)
-
-
-def find(directory: Path) -> list[Path]:
-    """Return the ``.cali`` files up to `DEPTH` folders below ``directory``, hidden ones excepted."""
-    patterns = ("*/" * depth + f"*{SUFFIX}" for depth in range(DEPTH + 1))
-    found = (path for pattern in patterns for path in sorted(directory.glob(pattern)))
-    return [path for path in found if not path.name.startswith(".")]
 
 
 def profile(path: Path, inclusive: bool = False) -> list[Sample]:
@@ -134,7 +128,7 @@ def samples(contents: Contents, source: str, inclusive: bool = False) -> list[Sa
         )
         for quantity in _chosen(table, inclusive)
         for path, lanes in table[quantity].items()
-        for aggregate, value in (_over_ranks(lanes) if by_rank else lanes).items()
+        for aggregate, value in (over_ranks(list(lanes.values())) if by_rank else lanes).items()
     ]
 
 
@@ -262,11 +256,6 @@ def _count_absent(table: Table, ranks: int, by_rank: bool) -> None:
         elif "mean" in lanes and "sum" in lanes and ranks - _present(lanes) > _DIGITS * ranks:
             lanes["mean"] = lanes["sum"] / ranks
             lanes.update({"min": 0.0} if "min" in lanes else {})
-
-
-def _over_ranks(lanes: Lanes) -> Lanes:
-    values = list(lanes.values())
-    return {"mean": sum(values) / len(values), "max": max(values), "min": min(values), "sum": sum(values)}
 
 
 def _checked(value: float, path: Regions, quantity: Quantity, source: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from orchestrator.errors import ReadError
 from orchestrator.readers.collect import is_number, number
 from orchestrator.types import Value
 
@@ -40,6 +41,20 @@ def _pattern(column: Sequence[str]) -> tuple[int, ...]:
     """Return where each value appeared first: equal for columns that change together."""
     first = {text: place for place, text in reversed(list(enumerate(column)))}
     return tuple(first[text] for text in column)
+
+
+def point_of(known: Settings, names: Sequence[str], where: str, kind: str) -> tuple[Value, ...]:
+    """Return the values of parameters in what a run recorded: numbers, or texts of categories.
+
+    Raises
+    ------
+    ReadError
+        Where one of them was not recorded; ``kind`` is what the settings are called there.
+    """
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise ReadError(f"{where}: no {kind} {', '.join(missing)}; there are {', '.join(known)}")
+    return tuple(value_of(known[name], f"{where}: {name}") for name in names)
 
 
 def value_of(text: str, where: str) -> Value:

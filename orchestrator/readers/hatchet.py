@@ -19,6 +19,7 @@ from typing import Any
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.base import reads
+from orchestrator.readers.profile_files import below, over_ranks
 from orchestrator.types import Application, Sample
 
 DEPTH = 2  # folders below the attempt's directory
@@ -66,7 +67,7 @@ def hpctoolkit(directory: Path, application: Application, inclusive: bool = Fals
     ReadError
         Without the library; where there is no database, more than one, or a broken one.
     """
-    found = {name: _below(directory, name) for name in _DATABASES}
+    found = {name: below(directory, name, DEPTH) for name in _DATABASES}
     databases = [(path, name) for name, paths in found.items() for path in paths]
     if not databases:
         raise ReadError(
@@ -92,7 +93,7 @@ def tau(directory: Path, application: Application, inclusive: bool = False) -> l
     ReadError
         Without the library; where there are no profiles, a truncated or a broken one.
     """
-    found = [path for path in _below(directory, _PROFILES) if path.name.count(".") == 3]
+    found = [path for path in below(directory, _PROFILES, DEPTH) if path.name.count(".") == 3]
     if not found:
         raise ReadError(
             f"{directory}: no TAU profiles (profile.0.0.0) up to {DEPTH} folders deep; was the program "
@@ -142,11 +143,6 @@ def samples(frame: Any, scales: Mapping[str, float], source: str, inclusive: boo
     if "Calls" in rows[0]:
         result += _aggregated(_inclusive(rows, "Calls", slowest=False, scale=1.0), VISITS, ranks, source)
     return result
-
-
-def _below(directory: Path, pattern: str) -> list[Path]:
-    depths = ("*/" * depth + pattern for depth in range(DEPTH + 1))
-    return [path for depth in depths for path in sorted(directory.glob(depth))]
 
 
 def _read(function: str, folder: Path, options: Mapping[str, Any], source: Path) -> Any:
@@ -230,6 +226,5 @@ def _aggregated(values: Values, metric: str, ranks: list[int], source: str) -> l
         row = [by_rank.get(rank, 0.0) for rank in ranks]
         if min(row) < 0:
             raise ReadError(f"{source}: {metric} is {min(row)} at {'->'.join(path)}: not a possible value")
-        aggregates = {"mean": sum(row) / len(row), "max": max(row), "min": min(row), "sum": sum(row)}
-        result += [Sample("->".join(path), metric, value, name) for name, value in aggregates.items()]
+        result += [Sample("->".join(path), metric, value, name) for name, value in over_ranks(row).items()]
     return result

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.base import reads
+from orchestrator.readers.profile_files import over_ranks
 from orchestrator.readers.rank_files import Format, RankFile, read_ranks
 from orchestrator.types import Application, Sample
 
@@ -57,7 +58,7 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
         Sample(path, metric, value, aggregate)
         for path in callpaths
         for metric in dict.fromkeys(metric for row in rows for metric in row.get(path, ()))
-        for aggregate, value in _aggregates([row.get(path, {}).get(metric, 0.0) for row in rows]).items()
+        for aggregate, value in over_ranks([row.get(path, {}).get(metric, 0.0) for row in rows]).items()
     ]
 
 
@@ -95,8 +96,3 @@ def _elapsed(item: RankFile) -> tuple[float, float]:
     if inside > elapsed:
         raise ReadError(f"{item.path}: {inside} s in MPI operations, but only {elapsed} s in all")
     return elapsed, inside
-
-
-def _aggregates(values: list[float]) -> dict[str, float]:
-    total = sum(values)
-    return {"mean": total / len(values), "max": max(values), "min": min(values), "sum": total}

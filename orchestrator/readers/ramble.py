@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.collect import SECONDS, Entry, assemble, is_number, number
-from orchestrator.readers.differing import Settings, differing, follows, value_of
+from orchestrator.readers.differing import Settings, differing, follows, point_of
 from orchestrator.types import Measurements
 
 LATEST = "results.latest.json"
@@ -111,10 +111,7 @@ def _parameters(experiments: Sequence[Mapping[str, Any]], settings: Sequence[Set
 
 def _entries(item: Mapping[str, Any], known: Settings, names: Sequence[str], source: str) -> Iterator[Entry]:
     where = f"{source}: experiment {item.get('name')}"
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise ReadError(f"{where}: no variable {', '.join(missing)}; there are {', '.join(known)}")
-    point = tuple(value_of(known[name], f"{where}: {name}") for name in names)
+    point = point_of(known, names, where, "variable")
     base = f"{item.get('application_name')}.{item.get('workload_name')}"
     for context in item.get("CONTEXTS") or ():
         title = context.get("display_name") or context.get("name")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import ReadError
+from orchestrator.readers.profile_files import below
 
 DEPTH = 2  # folders below the attempt's directory
 
@@ -42,13 +43,6 @@ class RankFile:
     values: Mapping[str, tuple[int, ...]]
 
 
-def find(directory: Path, suffix: str) -> list[Path]:
-    """Return the files with a suffix up to `DEPTH` folders below ``directory``."""
-    return [
-        path for depth in range(DEPTH + 1) for path in sorted(directory.glob("*/" * depth + f"*{suffix}"))
-    ]
-
-
 def read_ranks(directory: Path, form: Format, nothing: str) -> list[RankFile]:
     """Return the files of all ranks below a directory, by rank.
 
@@ -67,7 +61,7 @@ def read_ranks(directory: Path, form: Format, nothing: str) -> list[RankFile]:
         Where there is no file; where a rank's file is missing, broken or there twice; where a rank did not
         end by itself; for a value that has overflowed.
     """
-    found = [_rank_file(path, form) for path in find(directory, form.suffix)]
+    found = [_rank_file(path, form) for path in below(directory, f"*{form.suffix}", DEPTH)]
     if not found:
         raise ReadError(
             _cut(directory, form)
@@ -79,7 +73,7 @@ def read_ranks(directory: Path, form: Format, nothing: str) -> list[RankFile]:
 
 def _cut(directory: Path, form: Format) -> str:
     """Return what happened to a file that was not written to its end; empty without such a file."""
-    for path in find(directory, form.suffix + ".part"):
+    for path in below(directory, f"*{form.suffix}.part", DEPTH):
         return f"{path}: the process was killed, or the disk was full, while it wrote its {form.content}"
     return ""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.collect import SECONDS, Entry, assemble, finite
-from orchestrator.readers.differing import Settings, differing, value_of
+from orchestrator.readers.differing import Settings, differing, point_of
 from orchestrator.types import Measurements
 
 MARKS = ('"session_info"', '"testcases"')
@@ -83,10 +83,7 @@ def _parameters(settings: Sequence[Settings]) -> tuple[str, ...]:
 def _entries(item: Mapping[str, Any], known: Settings, names: Sequence[str], source: str) -> Iterator[Entry]:
     title = str(item.get("display_name") or item.get("name"))
     where = f"{source}: test case {title}"
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise ReadError(f"{where}: no parameter {', '.join(missing)}; there are {', '.join(known)}")
-    point = tuple(value_of(known[name], f"{where}: {name}") for name in names)
+    point = point_of(known, names, where, "parameter")
     for name, record in item["perfvalues"].items():
         if not isinstance(record, list) or len(record) < 5 or record[0] is None:
             continue  # the extraction of this value failed

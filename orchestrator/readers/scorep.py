@@ -11,6 +11,7 @@ from orchestrator.errors import ReadError
 from orchestrator.readers.base import reads
 from orchestrator.readers.collect import SECONDS
 from orchestrator.readers.cubex import EXTREMES, Array, CubeMetric, CubeProfile, read_cubex
+from orchestrator.readers.profile_files import below
 from orchestrator.types import Application, Sample
 
 DEPTH = 3  # folders below the attempt's directory; Score-P makes one of its own
@@ -28,7 +29,7 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
     ReadError
         Where there is no profile, or more than one, or a broken one.
     """
-    found = find(directory)
+    found = below(directory, "*.cubex", DEPTH)
     if not found:
         raise ReadError(
             f"{directory}: no .cubex file up to {DEPTH} folders deep; was {application.name} instrumented "
@@ -38,13 +39,6 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
         names = ", ".join(str(path.relative_to(directory)) for path in found)
         raise ReadError(f"{directory}: several .cubex files where one was expected: {names}")
     return profile(found[0], inclusive)
-
-
-def find(directory: Path) -> list[Path]:
-    """Return the ``.cubex`` files up to `DEPTH` folders below ``directory``, hidden ones excepted."""
-    patterns = ("*/" * depth + "*.cubex" for depth in range(DEPTH + 1))
-    found = (path for pattern in patterns for path in sorted(directory.glob(pattern)))
-    return [path for path in found if not path.name.startswith(".")]
 
 
 def profile(path: Path, inclusive: bool = False) -> list[Sample]:

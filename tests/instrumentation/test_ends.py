@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ReadError
-from orchestrator.readers import effort, rank_files
+from orchestrator.readers import effort
 from tests.instrumentation import tools
 
 
@@ -39,7 +39,7 @@ def test_a_killed_run_leaves_nothing(program: Path, tmp_path: Path) -> None:
 
 def test_the_directory_can_be_chosen(program: Path, tmp_path: Path) -> None:
     tools.start([program], tmp_path, ORCHESTRATOR_EFFORT_DIRECTORY="there")
-    assert [path.parent.name for path in rank_files.find(tmp_path, ".effort")] == ["there"]
+    assert [path.parent.name for path in list(tmp_path.rglob("*.effort"))] == ["there"]
 
 
 def test_counts_that_cannot_be_written_are_complained_of(program: Path, tmp_path: Path) -> None:

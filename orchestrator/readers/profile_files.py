@@ -1,0 +1,22 @@
+"""What readers of profiles share: files below an attempt's directory, and aggregates over ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def below(directory: Path, pattern: str, depth: int) -> list[Path]:
+    """Return the files that match a pattern up to ``depth`` folders below a directory, hidden ones excepted.
+
+    Those that are less deep come first, those of one depth by name.
+    """
+    patterns = ("*/" * folders + pattern for folders in range(depth + 1))
+    found = (path for text in patterns for path in sorted(directory.glob(text)))
+    return [path for path in found if not path.name.startswith(".")]
+
+
+def over_ranks(values: Sequence[float]) -> dict[str, float]:
+    """Return the aggregates of a value per rank: ``mean``, ``max``, ``min`` and ``sum``."""
+    total = sum(values)
+    return {"mean": total / len(values), "max": max(values), "min": min(values), "sum": total}
