@@ -464,7 +464,7 @@ def _attempt_charged(event: events.AttemptCharged, state: State) -> State:
 def _run_given_up(event: events.RunGivenUp, state: State) -> State:
     given_up = _run(state, event.run)._replace(status=RunStatus.GIVEN_UP, reason=event.reason)
     # Without an effort run, or after an earlier success, times can still be measured at the point.
-    feasible = event.run.kind != "time" or _measured_before(state, event.run)
+    feasible = event.run.kind != "time" or measured_before(state, event.run)
     return _dequeue(state, event.run)._replace(
         runs=state.runs.set(event.run, given_up),
         infeasible=state.infeasible | (frozenset() if feasible else {event.run.point}),
@@ -693,8 +693,10 @@ def _job_costs_after_sharing(
 
 def _without_skipped(runs: Runs, proposed: Proposed, run: Run) -> Proposed:
     """Return the last repetitions proposed, after a run was skipped: its number can be proposed again."""
-    known, skipped = proposed[run.kind], RunState(RunStatus.SKIPPED)
-    last = known.get(run.point, 0)
+    known, skipped = proposed.get(run.kind, immutables.Map()), RunState(RunStatus.SKIPPED)
+    if run.point not in known:  # of a validation, which no round proposes
+        return proposed
+    last = known[run.point]
     while last and runs.get(replace(run, repetition=last), skipped).status is RunStatus.SKIPPED:
         last -= 1
     return proposed.set(run.kind, known.set(run.point, last))
@@ -754,8 +756,8 @@ def _run(state: State, run: Run) -> RunState:
     return state.runs[run]
 
 
-def _measured_before(state: State, run: Run) -> bool:
-    """Whether an earlier repetition succeeded, so that the point did not cause the failure."""
+def measured_before(state: State, run: Run) -> bool:
+    """Return whether an earlier repetition succeeded, so that the point did not cause the failure."""
     earlier = (replace(run, repetition=k) for k in range(1, run.repetition))
     return any(state.runs.get(item, RunState()).status is RunStatus.MEASURED for item in earlier)
 

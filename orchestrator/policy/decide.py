@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from orchestrator import resources
 from orchestrator.journal import setbacks
 from orchestrator.journal.references import is_reference
-from orchestrator.journal.state import RECENT, InFlight, RunState, RunStatus, State
+from orchestrator.journal.state import RECENT, InFlight, RunState, RunStatus, State, measured_before
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.packing import Job, JobPlan, SharingRules
 from orchestrator.policy.placement import Placement
 from orchestrator.resources import Reservation
-from orchestrator.types import Attempt, FailureClass, Point, Run
+from orchestrator.types import Attempt, FailureClass, Point, Run, RunKind
 from orchestrator.units import CostUnit, count, format_cost, format_duration, in_unit
 
 VALIDATION_SHARE = 0.5  # of what is left is kept back for more than the expected time of the validation
@@ -302,11 +302,14 @@ def _begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) -
         placement=policy.placement,
     )
     budget = policy.budget - kept_for_validation(state, policy, estimates)
+    tried_again = _tried_again(state)
     seen: list[Run] = []
     for run in waiting:
         seen.append(run)
         if run.point in state.infeasible:
             chosen[run] = Skip(run, f"{run.point} was given up")
+            continue
+        if tried_again.get((run.kind, run.point), run) != run:
             continue
         alone = estimates.reservation(state, run)
         if run == state.validation:  # what is left has no other use
@@ -329,6 +332,20 @@ def _begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) -
         reserved += more
     chosen |= {item.attempt.run: item for job in plan.jobs for item in _submissions(plan, job)}
     return [chosen[run] for run in seen if run in chosen]  # in order, whatever shares a job
+
+
+def _tried_again(state: State) -> dict[tuple[RunKind, Point], Run]:
+    """Return the run that is tried again at each point at which nothing but failures happened so far.
+
+    Other runs there wait for it: they would fail alike, each as often as a run may.
+    """
+    found: dict[tuple[RunKind, Point], Run] = {}
+    begun = sorted((attempt.run for attempt in state.in_flight), key=lambda run: run.repetition)
+    for run in (*begun, *sorted(state.failed, key=lambda run: run.repetition)):
+        own = any(failure is not FailureClass.INFRASTRUCTURE for failure in state.runs[run].failures)
+        if own and not measured_before(state, run):
+            found.setdefault((run.kind, run.point), run)
+    return found
 
 
 def _submissions(plan: JobPlan, job: Job) -> list[Submit]:

@@ -62,6 +62,16 @@ def test_the_validation_run_is_never_among_the_measurements() -> None:
     assert run.point not in repetitions(state)
 
 
+def test_a_validation_that_was_given_up_before_any_round_is_possible_under_other_rules() -> None:
+    run = Run(Point.of(p=99, n=99))
+    state = State()
+    for event in (events.ValidationProposed(run), events.RunGivenUp(run, "why")):
+        state = apply(state, event, 1.0)
+    assert run.point in state.infeasible
+    state = apply(state, events.CampaignChanged({}, anew=True), 2.0)
+    assert run.point not in state.infeasible and state.validation is None
+
+
 def test_costs_add_up() -> None:
     state = replay([Entry(i, float(i), e) for i, e in enumerate(history(list(RUNS)), start=1)])
     assert state.spent == sum(item.cost for item in state.runs.values()) == sum(range(len(RUNS)))

@@ -100,6 +100,33 @@ def test_a_run_that_never_fits_is_skipped_and_cheaper_ones_still_run() -> None:
     assert [type(a) for a in rest] == [decide.Skip, decide.Submit]
 
 
+def test_a_point_that_fails_is_tried_again_by_one_run_and_the_others_wait_for_it() -> None:
+    """Each would fail alike, as often as a run may."""
+    same = tuple(Run(Point.of(p=1), "time", k) for k in (1, 2, 3))
+    more = replace(POLICY, max_pending=3)
+    state = after(events.RoundProposed(1, (*same, RUNS[1]), ("",) * 4), *map(intended, same[:2]))
+    failed = (
+        finished(same[0], failure=FailureClass.APPLICATION),
+        finished(same[1], failure=FailureClass.TIMEOUT),
+    )
+    state = after(*failed, state=state)
+    assert begun_by(actions(state, more)) == [same[0], RUNS[1]]
+    state = after(intended(same[0], 2), state=state)
+    assert begun_by(actions(state, more)) == [RUNS[1]]
+    works = after(finished(same[0], 2), state=state)
+    assert begun_by(actions(works, more)) == [same[1], same[2], RUNS[1]]
+    fails = after(finished(same[0], 2, FailureClass.APPLICATION), state=state)
+    (given_up,) = actions(fails, more)
+    assert isinstance(given_up, decide.GiveUp) and given_up.run == same[0]
+    fails = after(events.RunGivenUp(same[0], "why"), state=fails)
+    skipped = [action.run for action in actions(fails, more) if isinstance(action, decide.Skip)]
+    assert skipped == [same[1], same[2]]
+
+
+def begun_by(found: Sequence[decide.Action]) -> list[Run]:
+    return [action.attempt.run for action in found if isinstance(action, decide.Submit)]
+
+
 def test_what_a_run_may_cost_includes_the_time_until_it_has_ended() -> None:
     state = after(events.RoundProposed(1, RUNS[2:], ("",)))
     slow_to_end = estimates(reserved_seconds=lambda *limits: sum(limits) + 12)
