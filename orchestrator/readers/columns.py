@@ -19,6 +19,7 @@ LONG = frozenset({"callpath", "metric", "value"})
 RESERVED = (*sorted(LONG), *REPETITION)
 
 _POSITION = re.compile(r"\d+", re.ASCII)
+_MOST = 0.75  # of its different values, which a parameter has at one value of the others
 _ROW_NUMBERS = ""  # the name of their column, as pandas writes it
 
 
@@ -172,6 +173,34 @@ def layout(names: Sequence[str], where: str, choice: Choice) -> tuple[Layout, li
         raise ReadError(f"{where}: no column of values; found {', '.join(columns)}")
     _check_different(parameters, metrics, where)
     return Layout(parameters, metrics, columns), notes
+
+
+def forgotten(chosen: Layout, rows: Sequence[Sequence[object]]) -> tuple[str, ...]:
+    """Return the metrics of a wide table that look like parameters nobody named; never all of them."""
+    places = [index for _, index in chosen.parameters]
+    places += [chosen.columns["callpath"]] if "callpath" in chosen.columns else []
+    points = [tuple(row[place] for place in places) for row in rows]
+    found = tuple(name for name, index in chosen.metrics if _is_crossed(points, [row[index] for row in rows]))
+    return found if len(found) < len(chosen.metrics) else ()
+
+
+def _is_crossed(points: Sequence[tuple[object, ...]], cells: Sequence[object]) -> bool:
+    """Return whether a column is chosen beside the points, as on grids and lines, not measured at them.
+
+    Some point then has most of its values, and every other point one of these. Of what is measured, every
+    point has values of its own.
+    """
+    there: dict[tuple[object, ...], set[object]] = {}
+    for point, cell in zip(points, cells, strict=True):
+        if cell not in (None, ""):
+            there.setdefault(point, set()).add(cell)
+    most = max(there.values(), key=len, default=set())
+    several = len(there) > 1 and len(most) > 1
+    return (
+        several
+        and len(most) >= _MOST * len(set().union(*there.values()))
+        and all(most & found for found in there.values())
+    )
 
 
 def _free(

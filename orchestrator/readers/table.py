@@ -29,7 +29,7 @@ from orchestrator.readers.collect import (
     number,
     of_metrics,
 )
-from orchestrator.readers.columns import Choice, Layout, fitting, is_header, layout, numbered
+from orchestrator.readers.columns import Choice, Layout, fitting, forgotten, is_header, layout, numbered
 from orchestrator.types import Measurements, Value
 
 DELIMITERS = (",", ";", "\t")
@@ -167,15 +167,35 @@ def _assembled(
 ) -> Measurements:
     """Return what rows hold; a response that is no finite number comes from a run that failed."""
     failed: list[str] = []
+    rows = list(rows)
     skips = choice.responses and chosen.metrics
     entries = _entries(chosen, rows, parameter, failed if skips else None)
     known = assemble([name for name, _ in chosen.parameters], entries, source)
     if choice.responses and not chosen.metrics:
         known = of_metrics(known, choice.responses, source)
+    doubts = _doubts(chosen, choice, [row for _, row in rows])
     left_out = (
         [f"{len(failed)} values are not finite and were left out, the first at {failed[0]}"] if failed else []
     )
-    return replace(known, notes=tuple(f"{source}: {note}" for note in (*notes, *left_out)))
+    return replace(known, notes=tuple(f"{source}: {note}" for note in (*notes, *doubts, *left_out)))
+
+
+def _doubts(chosen: Layout, choice: Choice, rows: Sequence[Sequence[object]]) -> list[str]:
+    """Return a note on columns that nobody named and that may be parameters: models would pool over them."""
+    if choice.parameters is None or choice.responses:
+        return []
+    names = forgotten(chosen, rows)
+    if not names:
+        return []
+    others = [name for name, _ in chosen.metrics if name not in names]
+    several = len(names) > 1
+    were = "columns {} were taken as metrics" if several else "column {} was taken as a metric"
+    return [
+        f"{were.format(', '.join(names))} beside {', '.join(others)}; "
+        f"{'are they parameters' if several else 'is it a parameter'}? "
+        f"--parameters {','.join([*choice.parameters, *names])} says so; if not, --response {others[0]} "
+        "chooses what is modelled"
+    ]
 
 
 def _entries(

@@ -258,3 +258,31 @@ def test_numbers_that_stand_for_categories() -> None:
     assert [known.is_categorical(name) for name in known.parameters] == [True, True, False]
     with pytest.raises(ReadError, match="layout cannot be categorical, as the parameters are ngroups"):
         load([path], parameters=["ngroups"], responses=["k9"], categorical=["layout"])
+
+
+GRID = "p,n,time\n" + "".join(f"{p},{n},{0.1 + n / p}\n" for p in (2, 4, 8) for n in (100, 200, 400))
+LINES = "p,n,time\n2,100,5\n4,100,6\n8,100,7\n2,200,9\n2,400,8\n"
+
+
+@pytest.mark.parametrize("text", [GRID, LINES], ids=["grid", "lines"])
+def test_a_column_that_looks_like_a_forgotten_parameter_is_named(text: str) -> None:
+    (note,) = read(text, ["p"]).notes
+    assert note == (
+        "in.csv: column n was taken as a metric beside time; is it a parameter? --parameters p,n says so; if "
+        "not, --response time chooses what is modelled"
+    )
+    assert read(text, ["p", "n"]).notes == read(text, ["p"], ["time", "n"]).notes == ()
+
+
+def test_several_forgotten_parameters_are_named_together() -> None:
+    rows = [(p, n, m, p + n * m) for p in (2, 4) for n in (100, 200) for m in (1, 3)]
+    text = "p,n,m,time\n" + "".join(",".join(map(str, row)) + "\n" for row in rows)
+    (note,) = read(text, ["0=p"]).notes
+    assert "columns n, m were taken as metrics beside time; are they parameters? --parameters 0=p,n,m" in note
+
+
+@pytest.mark.parametrize("repetitions", [(3, 3, 3), (9, 1, 1)])
+def test_metrics_of_repeated_runs_are_no_forgotten_parameters(repetitions: tuple[int, ...]) -> None:
+    runs = [(p, k) for p, most in zip((2, 4, 8), repetitions, strict=True) for k in range(most)]
+    text = "p,time,visits\n" + "".join(f"{p},{p + k / 7},12\n" for p, k in runs)
+    assert read(text, ["p"]).notes == ()
