@@ -74,7 +74,10 @@ def suggest(known: Measurements, question: Question) -> list[Suggestion]:
     ------
     CampaignError
         For malformed expressions, an empty space, an evaluation point within it, or points without cores.
+    ModelError
+        For measurements of which none can be modelled, however many more there are.
     """
+    _check_usable(known)
     points = _space(known, question)
     for point in points.some():  # before anything is fitted: whether each has cores
         question.cores(point)
@@ -114,6 +117,16 @@ def suggest(known: Measurements, question: Question) -> list[Suggestion]:
         )
         for choice in choices
     ]
+
+
+def _check_usable(known: Measurements) -> None:
+    """Refuse measurements that look like another quantity than times or counts: models would never hold."""
+    values = (value for item in known.items for found in item.values.values() for value in found)
+    if not any(value >= 0 for value in values):
+        metrics = ", ".join(known.metrics())
+        raise ModelError(
+            f"no usable measurement: every value of {metrics} is negative or missing; is it the right column?"
+        )
 
 
 def _space(known: Measurements, question: Question) -> SearchSpace:

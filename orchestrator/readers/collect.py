@@ -27,6 +27,8 @@ SECONDS = MappingProxyType(
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _INTEGER = re.compile(r"[+-]?\d+", re.ASCII)
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?", re.ASCII)
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|[1-9]\d{0,2}(\.\d{3})+),\d+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +70,18 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
+def comma_remedy(text: str) -> str:
+    """Return what to write instead of a number with commas, as in ``1,000`` and ``0,5``; empty for others."""
+    found = [text.replace(",", "")] if _THOUSANDS.fullmatch(text) else []
+    found += [text.replace(".", "").replace(",", ".")] if _DECIMAL_COMMA.fullmatch(text) else []
+    return f"write {', or '.join(found)}, as commas are not read in numbers" if found else ""
+
+
 def number(text: str, where: str) -> int | float:
     """Return a finite number, an integer if it is written as one."""
     if not is_number(text):
-        raise ReadError(f"{where}: {text!r} is not a number")
+        remedy = comma_remedy(text)
+        raise ReadError(f"{where}: {text!r} is not a number{remedy and '; ' + remedy}")
     value = finite(float(text), where)
     return int(text) if _INTEGER.fullmatch(text) else value
 
@@ -149,7 +159,8 @@ def _check_kinds(parameters: Sequence[str], entry: Entry, kinds: dict[str, Value
     for name, value in zip(parameters, entry.point, strict=True):
         other = kinds.setdefault(name, value)
         if isinstance(value, str) != isinstance(other, str):
+            remedy = comma_remedy(value if isinstance(value, str) else str(other))
             raise ReadError(
                 f"{entry.where}: parameter {name} is {value!r} here but {other!r} before: "
-                "its values must all be numbers, or all be names"
+                f"its values must all be numbers, or all be names{remedy and '; ' + remedy}"
             )

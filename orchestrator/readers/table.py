@@ -14,7 +14,7 @@ import csv
 import importlib
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.errors import ReadError
@@ -23,6 +23,7 @@ from orchestrator.readers.collect import (
     DEFAULT_METRIC,
     Entry,
     assemble,
+    comma_remedy,
     coordinate,
     finite,
     is_number,
@@ -31,6 +32,7 @@ from orchestrator.readers.collect import (
 )
 from orchestrator.readers.columns import Choice, Layout, fitting, forgotten, is_header, layout, numbered
 from orchestrator.types import Measurements, Value
+from orchestrator.units import count
 
 DELIMITERS = (",", ";", "\t")
 
@@ -167,17 +169,37 @@ def _assembled(
 ) -> Measurements:
     """Return what rows hold; a response that is no finite number comes from a run that failed."""
     failed: list[str] = []
+    empty: dict[str, list[str]] = {}
     rows = list(rows)
     skips = choice.responses and chosen.metrics
-    entries = _entries(chosen, rows, parameter, failed if skips else None)
+    entries = _entries(chosen, rows, parameter, empty, failed if skips else None)
     known = assemble([name for name, _ in chosen.parameters], entries, source)
     if choice.responses and not chosen.metrics:
         known = of_metrics(known, choice.responses, source)
-    doubts = _doubts(chosen, choice, [row for _, row in rows])
+    doubts = [*_doubts(chosen, choice, [row for _, row in rows]), *_names_like_numbers(known)]
     left_out = (
         [f"{len(failed)} values are not finite and were left out, the first at {failed[0]}"] if failed else []
     )
-    return replace(known, notes=tuple(f"{source}: {note}" for note in (*notes, *doubts, *left_out)))
+    remarks = (*notes, *doubts, *_unmeasured(empty), *left_out)
+    return replace(known, notes=tuple(f"{source}: {note}" for note in remarks))
+
+
+def _unmeasured(empty: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Say how many cells are empty, by column, where any is."""
+    for name, places in empty.items():
+        cells = count(len(places), "empty cell")
+        yield f"left out as not measured: {cells} of {name}, the first at {places[0]}"
+
+
+def _names_like_numbers(known: Measurements) -> Iterator[str]:
+    """Say where every value of a parameter is a number with commas, which was taken for a name."""
+    for name in known.parameters:
+        remedies = [comma_remedy(value) for value in known.values_of(name) if isinstance(value, str)]
+        if remedies and all(remedies):
+            some = (
+                f"parameter {name} is taken for a category, with names such as {known.values_of(name)[0]!r}"
+            )
+            yield f"{some}; if they are numbers, {remedies[0]}"
 
 
 def _doubts(chosen: Layout, choice: Choice, rows: Sequence[Sequence[object]]) -> list[str]:
@@ -202,9 +224,14 @@ def _entries(
     chosen: Layout,
     rows: Iterable[Row],
     parse: Callable[[object, str], Value],
+    empty: dict[str, list[str]],
     failed: list[str] | None,
 ) -> Iterator[Entry]:
-    """Yield the values of rows; where some are not finite, ``failed`` takes their places."""
+    """Yield the values of rows.
+
+    ``empty`` takes the places of metrics that were not measured, by metric, and ``failed`` those of values
+    that are not finite; without it they are mistakes.
+    """
     columns = chosen.columns
     parameter = _remembering(parse)
     for where, row in rows:
@@ -215,13 +242,13 @@ def _entries(
             cell = row[index]
             value = _finite_number(cell)
             if value is None and chosen.metrics and _is_empty(cell):
-                continue  # not measured here
+                empty.setdefault(name, []).append(where)
+                continue
             if value is None and failed is not None and _is_infinite(cell):
                 failed.append(where)
                 continue
             if value is None:
-                place = f"{where}: {name}"
-                value = finite(number(cell.strip(), place) if isinstance(cell, str) else cell, place)
+                value = _number(cell, where, name, wide=bool(chosen.metrics))
             yield Entry(
                 where=where,
                 callpath=callpath,
@@ -254,6 +281,18 @@ def _finite_number(cell: object) -> float | None:
     else:
         value = cell if isinstance(cell, float) else math.nan
     return value if math.isfinite(value) else None
+
+
+def _number(cell: object, where: str, name: str, *, wide: bool) -> float:
+    """Return the value of a cell that is an integer, or raise ``ReadError`` with the remedy."""
+    if _is_empty(cell) or _is_infinite(cell):
+        text = cell.strip() if isinstance(cell, str) else cell
+        remedy = "remove the row"
+        if wide:
+            remedy = f"leave the cell empty, or give --response {name}, which leaves such cells out"
+        raise ReadError(f"{where}: {name}: {text!r} is not a number; if the run failed, {remedy}")
+    place = f"{where}: {name}"
+    return finite(number(cell.strip(), place) if isinstance(cell, str) else cell, place)
 
 
 def _is_empty(cell: object) -> bool:

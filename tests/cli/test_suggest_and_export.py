@@ -129,6 +129,15 @@ def test_without_models_every_suggestion_says_why() -> None:
     )
 
 
+def test_nothing_is_suggested_for_values_that_are_all_negative() -> None:
+    rows = [f"{p},{s},{-1 - p * s}" for p, s in POINTS]
+    Path("negative.csv").write_text("p,s,time\n" + "\n".join(rows) + "\n")
+    options = ("--parameters", "p,s", "--at", "p=32,s=60", "--budget", "1 core-hour")
+    result = run("suggest", "negative.csv", *options)
+    assert (result.code, result.out) == (1, "")
+    assert "no usable measurement: every value of time is negative or missing" in result.err
+
+
 def test_a_suggestion_for_humans(measured: Path) -> None:
     result = run("suggest", measured, "--at", "p=32,s=60", "--budget", "1 core-hour")
     assert result.code == 0

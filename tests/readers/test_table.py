@@ -91,6 +91,17 @@ def test_categories_are_texts() -> None:
         ("p,value\n1,\n", r"in\.csv:2: value: '' is not a number"),
         ("p,value\n1,inf\n", r"in\.csv:2: value: 'inf' is not a number"),
         ("p,value\n1,2\n2,nan\n", r"in\.csv:3: value: 'nan' is not a number"),
+        ("p,value\n1,2\n2,nan\n", r"if the run failed, remove the row"),
+        (
+            "p,callpath,time\n1,a,2\n2,a,nan\n",
+            r"in\.csv:3: time: 'nan' .* leave the cell empty, or give --response",
+        ),
+        ("p;value\n1;0,1\n", r"in\.csv:2: value: '0,1' is not a number; write 0\.1, as commas are not read"),
+        (
+            'p,value\n1,"1,000"\n',
+            r"in\.csv:2: value: '1,000' is not a number; write 1000, or 1\.000, as commas",
+        ),
+        ('p,value\n1,2\n"1,000",2\n', r"in\.csv:3: parameter p .* all be names; write 1000, or 1\.000"),
         ("p,value\n,1\n", r"in\.csv:2: p: the value of the parameter is missing"),
         ("p,value\n1,1\nmany,1\n", r"in\.csv:3: parameter p is 'many' here but 1 before"),
         ('p,value\n1,"2\n', r"in\.csv:2: not CSV: "),
@@ -100,6 +111,28 @@ def test_categories_are_texts() -> None:
 def test_mistakes_are_told_with_file_and_line(text: str, reason: str) -> None:
     with pytest.raises(ReadError, match=reason):
         read(text)
+
+
+def test_empty_cells_are_counted_in_a_note() -> None:
+    got = read("p,callpath,time,visits\n1,a,,2\n2,a,1,\n4,a,, \n8,a,1,2\n")
+    assert got.notes == (
+        "in.csv: left out as not measured: 2 empty cells of time, the first at in.csv:2",
+        "in.csv: left out as not measured: 2 empty cells of visits, the first at in.csv:3",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ('p,value\n"1,000",1\n"2,000",2\n', "if they are numbers, write 1000, or 1.000, as commas are"),
+        ("p;value\n0,5;1\n1.234,5;2\n", "if they are numbers, write 0.5, as commas are not read in numbers"),
+    ],
+)
+def test_numbers_with_commas_become_categories_with_a_note(text: str, remedy: str) -> None:
+    (note,) = read(text).notes
+    assert note.startswith("in.csv: parameter p is taken for a category, with names such as ")
+    assert remedy in note
+    assert read("grid,value\n2x2,1\n4x4,2\n").notes == ()
 
 
 def test_parameters_that_are_no_column_are_refused() -> None:
