@@ -16,6 +16,10 @@ from orchestrator.types import Application, Value, format_value
 LAUNCHERS = ("mpirun", "mpiexec", "srun")
 _RANKS = ("-n", "-np", "--np", "--ntasks")
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+_QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
+_OF_SHELL = re.compile(r"&&|\|\||>>|[|&;<>`]|\$\(")
+_VARIABLE = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+_BRACES = re.compile(r"\{[^{}\"':]*\}")  # with quotes and colons within they are JSON, or the like
 _GUESSED = (16, 32, 64, 128, 256, 512)
 _RANK_VALUES = (1, 2, 4, 8, 16, 32, 64, 128)
 _WIDTH = 32  # of keys and values before a comment
@@ -87,21 +91,71 @@ def parse_command(text: str) -> Command:
     CampaignError
         For something else than one command with at least one ``{parameter}``.
     """
+    _refuse_shell(text)
     try:
         words = shlex.split(text)
     except ValueError as error:
         raise CampaignError(f"--command {text!r}: {error}") from None
+    _refuse_variable(text, words)
     ranks, words = _ranks(text, words)
     if not words:
         raise CampaignError(f"--command {text!r} names no program")
+    _refuse_variable(text, words)
+    _refuse_braces(text, [ranks, *words])
     names = tuple(dict.fromkeys(_PLACEHOLDER.findall(" ".join([ranks, *words]))))
-    if not names or _PLACEHOLDER.search(words[0]):
+    if not names:
+        raise CampaignError(f"--command {text!r}: write what is to vary as {{NAME}}, as in './prog -n {{n}}'")
+    if _PLACEHOLDER.search(words[0]):
         raise CampaignError(
-            f"--command {text!r}: write what is to vary as {{NAME}}, as in './prog -n {{n}}'; "
-            "the program itself cannot vary"
+            f"--command {text!r}: the program itself cannot vary, as {words[0]!r} would; write one that can "
+            "be started"
         )
     expression = ranks[1:-1] if _PLACEHOLDER.fullmatch(ranks) else ranks
     return Command(program=words[0], arguments=tuple(words[1:]), parameters=names, ranks=expression)
+
+
+def _refuse_shell(text: str) -> None:
+    """Refuse what only a shell understands: it would become an argument of the program."""
+    if found := _OF_SHELL.search(_QUOTED.sub("", text)):
+        raise CampaignError(
+            f"--command {text!r}: no shell runs the command, so {found[0]!r} cannot be used; leave it out "
+            "(the output of every run is kept), or write a script that takes the parameters and give that"
+        )
+
+
+def _refuse_variable(text: str, words: Sequence[str]) -> None:
+    """Refuse a variable in front of the program, which is for a shell, too."""
+    found = _VARIABLE.fullmatch(words[0]) if words else None
+    if found is None:
+        return
+    name, value = found.groups()
+    varied = _PLACEHOLDER.fullmatch(value)
+    remedy = f"put {name}: {json.dumps(value)} under program.environment of the campaign file"
+    if varied:
+        remedy = f"write 'export {name}={{{value}}}' into the template, and {varied[1]} under parameters"
+    if name == "OMP_NUM_THREADS":  # set for every run
+        remedy = f"put threads: {varied[1] if varied else value} under program of the campaign file"
+        remedy += f", and {varied[1]} under its parameters" if varied else ""
+    raise CampaignError(
+        f"--command {text!r}: no shell runs the command, so it begins with the program; leave {words[0]!r} "
+        f"out, then {remedy}"
+    )
+
+
+def _refuse_braces(text: str, words: Sequence[str]) -> None:
+    """Refuse braces that were meant to hold a parameter, and hold none."""
+    for word in words:
+        rest = _PLACEHOLDER.sub("", word)
+        if rest.count("{") != rest.count("}"):
+            missing = "closed" if rest.count("{") > rest.count("}") else "opened"
+            raise CampaignError(
+                f"--command {text!r}: a brace in {word!r} is not {missing}; write what is to vary as {{NAME}}"
+            )
+        if found := _BRACES.search(rest):
+            raise CampaignError(
+                f"--command {text!r}: {found[0]} names no parameter; write what is to vary as {{NAME}}, with "
+                "letters, digits and '_' (expressions, as {{n * 2}}, are for the template)"
+            )
 
 
 def _ranks(text: str, words: list[str]) -> tuple[str, list[str]]:

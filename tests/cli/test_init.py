@@ -140,6 +140,18 @@ def test_on_slurm_the_cores_of_its_nodes_are_known(monkeypatch: pytest.MonkeyPat
         (["luhlesh"], "did you mean 'lulesh'?"),
         (["--command", "./heat 10"], "write what is to vary as {NAME}"),
         (["--command", "./heat 'x"], "No closing quotation"),
+        (["--command", "./heat {n} -k {k"], "a brace in '{k' is not closed"),
+        (["--command", "./heat {n} -k k}"], "a brace in 'k}' is not opened"),
+        (["--command", "./heat {n} -k {}"], "{} names no parameter"),
+        (["--command", "./heat {n*2} {n}"], "{n*2} names no parameter"),
+        (["--command", "{heat} 3"], "the program itself cannot vary, as '{heat}' would"),
+        (["--command", "./heat {n} | tee out.txt"], "so '|' cannot be used; leave it out (the output of"),
+        (["--command", "./heat {n} 2> out"], "so '>' cannot be used"),
+        (["--command", "cd x && ./heat {n}"], "so '&&' cannot be used"),
+        (["--command", "./heat $(nproc) {n}"], "so '$(' cannot be used"),
+        (["--command", "OMP_NUM_THREADS={t} ./heat {n}"], "put threads: t under program of the campaign"),
+        (["--command", "A=1 mpirun -np {p} ./heat {n}"], 'put A: "1" under program.environment'),
+        (["--command", "mpirun -np {p} A={a} ./heat {n}"], "write 'export A={{a}}' into the template, and a"),
         (["--command", "./none {n}"], "the program './none' does not exist"),
         (["--command", "mpirun --host a ./heat {n}"], "leave --host out"),
         (["lulesh", "--values", "q=1,2"], "lulesh has no parameter 'q'"),
@@ -156,6 +168,15 @@ def test_mistakes_are_named_and_nothing_is_written(arguments: list[str], message
     shown = run("init", *arguments)
     assert shown.code == 2 and message in shown.err
     assert [path.name for path in Path().iterdir()] == ["heat"]
+
+
+def test_quoted_arguments_may_hold_what_only_a_shell_understands() -> None:
+    program("heat", HEAT)
+    text = """./heat {n} 'a | b' "c > d" e\\;f '{"n": {n}}'"""
+    shown = run("init", "--command", text, "--no-try")
+    assert shown.code == 0, shown.err
+    words = """{{n}} 'a | b' 'c > d' 'e;f' '{"n": '{{n}}'}'"""
+    assert Path("heat-scaling.sh").read_text().endswith(f"{{{{executable}}}} {words}\n")
 
 
 def test_files_that_exist_are_never_overwritten() -> None:
