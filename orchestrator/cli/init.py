@@ -106,4 +106,12 @@ def _show(written: Written) -> None:
         print(written.untried)
     if written.trouble:
         print(f"error: {written.trouble}", file=sys.stderr)
-    print(f"next: orchestrator plan {written.files[-1]}")
+    print(f"next: {_next(written)}")
+
+
+def _next(written: Written) -> str:
+    """Say what comes after: the first batch, where a run failed behind its correction."""
+    plan = f"orchestrator plan {written.files[-1]}"
+    if not written.trouble:
+        return plan
+    return f"correct {' or '.join(map(str, written.files))} (or remove them and init again), then {plan}"

@@ -27,8 +27,8 @@ from orchestrator.executors.slurm import partitions
 from orchestrator.executors.slurm.commands import environment
 from orchestrator.journal.state import RunState, RunStatus
 from orchestrator.launch.script import template_of
-from orchestrator.readers.candidates import times
-from orchestrator.types import Application, Point, Run, Value
+from orchestrator.readers.candidates import Candidate, times
+from orchestrator.types import Application, FailureClass, Point, Run, Value
 from orchestrator.units import count, did_you_mean
 
 _RUNS = 60  # that the budget is to pay for, of the largest cores, each
@@ -74,6 +74,7 @@ class Written:
 class _Trial:
     seconds: float
     text: str
+    values: int
     stdout: str
 
 
@@ -86,6 +87,7 @@ def write(wanted: Wanted, interrupted: Callable[[], bool]) -> Written:
         If nothing was written: for an unknown application, a bad command or value, and for files that exist.
     """
     draft, text = _of_command(wanted) if wanted.command else _of_application(wanted)
+    _check_varies(draft, wanted)
     draft = _with_nodes(_evaluated(draft, wanted.evaluation_point))
     campaign = wanted.directory / f"{draft.name}.yaml"
     template = wanted.directory / draft.template if draft.template else None
@@ -105,6 +107,17 @@ def write(wanted: Wanted, interrupted: Callable[[], bool]) -> Written:
         raise
 
 
+def _check_varies(draft: Draft, wanted: Wanted) -> None:
+    """Refuse options that leave nothing to vary."""
+    single = [name for name, values in wanted.values.items() if len(values) == 1]
+    if single and all(len(values) == 1 for values in draft.values.values()):
+        name = single[0]
+        raise CampaignError(
+            f"--values {name}={wanted.values[name][0]}: one value makes {name} a setting, and nothing is "
+            f"left to vary; give several, like --values {name}=1,2,4"
+        )
+
+
 def _completed_by_a_run(
     wanted: Wanted, draft: Draft, files: tuple[Path, ...], interrupted: Callable[[], bool]
 ) -> Written:
@@ -117,11 +130,19 @@ def _completed_by_a_run(
     if not wanted.tries:
         return Written(files=files, points=_size(chosen), untried="no run was tried, as asked")
     # One run may take its whole limit, whatever the budget of the campaign.
-    trial = _tried(loader.load(campaign, [f"stop.budget={_MOST} core-hours"]), interrupted)
+    trial = _tried(loader.load(campaign, [f"stop.budget={_MOST} core-hours"]), _inputs(draft), interrupted)
     if isinstance(trial, str):
         return Written(files=files, points=_size(chosen), trouble=trial)
     draft = _completed(draft, trial, chosen)
-    return Written(files=files, points=_size(_affordable(draft, campaign)), tried=trial.text)
+    return Written(files=files, points=_size(_affordable(draft, campaign)), tried=draft.tried)
+
+
+def _inputs(draft: Draft) -> str:
+    """Say where a program finds its input files, which were beside it when it was started by hand."""
+    ways = [f"copy them in {draft.template}"] if draft.template else []
+    ways += ["write them by program.files"] if draft.application == "generic" else []
+    other = f", {' or '.join(ways)}" if ways else ""
+    return f"every run has a directory of its own: give files that the program reads by absolute paths{other}"
 
 
 def _of_application(wanted: Wanted) -> tuple[Draft, str]:
@@ -295,8 +316,8 @@ def _affordable(draft: Draft, path: Path) -> Campaign:
     raise CampaignError(f"{path}: no budget was found that pays for the first round: set stop.budget")
 
 
-def _tried(chosen: Campaign, interrupted: Callable[[], bool]) -> _Trial | str:
-    """Run the smallest point once; return what it showed, or why it failed."""
+def _tried(chosen: Campaign, hint: str, interrupted: Callable[[], bool]) -> _Trial | str:
+    """Run the smallest point once; return what it showed, or why it failed (the program: with a hint)."""
     point = smallest(assemble(chosen))
     folder = Path(tempfile.mkdtemp(prefix=f"{chosen.name}.try-", dir=Path.cwd()))
     hooks = session.Hooks(interrupted=interrupted, cancel_on_interrupt=True)
@@ -310,12 +331,13 @@ def _tried(chosen: Campaign, interrupted: Callable[[], bool]) -> _Trial | str:
     item = state.runs.get(run, RunState())
     if item.status is not RunStatus.MEASURED:
         reason = item.reason or (state.stopped.detail if state.stopped else "interrupted")
-        return f"the run at {point} failed: {reason}; see {folder / RUNS / run.id}"
+        of_program = FailureClass.APPLICATION in item.failures
+        return f"the run at {point} failed: {reason}; see {folder / RUNS / run.id}{of_program * f'; {hint}'}"
     stdout = (folder / RUNS / run.id / f"attempt-{item.accepted}" / "stdout").read_text(errors="replace")
     shutil.rmtree(folder, ignore_errors=True)
     values = sum(map(len, item.samples.values()))
-    text = f"one run at {point} took {item.elapsed:.3g} s and yielded {count(values, 'value')}"
-    return _Trial(seconds=item.elapsed, text=text, stdout=stdout)
+    text = f"one run at {point} took {item.elapsed:.3g} s"
+    return _Trial(seconds=item.elapsed, text=text, values=values, stdout=stdout)
 
 
 def _completed(draft: Draft, trial: _Trial, chosen: Campaign) -> Draft:
@@ -324,4 +346,14 @@ def _completed(draft: Draft, trial: _Trial, chosen: Campaign) -> Draft:
     cores = max(built.cores(point) for point in chosen.space)
     budget = _RUNS * _GROWTH * trial.seconds * cores / 3600
     output = None if draft.output is None else times(trial.stdout)
-    return replace(draft, budget=max(float(f"{budget:.2g}"), draft.budget), output=output, tried=trial.text)
+    tried = f"{trial.text} and {_yield(output, trial.values)}"
+    return replace(draft, budget=max(float(f"{budget:.2g}"), draft.budget), output=output, tried=tried)
+
+
+def _yield(output: tuple[Candidate, ...] | None, values: int) -> str:
+    """Say what a run yielded: to the reader of its application, or times that were found in its output."""
+    if output is None:
+        return f"yielded {count(values, 'value')}"
+    if not output:
+        return "printed no time that was recognised"
+    return f"printed {count(len(output), 'time')}: {', '.join(item.callpath for item in output)}"

@@ -48,6 +48,8 @@ def test_a_command_becomes_a_template_and_a_campaign_that_runs() -> None:
     assert shown.code == 0, shown.err
     # The campaign's directory must not have the name of the program.
     assert "wrote heat-scaling.sh" in shown.out and "one run at P(n=2) took" in shown.out
+    assert shown.out.count("s and printed 2 times: main, main->exchange") == 1
+    assert "s and printed 2 times: main, main->exchange" in Path("heat-scaling.yaml").read_text()
     assert Path("heat-scaling.sh").read_text().endswith("\n{{launcher}} {{executable}} {{n}} {{steps}}\n")
     chosen = loader.load(Path("heat-scaling.yaml"))
     assert chosen.settings == {"steps": 3} and [item.values for item in chosen.parameters] == [(2, 4, 8, 16)]
@@ -91,6 +93,17 @@ def test_an_application_is_copied_and_has_values_to_begin_with(monkeypatch: pyte
     chosen = loader.load(Path("lulesh.yaml"))
     assert chosen.template == template and chosen.application == "lulesh"
     assert run("plan", "lulesh.yaml", "--no-rehearsal").code == 0
+
+
+def test_a_program_that_misses_its_input_is_told_where_runs_look_for_it() -> None:
+    program("heat", "#!/bin/sh\ncat grid.in\n")
+    Path("grid.in").write_text("grid")
+    shown = run("init", "--command", "./heat {n}")
+    assert shown.code == 1
+    assert "every run has a directory of its own: give files" in shown.err and "program.files" in shown.err
+    kept = re.search(r"see (\S*heat-scaling\.try-\S*/runs/\S*);", shown.err)
+    assert kept is not None and Path(kept[1]).is_dir()
+    assert "next: correct heat-scaling.sh or heat-scaling.yaml (or remove" in shown.out
 
 
 def test_a_run_that_fails_is_reported_and_the_files_stay() -> None:
@@ -139,6 +152,7 @@ def test_on_slurm_the_cores_of_its_nodes_are_known(monkeypatch: pytest.MonkeyPat
         (["lulesh", "--command", "./x {n}"], "give an application or --command"),
         (["luhlesh"], "did you mean 'lulesh'?"),
         (["--command", "./heat 10"], "write what is to vary as {NAME}"),
+        (["--command", "./heat {n}", "--values", "n=100"], "--values n=100: one value makes n a setting"),
         (["--command", "./heat 'x"], "No closing quotation"),
         (["--command", "./heat {n} -k {k"], "a brace in '{k' is not closed"),
         (["--command", "./heat {n} -k k}"], "a brace in 'k}' is not opened"),
