@@ -136,3 +136,9 @@ def test_definitions_that_are_named_are_there(page: Path) -> None:
             found = [item for item in body if getattr(item, "name", None) == part]
             assert found, f"{name(page)}: {path}::{names}"
             body = getattr(found[0], "body", [])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_first_installation_is_from_a_checkout(page: Path) -> None:
+    """The package is on no index. Behind an installation, `pip` finds the extras of what is installed."""
+    assert not re.search(r"^\$ .*pip install '?measurement-orchestrator", page.read_text(), re.MULTILINE)
