@@ -186,8 +186,8 @@ class RoundCompleted:
     of the intervals at P₊. ``improved`` is what the patience rule counts, unless nothing was ``measured`` in
     the round; ``gain`` says why: see `orchestrator.policy.progress.gain`. ``noise`` is the relative width of
     the range that holds 90 % of single runs at P₊. ``narrow`` says that ``width`` is as small as the noise
-    permits: see `orchestrator.policy.progress.enough`. ``machine``: what is known about
-    the machine, a sentence by kind (see `orchestrator.policy.machine.findings`); ``news``: the kinds that no
+    permits: see `orchestrator.policy.progress.enough`. ``machine``: what is known about the machine and its
+    measurements, a sentence by kind (see `orchestrator.policy.machine.findings`); ``news``: the kinds that no
     earlier round had. ``targets``: without P₊, the number of random points of which ``width``, ``widest`` and
     ``noise`` are medians.
     """

@@ -1,4 +1,4 @@
-"""Whether the machine disturbed the measurements: other processes on it, and times that drift. Pure.
+"""Whether measurements can be trusted: other processes on the machine, times that drift, only zeros. Pure.
 
 A drift is looked for only between repetitions of the same point: whatever a model gets wrong cannot look like
 one.
@@ -15,6 +15,7 @@ from scipy.special import stdtr, stdtrit
 
 from orchestrator.journal.state import RunState, RunStatus, State
 from orchestrator.models.base import Floats
+from orchestrator.models.effort import EFFORT
 from orchestrator.types import Point, Run
 
 BUSY = 0.1  # share of CPU time that others take from which runs count as disturbed. Chosen by hand
@@ -157,8 +158,17 @@ def _centred(values: Floats, sizes: list[int]) -> Floats:
     return np.concatenate([part - part.mean() for part in parts])
 
 
+def only_zeros(items: Iterable[RunState]) -> list[str]:
+    """Return the metrics of which every value is zero; a count, as of bytes on one rank, may well be."""
+    zero: dict[str, bool] = {}
+    for item in items:
+        for metric, values in item.samples.items():
+            zero[metric] = zero.get(metric, True) and not any(values.values())
+    return sorted(metric for metric, is_zero in zero.items() if is_zero and metric not in EFFORT)
+
+
 def findings(state: State) -> dict[str, str]:
-    """Return what is to be known of the machine: one sentence with numbers for each kind of finding."""
+    """Return what is to be known of the measurements: one sentence with numbers for each kind of finding."""
     runs = [item for _, item in timed(state)]
     found = {}
     for kind, by, (who, remedy) in (
@@ -171,6 +181,11 @@ def findings(state: State) -> dict[str, str]:
                 f"{who} took {100 * load.share:.0f} % of the CPU time of timed runs ({load.disturbed} of "
                 f"{load.runs} runs lost {100 * BUSY:.0f} % or more): {remedy}"
             )
+    if zeros := only_zeros(runs):
+        found["only zeros"] = (
+            f"every value of {', '.join(zeros)} is zero: the program's timer is too coarse for such short "
+            "runs, or a pattern reads the wrong number"
+        )
     trend = drift(state)
     if trend is not None and trend.certain:
         word = "slower" if trend.change > 0 else "faster"

@@ -72,6 +72,22 @@ def test_nothing_is_said_where_nothing_can_be_known(repetitions: int) -> None:
     assert machine.findings(State()) == {}
 
 
+def test_metrics_of_which_every_value_is_zero_are_reported() -> None:
+    def after(*times: float) -> dict[str, str]:
+        runs = {
+            Run(Point.of(n=n), "time", 1): RunState(
+                status=RunStatus.MEASURED,
+                samples={"time": {"main": seconds}, "rate": {"main": 0.0}, "bytes_sent": {"main": 0.0}},
+            )
+            for n, seconds in enumerate(times, start=1)
+        }
+        return machine.findings(State(runs=immutables.Map(runs)))
+
+    assert after(0.0, 0.0)["only zeros"].startswith("every value of rate, time is zero: the program's timer")
+    assert after(0.0, 0.1)["only zeros"].startswith("every value of rate is zero")
+    assert after() == {}
+
+
 def test_a_busy_machine_is_reported_with_numbers() -> None:
     rng = np.random.default_rng(6)
     busy = machine.findings(measured(rng, 2, lambda t: 1.0, load={"others": 0.4, "stolen": 0.0}))
