@@ -11,9 +11,12 @@ factory, an `Application`. Factories take the keyword options of the campaign fi
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -185,10 +188,64 @@ def build(kind: str, name: str, options: Mapping[str, Any], *, called: str = "")
         As `load`, and for options that the factory does not take.
     """
     factory = load(kind, name)
+    what = f"{called or kind} {name!r}"
+    if problems := [text for _, text in wrong_options(factory, what, options)]:
+        raise CampaignError("; ".join(problems))
     try:
         return factory(**options)
     except (TypeError, ValueError, ModelError) as error:
-        raise CampaignError(f"{called or kind} {name!r}: {error}") from error
+        raise CampaignError(f"{what}: {error}") from error
+
+
+def wrong_options(
+    factory: Callable[..., Any], what: str, options: Mapping[str, Any], further: Sequence[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """Yield every option that a factory does not take, by name or by type, and a sentence about it.
+
+    Parameters
+    ----------
+    factory, what
+        Who takes the options, and how sentences call it.
+    options
+        As users wrote them.
+    further
+        Names that stand beside its options, which may have been meant.
+    """
+    if not options:
+        return
+    from pydantic import PydanticSchemaGenerationError, PydanticUserError, ValidationError
+
+    parameters = inspect.signature(factory).parameters.values()
+    passes_on = any(item.kind is item.VAR_KEYWORD for item in parameters)
+    known = [item.name for item in parameters if item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL)]
+    hints = _type_hints(factory)
+    for option, value in options.items():
+        if option not in known:
+            if not passes_on:
+                hint = did_you_mean(option, [*further, *known])
+                yield option, f"{what} has no option {option!r}; {hint}"
+            continue
+        try:
+            _check_type(hints.get(option, Any), value)
+        except (PydanticSchemaGenerationError, PydanticUserError):
+            continue  # a type that only the factory itself can check
+        except ValidationError as error:
+            yield option, f"{what}, option {option}: {error.errors()[0]['msg']} (value: {value!r})"
+
+
+def _check_type(wanted: Any, value: Any) -> None:
+    from pydantic import ConfigDict, TypeAdapter
+
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    plain = value.__index__() if is_whole else value  # whole numbers of numpy are as good
+    TypeAdapter(wanted, config=ConfigDict(strict=True)).validate_python(plain)
+
+
+def _type_hints(factory: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(factory)
+    except NameError:  # types imported for type checkers only
+        return {}
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from orchestrator import registry
@@ -72,6 +73,38 @@ def test_two_distributions_with_one_name_are_both_named(site: Path) -> None:
         distribution(site, name, "[orchestrator.readers]\nmine = json:loads\n")
     with pytest.raises(CampaignError, match=r"declared by first 1.5 and by second 1.5: uninstall one"):
         registry.load("reader", "mine")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"membres": 3}, "modeler 'auto' has no option 'membres'; did you mean 'members'?"),
+        (
+            {"members": "abc"},
+            "modeler 'auto', option members: Input should be a valid integer (value: 'abc')",
+        ),
+        ({"members": True}, "option members: Input should be a valid integer"),
+        (
+            {"members": 3, "wide": 1, "q": 1},
+            "option wide: Input should be a valid boolean (value: 1); modeler",
+        ),
+    ],
+)
+def test_options_are_checked_before_a_factory_has_them(options: dict[str, object], message: str) -> None:
+    with pytest.raises(CampaignError) as error:
+        registry.build("model", "auto", options, called="modeler")
+    assert message in str(error.value)
+
+
+def test_options_may_be_numbers_of_numpy() -> None:
+    assert registry.build("model", "pmnf", {"members": np.int64(50), "exponents": np.array([[1.0, 0.0]])})
+
+
+def test_a_factory_may_pass_options_on() -> None:
+    def factory(*, known: int = 0, **further: object) -> None: ...
+
+    assert list(registry.wrong_options(factory, "it", {"known": 1, "unknown": 2})) == []
+    assert [name for name, _ in registry.wrong_options(factory, "it", {"known": ""})] == ["known"]
 
 
 def test_every_part_is_listed_once_with_its_origin() -> None:

@@ -10,20 +10,10 @@ from __future__ import annotations
 import inspect
 import itertools
 import keyword
-import typing
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
-
-from pydantic import (
-    ConfigDict,
-    PydanticSchemaGenerationError,
-    PydanticUserError,
-    TypeAdapter,
-    ValidationError,
-)
 
 from orchestrator import registry
 from orchestrator.campaign.definition import Campaign
@@ -430,7 +420,9 @@ def _options(campaign: Campaign) -> Problems:
         if section.options:
             own = list(type(section).model_fields)
             factory = registry.load(kind, section.name)
-            yield from _options_of(factory, kind, section.name, section.options, own)
+            what = f"{kind} {section.name}"
+            for option, text in registry.wrong_options(factory, what, section.options, own):
+                yield Problem((kind, option), text)
 
 
 def _priors(campaign: Campaign) -> Problems:
@@ -441,35 +433,6 @@ def _priors(campaign: Campaign) -> Problems:
             f"model {campaign.model.name} learns nothing from other campaigns: use auto, formulas, pmnf "
             "or swc, or leave priors out",
         )
-
-
-def _options_of(
-    factory: Callable[..., Any], kind: str, name: str, options: Mapping[str, Any], own: list[str]
-) -> Problems:
-    """Compare options with the signature of the factory that takes them."""
-    known = [item.name for item in inspect.signature(factory).parameters.values()]
-    hints = _type_hints(factory)
-    for key, value in options.items():
-        if key not in known:
-            yield Problem(
-                (kind, key), f"{kind} {name} has no option {key!r}; {did_you_mean(key, [*own, *known])}"
-            )
-            continue
-        try:
-            adapter = TypeAdapter(hints.get(key, Any), config=ConfigDict(strict=True))
-        except (PydanticSchemaGenerationError, PydanticUserError):
-            continue  # a type that only the factory itself can check
-        try:
-            adapter.validate_python(value)
-        except ValidationError as error:
-            yield Problem((kind, key), f"{error.errors()[0]['msg']} (value: {value!r})")
-
-
-def _type_hints(factory: Callable[..., Any]) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(factory)
-    except NameError:  # types imported for type checkers only
-        return {}
 
 
 def _space(campaign: Campaign) -> Problems:

@@ -50,7 +50,7 @@ def test_the_budget_is_kept_and_constraints_hold() -> None:
         ({"constraints": ["p *"]}, mo.CampaignError, "expression 'p \\*'"),
         ({"constraints": ["p > 1e9"]}, mo.CampaignError, "no point satisfies"),
         ({"modeler": "best"}, mo.CampaignError, "unknown model 'best'"),
-        ({"options": {"rank": 1}}, mo.CampaignError, "modeler 'auto': "),
+        ({"options": {"rank": 1}}, mo.CampaignError, "modeler 'auto' has no option 'rank'"),
         ({"strategy": "best"}, mo.CampaignError, "unknown strategy 'best'"),
         ({"response": "tmie"}, mo.MeasurementError, "did you mean 'time'"),
     ],

@@ -147,6 +147,11 @@ def test_short_forms_equal_long_forms() -> None:
     assert loader.loads(MINIMAL + "strategy: full\nmodel: pmnf\nexecutor: slurm\n") == loader.loads(long)
 
 
+def test_swc_takes_the_options_of_the_normal_form() -> None:
+    loaded = loader.loads(MINIMAL + "model: {name: swc, trust: 0.8, members: 300}\n")
+    assert loaded.model.options == {"trust": 0.8, "members": 300}
+
+
 def test_options_go_to_the_factory() -> None:
     loaded = loader.loads(MINIMAL + "strategy: {name: gpr, batch_size: 2, cost_weight: 2}\n")
     assert loaded.strategy.options == {"cost_weight": 2}

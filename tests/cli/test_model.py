@@ -114,7 +114,7 @@ def test_options_are_added_to_those_of_the_campaign_and_another_modeler_replaces
     assert models("rehearsal", *two) != models("rehearsal")
     assert models("rehearsal", "--modeler", "cpr") == models("exported.csv", "--modeler", "cpr")
     wrong = run("model", "rehearsal", "--option", "rank=2")
-    assert (wrong.code, "model 'pmnf': " in wrong.err, "rank" in wrong.err) == (2, True, True)
+    assert (wrong.code, "model 'pmnf' has no option 'rank'" in wrong.err) == (2, True)
 
 
 def test_what_a_campaign_exports_is_modelled_alike(tmp_path: Path) -> None:

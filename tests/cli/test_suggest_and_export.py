@@ -169,7 +169,7 @@ def test_a_suggestion_for_humans(measured: Path) -> None:
         ("--processes", "0 - p", "--processes '0 - p' gives -1 at P(p=1, s=10)"),
         ("--processes", "16 - p", "--processes '16 - p' gives 0 at P(p=16, s=10)"),
         ("--modeler", "cprr", "invalid choice: 'cprr'"),
-        ("--option", "rank=1", "modeler 'auto': "),
+        ("--option", "rank=1", "modeler 'auto' has no option 'rank'"),
         ("--points", "0", "argument --points: '0' is not a whole number from 1"),
         ("--points", "-1", "argument --points: '-1' is not a whole number from 1"),
         ("--seed", "-1", "argument --seed: '-1' is not a whole number from 0"),

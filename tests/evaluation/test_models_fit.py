@@ -114,7 +114,7 @@ def test_options_of_a_modeler_are_yaml() -> None:
     [
         ("pmnff", "unknown model 'pmnff': did you mean 'pmnf'"),
         ("pmnf:members", "'members' is no option; write NAME:key=value"),
-        ("pmnf:colour=red", "modeler 'pmnf': .*colour"),
+        ("pmnf:colour=red", "modeler 'pmnf' has no option 'colour'"),
         ("pmnf:exponents=none", "modeler 'pmnf': "),
         ("learned:grid=small", "modeler 'learned': .*'small'"),
         ("pmnf:exponents=[1", "the value of exponents is not YAML"),

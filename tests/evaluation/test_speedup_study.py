@@ -116,7 +116,7 @@ def test_cut_offs_that_leave_nothing(cutoff: float, largest: float, what: str) -
 def test_an_unknown_contender() -> None:
     with pytest.raises(CampaignError, match="unknown contender 'forrest': did you mean 'forest'"):
         speedup_contenders.contender("forrest")
-    with pytest.raises(CampaignError, match="pmnf:what=1"):
+    with pytest.raises(CampaignError, match="modeler 'pmnf' has no option 'what'"):
         speedup_contenders.contender("pmnf:what=1")
 
 

@@ -7,7 +7,7 @@ models of times are lost in noise. See `docs/priors.md`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.errors import ModelError
@@ -32,8 +32,12 @@ def modeler(
     tolerance: float = 0.01,
     times: Sequence[str] = ("time",),
     ranks: str | None = None,
+    exponents: str | Iterable[Sequence[float]] = "paper",
+    negative_exponents: str | bool = "auto",
+    aggregate: str = "auto",
+    members: int = 200,
+    wide: bool = True,
     neighbours: Neighbours = NOTHING,
-    **options: object,
 ) -> Modeler:
     """Return a modeler that uses effort metrics, where they are among the measurements, as priors of times.
 
@@ -50,10 +54,10 @@ def modeler(
         The metrics that priors are for.
     ranks
         The parameter that counts MPI ranks; by default ``p``, ``ranks``, ``processes`` or the like.
+    exponents, negative_exponents, aggregate, members, wide
+        Options of ``pmnf``, for times and effort alike.
     neighbours
         What other campaigns know. Where no effort was counted, their counts give the priors.
-    options
-        Of the modeler of the normal form (`orchestrator.models.pmnf.modeler`), for times and effort alike.
 
     Raises
     ------
@@ -65,8 +69,14 @@ def modeler(
         raise ModelError(f"trust is {trust}: a probability between 0 and 1, both excluded")
     if not 0 <= tolerance < 1:
         raise ModelError(f"tolerance is {tolerance}: a relative difference from 0 to less than 1")
-    plain = pmnf.modeler(neighbours=neighbours, **options)  # type: ignore[arg-type]
-    aggregate = str(options.get("aggregate", "auto"))
+    plain = pmnf.modeler(
+        exponents=exponents,
+        negative_exponents=negative_exponents,
+        aggregate=aggregate,
+        members=members,
+        wide=wide,
+        neighbours=neighbours,
+    )
 
     def model(measurements: Measurements) -> tuple[Model, ...]:
         timed, rest = _split(measurements, times)
