@@ -103,7 +103,7 @@ def suggest(
             None if item.cost is None else core_hours(item.cost),
             item.choice.reason,
         )
-        for item in found
+        for item in found.suggestions
     ]
     return pd.DataFrame(rows, columns=columns).astype({"core_hours": float})
 
@@ -127,9 +127,12 @@ def cores_of(processes: str, known: Measurements) -> Callable[[Point], float]:
 def core_seconds(budget: float | str) -> float:
     """Return a budget in core-seconds; raise `MeasurementError` for what is none."""
     try:
-        return units.parse_cost(budget)
+        found = units.parse_cost(budget)
     except ValueError as error:
         raise MeasurementError(f"budget: {error}") from None
+    if found <= 0:
+        raise MeasurementError(f"budget: {budget!r} must be greater than 0, such as 2 core-hours")
+    return found
 
 
 def _values(given: Mapping[str, Sequence[Value]], known: Measurements) -> dict[str, list[Value]]:

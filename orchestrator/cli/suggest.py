@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TextIO
 
@@ -18,12 +19,13 @@ from orchestrator.campaign.definition import Campaign
 from orchestrator.cli import common, inputs, modeling
 from orchestrator.control import session, suggest
 from orchestrator.control.assembly import assemble
-from orchestrator.control.suggest import Question, Suggestion
+from orchestrator.control.suggest import Answer, Question, Suggestion
 from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.journal.measurements import ELAPSED
 from orchestrator.report import ramble, status_text
 from orchestrator.resources import core_hours
 from orchestrator.types import Measurements, Value
+from orchestrator.units import cost_unit, format_cost
 
 _TIME = "time"
 
@@ -86,16 +88,27 @@ def run(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
     )
     with modeling.shown_progress():
-        found = suggest.suggest(known, question)
+        answer = suggest.suggest(known, question)
+    found = answer.suggestions
     if arguments.json:
-        common.print_json({"suggestions": [describe(item) for item in found]})
+        cheapest = None if answer.cheapest is None else core_hours(answer.cheapest.seconds)
+        common.print_json({"suggestions": [describe(item) for item in found], "cheapest": cheapest})
     elif found and arguments.format == "ramble":
         print(ramble.experiments([_proposal(item) for item in found]), end="")
     elif found:
         status_text.console().print(_table(found))
     else:
-        print("nothing left to measure within the budget", file=_other(arguments))
+        print(_nothing(answer, arguments.budget), file=_other(arguments))
     return 0
+
+
+def _nothing(answer: Answer, budget: str) -> str:
+    """Say why there is no suggestion."""
+    run = answer.cheapest
+    if run is None:
+        return "nothing left to measure within the budget"
+    cost = format_cost(run.seconds, cost_unit(budget), 3)
+    return f"no run fits the budget: the cheapest, at {run.point}, is expected to cost {cost}"
 
 
 def _timed(known: Measurements, metric: str) -> Measurements:
@@ -132,7 +145,7 @@ def _campaign(arguments: argparse.Namespace) -> Campaign | None:
     return None if directory is None or arguments.processes is not None else session.load(directory)
 
 
-def _table(found: list[Suggestion]) -> Table:
+def _table(found: Sequence[Suggestion]) -> Table:
     table = Table(show_edge=False, pad_edge=False)
     for heading in ("point", "repetitions", "core-hours", "why"):
         table.add_column(heading, overflow="fold")

@@ -17,6 +17,7 @@ from orchestrator.models.base import Model, Modeler
 from orchestrator.models.costs import expected_costs
 from orchestrator.space import SearchSpace
 from orchestrator.strategies.base import Choice, Costs, Nothing, Strategy, View
+from orchestrator.strategies.candidates import Candidate, affordable, open_points, single_run
 from orchestrator.types import ROOTS, Measurements, Parameter, Point, Value
 
 _MOST_COMBINATIONS = 20_000  # of values, among which points are suggested
@@ -67,7 +68,18 @@ class Suggestion:
     cost: float | None
 
 
-def suggest(known: Measurements, question: Question) -> list[Suggestion]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The points to measure next; where no run fits the budget, one run of the ``cheapest`` instead.
+
+    ``cheapest`` is None, too, while nothing predicts costs, and where every point has its most repetitions.
+    """
+
+    suggestions: tuple[Suggestion, ...]
+    cheapest: Candidate | None = None
+
+
+def suggest(known: Measurements, question: Question) -> Answer:
     """Return the points to measure next, within the budget.
 
     Raises
@@ -110,13 +122,22 @@ def suggest(known: Measurements, question: Question) -> list[Suggestion]:
         why = f"{choices.reason}; chosen as gpr does"
         gpr: Strategy = registry.load("strategy", "gpr")()
         choices = [replace(item, reason=f"{item.reason}; {why}") for item in gpr(view, rng)]
-    return [
+    suggestions = tuple(
         Suggestion(
             replace(choice, reason=choice.reason + why_not),
             None if relative else choice.repetitions * view.cost(choice.point),
         )
         for choice in choices
-    ]
+    )
+    return Answer(suggestions=suggestions, cheapest=None if suggestions else _beyond_budget(view))
+
+
+def _beyond_budget(view: View) -> Candidate | None:
+    """Return the cheapest run that could be made, if no run fits the budget."""
+    runs = (single_run(view, point) for point in open_points(view))
+    known = (run for run in runs if math.isfinite(run.seconds))
+    found = min(known, key=lambda run: run.seconds, default=None)
+    return None if found is None or affordable(view, found.seconds) else found
 
 
 def _check_usable(known: Measurements) -> None:

@@ -43,6 +43,8 @@ def test_the_budget_is_kept_and_constraints_hold() -> None:
         ({"target": {"p": 32, "s": 60, "q": 1}}, mo.MeasurementError, "unknown parameter 'q'"),
         ({"target": {"p": 2, "s": 20}}, mo.CampaignError, "among the points that can be measured"),
         ({"budget": "much"}, mo.MeasurementError, "budget: 'much' is not a budget"),
+        ({"budget": 0}, mo.MeasurementError, "budget: 0 must be greater than 0"),
+        ({"budget": -1.0}, mo.MeasurementError, r"budget: -1\.0 must be greater than 0"),
         ({"batch_size": 0}, mo.MeasurementError, "at least 1 point"),
         ({"processes": "q"}, mo.CampaignError, "unknown name 'q'"),
         ({"values": {"q": [1]}}, mo.MeasurementError, "unknown parameter 'q'"),

@@ -138,6 +138,26 @@ def test_nothing_is_suggested_for_values_that_are_all_negative() -> None:
     assert "no usable measurement: every value of time is negative or missing" in result.err
 
 
+@pytest.mark.parametrize("budget", ["0", "-1", "0 core-hours"])
+def test_a_budget_is_greater_than_nothing(measured: Path, budget: str) -> None:
+    result = run("suggest", measured, "--at", "p=32,s=60", "--budget", budget)
+    assert (result.code, "must be greater than 0" in result.err) == (2, True)
+
+
+def test_where_no_run_fits_the_budget_the_cheapest_is_named(measured: Path) -> None:
+    """The cheapest point, p=1 and s=10, takes 0.11 s."""
+    asked = ("suggest", measured, "--at", "p=32,s=60", "--budget", "0.01 core-seconds")
+    result = run(*asked)
+    assert result.code == 0
+    assert result.out.startswith(
+        "no run fits the budget: the cheapest, at P(p=1, s=10), is expected to cost 0.1"
+    )
+    assert result.out.endswith(" core-seconds\n")
+    found = run(*asked, "--json").document
+    assert found["suggestions"] == [] and 0.1 < 3600 * found["cheapest"] < 0.12
+    assert run(*asked[:-1], "1 core-hour", "--json").document["cheapest"] is None
+
+
 def test_a_suggestion_for_humans(measured: Path) -> None:
     result = run("suggest", measured, "--at", "p=32,s=60", "--budget", "1 core-hour")
     assert result.code == 0
