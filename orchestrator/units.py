@@ -1,10 +1,11 @@
-"""What users write: durations and core-hours as text, and what they meant by a misspelt word."""
+"""What users write and read: durations, core-hours and figures as text; what a misspelt word meant."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from difflib import SequenceMatcher
 from typing import Any, Literal, cast
 
@@ -17,6 +18,8 @@ _SECONDS = {
 }
 _KNOWN = {"": ("ms", "s", "min", "h", "d"), "core-": ("seconds", "minutes", "hours", "days")}
 _SIMILAR = 0.6  # difflib's own threshold for a close match
+_TIMES = 10.0  # from this ratio on it is clearer than percent
+_MOST_TIMES = 1000.0
 CostUnit = Literal["core-seconds", "core-minutes", "core-hours", "core-days"]
 _PER_UNIT: dict[CostUnit, float] = {
     "core-seconds": 1.0,
@@ -171,3 +174,15 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str:
 def count(number: int, word: str) -> str:
     """Return ``1 run``, ``2 runs``."""
     return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def plain(value: float, digits: int = 3) -> str:
+    """Return a figure with so many significant digits, never with an exponent: ``160``, ``0.0027``."""
+    return format(Decimal(f"{value:.{digits}g}"), "f")
+
+
+def uncertainty(share: float) -> str:
+    """Return a relative width of intervals at P₊ as text: ``187 %``, ``12 times the value``."""
+    if share > _MOST_TIMES:
+        return f"more than {_MOST_TIMES:.0f} times the value"
+    return f"{plain(share)} times the value" if share > _TIMES else f"{plain(100 * share)} %"

@@ -20,7 +20,7 @@ from orchestrator.policy.packing import Job, JobPlan, SharingRules
 from orchestrator.policy.placement import Placement
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Point, Run, RunKind
-from orchestrator.units import CostUnit, count, format_cost, format_duration, in_unit
+from orchestrator.units import CostUnit, count, format_cost, format_duration, in_unit, uncertainty
 
 VALIDATION_SHARE = 0.5  # of what is left is kept back for more than the expected time of the validation
 # Factor on λ: so many rounds without gain end a campaign although they cost next to nothing. Chosen by hand.
@@ -396,7 +396,7 @@ def _after_round(state: State, policy: Policy) -> Action:
     if policy.width is not None and state.widest is not None and state.widest <= policy.width:
         return BeginStop(
             "precision",
-            f"no relevant interval {_place(state)} is wider than {100 * state.widest:.3g} %",
+            f"no relevant interval {_place(state)} is wider than {uncertainty(state.widest)}",
         )
     return _converged(state, policy) or _patience(state, policy) or Propose(state.round + 1)
 
@@ -410,11 +410,11 @@ def _converged(state: State, policy: Policy) -> BeginStop | None:
     """Stop where the intervals at P₊ were as narrow as the noise permits for λ rounds in a row."""
     if policy.rule == "smape" or policy.width is not None or state.narrow_rounds < policy.patience:
         return None
-    width, noise = (100 * (value or 0.0) for value in (state.uncertainty, state.noise))
+    width, noise = (uncertainty(value or 0.0) for value in (state.uncertainty, state.noise))
     return BeginStop(
         "converged",
-        f"the uncertainty {_place(state)} is {width:.3g} %, where single runs scatter over "
-        f"{noise:.3g} %; {_budget_left(state, policy)}",
+        f"the uncertainty {_place(state)} is {width}, where single runs scatter over "
+        f"{noise}; {_budget_left(state, policy)}",
     )
 
 

@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from decimal import Decimal
 
 from orchestrator.units import count, format_duration
+from orchestrator.units import plain as plain
+from orchestrator.units import uncertainty as uncertainty
 
-_TIMES = 10.0  # from this ratio on it is clearer than percent
-_MOST = 1000.0
 _LONG_OUTAGE = 1800.0  # seconds
 _LONG = 600.0  # seconds; to the minute is exact enough
-
-
-def plain(value: float, digits: int = 3) -> str:
-    """Return a figure with so many significant digits, never with an exponent: ``160``, ``0.0027``."""
-    return format(Decimal(f"{value:.{digits}g}"), "f")
-
-
-def uncertainty(share: float) -> str:
-    """Return a relative width of intervals at P₊ as text: ``187 %``, ``12 times the value``."""
-    if share > _MOST:
-        return f"more than {_MOST:.0f} times the value"
-    return f"{plain(share)} times the value" if share > _TIMES else f"{plain(100 * share)} %"
 
 
 UNCERTAINTY = (

@@ -105,6 +105,19 @@ def test_formats() -> None:
 
 
 @pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.187, "18.7 %"),
+        (9.99, "999 %"),
+        (14.4, "14.4 times the value"),
+        (2e5, "more than 1000 times the value"),
+    ],
+)
+def test_uncertainties_have_no_exponents(share: float, text: str) -> None:
+    assert units.uncertainty(share) == text
+
+
+@pytest.mark.parametrize(
     ("text", "unit"),
     [
         (50, "core-hours"),

@@ -16,7 +16,7 @@ from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.strategies.base import Choice, Nothing, View
 from orchestrator.strategies.information import price, strategy
 from orchestrator.strategies.information.price import Price, needless
-from orchestrator.strategies.information.stakes import Weighted
+from orchestrator.strategies.information.stakes import Stakes, Weighted
 from orchestrator.types import Parameter, Point
 from tests.strategies.test_information import PLUS, SPACE, lines_done, rng, second_round, two_hypotheses
 from tests.strategies.views import Box, cost, make_view
@@ -220,6 +220,20 @@ def test_reasons_begin_with_the_uncertainty_of_the_models() -> None:
     assert width is not None
     first = strategy.strategy()(view, rng())[0]
     assert f"lowers the uncertainty at P(p=128, s=60) from {100 * width:.3g} % to " in first.reason
+
+
+def test_reasons_word_a_wide_uncertainty_as_all_others_do() -> None:
+    stakes = Stakes(
+        models=(),
+        hidden=(),
+        goals=(),
+        aims=(PLUS,),
+        price=Price.of(lines_done(second_round()), 0.0),
+        total=1.0,
+        fixed=0.0,
+        width=57.6,
+    )
+    assert stakes.effect(1.0, 1 / 16).endswith(" from 57.6 times the value to 14.4 times the value")
 
 
 def test_nothing_is_an_empty_proposal() -> None:

@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 
+from orchestrator import units
 from orchestrator.models import uncertainty
 from orchestrator.models.base import Floats
 from orchestrator.models.belief import ModelWithBelief
@@ -90,5 +91,5 @@ class Stakes:
         if self.width is None or not math.isfinite(self.width):
             fall = 100 * (1 - ratios[1] / ratios[0]) if ratios[0] else 0.0
             return f"lowers the uncertainty at {where} by {fall:.3g} %"
-        first, last = (100 * self.width * ratio for ratio in ratios)
-        return f"lowers the uncertainty at {where} from {first:.3g} % to {last:.3g} %"
+        first, last = (units.uncertainty(self.width * ratio) for ratio in ratios)
+        return f"lowers the uncertainty at {where} from {first} to {last}"
