@@ -624,6 +624,8 @@ class Retries(Section):
 def _values(value: object) -> object:
     if isinstance(value, int | float):
         raise ValueError("is a single value; vary it with a list of values, or fix it under settings")
+    if isinstance(value, str) and "," in value:
+        raise ValueError(f"is text; put the values in brackets: [{value}]")
     return {"values": value} if isinstance(value, tuple) else value
 
 

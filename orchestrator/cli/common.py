@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.api import points
 from orchestrator.errors import CampaignError
 from orchestrator.journal.file import FULL
-from orchestrator.types import Measurements, Point, Value
+from orchestrator.types import Measurements, Point, Value, format_value
+from orchestrator.units import did_you_mean
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -123,13 +124,22 @@ def parse_point(text: str, known: Measurements) -> Point:
     values: dict[str, object] = {}
     for item in text.split(","):
         name, equals, value = (part.strip() for part in item.partition("="))
-        if not equals or name not in names or name in values:
-            raise CampaignError(f"point {text!r}: give each of {', '.join(names)} once, like p=64,s=20")
+        if equals and name not in names:
+            raise CampaignError(f"point {text!r}: unknown parameter {name!r}; {did_you_mean(name, names)}")
+        if not equals or name in values:
+            raise CampaignError(
+                f"point {text!r}: give each of {', '.join(names)} once, like {_example(known)}"
+            )
         categorical = known.is_categorical(name)
         values[name] = value if categorical else points.check_number(parse_value(value), name, known, value)
     if missing := [name for name in names if name not in values]:
         raise CampaignError(f"point {text!r} lacks {', '.join(missing)}")
     return points.point_of(values, known)
+
+
+def _example(known: Measurements) -> str:
+    """Return a point as users write it: the last measured one."""
+    return ",".join(f"{name}={format_value(value)}" for name, value in known.points[-1].items)
 
 
 def parse_category(text: str, name: str, known: Measurements) -> Value:

@@ -25,6 +25,7 @@ from orchestrator.storage import iso
 from orchestrator.types import Measurements
 
 FILE_NAME = "report.html"
+_MEASUREMENTS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet")
 _NAMED = 3  # files in a title
 # What a campaign says itself.
 _OF_FILES = ("modeler", "option", "metric", "predict", "processes")
@@ -75,9 +76,14 @@ def _campaign(paths: Sequence[Path]) -> Path | None:
     """Return the campaign directory among the inputs, also by its name; None where they are files."""
     found = [finding.campaign_directory(str(path)) for path in paths]
     directory = campaign_directory(found)
-    if directory is None and len(paths) == 1 and not paths[0].exists():
+    if directory is None and len(paths) == 1 and _is_of_campaign(paths[0]):
         require_campaign(found[0])
     return directory
+
+
+def _is_of_campaign(path: Path) -> bool:
+    """Return whether an input that is no campaign directory was meant as one; a file may just be missing."""
+    return path.suffix in (".yaml", ".yml") or not (path.exists() or path.suffix in _MEASUREMENTS)
 
 
 def _refuse_models(arguments: argparse.Namespace, directory: Path) -> None:

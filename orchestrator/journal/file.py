@@ -34,6 +34,7 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 HOLDER_NAME = "controller.json"
 # Seconds. A process that a killed controller was just starting shares the lock until it executes its program.
 _PATIENCE = 2.0
+_CAMPAIGN_FILES = (".yaml", ".yml")
 _CHECKSUM = ',"checksum":"%08x"}'
 _CHECKSUM_LENGTH = len(_CHECKSUM % 0)
 
@@ -79,6 +80,9 @@ def require_campaign(directory: Path) -> None:
 
 def no_campaign(directory: Path, files: str = FILE_NAME) -> NoCampaign:
     """Return the error for a directory without the files of a campaign."""
+    begun = directory.with_suffix("") if directory.suffix in _CAMPAIGN_FILES else directory
+    if begun != directory and holds_campaign(begun):
+        return NoCampaign(f"{directory} is no campaign directory; did you mean {begun}?")
     why = f"{files} is missing or empty" if directory.is_dir() else "there is no such directory"
     return NoCampaign(
         f"{directory} holds no campaign: {why}; begin one with: "

@@ -44,7 +44,10 @@ def test_mistakes_name_the_remedy() -> None:
     assert result.code == 2 and "--predict is for measurements in files" in result.err
     assert "orchestrator export rehearsal --format csv" in result.err
     result = run("report", "nowhere")
-    assert result.code in (1, 2) and "nowhere" in result.err
+    assert result.code in (1, 2) and "nowhere holds no campaign" in result.err
+    result = run("report", "nowhere.csv")
+    assert result.code == 2 and "nowhere.csv: there is no such file or directory" in result.err
+    assert "campaign" not in result.err
     Path("runs.csv").write_text(TABLE)
     result = run("report", "runs.csv", "--modeler", "pmnf", "--output", "no/such/folder.html")
     assert result.code != 0 and "cannot write no/such/folder.html" in result.err

@@ -170,6 +170,10 @@ def test_a_suggestion_for_humans(measured: Path) -> None:
     [
         ("--budget", "much", "much"),
         ("--at", "p=32", "lacks s"),
+        ("--at", "p=32,ss=60", "point 'p=32,ss=60': unknown parameter 'ss'; did you mean 's'?"),
+        ("--at", "p=32,q=60", "point 'p=32,q=60': unknown parameter 'q'; known: p, s"),
+        ("--at", "p=32,60", "give each of p, s once, like p=16,s=40"),
+        ("--at", "p=32,p=64", "give each of p, s once, like p=16,s=40"),
         ("--at", "p=-32,s=60", "p=-32: "),
         ("--at", "p=32,s=0", "s=0: "),
         ("--values", "q=3", "q=3"),

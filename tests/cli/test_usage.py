@@ -105,6 +105,15 @@ def test_a_directory_without_a_campaign_is_wrong_usage(command: str) -> None:
     assert "empty holds no campaign: journal.jsonl is missing or empty" in result.err
 
 
+@pytest.mark.parametrize("command", ["status", "resume", "report"])
+def test_the_file_of_a_campaign_instead_of_its_directory_is_told_apart(command: str) -> None:
+    write_campaign(Path.cwd(), SIMULATED, None)
+    assert run("run", "campaign.yaml", "--directory", "campaign").code == 0
+    result = run(command, "campaign.yaml")
+    assert result.code == 2
+    assert "campaign.yaml is no campaign directory; did you mean campaign?" in result.err
+
+
 def test_a_campaign_file_is_found_by_name_below_the_current_directory_before_a_ready_one() -> None:
     folder = Path("studies/2025")
     folder.mkdir(parents=True)
