@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.campaign import changes, loader
@@ -84,6 +84,7 @@ def test_every_strategy_runs_a_campaign_to_a_stop_rule(strategy: str, tmp_path: 
 
 @pytest.mark.slow
 @settings(max_examples=25)
+@example(budget=0.1875, failure_rate=0.1, max_pending=1, seed=91)  # one failure costs more than a tenth
 @given(
     budget=st.floats(0.05, 3),
     failure_rate=st.sampled_from([0.0, 0.1, 0.5]),
@@ -103,14 +104,14 @@ def test_spent_and_reserved_never_exceed_the_budget(
     )
     with tempfile.TemporaryDirectory() as directory:
         try:
-            session.run(chosen, Path(directory), session.Hooks())
+            ended = session.run(chosen, Path(directory), session.Hooks())
         except CampaignError:
             return  # the first round exceeds the budget, and nothing was spent
         for state in ledger(Path(directory)):
             assert state.spent + state.reserved <= chosen.stop.budget * (1 + 1e-12)
             assert state.jobs <= max_pending
-        # Ten failures of the site in a row pause it: with half of the runs failing, that happens.
-        assert state.stopped is not None or failure_rate == 0.5
+        # Failures of the site pause it, if they cost a tenth of the budget, or are ten in a row.
+        assert ended.stopped is not None or (ended.paused is not None and failure_rate > 0)
 
 
 def test_without_a_time_limit_the_budget_decides_how_long_a_run_may_take(tmp_path: Path) -> None:
