@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import registry
@@ -335,8 +336,8 @@ class Models:
             As of `predict`, and for fewer than one run.
         """
         found = checked_levels(levels)
-        if runs < 1:
-            raise MeasurementError(f"runs is {runs}: the mean of further runs needs at least 1")
+        if not isinstance(runs, Integral) or runs < 1:
+            raise MeasurementError(f"runs is {runs!r}: the mean of further runs needs at least 1")
         return self._table(_INTERVAL_COLUMNS, partial(_intervals, found, runs), points, values)
 
     def _table(

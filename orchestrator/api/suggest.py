@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import resources, units
@@ -32,7 +33,7 @@ def suggest(
     processes: str | int = 1,
     batch_size: int = 4,
     values: Mapping[str, Sequence[Value]] | None = None,
-    constraints: Sequence[str] = (),
+    constraints: str | Sequence[str] = (),
     modeler: str = "auto",
     options: Mapping[str, Any] | None = None,
     strategy: str = "information",
@@ -55,7 +56,7 @@ def suggest(
     values
         Further values of parameters that could be measured, beside those that were.
     constraints
-        Expressions that a point must satisfy, such as ``"p * n <= 4096"``.
+        Expressions that a point must satisfy, such as ``"p * n <= 4096"``, or one of them.
     modeler, options
         The kind of model, and its options as under ``model:`` of a campaign file.
     strategy, seed
@@ -79,8 +80,9 @@ def suggest(
     from orchestrator.api import frames
 
     known = frames.to_measurements(frame, parameters, response, callpath)
-    if batch_size < 1:
-        raise MeasurementError(f"batch_size={batch_size}: give at least 1 point")
+    for name, number, least in (("batch_size", batch_size, 1), ("seed", seed, 0)):
+        if not isinstance(number, Integral) or number < least:
+            raise MeasurementError(f"{name}={number!r}: give a whole number from {least}")
     found = question.suggest(
         known,
         Question(
@@ -89,7 +91,7 @@ def suggest(
             budget=core_seconds(budget),
             modeler=chosen_modeler(modeler, options or {}),
             values=_values(values or {}, known),
-            constraints=constraints,
+            constraints=[constraints] if isinstance(constraints, str) else constraints,
             strategy=strategy,
             batch_size=batch_size,
             seed=seed,
@@ -142,6 +144,8 @@ def _values(given: Mapping[str, Sequence[Value]], known: Measurements) -> dict[s
             raise MeasurementError(
                 f"values: unknown parameter {name!r}: {did_you_mean(name, known.parameters)}"
             )
+        if isinstance(wanted, str) or not isinstance(wanted, Sequence):
+            raise MeasurementError(f"values: {name}={wanted!r} is no list of values")
         plain = [points.plain(value) for value in wanted]
         if not known.is_categorical(name):
             plain = [points.check_number(value, name, known) for value in plain]

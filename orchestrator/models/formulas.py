@@ -20,7 +20,7 @@ from orchestrator.models.curves.modeler import Known, fit
 from orchestrator.models.curves.prior import Sizes, learned
 from orchestrator.models.groupwise import of_groups
 from orchestrator.models.noise import Located
-from orchestrator.models.pmnf.build import AT_EDGE, UNFIT
+from orchestrator.models.pmnf.build import AT_EDGE, SCATTERED, UNFIT
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import fitter
 from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours, informed
@@ -123,7 +123,7 @@ def _doubted(form: PmnfModel, points: Floats) -> PmnfModel:
 
 def _notes(form: Model, model: CurveModel) -> tuple[str, ...]:
     """Return the notes of a formula that hold where it is only one explanation of several."""
-    wrong = (UNFIT,) if model.share >= LIKELY else (UNFIT, AT_EDGE)
+    wrong = (UNFIT,) if model.share >= LIKELY else (UNFIT, AT_EDGE, SCATTERED)
     return tuple(note for note in form.notes if not note.startswith(wrong))
 
 

@@ -152,7 +152,10 @@ def checked_levels(levels: Iterable[float]) -> tuple[float, ...]:
         For a level that is no percentage from 1 to less than 100, and without any level.
     """
     remedy = "give percentages from 1 to below 100, such as 90"
-    found = tuple(dict.fromkeys(float(level) for level in levels))
+    try:
+        found = tuple(dict.fromkeys(float(level) for level in levels))
+    except (TypeError, ValueError):
+        raise CampaignError(f"{levels!r} are no levels of intervals: {remedy}, in a list") from None
     if not found:
         raise CampaignError(f"no level of an interval: {remedy}")
     for level in found:

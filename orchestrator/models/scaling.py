@@ -92,6 +92,12 @@ class Study:
                 f"every run has the same number of processes ({processes.text}): speedup and efficiency need "
                 "runs on two or more"
             )
+        for name in processes.names:
+            if values[name][0] <= 0:
+                raise ModelError(
+                    f"{name} counts processes and has the value {format_value(values[name][0])}: speedup "
+                    "needs numbers above 0; leave these runs out, or name other parameters (processes)"
+                )
         weak, reason = scaling == "weak", ""
         if scaling == "auto":
             weak = _falls(known, processes) > _FALLING

@@ -7,6 +7,7 @@ terms, so any model that has terms can be compared, also one that a user wrote d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from inspect import getattr_static
@@ -22,6 +23,7 @@ Growth = tuple[float, float]
 
 # Exponents are written as fractions up to twelfths: the sets in use have thirds, quarters and fifths, and a
 # mean of two of them has at most this denominator. Fractions with the second denominators are short decimals.
+_LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
 _LARGEST_DENOMINATOR = 12
 _READABLE_AS_DECIMALS = (1, 2, 4, 5, 8, 10)
 
@@ -96,6 +98,31 @@ def power_law(coefficient: float, names: Iterable[str], exponents: Iterable[floa
     return [{"coefficient": coefficient, "factors": factors}]
 
 
+def power_law_through(
+    log_value: float,
+    log_point: NDArray[np.float64],
+    names: Sequence[str],
+    exponents: NDArray[np.float64],
+    digits: int,
+) -> list[dict[str, Any]]:
+    """Return the power law that has a value at a point, as one JSON-ready term.
+
+    Over a narrow range, as of years, exponents may be so large that no number is its coefficient: then it is
+    the constant that has this value.
+
+    Parameters
+    ----------
+    log_value, log_point
+        Logarithms of the value, and of the point, shape (parameters,).
+    names, exponents, digits
+        Of the parameters; exponents are rounded to so many digits in the term.
+    """
+    log_coefficient = log_value - float(exponents @ log_point)
+    if abs(log_coefficient) > _LARGEST:
+        return power_law(math.exp(min(max(log_value, -_LARGEST), _LARGEST)), (), ())
+    return power_law(math.exp(log_coefficient), names, np.round(exponents, digits).tolist())
+
+
 def sum_text(terms: Sequence[Term]) -> str:
     """Return a sum of terms as text that Python can evaluate: ``0.3 + 2.1e-4 * p**0.5 * log2(p) * n``."""
     return " + ".join(term_text(term) for term in terms).replace("+ -", "- ")
@@ -130,8 +157,8 @@ def power_text(base: str, exponent: float) -> str:
 
 def number_text(value: float) -> str:
     """Return four significant digits: ``2.1e-4``, ``0.3``, ``1780``."""
-    if value == 0:
-        return "0"
+    if value == 0 or not math.isfinite(value):
+        return f"{value:.0f}"
     rounded = float(f"{value:.4g}")
     if 1e-3 <= abs(rounded) < 1e6:
         return np.format_float_positional(rounded, trim="-")

@@ -45,7 +45,7 @@ def test_the_budget_is_kept_and_constraints_hold() -> None:
         ({"budget": "much"}, mo.MeasurementError, "budget: 'much' is not a budget"),
         ({"budget": 0}, mo.MeasurementError, "budget: 0 must be greater than 0"),
         ({"budget": -1.0}, mo.MeasurementError, r"budget: -1\.0 must be greater than 0"),
-        ({"batch_size": 0}, mo.MeasurementError, "at least 1 point"),
+        ({"batch_size": 0}, mo.MeasurementError, "a whole number from 1"),
         ({"processes": "q"}, mo.CampaignError, "unknown name 'q'"),
         ({"values": {"q": [1]}}, mo.MeasurementError, "unknown parameter 'q'"),
         ({"values": {"p": [-1]}}, mo.MeasurementError, "p=-1"),

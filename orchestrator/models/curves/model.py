@@ -13,7 +13,7 @@ from orchestrator.models.belief import Belief, LogBelief, mixture_quantile
 from orchestrator.models.curves.explanations import LIKELY, Explanations
 from orchestrator.models.curves.regimes import Change, Regimes
 from orchestrator.models.intervals import Predictive
-from orchestrator.models.symbolic import Symbolic, power_law, sum_text, terms_of
+from orchestrator.models.symbolic import Symbolic, power_law_through, sum_text, terms_of
 from orchestrator.types import Point
 
 # Members of the belief that strategies ask for, each with a covariance of its own: as many as have so many
@@ -221,9 +221,9 @@ class CurveModel:
         steps = np.tile(corner, (len(positive) + 1, 1))
         steps[np.arange(len(positive)) + 1, positive] *= np.exp(-_STEP)
         values = self.explained.weights @ self.explained.mean(steps)
+        names = [self.parameters[k] for k in positive]
         slopes = np.round((values[0] - values[1:]) / _STEP, 3)
-        coefficient = float(np.exp(values[0] - slopes @ np.log(corner[positive])))
-        return power_law(coefficient, [self.parameters[k] for k in positive], slopes)
+        return power_law_through(float(values[0]), np.log(corner[positive]), names, slopes, 3)
 
     def _inside(self, points: Sequence[Point], values: Floats) -> Floats:
         return inside(points, self.category, values)

@@ -19,7 +19,7 @@ from orchestrator.models.curves import saturation
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Columns
 from orchestrator.models.curves.saturation import Saturation, saturations
-from orchestrator.models.symbolic import power_law, power_text, sum_text
+from orchestrator.models.symbolic import power_law, power_law_through, power_text, sum_text
 from orchestrator.types import format_value
 
 # Measured values on each side of a change, at least; those at the change are above it.
@@ -120,13 +120,12 @@ class Regimes:
     def terms(self, law: int, names: Sequence[str], *, above: bool) -> list[dict[str, Any]]:
         """Return the power law on one side of a change as one term, which is JSON-ready."""
         size, change = len(self.middle), self.changes[law]
-        slopes = self.fitted[law, 1 : 1 + size].copy()
-        constant = self.fitted[law, 0] - slopes @ self.middle
+        slopes, middle = self.fitted[law, 1 : 1 + size].copy(), self.fitted[law, 0]
         if isinstance(change, Change) and above:
             step, hinge = self.fitted[law, 1 + size :]
             slopes[change.parameter] += hinge
-            constant += step - hinge * np.log(change.value)
-        return power_law(float(np.exp(constant)), names, np.round(slopes, _DIGITS))
+            middle += step + hinge * (self.middle[change.parameter] - np.log(change.value))
+        return power_law_through(middle, self.middle, names, slopes, _DIGITS)
 
     def text(self, law: int, names: Sequence[str]) -> str:
         """Return both sides of a law with a change: ``p < 128: 0.2 * n**1.1, else 0.9 * n``."""
@@ -173,8 +172,10 @@ def fit(design: Design, log_value: Floats, counting: Sequence[int] = ()) -> list
     parameter has values that are not positive, or where there are too few for a change.
     """
     points = design.points
+    if (points <= 0).any():
+        return None
     changes = (*_candidates(points), *saturations(points, counting))
-    if (points <= 0).any() or len(changes) == 1:
+    if len(changes) == 1:
         return None
     middle = np.log(points).mean(axis=0)
     weight = np.sqrt(design.precision)

@@ -96,7 +96,7 @@ def saturations(points: Floats, counting: Sequence[int]) -> tuple[Saturation, ..
 
     Returns
     -------
-    None where there are too few numbers of processes, or points.
+    Nothing where there are too few numbers of processes, or points.
     """
     if not counting:
         return ()

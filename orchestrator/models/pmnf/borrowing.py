@@ -123,7 +123,8 @@ def _shares(others: Others, index: NDArray[np.intp], middle: Floats) -> tuple[Fl
     count = 1 / (weights**2).sum(axis=0)
     between = (weights * (shares - mean) ** 2).sum(axis=0)
     spread = (_SPREAD * mean * (1 - mean)) ** 2 / count + between
-    spread += (weights * np.minimum(variance, 1.0)).sum(axis=0) / count
+    # Rounding may make a variance negative.
+    spread += (weights * np.clip(variance, 0.0, 1.0)).sum(axis=0) / count
     return mean, np.clip(spread, _TINY, (_MOST * mean) ** 2)
 
 

@@ -31,7 +31,7 @@ _NEGLIGIBLE = 8.0
 # derived.
 _AMBIGUITY = 0.05
 # How notes begin that are of the best hypothesis and not of the measurements.
-UNFIT, AT_EDGE = "no form fits within the noise", "the exponent"
+UNFIT, AT_EDGE, SCATTERED = "no form fits within the noise", "the exponent", "points scatter by"
 # How the note begins that says what other campaigns did to a model.
 STRUCTURE = "structure"
 # Probability from which a form counts as that of several categories.
@@ -421,7 +421,7 @@ def _misfit_notes(case: Case, row: int, posterior: Posterior, signs: _Signs) -> 
         ]
     if signs.scattered[row]:
         scatter = _figure(100 * posterior.misfit[0])
-        return [f"points scatter by {scatter} % around the model, beyond the noise"]
+        return [f"{SCATTERED} {scatter} % around the model, beyond the noise"]
     return []
 
 

@@ -178,7 +178,10 @@ class Memory:
     def choice(self, samples: Samples, family: Family, seed: int) -> Choice:
         """Return the choice for samples: a remembered one if it would be the same."""
         first = in_order(samples.rows(np.arange(counted(len(samples)))))
-        key = hashlib.sha256(first.x.tobytes() + first.y.tobytes()).digest()
+        numbers = (first.x, first.y, first.runs)
+        # Ranges and categories are those of all points.
+        text = b"".join(item.tobytes() for item in numbers) + repr(first.axes).encode()
+        key = hashlib.sha256(text).digest()
         if key not in self._known:
             self._known[key] = choose(first, family, np.random.default_rng(seed))
             while len(self._known) > _REMEMBERED:

@@ -222,10 +222,13 @@ def decoded(axes: Sequence[Axis], x: Floats) -> list[Point]:
 
 
 def categories(measurements: Measurements) -> Levels:
-    """Return the categorical parameters with the texts of their values, in the order of appearance."""
+    """Return the categorical parameters with the texts of their values, in an order of their own.
+
+    That of appearance would make fits depend on the order of measurement.
+    """
     names = [name for name in measurements.parameters if measurements.is_categorical(name)]
     points = measurements.points if names else ()
-    return {name: tuple(dict.fromkeys(format_value(point[name]) for point in points)) for name in names}
+    return {name: tuple(sorted({format_value(point[name]) for point in points})) for name in names}
 
 
 def _coded(measurements: Measurements, levels: Levels) -> Measurements:

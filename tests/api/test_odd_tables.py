@@ -1,0 +1,95 @@
+"""Tables that are unusual but possible: models of them, or an error that says what to do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import orchestrator as mo
+from orchestrator.errors import OrchestratorError
+
+NO_PROCESSES = pd.DataFrame({"p": [0, 1, 2, 4, 8, 16] * 2, "time": [3.0, 2.0, 1.5, 1.2, 1.1, 1.0] * 2})
+FALLING = pd.DataFrame({"p": [1, 2, 4, 8], "time": [4.0, 2.0, 1.0, 0.6]})
+
+
+@pytest.mark.parametrize("modeler", ["auto", "formulas", "curves", "pmnf"])
+def test_a_number_of_processes_may_be_zero(modeler: str) -> None:
+    (found,) = mo.fit(NO_PROCESSES, "p", "time", modeler=modeler).predict(p=32).to_dict("records")
+    assert 0 < found["low"] <= found["value"] <= found["high"] < np.inf
+
+
+def test_speedup_needs_processes_above_zero() -> None:
+    with pytest.raises(OrchestratorError, match=r"p counts processes and has the value 0: .* leave"):
+        mo.fit(NO_PROCESSES, "p", "time", modeler="pmnf").speedup()
+
+
+@pytest.mark.parametrize("modeler", ["auto", "pmnf", "swc"])
+def test_categories_with_few_points_far_apart_have_models(modeler: str) -> None:
+    """A variance that rounding made negative made a matrix singular here."""
+    table = pd.DataFrame(
+        {
+            "p": [2, 4, 1, 0, 1],
+            "q": [4, 0, 3, 4, 0],
+            "r": list("aacaa"),
+            "time": [3.21e-8, 1.275e-7, 6.079e-9, 4.764e-6, 4.052e-6],
+        }
+    )
+    assert len(mo.fit(table, ["p", "q", "r"], "time", modeler=modeler)) == 2
+
+
+def test_a_narrow_range_of_large_numbers_has_an_expression() -> None:
+    """Exponents are so large there that no number is the coefficient of a power law."""
+    year = np.array([2020, 2021, 2022, 2023, 2024, 2025] * 2)
+    time = (100 / (year - 2019) + 2) * np.exp(np.random.default_rng(1).normal(0, 0.03, 12))
+    models = mo.fit(pd.DataFrame({"year": year, "time": time}), "year", "time")
+    last = float(models.predict(year=2025)["value"][0])
+    assert float(models["<root>"].expression) == pytest.approx(last, rel=0.3)
+    steep = np.arange(100_000, 100_051, 10)
+    models = mo.fit(pd.DataFrame({"n": steep, "time": np.exp((steep - 1e5) / 10)}), "n", "time")
+    assert float(models["<root>"].expression) > 1
+
+
+def test_a_note_about_a_formula_that_is_not_believed_is_not_told() -> None:
+    x = np.array([0, 1, 2, 4, 8, 16] * 2)
+    (model,) = mo.fit(pd.DataFrame({"x": x, "time": 100 / (x + 1) + 2}), "x", "time")
+    assert model.smape < 5 and not any("scatter by" in note for note in model.notes)
+
+
+@pytest.mark.parametrize("modeler", ["cpr", "splines", "learned"])
+def test_the_order_of_rows_does_not_matter_with_categories(modeler: str) -> None:
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame({"p": rng.integers(1, 40, 90), "kind": rng.choice(list("dbac"), 90)})
+    table["time"] = (1 + table["p"] ** 0.7) * table["kind"].map({"a": 1.0, "b": 2.0, "c": 0.4, "d": 3.0})
+    table = table.groupby(["p", "kind"], as_index=False).mean()
+    found = [
+        mo.fit(rows, ["p", "kind"], "time", modeler=modeler).predict(p=30, kind="b")
+        for rows in (table, table[::-1])
+    ]
+    one, other = (rows[["value", "low", "high"]].to_numpy(float) for rows in found)
+    np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda models: models.intervals(90, p=3), "90 are no levels of intervals"),
+        (lambda models: models.intervals(["x"], p=3), "are no levels of intervals"),
+        (lambda models: models.intervals([90], None, "2", p=3), "runs is '2'"),
+        (lambda _: suggested(seed=-1), "seed=-1: give a whole number from 0"),
+        (lambda _: suggested(batch_size=1.5), "batch_size=1.5: give a whole number from 1"),
+        (lambda _: suggested(values={"p": 5}), "p=5 is no list of values"),
+    ],
+)
+def test_wrong_arguments_are_told(call: Callable[[mo.Models], object], message: str) -> None:
+    with pytest.raises(OrchestratorError, match=message):
+        call(mo.fit(FALLING, "p", "time", modeler="pmnf"))
+
+
+def test_one_constraint_is_a_text() -> None:
+    assert list(suggested(values={"p": [16]}, constraints="p < 40")["p"]) == [16]
+
+
+def suggested(**more: Any) -> pd.DataFrame:
+    return mo.suggest(FALLING, "p", "time", target={"p": 64}, budget=1, modeler="pmnf", **more)
