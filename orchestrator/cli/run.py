@@ -12,6 +12,7 @@ from orchestrator.cli import common
 from orchestrator.control import compiling, overview
 from orchestrator.journal.state import FAILURE_RULES
 from orchestrator.report import advice, status_text
+from orchestrator.units import count
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,5 +70,6 @@ def drive(chosen: Campaign, directory: Path, as_json: bool, cancel: bool = False
     if state.paused is not None:
         print(f"paused: {state.paused.rule} ({state.paused.detail}). {how}", file=sys.stderr)
     else:
-        print(f"interrupted; continue with: orchestrator resume {directory}", file=sys.stderr)
+        left = f"; {count(len(state.in_flight), 'attempt')} left in flight" if state.in_flight else ""
+        print(f"interrupted{left}; continue with: orchestrator resume {directory}", file=sys.stderr)
     return 3

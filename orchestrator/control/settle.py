@@ -12,7 +12,7 @@ from orchestrator.executors.base import Outage
 from orchestrator.journal import allocations, events
 from orchestrator.journal.measurements import repetitions
 from orchestrator.journal.state import InFlight, State
-from orchestrator.launch.failures import printable, sign_of_infrastructure
+from orchestrator.launch.failures import printable, sign_of_infrastructure, sign_of_memory
 from orchestrator.policy.effort_runs import NOTHING, Plan
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, FailureClass, Observation, Point, Run
@@ -255,6 +255,8 @@ def _failure(observation: Observation, request: AttemptRequest) -> tuple[Failure
         return FailureClass.INFRASTRUCTURE, observation.reason
     if record.exit_code != 0:
         tails = _tails(request)
+        if line := sign_of_memory(tails.values()):
+            return FailureClass.MEMORY, f"it used more memory than it had asked for: {line}"
         sign = sign_of_infrastructure(tails.values())
         ended = f"exit code {record.exit_code}{_signal(record.exit_code)}"
         if sign:

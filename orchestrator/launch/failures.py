@@ -119,6 +119,20 @@ _OWN = re.compile(
 )
 
 
+# The job itself may end in good order after one of its steps was out of memory.
+_MEMORY = re.compile(
+    _SLURM + r"(?:Detected \d+ oom[-_ ]kill event|\S+: tasks? [\d,-]+: Out Of Memory)", re.MULTILINE
+)
+
+
+def sign_of_memory(texts: Iterable[str]) -> str:
+    """Return the line in which Slurm says that a step used too much memory; empty without one."""
+    for text in texts:
+        if found := _MEMORY.search(text):
+            return _line(text, found.start())
+    return ""
+
+
 def sign_of_infrastructure(texts: Iterable[str], timed_out: bool = False) -> str:
     """Return what has failed beside the application, and the line that says so; empty without a sign.
 

@@ -45,6 +45,18 @@ def finished(exit_code: int, directory: Path) -> events.AttemptFinished:
         ("slurmstepd: error: *** STEP 7.0 CANCELLED DUE TO NODE FAILURE ***", FailureClass.INFRASTRUCTURE),
         ("srun: error: n1: task 0: Exited with exit code 1", FailureClass.APPLICATION),
         ("connection to the data base timed out", FailureClass.APPLICATION),
+        # The job ends in good order: only its step was out of memory.
+        (
+            "slurmstepd-n1: error: Detected 1 oom-kill event(s) in StepId=1019.0. Some of your processes may "
+            "have been killed by the cgroup out-of-memory handler.",
+            FailureClass.MEMORY,
+        ),
+        (
+            "slurmstepd: error: Detected 3 oom_kill events in StepId=7.0. Some of",
+            FailureClass.MEMORY,
+        ),
+        ("srun: error: n1: task 0: Out Of Memory", FailureClass.MEMORY),
+        ("my solver: Out Of Memory", FailureClass.APPLICATION),
     ],
 )
 def test_who_failed_is_told_by_the_last_words(words: str, failure: FailureClass, tmp_path: Path) -> None:

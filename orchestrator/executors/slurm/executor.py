@@ -51,8 +51,14 @@ _SHORTEST_WAIT = 0.05  # seconds
 # Slurm gives these reasons for a job that fits no limit. It would wait for ever.
 _HOPELESS = {
     *("AccountNotAllowed", "AssocMaxCpuPerJobLimit", "AssocMaxNodePerJobLimit", "BadConstraints"),
-    *("AssocMaxWallDurationPerJobLimit", "InvalidAccount", "InvalidQOS", "PartitionNodeLimit"),
-    *("PartitionTimeLimit", "QOSMaxCpuPerJobLimit", "QOSMaxNodePerJobLimit", "QOSNotAllowed"),
+    *("AssocMaxWallDurationPerJobLimit", "InvalidAccount", "InvalidQOS", "PartitionConfig"),
+    *(
+        "PartitionNodeLimit",
+        "PartitionTimeLimit",
+        "QOSMaxCpuPerJobLimit",
+        "QOSMaxNodePerJobLimit",
+        "QOSNotAllowed",
+    ),
     *("QOSMaxWallDurationPerJobLimit", "QOSMinCpuNotSatisfied"),
 }
 _NO_NODES = ("ReqNodeNotAvail", "NodeDown")  # likewise, of a job that names its nodes
