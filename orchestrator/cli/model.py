@@ -154,7 +154,7 @@ def _print_speedup(described: Sequence[dict[str, Any]], study: scaling.Study) ->
 def _levels(text: str) -> tuple[float, ...]:
     """Read ``50,80,95``."""
     try:
-        return checked_levels(map(float, text.split(",")))
+        return checked_levels([float(level) for level in text.split(",")])
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} are no levels in percent, such as 50,80,95") from None
     except CampaignError as error:
