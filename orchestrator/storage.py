@@ -7,6 +7,7 @@ import os
 import time
 from pathlib import Path
 
+YAML_SUFFIXES = (".yaml", ".yml")
 SECRET_WORDS = ("TOKEN", "SECRET", "PASSW", "KEY", "CREDENTIAL", "AUTH", "COOKIE")
 
 

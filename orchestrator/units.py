@@ -125,6 +125,11 @@ def cost_at_least(core_seconds: float, unit: CostUnit = "core-hours") -> str:
     return f"{math.ceil(1000 * core_seconds / _PER_UNIT[unit]) / 1000:g} {unit}"
 
 
+def campaign_budget(campaign: Mapping[str, Any]) -> float:
+    """Return what a campaign as journaled may spend, in core-seconds."""
+    return float(campaign["stop"]["budget"].split()[0])
+
+
 def campaign_unit(campaign: Mapping[str, Any]) -> CostUnit:
     """Return the unit of costs in a campaign as journaled; earlier versions showed core-hours."""
     return cast(CostUnit, (campaign.get("stop") or {}).get("unit", "core-hours"))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from orchestrator.errors import CampaignError
 from orchestrator.journal.file import FILE_NAME, holds_campaign
+from orchestrator.storage import YAML_SUFFIXES
 from orchestrator.units import closest
 
 _LEVELS = ("", "*/", "*/*/")  # folders below the current directory that are searched
-_SUFFIXES = (".yaml", ".yml")
 _MOST = 10_000  # files that are looked at to find out what a misspelt name means
 
 
@@ -48,7 +48,7 @@ def campaign_path(text: str) -> Path:
 
 def _below(name: str) -> Path | None:
     """Return the one file of a name, with or without its suffix, in the nearest folders that have any."""
-    names = [name] if Path(name).suffix in _SUFFIXES else [f"{name}{suffix}" for suffix in _SUFFIXES]
+    names = [name] if Path(name).suffix in YAML_SUFFIXES else [f"{name}{suffix}" for suffix in YAML_SUFFIXES]
     for level in _LEVELS:
         found = sorted(path for item in names for path in Path().glob(f"{level}{_literal(item)}"))
         if len(found) > 1:
@@ -62,7 +62,7 @@ def _below(name: str) -> Path | None:
 def _files_below() -> Iterator[str]:
     """Yield the names of files that may be campaigns."""
     found = (path for level in _LEVELS[:2] for path in Path().glob(f"{level}*.y*ml"))
-    return (path.stem for path in itertools.islice(found, _MOST) if path.suffix in _SUFFIXES)
+    return (path.stem for path in itertools.islice(found, _MOST) if path.suffix in YAML_SUFFIXES)
 
 
 def campaign_directory(text: str) -> Path:

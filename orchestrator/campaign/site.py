@@ -16,13 +16,13 @@ from orchestrator.campaign import yaml
 from orchestrator.campaign.resolve import file, is_path
 from orchestrator.campaign.yaml import Problem, Tree
 from orchestrator.errors import CampaignError
+from orchestrator.storage import YAML_SUFFIXES
 
 NONE = "none"
 VARIABLE = "ORCHESTRATOR_SITE"
 _FOLDER = "measurement-orchestrator"
 _STORE = "campaigns"
 _EITHER = ({"partition", "by_size"},)  # keys of which a campaign's one replaces a site's other
-_SUFFIXES = (".yaml", ".yml")
 
 
 def apply(tree: Tree, base: Path, environment: Mapping[str, str]) -> str:
@@ -96,7 +96,7 @@ def find(named: str | None, base: Path, environment: Mapping[str, str]) -> Path 
     if wanted == NONE:
         return None
     origin = "" if named is not None else f" (from the variable {VARIABLE})"
-    if os.sep in wanted or wanted.endswith(_SUFFIXES):
+    if os.sep in wanted or wanted.endswith(YAML_SUFFIXES):
         try:
             return Path(file(wanted, base))
         except ValueError as error:

@@ -21,7 +21,7 @@ from orchestrator.report.page import document as page_document
 from orchestrator.report.page import priors
 from orchestrator.report.page.render import page
 from orchestrator.report.page.subject import Subject
-from orchestrator.storage import iso
+from orchestrator.storage import YAML_SUFFIXES, iso
 from orchestrator.types import Measurements
 
 FILE_NAME = "report.html"
@@ -83,7 +83,7 @@ def _campaign(paths: Sequence[Path]) -> Path | None:
 
 def _is_of_campaign(path: Path) -> bool:
     """Return whether an input that is no campaign directory was meant as one; a file may just be missing."""
-    return path.suffix in (".yaml", ".yml") or not (path.exists() or path.suffix in _MEASUREMENTS)
+    return path.suffix in YAML_SUFFIXES or not (path.exists() or path.suffix in _MEASUREMENTS)
 
 
 def _refuse_models(arguments: argparse.Namespace, directory: Path) -> None:

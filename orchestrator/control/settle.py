@@ -18,6 +18,7 @@ from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, FailureClass, Observation, Point, Run
 
 _TAIL = 16384  # bytes of the end of an output in which signs of a failure are searched
+_OVER_MEMORY = "it used more memory than it had asked for"
 
 UNNOTICED = 60.0  # seconds for which a service may not answer before that is reported
 REPORTED = 3600.0  # seconds between reports of an outage
@@ -250,13 +251,13 @@ def _failure(observation: Observation, request: AttemptRequest) -> tuple[Failure
         return (FailureClass.INFRASTRUCTURE, f"{ended}; {sign}") if sign else (FailureClass.TIMEOUT, ended)
     # Whatever the exit code: a shell goes on after the program that used too much memory was ended.
     if observation.out_of_memory:
-        return FailureClass.MEMORY, "it used more memory than it had asked for"
+        return FailureClass.MEMORY, _OVER_MEMORY
     if observation.reason:  # the executor knows that the application did not cause the end
         return FailureClass.INFRASTRUCTURE, observation.reason
     if record.exit_code != 0:
         tails = _tails(request)
         if line := sign_of_memory(tails.values()):
-            return FailureClass.MEMORY, f"it used more memory than it had asked for: {line}"
+            return FailureClass.MEMORY, f"{_OVER_MEMORY}: {line}"
         sign = sign_of_infrastructure(tails.values())
         ended = f"exit code {record.exit_code}{_signal(record.exit_code)}"
         if sign:

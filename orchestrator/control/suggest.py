@@ -17,7 +17,7 @@ from orchestrator.models.base import Model, Modeler
 from orchestrator.models.costs import expected_costs
 from orchestrator.space import SearchSpace
 from orchestrator.strategies.base import Choice, Costs, Nothing, Strategy, View
-from orchestrator.strategies.candidates import Candidate, affordable, open_points, single_run
+from orchestrator.strategies.candidates import Candidate, affordable, chunks, open_points, single_runs
 from orchestrator.types import ROOTS, Measurements, Parameter, Point, Value
 
 _MOST_COMBINATIONS = 20_000  # of values, among which points are suggested
@@ -134,7 +134,8 @@ def suggest(known: Measurements, question: Question) -> Answer:
 
 def _beyond_budget(view: View) -> Candidate | None:
     """Return the cheapest run that could be made, if no run fits the budget."""
-    runs = (single_run(view, point) for point in open_points(view))
+    unlimited = replace(view, budget_left=math.inf)
+    runs = (run for chunk in chunks(open_points(view)) for run in single_runs(unlimited, chunk))
     known = (run for run in runs if math.isfinite(run.seconds))
     found = min(known, key=lambda run: run.seconds, default=None)
     return None if found is None or affordable(view, found.seconds) else found

@@ -24,7 +24,7 @@ import orjson
 
 from orchestrator.errors import DamagedJournal, JournalError, JournalWriteError, NoCampaign
 from orchestrator.journal import events
-from orchestrator.storage import write_atomically
+from orchestrator.storage import YAML_SUFFIXES, write_atomically
 from orchestrator.types import Run
 
 FILE_NAME = "journal.jsonl"
@@ -34,7 +34,6 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 HOLDER_NAME = "controller.json"
 # Seconds. A process that a killed controller was just starting shares the lock until it executes its program.
 _PATIENCE = 2.0
-_CAMPAIGN_FILES = (".yaml", ".yml")
 _CHECKSUM = ',"checksum":"%08x"}'
 _CHECKSUM_LENGTH = len(_CHECKSUM % 0)
 
@@ -80,7 +79,7 @@ def require_campaign(directory: Path) -> None:
 
 def no_campaign(directory: Path, files: str = FILE_NAME) -> NoCampaign:
     """Return the error for a directory without the files of a campaign."""
-    begun = directory.with_suffix("") if directory.suffix in _CAMPAIGN_FILES else directory
+    begun = directory.with_suffix("") if directory.suffix in YAML_SUFFIXES else directory
     if begun != directory and holds_campaign(begun):
         return NoCampaign(f"{directory} is no campaign directory; did you mean {begun}?")
     why = f"{files} is missing or empty" if directory.is_dir() else "there is no such directory"

@@ -13,7 +13,7 @@ import numpy as np
 from orchestrator.models.base import Category, Floats, Model, Prediction, document, unit_of
 from orchestrator.models.belief import LogBelief, ModelWithBelief
 from orchestrator.models.intervals import Predictive, predictive
-from orchestrator.models.symbolic import Symbolic, number_text, sum_text, term_values, terms_of
+from orchestrator.models.symbolic import LARGEST_LOG, Symbolic, number_text, sum_text, term_values, terms_of
 from orchestrator.types import Point
 
 # Draws that stand for the belief, and the seed of their generator: the same at every call.
@@ -22,7 +22,6 @@ _DRAWS, _SEED = 128, 0
 # values the share counts. Chosen by hand.
 _SHOWN, _LARGE, _BEYOND = 12, 0.05, 16.0
 _NAMED = 5  # parts that the note names
-_LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
 _TINY = 1e-300  # keeps quotients of zero finite
 
 
@@ -188,7 +187,7 @@ def _drawn(belief: LogBelief, rng: np.random.Generator) -> Floats:
     chosen = np.minimum(np.searchsorted(np.cumsum(belief.weights), places), len(belief.weights) - 1)
     z = rng.standard_normal((_DRAWS, belief.factor.shape[1]))
     result: Floats = belief.mean[chosen] + np.einsum("dqn,dq->dn", belief.factor[chosen], z)
-    return np.minimum(result, _LARGEST)
+    return np.minimum(result, LARGEST_LOG)
 
 
 def _is_plain(leaf: Model) -> bool:

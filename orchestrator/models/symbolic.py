@@ -23,7 +23,8 @@ Growth = tuple[float, float]
 
 # Exponents are written as fractions up to twelfths: the sets in use have thirds, quarters and fifths, and a
 # mean of two of them has at most this denominator. Fractions with the second denominators are short decimals.
-_LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
+LARGEST_LOG = 700.0
+"""Largest logarithm that is not infinite as a number, 709.8, with a margin for sums."""
 _LARGEST_DENOMINATOR = 12
 _READABLE_AS_DECIMALS = (1, 2, 4, 5, 8, 10)
 
@@ -118,8 +119,8 @@ def power_law_through(
         Of the parameters; exponents are rounded to so many digits in the term.
     """
     log_coefficient = log_value - float(exponents @ log_point)
-    if abs(log_coefficient) > _LARGEST:
-        return power_law(math.exp(min(max(log_value, -_LARGEST), _LARGEST)), (), ())
+    if abs(log_coefficient) > LARGEST_LOG:
+        return power_law(math.exp(min(max(log_value, -LARGEST_LOG), LARGEST_LOG)), (), ())
     return power_law(math.exp(log_coefficient), names, np.round(exponents, digits).tolist())
 
 

@@ -8,7 +8,7 @@ what the models say about open runs arrives as a table (`orchestrator.policy.est
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator import resources
@@ -339,12 +339,14 @@ def _tried_again(state: State) -> dict[tuple[RunKind, Point], Run]:
 
     Other runs there wait for it: they would fail alike, each as often as a run may.
     """
+
+    def failing(runs: Iterable[Run]) -> list[Run]:
+        own = (run for run in runs if set(state.runs[run].failures) - {FailureClass.INFRASTRUCTURE})
+        return sorted((run for run in own if not measured_before(state, run)), key=lambda run: run.repetition)
+
     found: dict[tuple[RunKind, Point], Run] = {}
-    begun = sorted((attempt.run for attempt in state.in_flight), key=lambda run: run.repetition)
-    for run in (*begun, *sorted(state.failed, key=lambda run: run.repetition)):
-        own = any(failure is not FailureClass.INFRASTRUCTURE for failure in state.runs[run].failures)
-        if own and not measured_before(state, run):
-            found.setdefault((run.kind, run.point), run)
+    for run in (*failing(attempt.run for attempt in state.in_flight), *failing(state.failed)):
+        found.setdefault((run.kind, run.point), run)
     return found
 
 

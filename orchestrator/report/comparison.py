@@ -85,12 +85,11 @@ def document(
     shares = discoveries(everything)
     alarms = {row.key: share for row, share in zip(everything, shares, strict=True)}
     unknown = _not_compared(both, rows, metrics, question.callpaths)
-    described = [
-        _row(row, _points(row, points, both.first, bool(question.points)), question, work.get(row.key))
-        | {"false_discovery_rate": alarms[row.key]}
-        | ({"sentence": f"not comparable: {unknown.get(row.key, _ZERO)}"} if row.ratio is None else {})
-        for row in rows
-    ]
+    described = []
+    for row in rows:
+        where = _points(row, points, both.first, bool(question.points))
+        found = _row(row, where, question, work.get(row.key), unknown.get(row.key, _ZERO))
+        described.append(found | {"false_discovery_rate": alarms[row.key]})
     not_compared = [
         {"callpath": callpath, "metric": metric, "category": dict(category), "reason": reason}
         for (callpath, metric, category), reason in unknown.items()
@@ -158,7 +157,10 @@ def _points(row: Compared, points: Sequence[Point], known: Measurements, stated:
     return list(points) if stated else [in_category(point, row.key[2], known) for point in points]
 
 
-def _row(row: Compared, points: Sequence[Point], question: Question, work: Work | None) -> dict[str, Any]:
+def _row(
+    row: Compared, points: Sequence[Point], question: Question, work: Work | None, why_not: str
+) -> dict[str, Any]:
+    """Describe a row; ``why_not`` it cannot be compared, if it cannot."""
     callpath, metric, category = row.key
     there = [at for point in points if (at := row.at(point)) is not None]
     predictions = [_prediction(row, at) for at in there]
@@ -189,7 +191,8 @@ def _row(row: Compared, points: Sequence[Point], question: Question, work: Work 
             if (item := check(condition, row, there, theory)) is not None
         ],
     }
-    return found | {"sentence": sentence(found), "notes": _notes(row)}
+    words = sentence(found) if row.ratio is not None else f"not comparable: {why_not}"
+    return found | {"sentence": words, "notes": _notes(row)}
 
 
 def _prediction(row: Compared, at: At) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import immutables
 
-from orchestrator.journal import allocations, events
+from orchestrator.journal import allocations, events, executables
 from orchestrator.journal.differences import differences
 from orchestrator.journal.file import Entry, require_campaign
 from orchestrator.journal.forms import ATTEMPT, EVENT, PLAIN, RUN, Form, members, pairs, record, sequence
@@ -19,7 +19,7 @@ from orchestrator.report.wording import about, outage, place, smape, uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt, Run
-from orchestrator.units import CostUnit, campaign_unit, count, format_cost, format_duration
+from orchestrator.units import CostUnit, campaign_budget, campaign_unit, count, format_cost, format_duration
 
 
 def document(entries: Iterable[Entry]) -> dict[str, Any]:
@@ -256,7 +256,7 @@ class History:
             self.state = "running"
         self.running = f"on {event.host}, pid {event.pid}"
         self._add(time, "controller", f"controller starts {self.running} (version {event.version})")
-        digest = (event.provenance.get("executable") or {}).get("sha256", "")
+        digest = executables.digests(event.provenance).get("executable", "")
         if self.executable and digest and digest != self.executable:
             text = "the executable is another one than before: measurements of both are mixed"
             self._add(time, "controller", text)
@@ -308,7 +308,7 @@ class History:
     @property
     def budget(self) -> float:
         """Core-seconds of the campaign."""
-        return float(self.campaign["stop"]["budget"].split()[0])
+        return campaign_budget(self.campaign)
 
     @property
     def unit(self) -> CostUnit:

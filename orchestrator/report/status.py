@@ -18,7 +18,7 @@ from orchestrator.report.wording import uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Measurements, Point, Run, RunKind
-from orchestrator.units import campaign_unit, count
+from orchestrator.units import campaign_budget, campaign_unit, count
 
 if TYPE_CHECKING:  # numpy, which a status of published models does without
     from orchestrator.models.base import Model
@@ -65,7 +65,7 @@ def combined(
     models
         The content of ``models.json``, from `models_document.published` with what is ``outdated`` in it.
     """
-    budget = budget_of(state.campaign)
+    budget = campaign_budget(state.campaign)
     return {
         "campaign": state.campaign["name"],
         "id": state.id,
@@ -112,13 +112,8 @@ def in_list(state: State) -> dict[str, Any]:
         "state": phase(state),
         "last": iso(state.time),
         "spent": core_hours(state.spent),
-        "budget": core_hours(budget_of(state.campaign)),
+        "budget": core_hours(campaign_budget(state.campaign)),
     }
-
-
-def budget_of(campaign: Mapping[str, Any]) -> float:
-    """Return what a campaign may spend, in core-seconds, from its rules in the journal."""
-    return float(campaign["stop"]["budget"].split()[0])
 
 
 def _stop(state: State) -> dict[str, str] | None:

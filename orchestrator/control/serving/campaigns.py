@@ -21,7 +21,7 @@ from orchestrator.report.wording import uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt, Parameter
-from orchestrator.units import campaign_unit, hours_in
+from orchestrator.units import campaign_budget, campaign_unit, hours_in
 
 Row = Mapping[str, Any]
 """A campaign in the list, JSON-ready."""
@@ -98,7 +98,7 @@ class ServedCampaign:
             "round": now.round,
             "reserved": core_hours(now.reserved),
             "cost": f"{hours_in(row['spent'], unit)} of {hours_in(row['budget'], unit)} {unit}",
-            "share": min(1.0, (now.spent + now.reserved) / status.budget_of(now.campaign)),
+            "share": min(1.0, (now.spent + now.reserved) / campaign_budget(now.campaign)),
             "measured": counts["measured"],
             "in_flight": counts["in flight"],
             "given_up": counts["given up"],

@@ -50,16 +50,21 @@ _LATEST = 3600.0  # seconds after which a job of a revoked attempt is not expect
 _SHORTEST_WAIT = 0.05  # seconds
 # Slurm gives these reasons for a job that fits no limit. It would wait for ever.
 _HOPELESS = {
-    *("AccountNotAllowed", "AssocMaxCpuPerJobLimit", "AssocMaxNodePerJobLimit", "BadConstraints"),
-    *("AssocMaxWallDurationPerJobLimit", "InvalidAccount", "InvalidQOS", "PartitionConfig"),
-    *(
-        "PartitionNodeLimit",
-        "PartitionTimeLimit",
-        "QOSMaxCpuPerJobLimit",
-        "QOSMaxNodePerJobLimit",
-        "QOSNotAllowed",
-    ),
-    *("QOSMaxWallDurationPerJobLimit", "QOSMinCpuNotSatisfied"),
+    "AccountNotAllowed",
+    "AssocMaxCpuPerJobLimit",
+    "AssocMaxNodePerJobLimit",
+    "AssocMaxWallDurationPerJobLimit",
+    "BadConstraints",
+    "InvalidAccount",
+    "InvalidQOS",
+    "PartitionConfig",
+    "PartitionNodeLimit",
+    "PartitionTimeLimit",
+    "QOSMaxCpuPerJobLimit",
+    "QOSMaxNodePerJobLimit",
+    "QOSMaxWallDurationPerJobLimit",
+    "QOSMinCpuNotSatisfied",
+    "QOSNotAllowed",
 }
 _NO_NODES = ("ReqNodeNotAvail", "NodeDown")  # likewise, of a job that names its nodes
 

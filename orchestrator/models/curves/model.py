@@ -13,7 +13,7 @@ from orchestrator.models.belief import Belief, LogBelief, mixture_quantile
 from orchestrator.models.curves.explanations import LIKELY, Explanations
 from orchestrator.models.curves.regimes import Change, Regimes
 from orchestrator.models.intervals import Predictive
-from orchestrator.models.symbolic import Symbolic, power_law_through, sum_text, terms_of
+from orchestrator.models.symbolic import LARGEST_LOG, Symbolic, power_law_through, sum_text, terms_of
 from orchestrator.types import Point
 
 # Members of the belief that strategies ask for, each with a covariance of its own: as many as have so many
@@ -29,7 +29,6 @@ _CURVES = (
     "a Gaussian process in the logarithms; the expression is its power law at the largest measured values"
 )
 _STEP = 1e-3  # of a logarithm, to find the slope at a point
-_LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -182,7 +181,7 @@ class CurveModel:
     def expected(self, points: Sequence[Point]) -> Floats:
         """Return the mean over all explanations; NaN at points of another category."""
         weights, mean, spread = self._mixture(points)
-        logs = np.minimum(mean + np.minimum(spread, 1.0) ** 2 / 2, _LARGEST)
+        logs = np.minimum(mean + np.minimum(spread, 1.0) ** 2 / 2, LARGEST_LOG)
         return self._inside(points, weights @ np.exp(logs))
 
     def belief(self, points: Sequence[Point]) -> LogBelief:
@@ -212,7 +211,7 @@ class CurveModel:
 
     def _mixture(self, points: Sequence[Point]) -> tuple[Floats, Floats, Floats]:
         weights, mean, spread = self.explained.mixture(coordinates(points, self.parameters))
-        return weights, np.clip(mean, -_LARGEST, _LARGEST), spread
+        return weights, np.clip(mean, -LARGEST_LOG, LARGEST_LOG), spread
 
     def _power_law(self) -> list[dict[str, Any]]:
         """One term: the power law that touches the mean curve at the largest measured values."""

@@ -9,14 +9,13 @@ import numpy as np
 from orchestrator.models.base import Floats
 from orchestrator.models.pmnf.correction import BEYOND, Correction
 from orchestrator.models.pmnf.hypotheses import block_values
+from orchestrator.models.symbolic import LARGEST_LOG
 
 _TINY = 1e-300  # keeps logarithms and quotients of zero finite
 # A standard deviation of the logarithm that says: nothing is known. Chosen by hand; not derived.
 _UNKNOWN = 10.0
 # Blocks times points up to which each is evaluated by itself: to find the different ones takes longer.
 _DIRECT = 20_000
-# Largest logarithm that is not infinite as a number, 709.8, with a margin for sums.
-_LARGEST = 700.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +142,8 @@ class Posterior:
     def expected(self, x: Floats) -> Floats:
         """Mean prediction over members and coefficients at coordinates (n, parameters): shape (n,)."""
         mean, spread = self.log_moments(x)
-        result: Floats = self.weights @ np.exp(np.minimum(mean + np.minimum(spread, 1.0) ** 2 / 2, _LARGEST))
+        logs = mean + np.minimum(spread, 1.0) ** 2 / 2
+        result: Floats = self.weights @ np.exp(np.minimum(logs, LARGEST_LOG))
         return result
 
 

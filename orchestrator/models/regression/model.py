@@ -15,10 +15,8 @@ from orchestrator.models.regression.choosing import middle
 from orchestrator.models.regression.errors import Errors, Growth
 from orchestrator.models.regression.learner import Fitted
 from orchestrator.models.regression.samples import Axis, decoded, encoded
-from orchestrator.models.symbolic import Symbolic
+from orchestrator.models.symbolic import LARGEST_LOG, Symbolic
 from orchestrator.types import Point
-
-_LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,7 +165,7 @@ class RegressionModel:
         return Predictive(
             value=_exponential(value),
             weights=np.tile(self.errors.weights, len(around)) / len(around),
-            mean=np.where(known, np.clip(mean, -_LARGEST, _LARGEST), np.nan),
+            mean=np.where(known, np.clip(mean, -LARGEST_LOG, LARGEST_LOG), np.nan),
             spread=np.where(known, spread, np.nan),
             noise=self.noise,
             shared=self.shared_noise,
@@ -211,7 +209,7 @@ class RegressionModel:
             other = self.beside.predict(decoded(self.axes, x[outside]))
             differ = value[outside] - np.log(other.value)
             with np.errstate(divide="ignore"):
-                own = np.clip(np.log(other.high) - np.log(other.low), 0, _LARGEST) / (2 * HALF_WIDTH)
+                own = np.clip(np.log(other.high) - np.log(other.low), 0, LARGEST_LOG) / (2 * HALF_WIDTH)
             value[outside] -= differ / 2
             grown[outside] = np.sqrt(own**2 + differ**2 / 2)
         return value, grown
@@ -282,4 +280,4 @@ class SymbolicRegressionModel(RegressionModel):
 
 
 def _exponential(logs: Floats) -> Floats:
-    return np.exp(np.clip(logs, -_LARGEST, _LARGEST))
+    return np.exp(np.clip(logs, -LARGEST_LOG, LARGEST_LOG))

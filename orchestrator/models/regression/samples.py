@@ -17,10 +17,10 @@ from orchestrator.models import data
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.noise import locate
 from orchestrator.models.regression import alignment
+from orchestrator.models.symbolic import LARGEST_LOG
 from orchestrator.models.zero import Label
 from orchestrator.types import Measurement, Measurements, Point, format_value
 
-_LARGEST = 700.0  # largest logarithm that is not infinite as a number, with a margin
 _WHOLE = 1e-9  # by which logarithms of whole numbers are rounded
 
 Levels = Mapping[str, tuple[str, ...]]
@@ -75,7 +75,7 @@ class Axis:
 
     def numbers(self, x: Floats) -> Floats:
         """Return the numbers at coordinates, as far as rounding leaves them; none is infinite."""
-        return np.exp(np.minimum(x, _LARGEST)) if self.logarithmic else x
+        return np.exp(np.minimum(x, LARGEST_LOG)) if self.logarithmic else x
 
     def nearest(self, x: Floats, low: float, high: float) -> Floats:
         """Return the nearest coordinates within a range, of values that are aligned as those beyond it."""

@@ -37,14 +37,10 @@ def document(
     labels = [label_of(row).removesuffix(f" {row['metric']}") for row in ordered]
     rows = [{**row, "callpath": label} for row, label in zip(ordered, labels, strict=True)]
     failed = [
-        f"failed: {item['condition']}: {', '.join(item['failed'])}"
+        f"{word}: {item['condition']}: {', '.join(item[key])}"
+        for word, key in (("failed", "failed"), ("not checked", "not_checked"))
         for item in found["conditions"]
-        if item["failed"]
-    ]
-    failed += [
-        f"not checked: {item['condition']}: {', '.join(item['not_checked'])}"
-        for item in found["conditions"]
-        if item["not_checked"]
+        if item[key]
     ]
     where = ", ".join(f"{name} = {value}" for name, value in found["points"][0].items())
     return {

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
 from orchestrator.journal.state import State, apply
-from orchestrator.report.status import budget_of
 from orchestrator.types import Attempt, Point, Run
+from orchestrator.units import campaign_budget
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class History:
                 self._attempt(event, entry.time)
         if self.state.campaign:
             self.ledger.take(
-                entry.time, self.state.spent, self.state.reserved, budget_of(self.state.campaign)
+                entry.time, self.state.spent, self.state.reserved, campaign_budget(self.state.campaign)
             )
 
     def _attempt(self, event: events.Event, time: float) -> None:
