@@ -143,7 +143,13 @@ def _run(
 
 
 def drive(
-    rules: Rules, directory: Path, *, progress: bool, cancel: bool = False, again: bool = False
+    rules: Rules,
+    directory: Path,
+    *,
+    progress: bool,
+    cancel: bool = False,
+    again: bool = False,
+    begin: bool = True,
 ) -> State:
     """Run or continue a campaign until it stops, pauses or is interrupted; return its state.
 
@@ -157,25 +163,32 @@ def drive(
         Whether an interrupt ends the runs in flight (which are charged) instead of leaving them running.
     again
         Whether a campaign continues that has stopped because of failures.
+    begin
+        Whether anything may be begun; if not, this is like an interrupt at the start.
     """
     if not progress:
-        with interruptible() as interrupted:
+        with interruptible() as signalled:
+            interrupted = signalled if begin else _always
             hooks = session.Hooks(interrupted=interrupted, cancel_on_interrupt=cancel, again=again)
             return session.run(rules, directory, hooks)
     from orchestrator.api.progress import Display
 
-    with interruptible() as interrupted, Display(rules) as display:
-        for line in left_out(rules):
+    with interruptible() as signalled, Display(rules) as display:
+        for line in left_out(rules) if begin else ():
             display.note(line)
         hooks = session.Hooks(
             listen=display.update,
             changed=lambda changes: display.note(f"rules changed: {'; '.join(changes)}"),
             remark=display.note,
-            interrupted=interrupted,
+            interrupted=signalled if begin else _always,
             cancel_on_interrupt=cancel,
             again=again,
         )
         return session.run(rules, directory, hooks)
+
+
+def _always() -> bool:
+    return True
 
 
 def left_out(rules: Rules) -> Iterator[str]:

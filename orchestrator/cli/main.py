@@ -32,6 +32,7 @@ COMMANDS = {
     "init": "write a launch template and a campaign for an application, or for any command",
     "run": "start a campaign; if its directory already holds it, continue it",
     "resume": "continue an interrupted, paused or failed campaign",
+    "cancel": "end the runs in flight of a campaign whose controller has ended",
     "plan": "show search space, first batch, job scripts and what they will cost; launch nothing",
     "simulate": "rehearse a campaign: the same loop on a virtual clock; launch nothing",
     "status": "show where a campaign stands",

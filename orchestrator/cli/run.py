@@ -70,6 +70,8 @@ def drive(chosen: Campaign, directory: Path, as_json: bool, cancel: bool = False
     if state.paused is not None:
         print(f"paused: {state.paused.rule} ({state.paused.detail}). {how}", file=sys.stderr)
     else:
-        left = f"; {count(len(state.in_flight), 'attempt')} left in flight" if state.in_flight else ""
-        print(f"interrupted{left}; continue with: orchestrator resume {directory}", file=sys.stderr)
+        flying = len(state.in_flight)
+        left = f"; {count(flying, 'attempt')} left in flight" if flying else ""
+        ending = f"; end what is in flight with: orchestrator cancel {directory}" if flying else ""
+        print(f"interrupted{left}; continue with: orchestrator resume {directory}{ending}", file=sys.stderr)
     return 3

@@ -159,6 +159,27 @@ def test_a_directory_that_is_deleted_under_a_controller_stops_it() -> None:
     assert run("resume", "tiny").code == 0
 
 
+@pytest.mark.slow
+def test_cancel_ends_what_an_interrupted_campaign_left_running() -> None:
+    process = started_campaign()
+    beside = run("cancel", "tiny")
+    assert beside.code == 1 and "is held by another controller" in beside.err
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 3
+    [record] = Path("tiny").glob("runs/*/*/*/attempt.json")
+    cancelled = run("cancel", "tiny", "--json")
+    assert cancelled.code == 0, cancelled.err
+    assert len(cancelled.document["attempts"]) == 1 and cancelled.document["charged"] > 0
+    assert json.loads(record.read_text())["finished"] is not None
+    status = run("status", "tiny", "--json").document
+    assert status["runs"]["in flight"] == 0 and status["cost"]["reserved"] == 0
+    assert status["cost"]["left"] == pytest.approx(cancelled.document["left"])
+    assert run("cancel", "tiny").out == "nothing was in flight\n"
+    Path("go").touch()
+    resumed = run("resume", "tiny", "--json").document
+    assert resumed["state"] == "stopped" and resumed["runs"]["given up"] == 0
+
+
 def comparable(status: dict[str, Any]) -> Any:
     """Return what no interruption may change; which runs share a job may, and the last digits with it."""
     kept = {key: value for key, value in status.items() if key not in ("id", "jobs")}

@@ -72,6 +72,7 @@ MISSING: dict[str, list[str]] = {
     "log": [],
     "report": [],
     "resume": [],
+    "cancel": [],
     "reread": [],
     "prune": [],
     "model": [],
@@ -97,7 +98,7 @@ def test_counts_that_are_not_there_are_wrong_usage() -> None:
     assert run("effort", "show", "nowhere").code == 2
 
 
-@pytest.mark.parametrize("command", ["status", "log", "resume", "reread", "prune"])
+@pytest.mark.parametrize("command", ["status", "log", "resume", "cancel", "reread", "prune"])
 def test_a_directory_without_a_campaign_is_wrong_usage(command: str) -> None:
     Path("empty").mkdir()
     result = run(command, "empty")
