@@ -14,6 +14,7 @@ from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.control import preloading
 from orchestrator.errors import OrchestratorError
+from orchestrator.executors.slurm.options import JobOptions, job_options
 from orchestrator.executors.slurm.partitions import Partition, meant
 from orchestrator.launch import mpi, script
 from orchestrator.types import Point, Resources
@@ -93,6 +94,36 @@ def node_fault(
             f"partition {largest.name} has {largest.cores[-1]} cores; only those of the ranks are reserved",
             remedy,
         )
+    return None
+
+
+def submission_fault(
+    campaign: Campaign, runs: Iterable[Resources], refusal: Callable[[Resources, JobOptions], str | None]
+) -> Fault | None:
+    """Return a fault where Slurm has no such partition, account or the like: it would reject every run.
+
+    Parameters
+    ----------
+    campaign
+        The campaign.
+    runs
+        What its runs need. The smallest run of every partition is asked for.
+    refusal
+        Asks Slurm why it would take no job with these resources and options.
+    """
+    if not isinstance(campaign.executor, SlurmOptions):
+        return None
+    options = job_options(campaign.executor.model_dump())
+    smallest: dict[tuple[str | None, ...], Resources] = {}
+    for item in sorted(runs, key=lambda item: item.ranks * item.threads):
+        smallest.setdefault(tuple(options.fitting(item).named().values()), item)
+    for item in smallest.values():
+        why = refusal(item, options)
+        if why is not None:
+            stated = options.fitting(item).named().items()
+            named = ", ".join(f"executor.{name}={value}" for name, value in stated if value is not None)
+            detail = f"Slurm would reject every run{f' with {named}' if named else ''}: {why}"
+            return Fault(detail, "correct the options below executor; orchestrator doctor checks each")
     return None
 
 

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from orchestrator import __version__
@@ -23,7 +24,7 @@ from orchestrator.control.planning import FirstRound
 from orchestrator.control.runtime import Runtime
 from orchestrator.errors import CampaignError, ExecutorError
 from orchestrator.executors.base import Executor
-from orchestrator.executors.slurm import partitions
+from orchestrator.executors.slurm import partitions, sbatch
 from orchestrator.journal import events
 from orchestrator.journal.file import (
     FILE_NAME,
@@ -44,6 +45,7 @@ from orchestrator.types import Point, Run
 from orchestrator.units import format_cost, in_unit
 
 CAMPAIGN_FILE = "campaign.yaml"
+_ANSWER = 30.0  # seconds to wait for sbatch before anything is begun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,9 +203,11 @@ def refuse_launch(built: Assembly) -> None:
     if launcher is not None:
         raise CampaignError(f"launcher: {launcher.detail}; {launcher.remedy}. Nothing was begun")
     runs = ((point, built.resources(point)) for point in points())
-    nodes = preflight.node_fault(chosen, runs, partitions.partitions)
-    if nodes is not None:
-        raise CampaignError(f"{nodes.detail}; {nodes.remedy}. Nothing was begun")
+    found = preflight.node_fault(chosen, runs, partitions.partitions) or preflight.submission_fault(
+        chosen, map(built.resources, points()), partial(sbatch.refusal, seconds=_ANSWER)
+    )
+    if found is not None:
+        raise CampaignError(f"{found.detail}; {found.remedy}. Nothing was begun")
 
 
 def save(chosen: Campaign, directory: Path) -> None:

@@ -11,6 +11,7 @@ from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import preflight
 from orchestrator.errors import CampaignError
+from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.executors.slurm.partitions import Partition, parse_partitions
 from orchestrator.launch import mpi
 from orchestrator.types import Point, Resources
@@ -180,3 +181,30 @@ def test_a_compiler_of_another_mpi_is_not_taken(tmp_path: Path) -> None:
     other.with_name("mpicc.openmpi").write_text("#!/bin/sh\necho '#define OPEN_MPI 1'\n")
     other.with_name("mpicc.openmpi").chmod(0o755)
     assert mpi.compiler_for(str(tmp_path / "app")) == str(tmp_path / "mpicc.openmpi")
+
+
+# --- what Slurm does not have -----------------------------------------------------------------------------
+
+
+def test_the_smallest_run_of_every_partition_is_asked_for() -> None:
+    sizes = "[{up_to: 4, partition: small, cores_per_node: 4}, {partition: big, cores_per_node: 64}]"
+    campaign = on_slurm(f"executor.by_size={sizes}")
+    asked: list[tuple[int, str | None]] = []
+
+    def refusal(resources: Resources, options: JobOptions) -> str | None:
+        asked.append((resources.ranks, options.fitting(resources).partition))
+        return "invalid partition specified" if resources.ranks > 4 else None
+
+    runs = [Resources(ranks=n, ranks_per_node=n) for n in (16, 2, 1, 8)]
+    fault = preflight.submission_fault(campaign, runs, refusal)
+    assert fault is not None
+    assert asked == [(1, "small"), (8, "big")]
+    assert "with executor.partition=big: invalid partition specified" in fault.detail
+    assert preflight.submission_fault(campaign, runs, lambda resources, options: None) is None
+
+
+def test_other_executors_ask_no_slurm() -> None:
+    def refusal(resources: Resources, options: JobOptions) -> str | None:
+        raise AssertionError("not needed")
+
+    assert preflight.submission_fault(load(""), [Resources(ranks=1)], refusal) is None

@@ -25,8 +25,8 @@ def test_the_local_executor_is_refused_while_attempts_wait_in_slurm(
         fake.answer("squeue", code=1)  # so that nothing is concluded from what it does not list
     else:
         fake.answer("sbatch", err="Socket timed out on send/recv operation", code=1)
-    # Through the campaign's own executor, whose clock is the real one.
-    hooks = session.Hooks(interrupted=lambda: bool(fake.calls("sbatch")))
+    # Through the campaign's own executor, whose clock is the real one. The first call only asks.
+    hooks = session.Hooks(interrupted=lambda: len(fake.calls("sbatch")) > 1)
     waiting = session.run(load(SLURM, text=SHELL), directory, hooks).in_flight
     assert waiting and all(flight.submitted is confirmed for flight in waiting.values())
     before = (directory / FILE_NAME).read_bytes()

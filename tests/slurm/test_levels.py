@@ -191,3 +191,32 @@ def test_runs_are_on_the_same_or_nested_nodes(placement: str, cluster: SlurmClus
         sets = sorted(set(nodes.values()), key=len)
         assert [len(names) for names in sets] == [1, 2, 3]
         assert sets[0] < sets[1] < sets[2]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("partition", "debgu", "invalid partition specified: debgu"),
+        ("account", "nobody", "Invalid account"),
+        ("qos", "none", "Invalid qos"),
+    ],
+)
+def test_what_slurm_does_not_have_is_refused_before_anything_is_begun(
+    key: str, value: str, words: str, cluster: SlurmCluster, tmp_path: Path
+) -> None:
+    (tmp_path / "program.sh").write_text(PROGRAM)
+    (tmp_path / "program.sh").chmod(0o755)
+    own = CAMPAIGN.replace("powers of 2 up to partition", "[1, 2]")  # else the partition is looked up
+    own = own.replace("{from: 1, to: partition, factor: 2}", "[1, 2]")
+    (tmp_path / "campaign.yaml").write_text(own)
+    done = subprocess.run(
+        [sys.executable, "-m", "orchestrator", "run", "campaign.yaml", "--set", f"executor.{key}={value}"],
+        cwd=tmp_path,
+        env={**cluster.environment, "SLURM_CONF": str(cluster.conf)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert f"executor.{key}={value}" in done.stderr and words in done.stderr
+    assert not (tmp_path / "levels").exists()

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.executors.attempt import worker
+from orchestrator.executors.slurm import sbatch
 from orchestrator.executors.slurm.options import JobOptions
-from orchestrator.types import AttemptState
+from orchestrator.types import AttemptState, Resources
 from tests.slurm.fake_slurm import FakeSlurm, state_of
 
 QOS_LIMIT = """\
@@ -182,19 +183,16 @@ def test_an_answer_without_a_job_id_is_unclear(fake: FakeSlurm) -> None:
 @pytest.mark.parametrize(
     ("code", "complaint"),
     [
-        (1, "sbatch: error: Batch job submission failed: Invalid partition name specified"),
-        (1, "sbatch: error: Batch job submission failed: Requested node configuration is not available"),
-        (
-            1,
-            "sbatch: error: Batch job submission failed: Requested time limit is invalid",
-        ),
-        (255, "sbatch: unrecognized option '--nosuch'"),
+        (1, "Batch job submission failed: Invalid partition name specified"),
+        (1, "Batch job submission failed: Requested node configuration is not available"),
+        (1, "Batch job submission failed: Requested time limit is invalid"),
+        (255, "unrecognized option '--nosuch'"),
     ],
 )
 def test_a_rejection_is_lost_at_no_cost_and_revoked(fake: FakeSlurm, code: int, complaint: str) -> None:
     request = fake.request()
     executor = fake.executor()
-    fake.answer("sbatch", err=complaint, code=code)
+    fake.answer("sbatch", err=f"sbatch: {'error: ' if code == 1 else ''}{complaint}\n", code=code)
     [observation] = executor.submit([request])
     assert (observation.state, observation.elapsed) == (AttemptState.LOST, 0)
     assert complaint in observation.reason
@@ -328,3 +326,25 @@ def test_nodes_that_cannot_be_spared_are_used_all_the_same(fake: FakeSlurm) -> N
     )
     [observation] = fake.executor().submit([replace(fake.request(), exclude=("n1",))])
     assert observation.handle == "100_0"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (
+            "sbatch: error: invalid partition specified: nope\nallocation failure: Invalid partition name",
+            "invalid partition specified: nope; allocation failure: Invalid partition name",
+        ),
+        ("allocation failure: Requested nodes are busy", None),
+        ("sbatch: error: Unable to contact slurm controller (connect failure)", None),
+    ],
+)
+def test_slurm_is_asked_whether_it_would_take_a_job_and_only_what_is_certain_counts(
+    fake: FakeSlurm, words: str, expected: str | None
+) -> None:
+    fake.answer("sbatch", err=words, code=1)
+    assert sbatch.refusal(Resources(ranks=2), JobOptions(partition="nope"), 5.0) == expected
+    [asked] = fake.calls("sbatch")
+    assert asked.startswith("--test-only ")
+    fake.answer("sbatch", err="sbatch: Job 12 to start at 2026-11-26T17:07:29 using 1 processors")
+    assert sbatch.refusal(Resources(ranks=2), JobOptions(partition="debug"), 5.0) is None

@@ -85,10 +85,17 @@ def call(command: Sequence[str], seconds: float, env: Mapping[str, str] | None =
     output = done.stdout.decode(errors="replace")
     if done.returncode:
         complaint = done.stderr.decode(errors="replace").strip() or output.strip()
+        words = in_one_line(complaint, command[0])
         raise CommandFailed(
-            f"{command[0]} failed with exit code {done.returncode}: {complaint}", done.returncode, complaint
+            f"{command[0]} failed with exit code {done.returncode}: {words}", done.returncode, complaint
         )
     return output
+
+
+def in_one_line(complaint: str, command: str) -> str:
+    """Return what a command complained about in one line, without its own name in front of each."""
+    lines = [re.sub(rf"^{re.escape(command)}: (?:error: )?", "", line) for line in complaint.splitlines()]
+    return "; ".join(line.strip() for line in lines if line.strip())
 
 
 # --- job states -----------------------------------------------------------------------------------------

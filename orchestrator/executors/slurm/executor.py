@@ -33,7 +33,7 @@ from orchestrator.executors.base import ExecutorContext, Outage
 from orchestrator.executors.slurm import options, sbatch
 from orchestrator.executors.slurm.arrays import FOLDER, JobArrays, name_of
 from orchestrator.executors.slurm.commands import CommandFailed, Job, call, read_site
-from orchestrator.executors.slurm.options import JobOptions, SlurmSettings
+from orchestrator.executors.slurm.options import SlurmSettings, job_options
 from orchestrator.executors.slurm.outcome import HOPELESS, SETTLED, Evidence, classify, rejected
 from orchestrator.executors.slurm.poller import Elements, SlurmPoller
 from orchestrator.executors.slurm.shared_jobs import SharedJobs
@@ -90,13 +90,8 @@ def build(context: ExecutorContext) -> SlurmExecutor:
             f"{context.directory}: Slurm gives a meaning to %, \\ and line breaks in paths; "
             "choose another directory"
         )
-    settings = SlurmSettings(job=job_options(context), poll_interval=context.options["poll_interval"])
+    settings = SlurmSettings(job=job_options(context.options), poll_interval=context.options["poll_interval"])
     return SlurmExecutor(context.directory, settings, np.random.default_rng(context.seed))
-
-
-def job_options(context: ExecutorContext) -> JobOptions:
-    """Return what the campaign says about its jobs; raises ``CampaignError`` as `JobOptions` does."""
-    return JobOptions(**{name: context.options[name] for name in JobOptions.__slots__})
 
 
 def sbatch_script(context: ExecutorContext, request: AttemptRequest) -> str:
@@ -104,7 +99,7 @@ def sbatch_script(context: ExecutorContext, request: AttemptRequest) -> str:
     directory = context.directory.absolute()
     name = name_of([[request]], directory.name)
     folder = directory / FOLDER / name
-    return sbatch.script(name, request.resources, [request.limit], job_options(context), folder)
+    return sbatch.script(name, request.resources, [request.limit], job_options(context.options), folder)
 
 
 class SlurmExecutor:

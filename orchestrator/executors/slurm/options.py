@@ -126,6 +126,11 @@ class JobOptions:
         return {name: getattr(self, name) for name in names}
 
 
+def job_options(executor: Mapping[str, Any]) -> JobOptions:
+    """Return what ``executor`` of a campaign says about its jobs; raises as `JobOptions` does."""
+    return JobOptions(**{name: executor[name] for name in JobOptions.__slots__})
+
+
 def asks_for_memory(sbatch: Mapping[str, object]) -> bool:
     """Return whether options of ``sbatch`` ask for an amount of memory, so that it can be raised."""
     return any(long_name(name) in _MEMORY and _AMOUNT.fullmatch(str(sbatch[name])) for name in sbatch)

@@ -10,6 +10,7 @@ import functools
 import re
 import shlex
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,12 @@ import orchestrator
 from orchestrator.errors import SubmitRejected, SubmitUncertain
 from orchestrator.executors.attempt.directory import raise_if_unwritable
 from orchestrator.executors.attempt.worker import JOB_ENDS
-from orchestrator.executors.slurm.commands import CommandFailed, call, submission_environment
+from orchestrator.executors.slurm.commands import (
+    CommandFailed,
+    call,
+    in_one_line,
+    submission_environment,
+)
 from orchestrator.executors.slurm.job import run
 from orchestrator.executors.slurm.options import JobOptions, long_name, minutes
 from orchestrator.resources import shared_limits
@@ -35,6 +41,12 @@ _UNCLEAR = re.compile(
     r"timed? ?out|unable to contact|communication|connection|not responding|zero bytes|insane"
     r"|unexpected message|transport endpoint|message (?:send|receive)|protocol|credential|munge"
     r"|configuration source|ClusterName|process configuration",
+    re.IGNORECASE,
+)
+# What it says of an option that no job could have, now or later.
+_INVALID = re.compile(
+    r"invalid (?:partition|account|qos|feature|generic resource|wckey|license)|reservation is invalid"
+    r"|not permitted to use this partition",
     re.IGNORECASE,
 )
 
@@ -208,6 +220,22 @@ def submit(
             f"cannot write the files of a job array into {folder}: {error.strerror}"
         ) from error
     return [job.job_id for job in jobs]
+
+
+def refusal(resources: Resources, options: JobOptions, seconds: float) -> str | None:
+    """Return why Slurm would take no job with these options, now or later; None where it may, or is silent.
+
+    Asks with ``sbatch --test-only``, which submits nothing.
+    """
+    chosen = options.fitting(resources)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "submission.sh"
+        path.write_text(script("trial", resources, [60.0], options, Path(folder)))
+        try:
+            call(["sbatch", "--test-only", str(path)], seconds, submission_environment(chosen.named()))
+        except CommandFailed as error:
+            return in_one_line(error.output, "sbatch") if _INVALID.search(error.output) else None
+    return None
 
 
 def _classified(error: CommandFailed) -> SubmitRejected | SubmitUncertain:
