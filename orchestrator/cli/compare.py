@@ -19,7 +19,7 @@ from orchestrator.api.inputs import campaign_directory
 from orchestrator.cli import common, inputs, modeling
 from orchestrator.errors import CampaignError, ModelError
 from orchestrator.evaluation import noise_theory
-from orchestrator.models.base import Model
+from orchestrator.models.base import Model, Modeler
 from orchestrator.models.comparison.conditions import Condition
 from orchestrator.models.comparison.pairs import Aligned, aligned
 from orchestrator.models.effort import EFFORT
@@ -76,10 +76,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--modeler",
-        default="auto",
         choices=(*registry.names("model"), _WITHOUT),
-        help=f"of the expressions, and of ratios beyond common points (default auto); {_WITHOUT}: common "
-        "points alone, much faster",
+        help="of the expressions, and of ratios beyond common points (default: that of both campaigns, else "
+        f"{modeling.DEFAULT}); {_WITHOUT}: common points alone, much faster",
     )
     inputs.add_reading(parser)
     parser.add_argument("--junit", metavar="FILE", type=Path, help="write the results as JUnit XML, too")
@@ -110,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
         theories=noise_theory.stated(arguments.against_theory, joint),
         callpaths=selected((item.callpath for item in joint.items), arguments.callpath),
     )
-    models = _models(both, question.metrics, arguments.modeler)
+    models = _models(both, question.metrics, _modelers(arguments))
     found = comparison.document(both, models, question)
     if not found["rows"]:
         raise ModelError("nothing can be compared: no call path has usable values in both")
@@ -216,16 +215,34 @@ def _metrics(both: Aligned, wanted: Sequence[str] | None) -> list[str]:
     return list(wanted)
 
 
+def _modelers(arguments: argparse.Namespace) -> tuple[Modeler, Modeler] | None:
+    """Return what fits A and B; None for nothing. Two campaigns with one kind of model keep theirs.
+
+    Else their formulas would be others than those that ``status`` shows.
+    """
+    from orchestrator.control import assembly, session
+
+    if arguments.modeler == _WITHOUT:
+        return None
+    directories = [campaign_directory([path]) for path in arguments.inputs]
+    campaigns = [session.load(directory) for directory in directories if directory is not None]
+    if arguments.modeler is None and len(campaigns) == 2:
+        first, second = campaigns
+        if first.model.name == second.model.name:
+            return assembly.modeler(first), assembly.modeler(second)
+    chosen = chosen_modeler(arguments.modeler or modeling.DEFAULT, {})
+    return chosen, chosen
+
+
 def _models(
-    both: Aligned, metrics: Sequence[str] | None, modeler: str
+    both: Aligned, metrics: Sequence[str] | None, modelers: tuple[Modeler, Modeler] | None
 ) -> tuple[Sequence[Model], Sequence[Model]]:
     """Return the models of A and B, of what both have."""
-    if modeler == _WITHOUT:
+    if modelers is None:
         return (), ()
     with modeling.shown_progress():
-        chosen = chosen_modeler(modeler, {})
-        first = fit_measurements(_shared(both.first, both.only_first), chosen, metrics)
-        second = fit_measurements(_shared(both.second, both.only_second), chosen, metrics)
+        first = fit_measurements(_shared(both.first, both.only_first), modelers[0], metrics)
+        second = fit_measurements(_shared(both.second, both.only_second), modelers[1], metrics)
     return first, second
 
 

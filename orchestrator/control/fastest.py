@@ -42,7 +42,7 @@ def fastest(assembly: Assembly, models: Sequence[Model], known: Measurements) ->
     if not times:
         return None
     best = sorted(times, key=lambda point: times[point][0])[:SHOWN]
-    points = [*best, *_candidates(assembly)]
+    points = list(dict.fromkeys([*best, *_candidates(assembly)]))  # the best ones first
     value, low, high = _predicted(models, paths, points)
     rows = [
         {

@@ -68,6 +68,32 @@ def growth(terms: Sequence[Term], parameter: str) -> Growth:
     return max(leading, default=(0.0, 0.0))
 
 
+def significant(
+    terms: Sequence[Term], table: Mapping[str, NDArray[np.float64]], share: float = 0.01
+) -> list[Term]:
+    """Return the terms that make up more than a share of the terms' sizes at one of some points at least.
+
+    Parameters
+    ----------
+    terms
+        Terms as in `Symbolic.terms`.
+    table
+        Values of the parameters at the points, shape (n,) each.
+    share
+        Of the sum of the absolute values of all terms.
+    """
+    with np.errstate(all="ignore"):
+        sizes = np.abs([term_values(term, table) for term in terms])
+        shares = sizes / sizes.sum(axis=0)
+    # Where nothing can be said (an overflow, no term), a term counts.
+    return [term for term, own in zip(terms, shares, strict=True) if not np.all(own <= share)]
+
+
+def falls(terms: Sequence[Term], parameter: str) -> bool:
+    """Return whether some term decreases in a parameter, all others fixed."""
+    return any(_growth_of(term, parameter) < (0.0, 0.0) for term in terms if term["coefficient"] != 0)
+
+
 def _growth_of(term: Term, parameter: str) -> Growth:
     for factor in term["factors"]:
         if factor["parameter"] == parameter:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tests.cli.running import LOCAL, run, write_campaign
+from tests.cli.running import LOCAL, SIMULATED, run, write_campaign
 from tests.models.comparison.campaigns import Factor, measured
 
 
@@ -150,6 +150,24 @@ def test_campaigns_with_their_formulas_and_a_stated_law(tmp_path: Path) -> None:
     facts = {item["label"]: item for item in found.document["facts"]}
     assert facts["executable"]["same"] is False
     assert facts["controller"]["same"] is True
+
+
+def test_two_campaigns_are_compared_by_the_models_that_their_status_shows(tmp_path: Path) -> None:
+    directories = [tmp_path / "a", tmp_path / "b"]
+    for number, directory in enumerate(directories):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        text = SIMULATED.replace("seed: 3", f"seed: {number}\nmodel: {{name: extra-p}}")
+        run("run", write_campaign(folder, text, None), "--directory", directory)
+    command = ("compare", *map(str, directories), "--metric", "time", "--json")
+    (row,) = run(*command).document["rows"]
+    for side, directory in zip("ab", directories, strict=True):
+        shown = run("status", directory, "--json").document["models"]
+        assert row["expression"][side] == next(m["expression"] for m in shown if m["callpath"] == "main")
+    (other,) = run("compare", *directories, "--metric", "time", "--json", "--modeler", "curves").document[
+        "rows"
+    ]
+    assert other["expression"]["a"] != row["expression"]["a"]
 
 
 def test_a_campaign_measures_two_executables(tmp_path: Path) -> None:

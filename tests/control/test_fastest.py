@@ -47,6 +47,13 @@ def rehearsed(text: str, *options: str) -> Result:
     return result
 
 
+def test_measured_points_are_counted_once_among_those_that_are_predicted() -> None:
+    small = CAMPAIGN.replace("{from: 1, to: 1000000}", "[2, 4, 6]").replace("{from: 1, to: 1000}", "[1, 2]")
+    rehearsed(small.replace("batch_size: 15", "batch_size: 5"))
+    shown = run("status", "rehearsal", "--json").document["fastest"]
+    assert shown["points"] > 1 and shown["candidates"] == 12
+
+
 def test_a_space_of_two_billion_combinations_is_planned_run_shown_and_reported() -> None:
     Path("campaign.yaml").write_text(CAMPAIGN)
     plan = run("plan", "campaign.yaml", "--no-rehearsal")

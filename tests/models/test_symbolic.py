@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.models.symbolic import compare, exponent_deviation, growth, term_values
+from orchestrator.models.symbolic import compare, exponent_deviation, falls, growth, significant, term_values
 
 
 def term(coefficient: float, **factors: tuple[float, float]) -> dict[str, Any]:
@@ -48,3 +48,18 @@ def test_values_of_a_term() -> None:
     table = {"p": np.array([4.0, 16.0]), "n": np.array([1.0, 3.0])}
     assert term_values(term(0.5, p=(0.5, 1), n=(2, 0)), table) == pytest.approx([2.0, 72.0])
     assert term_values(term(3.0), table) == pytest.approx([3.0, 3.0])
+
+
+def test_a_small_constant_does_not_hide_that_a_model_falls() -> None:
+    table = {"p": np.array([4.0, 64.0])}
+    terms = [term(0.001), term(2.0, p=(-0.5, 0))]
+    assert growth(significant(terms, table), "p") == (-0.5, 0)
+    both = [term(0.1), term(2.0, p=(-0.5, 0))]
+    assert significant(both, table) == both
+    assert growth(both, "p") == (0, 0) and falls(both, "p") and not falls([term(0.1)], "p")
+
+
+def test_terms_count_where_their_sizes_cannot_be_compared() -> None:
+    terms = [term(1.0, p=(400, 0)), term(2.0, p=(0, -1))]
+    assert significant(terms, {"p": np.array([1.0, 1e6])}) == terms
+    assert significant([], {"p": np.array([1.0])}) == []

@@ -13,7 +13,7 @@ import numpy as np
 from orchestrator.models.base import Category, Floats, Model, Prediction, holds_at
 from orchestrator.models.callpaths import callers, parts
 from orchestrator.models.mpi_costs import operation
-from orchestrator.models.symbolic import growth, power_text, terms_of
+from orchestrator.models.symbolic import falls, growth, power_text, significant, terms_of
 from orchestrator.report.page import runs as measured_runs
 from orchestrator.report.page.answers import Answers, asked_at
 from orchestrator.report.page.encoding import bands, number, packed, place, tidy
@@ -31,6 +31,7 @@ _MOST_MEASURED, _MOST_CURVES, _MOST_TYPESET = 150_000, 240, 400
 # Seconds that predictions over the grid may take, and the points and models that show how long one takes.
 _SECONDS, _TRIED_POINTS, _TRIED_MODELS, _FEWEST_POINTS = 60.0, (4, 64), 5, 9
 _CURVE = 40  # points of a curve
+_CONSTANT = "constant"
 # What deserves a badge: relative noise, SMAPE in percent, relative width of an interval, measured points.
 _NOISY, _MISFIT, _UNCERTAIN, _FEW = 0.1, 10.0, 1.0, 5
 
@@ -223,9 +224,18 @@ def described_growth(model: Model, grid: Grid, values: Floats) -> list[dict[str,
     """Return how a model grows in every numeric parameter: by its terms, else by its values over the grid."""
     terms = terms_of(model)
     if terms:
-        found = [(name, *growth(terms, name)) for name in model.parameters]
+        # A constant of a thousandth of the value says nothing about how a call path scales here.
+        leading = significant(terms, _ends(grid, model.parameters))
+        found = [(name, *growth(leading, name)) for name in model.parameters]
+        texts = {name: f"{name} (falls to a constant)" for name in model.parameters if falls(leading, name)}
         return [
-            {"parameter": name, "text": _power(name, n, log), "exponent": n, "log": log, "kind": "terms"}
+            {
+                "parameter": name,
+                "text": _power(name, n, log) if (n, log) != (0, 0) else texts.get(name, _CONSTANT),
+                "exponent": n,
+                "log": log,
+                "kind": "terms",
+            }
             for name, n, log in found
         ]
     table = values.reshape(grid.shape)
@@ -237,9 +247,18 @@ def described_growth(model: Model, grid: Grid, values: Floats) -> list[dict[str,
     ]
 
 
+def _ends(grid: Grid, names: Sequence[str]) -> dict[str, Floats]:
+    """Return the default point, and those at both ends of every axis, as a table of numeric parameters."""
+    default = grid.default.as_dict()
+    numeric = [axis for axis in grid.axes if not axis.is_categorical and axis.stops]
+    points = [default, *({**default, axis.name: axis.stops[k]} for axis in numeric for k in (0, -1))]
+    kept = {axis.name for axis in numeric} & {*names}
+    return {name: np.array([float(point[name]) for point in points]) for name in kept}
+
+
 def _power(name: str, exponent: float, log: float) -> str:
     factors = (power_text(name, exponent), power_text(f"log2({name})", log))
-    return " * ".join(filter(None, factors)) or "constant"
+    return " * ".join(filter(None, factors)) or _CONSTANT
 
 
 def _slope(grid: Grid, table: Floats, k: int) -> float | None:
