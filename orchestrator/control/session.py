@@ -15,7 +15,7 @@ from orchestrator import __version__
 from orchestrator.campaign import changes as campaign_changes
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
-from orchestrator.control import loop, planning, preflight, priors, store
+from orchestrator.control import attempts, loop, planning, preflight, priors, store
 from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.execution import executor
 from orchestrator.control.keeping import Keeper
@@ -91,6 +91,8 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     built = assemble(chosen)
     # Nothing is created for a campaign that cannot begin.
     start = None if holds_campaign(directory) else _prepare(built, directory)
+    if start is not None:
+        _refuse_runs_without_journal(directory)
     _create(directory)
     with Journal(directory, hooks.boundary) as journal, Notifier(chosen, directory) as notifier:
         keeper = Keeper(directory, journal)
@@ -226,6 +228,15 @@ def _refuse_name(directory: Path) -> None:
             f"the directory {os.fsencode(directory)!r} has a name that is not UTF-8: rename it, or give "
             "another --directory"
         ) from error
+
+
+def _refuse_runs_without_journal(directory: Path) -> None:
+    """Raise `CampaignError` where runs are kept of a campaign whose journal is gone."""
+    if next((directory / attempts.RUNS).glob("*/*/*"), None) is not None:
+        raise CampaignError(
+            f"{directory} has runs of a campaign, but {FILE_NAME} is missing: restore it, or give another "
+            f"--directory. Outputs and profiles of these runs are still below {directory / attempts.RUNS}"
+        )
 
 
 def _refuse_machine(built: Assembly, known: State) -> None:

@@ -205,7 +205,7 @@ def next_actions(state: State, policy: Policy, now: float, estimates: Estimates)
         return [] if confirming and isinstance(last, Stop) else [last]
     if state.rounds_completed < state.round:
         return [Fit(state.round)]
-    return [_after_round(state, policy)]
+    return [_after_round(state, policy, estimates)]
 
 
 def _urgent_rule(state: State, policy: Policy, now: float) -> BeginStop | None:
@@ -225,9 +225,8 @@ def _urgent_rule(state: State, policy: Policy, now: float) -> BeginStop | None:
 
 def for_want_of_runs(state: State, rule: str, detail: str) -> BeginStop:
     """Return the stop where a strategy proposes nothing: because of failures if nothing could be measured."""
-    runs = state.runs.values()
-    failed = [item.reason for item in runs if item.status is RunStatus.GIVEN_UP]
-    if failed and not any(item.status is RunStatus.MEASURED for item in runs):
+    failed = [item.reason for item in state.runs.values() if item.status is RunStatus.GIVEN_UP]
+    if failed and not _has_measured(state):
         return BeginStop("failures", f"every run was given up; {_cause(failed)}")
     return BeginStop(rule, detail)
 
@@ -301,7 +300,8 @@ def _begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) -
         places=policy.max_pending - state.jobs,
         placement=policy.placement,
     )
-    budget = policy.budget - kept_for_validation(state, policy, estimates)
+    kept = kept_for_validation(state, policy, estimates)
+    budget = policy.budget - kept
     tried_again = _tried_again(state)
     seen: list[Run] = []
     for run in waiting:
@@ -325,7 +325,7 @@ def _begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) -
                 break
             smaller = estimates.fitting(state, run, budget - state.spent - reserved)
             if smaller is None:
-                chosen[run] = _unaffordable(budget - state.spent, run, alone, policy.unit)
+                chosen[run] = _unaffordable(budget - state.spent, kept, run, alone, policy.unit)
                 continue
             alone, more = smaller, smaller.reserved
         plan.add(run, alone, job)
@@ -378,23 +378,27 @@ def _seconds(value: float) -> str:
     return format_duration(round(value) if value >= _WHOLE else value)
 
 
-def _unaffordable(left: float, run: Run, need: Reservation, unit: CostUnit) -> Skip:
+def _unaffordable(left: float, kept: float, run: Run, need: Reservation, unit: CostUnit) -> Skip:
     beyond = need.reserved / need.cores - need.limit
     ending = f", and for {_seconds(beyond)} until a run that takes longer has ended," if beyond >= 1 else ""
     return Skip(
         run,
         f"{count(need.cores, 'core')} for up to {_seconds(need.limit)}{ending} may cost "
-        f"{format_cost(need.reserved, unit)}, {in_unit(left, unit)} are left",
+        f"{format_cost(need.reserved, unit)}, {in_unit(left, unit)} are left"
+        + (f" beside {in_unit(kept, unit)} for the validation" if kept else ""),
     )
 
 
-def _after_round(state: State, policy: Policy) -> Action:
+def _after_round(state: State, policy: Policy, estimates: Estimates) -> Action:
     """All runs of the last round are settled and the models are refitted."""
     if state.round == 0:
         return Propose(1)
     chosen = [run for run in state.queue if not is_reference(state, run)]
     if chosen and all(state.runs[run].status is RunStatus.SKIPPED for run in chosen):
-        return BeginStop("budget", _budget_left(state, policy) + "; no run of the last round fits it")
+        kept = kept_for_validation(state, policy, estimates)
+        beside = f" beside {in_unit(kept, policy.unit)} for the validation" if kept else ""
+        detail = f"{_budget_left(state, policy)}; no run of the last round fits the rest{beside}"
+        return BeginStop("budget", detail)
     if policy.width is not None and state.widest is not None and state.widest <= policy.width:
         return BeginStop(
             "precision",
@@ -450,9 +454,14 @@ def _finish(state: State, policy: Policy, estimates: Estimates) -> Action:
     assert state.stopping is not None
     if state.rounds_completed < state.round:
         return Fit(state.round)
-    if state.validation is None and policy.validation_point is not None:
+    if state.validation is None and policy.validation_point is not None and _has_measured(state):
         return Validate(Run(policy.validation_point))  # skipped with the figures where it does not fit
     return Stop(state.stopping.rule, state.stopping.detail)
+
+
+def _has_measured(state: State) -> bool:
+    """Return whether there is anything that could be validated."""
+    return any(item.status is RunStatus.MEASURED for item in state.runs.values())
 
 
 def is_paused(state: State) -> bool:

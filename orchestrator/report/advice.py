@@ -20,7 +20,10 @@ _REMEDIES = {
 # Rules after which a larger budget buys nothing, unless `orchestrator.strategies.information` names a run.
 _DONE = ("exhausted", "converged")
 _WITH_MORE = "the next useful run"
-_PAUSED = "see why jobs end (sinfo -R, sacct, the space and quota of the file system) and have it repaired"
+_PAUSED = (
+    "see why runs end (the space and quota of the file system; on a cluster sinfo -R and sacct) and have it "
+    "repaired"
+)
 
 
 def remedy(stop: StopReason) -> str:

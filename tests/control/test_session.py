@@ -462,3 +462,9 @@ def test_a_budget_that_no_longer_holds_the_validation_is_said_on_resume(tmp_path
     assert state.spent <= 3600 * budget
     state = session.run(load(*rules, "stop.budget=9"), tmp_path, session.Hooks())
     assert state.validation is not None and state.runs[state.validation].samples
+
+
+def test_runs_without_their_journal_are_not_begun_again(tmp_path: Path) -> None:
+    (tmp_path / "d" / "runs" / "p=1" / "time-1" / "attempt-1").mkdir(parents=True)
+    with pytest.raises(CampaignError, match=r"journal\.jsonl is missing: restore it"):
+        session.run(load(), tmp_path / "d", session.Hooks())

@@ -114,7 +114,10 @@ def _instant(document: Mapping[str, Any], name: str) -> float:
 def _load(path: Path) -> dict[str, Any] | None:
     """Return a JSON object, or None where the file is missing."""
     try:
-        document = json.loads(path.read_bytes())
+        content = path.read_bytes()
+        if not content.strip():
+            raise ReadError(f"{path}: is empty; perhaps the disk was full when it was written")
+        document = json.loads(content)
     except FileNotFoundError:
         return None
     except OSError as error:
