@@ -6,15 +6,16 @@ Nothing is begun. What was reserved for them and not used is left in the budget;
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
-from typing import Any
+from collections.abc import Collection, Iterable
 
 from orchestrator.api import running
 from orchestrator.cli import common
 from orchestrator.control import session
-from orchestrator.journal.state import State
+from orchestrator.journal.events import AttemptCharged, AttemptFinished
+from orchestrator.journal.file import FILE_NAME, Entry, read
 from orchestrator.resources import core_hours
-from orchestrator.units import CostUnit, count, format_cost, in_unit
+from orchestrator.types import Attempt
+from orchestrator.units import count, format_cost, in_unit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,33 +25,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; it returns when every run has ended and its charge is known."""
+    """Run the command; it returns when every run has ended, and its charge is known or does not come."""
     directory = arguments.directory
     chosen = session.load(directory)
     before = session.replayed(directory)
     after = running.drive(chosen, directory, progress=True, cancel=True, begin=False)
+    charged = charges(read(directory / FILE_NAME), before.in_flight)
+    budget, unit = chosen.stop.budget, chosen.stop.unit
     if arguments.json:
-        common.print_json(document(before, after, chosen.stop.budget))
+        common.print_json(
+            {
+                "attempts": sorted(attempt.id for attempt in before.in_flight),
+                "charged": core_hours(charged),
+                "left": core_hours(budget - after.spent),
+            }
+        )
+    elif not before.in_flight:
+        print("nothing was in flight")
     else:
-        print(render(before, after, directory, chosen.stop.budget, chosen.stop.unit))
+        left = f"{in_unit(budget - after.spent, unit)} of {format_cost(budget, unit)} are left"
+        again = f"; continue with: orchestrator resume {directory}" if after.stopped is None else ""
+        number, cost = count(len(before.in_flight), "attempt"), format_cost(charged, unit)
+        unknown = any(attempt in after.unconfirmed for attempt in before.in_flight)
+        most = " at most, until Slurm says more" if unknown else ""
+        print(f"{number} ended, charged {cost}{most}; {left}{again}")
     return 0
 
 
-def document(before: State, after: State, budget: float) -> dict[str, Any]:
-    """Return what was done, JSON-ready: attempts that were in flight, and costs in core-hours."""
-    return {
-        "attempts": sorted(attempt.id for attempt in before.in_flight),
-        "charged": core_hours(after.spent - before.spent),
-        "left": core_hours(budget - after.spent),
-    }
-
-
-def render(before: State, after: State, directory: Path, budget: float, unit: CostUnit) -> str:
-    """Return what was done as text."""
-    if not before.in_flight:
-        return "nothing was in flight"
-    charged = format_cost(after.spent - before.spent, unit)
-    left = f"{in_unit(budget - after.spent, unit)} of {format_cost(budget, unit)} are left"
-    number = count(len(before.in_flight), "attempt")
-    again = f"; continue with: orchestrator resume {directory}" if after.stopped is None else ""
-    return f"{number} ended, charged {charged}; {left}{again}"
+def charges(entries: Iterable[Entry], attempts: Collection[Attempt]) -> float:
+    """Return what some attempts were charged by a journal, in core-seconds."""
+    found: dict[Attempt, float] = {}
+    for entry in entries:
+        match entry.event:
+            case AttemptFinished(attempt=attempt, cost=cost) | AttemptCharged(attempt=attempt, cost=cost):
+                found[attempt] = cost
+    return sum(cost for attempt, cost in found.items() if attempt in attempts)

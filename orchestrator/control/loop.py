@@ -27,6 +27,8 @@ from orchestrator.policy.progress import Quality, enough
 from orchestrator.strategies.base import Nothing
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, Observation
 
+_CHARGES = 60.0  # seconds to wait at most for the charges of attempts that the user ended
+
 Listener = Callable[[Entry, State], None]
 
 
@@ -124,7 +126,10 @@ class Controller:
         """End and settle the attempts in flight, as the user asked for."""
         self._cancelled = frozenset(self.state.in_flight)
         self._runtime.executor.cancel([self._request(attempt) for attempt in _in_order(self.state.in_flight)])
-        while self.state.in_flight:
+        begun = self._runtime.executor.now()
+        while self.state.in_flight or (
+            self.state.unconfirmed and 0 <= self._runtime.executor.now() - begun < _CHARGES
+        ):
             self._runtime.executor.wait(self._runtime.poll_interval)
             self.observe()
 

@@ -334,7 +334,9 @@ class History:
                 "reserved": core_hours(
                     sum(self.in_flight.values()) + sum(hold.left for hold in self.holds.values())
                 ),
-                "estimated": core_hours(self.estimated),
+                "estimated": core_hours(self.estimated)
+                if self.unconfirmed
+                else 0.0,  # not what rounding leaves
                 "unit": "core-hours",
                 "shown_in": self.unit,
             },
