@@ -227,6 +227,19 @@ def test_narrow_windows_need_no_sideways_scrolling(
     opened.page.close()
 
 
+def test_a_phone_hides_columns_and_no_facts(browser: Guarded, tmp_path: Path) -> None:
+    document = sample.campaign()
+    reason = "the uncertainty at the evaluation point is below that of single runs, and a run more costs too much"
+    document["head"]["facts"] = [{"label": "Stopped by", "value": "converged", "detail": reason, "list": []}]
+    (tmp_path / "page.html").write_text(page(document))
+    opened = Opened(browser, tmp_path / "page.html", viewport={"width": 400, "height": 800})
+    fact = opened.page.locator(".facts .wide")
+    assert fact.is_visible() and reason in fact.inner_text()
+    assert not opened.page.locator("th[data-key=smape]").is_visible()
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400
+    opened.page.close()
+
+
 def test_of_many_call_paths_only_those_asked_for_are_built(browser: Guarded, files: dict[str, Path]) -> None:
     opened = Opened(browser, files["large"], viewport={"width": 900, "height": 900})
     opened.page.locator("th[data-key=share]").get_by_role("button").click()
