@@ -60,7 +60,7 @@ def attempts(history: History, files: str) -> list[dict[str, Any]]:
             "finished": None if course.finished is None else course.finished - start,
             "state": course.state,
             "charge": None if course.charge is None else core_hours(course.charge),
-            "reason": course.reason or None,
+            "reason": course.why or None,
             "files": path(files, attempt),
         }
         for attempt, course in _drawn(list(history.attempts.items()))
@@ -114,13 +114,14 @@ def _steps(found: Ledger) -> list[int]:
 
 
 def failures(history: History, files: str) -> list[dict[str, Any]]:
-    """Return failed attempts, and runs that were given up or skipped, with their reasons."""
-    failed = [
+    """Return failed attempts: class and reason, charge, files, and what became of the run."""
+    return [
         {
             "run": attempt.run.id,
             "attempt": attempt.number,
             "node": course.node or None,
             "charge": None if course.charge is None else core_hours(course.charge),
+            "class": course.failure,
             "reason": course.reason,
             "files": path(files, attempt),
             "outcome": str(history.state.runs[attempt.run].status),
@@ -128,13 +129,16 @@ def failures(history: History, files: str) -> list[dict[str, Any]]:
         for attempt, course in history.attempts.items()
         if course.state == "failed"
     ]
-    ended = [
-        {"run": run.id, "attempt": None, "node": None, "charge": None, "files": None}
-        | {"reason": item.reason, "outcome": str(item.status)}
-        for run, item in history.state.runs.items()
+
+
+def unmeasured(history: History) -> list[dict[str, Any]]:
+    """Return runs that were given up or skipped, what their attempts were charged, and why they ended."""
+    chosen = ((run, history.state.runs[run]) for run in history.reasons)  # in the order of the rounds
+    return [
+        {"run": run.id, "outcome": str(item.status), "charge": core_hours(item.cost), "reason": item.reason}
+        for run, item in chosen
         if item.status in (RunStatus.GIVEN_UP, RunStatus.SKIPPED)
     ]
-    return failed + ended
 
 
 def _start(history: History) -> float:

@@ -114,6 +114,7 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
         "ledger": course.ledger(history),
         "noise": noise.of_state(history.state),
         "failures": course.failures(history, campaign.files),
+        "unmeasured": course.unmeasured(history),
         "status": {key: campaign.status[key] for key in ("state", "validation", "fastest", "pace")},
     }
     if not subject.models:
@@ -141,7 +142,17 @@ def _checked(subject: Subject, campaign: Campaign) -> validation.Checked | None:
 
 def _frame(kind: str, title: str, generated: str) -> dict[str, Any]:
     """Return what every document begins with; sections that it may have are None."""
-    sections = ("points", "rounds", "alternatives", "attempts", "ledger", "noise", "failures", "comparison")
+    sections = (
+        "points",
+        "rounds",
+        "alternatives",
+        "attempts",
+        "ledger",
+        "noise",
+        "failures",
+        "unmeasured",
+        "comparison",
+    )
     return {
         "schema": SCHEMA,
         "kind": kind,

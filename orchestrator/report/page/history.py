@@ -14,7 +14,7 @@ from orchestrator.units import campaign_budget
 
 @dataclass(slots=True)
 class AttemptCourse:
-    """One attempt. Times in Unix seconds, the charge in core-seconds."""
+    """One attempt. Times in Unix seconds, the charge in core-seconds; ``failure``: the class of one."""
 
     intended: float
     started: float | None = None
@@ -23,7 +23,13 @@ class AttemptCourse:
     state: str = "queued"
     charge: float | None = None
     reason: str = ""
+    failure: str = ""
     cores: int = 0
+
+    @property
+    def why(self) -> str:
+        """The class of the failure and its reason, as far as there are any."""
+        return ": ".join(filter(None, (self.failure, self.reason)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,4 +138,4 @@ class History:
                 self._measured.add(event.attempt.run.point)
         else:
             course.state = "cancelled" if event.cancelled else "failed"
-            course.reason = f"{event.failure}: {event.reason}"
+            course.failure = str(event.failure)

@@ -470,9 +470,22 @@ def _history(rng: np.random.Generator) -> dict[str, Any]:
             "hours": [{"t": item["started"], "ratio": float(rng.lognormal(0, 0.04))} for item in attempts],
         },
         "failures": [
-            {"run": item["run"], "attempt": 1, "reason": item["reason"], "files": item["files"]}
+            {
+                "run": item["run"],
+                "attempt": 1,
+                "node": item["node"],
+                "class": "memory",
+                "reason": item["reason"],
+                "charge": item["charge"],
+                "outcome": "given up",
+                "files": item["files"],
+            }
             for item in attempts
             if item["state"] == "failed"
+        ],
+        "unmeasured": [
+            {"run": "r30", "outcome": "given up", "charge": 2.1, "reason": "out of memory (1 attempt)"},
+            {"run": "r68", "outcome": "skipped", "charge": 0.0, "reason": "the budget does not hold it"},
         ],
     }
 
@@ -573,6 +586,7 @@ def bare() -> dict[str, Any]:
         "ledger",
         "noise",
         "failures",
+        "unmeasured",
         "effort",
         "priors",
     )

@@ -229,7 +229,9 @@ def test_narrow_windows_need_no_sideways_scrolling(
 
 def test_a_phone_hides_columns_and_no_facts(browser: Guarded, tmp_path: Path) -> None:
     document = sample.campaign()
-    reason = "the uncertainty at the evaluation point is below that of single runs, and a run more costs too much"
+    reason = (
+        "the uncertainty at the evaluation point is below that of single runs, and more runs cost too much"
+    )
     document["head"]["facts"] = [{"label": "Stopped by", "value": "converged", "detail": reason, "list": []}]
     (tmp_path / "page.html").write_text(page(document))
     opened = Opened(browser, tmp_path / "page.html", viewport={"width": 400, "height": 800})
@@ -238,6 +240,17 @@ def test_a_phone_hides_columns_and_no_facts(browser: Guarded, tmp_path: Path) ->
     assert not opened.page.locator("th[data-key=smape]").is_visible()
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= 400
     opened.page.close()
+
+
+def test_failed_attempts_are_counted_without_the_runs_that_were_given_up(campaign: Opened) -> None:
+    section = campaign.page.locator("#attempts")
+    assert section.get_by_role("heading", name="Failures (3)").is_visible()
+    assert section.get_by_role("heading", name="Given up or skipped (2)").is_visible()
+    failed = section.get_by_role("region", name="Failed attempts").locator("tbody tr").first
+    cells = failed.locator("th, td").all_inner_texts()
+    assert cells[:4] == ["r11", "1", "memory", "out of memory"] and cells[5] == "given up"
+    assert float(cells[4]) > 0
+    assert failed.get_by_role("link").get_attribute("href") == "./runs/r11/1"
 
 
 def test_of_many_call_paths_only_those_asked_for_are_built(browser: Guarded, files: dict[str, Path]) -> None:

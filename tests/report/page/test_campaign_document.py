@@ -13,7 +13,7 @@ from orchestrator.journal import events
 from orchestrator.journal import file as journal
 from orchestrator.journal.file import Entry
 from orchestrator.journal.state import RunStatus, replay
-from orchestrator.report.page.course import attempts, failures, ledger
+from orchestrator.report.page.course import attempts, failures, ledger, unmeasured
 from orchestrator.report.page.encoding import unpacked
 from orchestrator.report.page.history import History
 from orchestrator.types import Attempt, FailureClass, Point, Run
@@ -139,9 +139,10 @@ def test_rounds_and_attempts_are_those_of_the_journal(directory: Path, document:
     )
     failed = [item for item in shown if item["state"] == "failed"]
     assert len(failed) == sum(event.failure is not None for event in finished) > 0
-    assert {item["files"] for item in failed} == {
-        item["files"] for item in document["failures"] if item["attempt"] is not None
-    }
+    assert [item["files"] for item in failed] == [item["files"] for item in document["failures"]]
+    lost = (RunStatus.GIVEN_UP, RunStatus.SKIPPED)
+    ended = {r.id for r, item in replay(entries).runs.items() if item.status in lost}
+    assert {item["run"] for item in document["unmeasured"]} == ended
     assert all(item["queued"] <= item["started"] <= item["finished"] for item in shown if item["started"])
     assert shown[0]["files"] == f"runs/{shown[0]['run']}/attempt-1"
 
@@ -210,7 +211,22 @@ def test_a_failure_is_told_with_its_class_its_charge_and_what_became_of_the_run(
         (9.0, ended),
         (9.5, events.RunGivenUp(RUN, "hopeless")),
     )
-    failed, given_up = failures(history, "here")
-    assert failed["reason"] == "timeout: too long" and failed["charge"] == pytest.approx(5 / 3600)
+    [failed] = failures(history, "here")
+    assert (failed["class"], failed["reason"], failed["outcome"]) == ("timeout", "too long", "given up")
+    assert failed["charge"] == pytest.approx(5 / 3600)
     assert (failed["node"], failed["files"]) == ("n1", "here/runs/p=1/time-1/attempt-1")
-    assert (given_up["outcome"], given_up["reason"], given_up["attempt"]) == ("given up", "hopeless", None)
+    assert attempts(history, "here")[0]["reason"] == "timeout: too long"
+
+
+def test_a_run_that_was_given_up_is_no_failed_attempt() -> None:
+    skipped = Run(Point.of(p=2))
+    history = course(
+        (1.0, events.RoundProposed(1, (RUN, skipped), ("why", "why"))),
+        (9.5, events.RunGivenUp(RUN, "hopeless")),
+        (9.6, events.RunSkipped(skipped, "no budget")),
+    )
+    assert failures(history, "") == []
+    assert [(item["run"], item["outcome"], item["reason"]) for item in unmeasured(history)] == [
+        ("p=1/time-1", "given up", "hopeless"),
+        ("p=2/time-1", "skipped", "no budget"),
+    ]

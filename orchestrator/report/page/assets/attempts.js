@@ -15,6 +15,7 @@ export function attemptsSection(source) {
   if (source.ledger?.time?.length) section.append(ledger(source.ledger));
   if (source.noise) section.append(...noise(source.noise));
   if (source.failures?.length) section.append(failures(source.failures));
+  if (source.unmeasured?.length) section.append(unmeasured(source.unmeasured));
   return section;
 }
 
@@ -135,9 +136,17 @@ function hours(items) {
 
 function failures(items) {
   return el("div", { class: "part" }, el("h3", {}, `Failures (${items.length})`),
-    el("p", { class: "caption" }, "Every failed attempt, with its files where the campaign’s directory is beside this page."),
-    table("Failed attempts", ["run", "attempt", "reason", "files"], items.map((item) =>
-      [String(item.run), value(item.attempt), item.reason ?? "–", item.files ? fileLink(item.files) : "–"])));
+    el("p", { class: "caption" }, "Every failed attempt: what it was charged, what became of its run in the end, and its files where the campaign’s directory is beside this page."),
+    table("Failed attempts", ["run", "attempt", "class", "reason", "core-hours charged", "the run", "files"], items.map((item) =>
+      [String(item.run), value(item.attempt), item.class || "–", item.reason || "–", number(item.charge), item.outcome ?? "–",
+        item.files ? fileLink(item.files) : "–"])));
+}
+
+function unmeasured(items) {
+  return el("div", { class: "part" }, el("h3", {}, `Given up or skipped (${items.length})`),
+    el("p", { class: "caption" }, "Every run that was chosen and will not be measured, with what its attempts were charged."),
+    table("Runs that were given up or skipped", ["run", "the run", "core-hours charged", "reason"], items.map((item) =>
+      [String(item.run), item.outcome, number(item.charge), item.reason || "–"])));
 }
 
 // A relative path always: whatever a file is called, it is no address of another kind.
