@@ -1,4 +1,4 @@
-// What happened when: attempts on their nodes, the ledger, noise, failures.
+// What happened when: attempts on their nodes, spending, noise, failures.
 
 import { el, table } from "./dom.js";
 import { Figure, axis, timeAxis, tip, zoom } from "./charts.js";
@@ -12,7 +12,7 @@ export function attemptsSection(source) {
     el("h2", { id: "attempts-title" }, "What happened when"),
     el("p", { class: "lead" }, "Times count from the campaign’s start, in hours and minutes."));
   if (source.attempts?.length) section.append(timeLine(source.attempts));
-  if (source.ledger?.time?.length) section.append(ledger(source.ledger));
+  if (source.ledger?.time?.length) section.append(spending(source.ledger));
   if (source.noise) section.append(...noise(source.noise));
   if (source.failures?.length) section.append(failures(source.failures));
   if (source.unmeasured?.length) section.append(unmeasured(source.unmeasured));
@@ -82,13 +82,13 @@ function attemptTip(item) {
   return box;
 }
 
-function ledger(item) {
+function spending(item) {
   const stepped = (name, values, extra) => ({ name, type: "line", step: "end", showSymbol: false,
     data: item.time.map((time, index) => [time, values[index]]), ...extra });
   const area = (colour, opacity) => ({ itemStyle: { color: colour }, lineStyle: { width: 1.5, color: colour }, areaStyle: { color: colour, opacity } });
   const reserved = item.reserved?.map((amount, index) => amount + item.spent[index]);
   return new Figure({
-    title: "Ledger", name: "ledger", height: 300,
+    title: "Spending", name: "spending", height: 300,
     caption: "What was spent, and what was reserved on top for attempts in flight; the budget as it was at each time.",
     option: (colours) => ({
       xAxis: timeAxis(colours, item.time.at(-1)),

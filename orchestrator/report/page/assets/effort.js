@@ -75,7 +75,7 @@ function waitingPart(waiting, models) {
   const height = () => 110 + 24 * bars().length;
   const figure = new Figure({
     title: "Waiting time", name: "waiting", height: height(),
-    caption: "Time minus the time that counts explain, in seconds. Counts explain as much as they can: each has the highest price at which no measured time is exceeded. "
+    caption: "Time minus the time that counts explain, in seconds. Counts explain as much as they can: each has the highest cost per count at which no measured time is exceeded. "
       + "The rest is waiting for others, or a cost that counts do not show (caches, memory, input and output). What a call path waits at all points alike is not seen.",
     controls: [choice("At", places.map((row) => [placeKey(row), `${place(row.point)}${row.predicted ? " (by the models)" : ""}`]), draft.key,
       (key) => { draft.key = key; figure.height = height(); figure.update(); })],
