@@ -122,7 +122,7 @@ function noise(item) {
 function hours(items) {
   return new Figure({
     title: "Drift", name: "drift", height: 260,
-    caption: "Time of a run divided by the mean of its point, against when it ran: without drift all lie around 1.",
+    caption: "Time of a run divided by the median of its point, against when it ran: without drift all lie around 1.",
     option: (colours) => ({ legend: null, dataZoom: zoom(colours),
       xAxis: timeAxis(colours, Math.max(...items.map((item) => item.t))),
       yAxis: axis(colours, "ratio", "linear", { vertical: true }),
