@@ -9,13 +9,11 @@ from typing import Any
 from orchestrator.control import overview
 from orchestrator.journal.measurements import Collector
 from orchestrator.journal.snapshot import Followed
-from orchestrator.journal.state import State
+from orchestrator.journal.state import State, is_rehearsal
 from orchestrator.report import models_document, status, watch_document
 from orchestrator.report.controller import JOURNALED
 from orchestrator.report.log import HISTORY
 from orchestrator.types import Parameter
-
-_SIMULATED = "simulated"
 
 
 class Watch:
@@ -69,5 +67,4 @@ class Watch:
 
 def _clock(now: State) -> float:
     """Return the time by the campaign's clock: a rehearsal has a virtual one."""
-    simulated = now.campaign["executor"]["name"] == _SIMULATED
-    return now.time if simulated else time.time()
+    return now.time if is_rehearsal(now.campaign) else time.time()

@@ -25,9 +25,14 @@ from orchestrator.types import Attempt, FailureClass, Point, Run
 
 FAILURE_RULES = ("failures", "failure_rate")  # whoever resumes a campaign after them has fixed the cause
 RECENT = 20  # attempts that the rate of failures is taken over
-_SIMULATED = "simulated"  # the host of runs that only a rehearsal made
+_SIMULATED = "simulated"  # the executor of a rehearsal, and the host of its runs
 MARKED = 12  # rounds of which is known where the campaign stood
 COMPARED = 10  # repetitions before a run, and after it, that its duration is compared with
+
+
+def is_rehearsal(campaign: Mapping[str, Any]) -> bool:
+    """Return whether a campaign as journaled starts no program: its clock is virtual and begins at zero."""
+    return (campaign.get("executor") or {}).get("name") == _SIMULATED
 
 
 class RunStatus(StrEnum):

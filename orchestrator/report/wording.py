@@ -45,6 +45,17 @@ def moment(text: str) -> str:
     return datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def rehearsed(seconds: float) -> str:
+    """Return when something happened in a rehearsal, whose clock begins at zero."""
+    return f"rehearsal, after {about(seconds)}"
+
+
+def clock(seconds: float) -> str:
+    """Return seconds since the start as hours, minutes and seconds: ``0:23:10``."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
 def outage(what: str, since: float, jobs: int, blocking: bool, lasted: float) -> str:
     """Return in one line that a service does not answer.
 

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from orchestrator.control.serving.campaigns import Row
 from orchestrator.report import html, pages
-from orchestrator.report.wording import about, moment
+from orchestrator.report.wording import moment, rehearsed
 from orchestrator.types import Attempt
 
 _STATES = ("running", "interrupted", "paused", "stopping", "stopped", "unreadable")
@@ -62,7 +62,7 @@ def overview_row(row: Row) -> str:
 def _last(row: Row) -> str:
     """Return when the last event was; rehearsals begin at zero."""
     if row["virtual"]:
-        return f"rehearsal, after {about(datetime.fromisoformat(row['last']).timestamp())}"
+        return rehearsed(datetime.fromisoformat(row["last"]).timestamp())
     return moment(row["last"])
 
 

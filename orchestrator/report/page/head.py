@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from orchestrator.journal.state import RunStatus
+from orchestrator.journal.state import RunStatus, is_rehearsal
 from orchestrator.report import extrapolation
 from orchestrator.report.metrics import meanings
 from orchestrator.report.page import validation
 from orchestrator.report.page.history import History
 from orchestrator.report.page.subject import Subject
 from orchestrator.report.status_text import configuration, interval
-from orchestrator.report.wording import moment, place, uncertainty
+from orchestrator.report.wording import clock, moment, place, rehearsed, uncertainty
 from orchestrator.storage import iso
 from orchestrator.types import format_value
 from orchestrator.units import campaign_unit, count, format_cost, format_duration
@@ -141,8 +141,13 @@ def _when(history: History) -> Iterable[dict[str, Any]]:
     state = history.state
     if state.started is None:
         return
+    lasted = state.time - state.started
+    if is_rehearsal(state.campaign):
+        virtual = f"no program was run; times are of a virtual clock, {clock(0)} to {clock(lasted)}"
+        yield _fact("When", rehearsed(lasted), virtual)
+        return
     began, last = moment(iso(state.started)), moment(iso(state.time))
-    took = format_duration(round(state.time - state.started))
+    took = format_duration(round(lasted))
     yield _fact("When", f"{began} to {last}", f"{took}; local time of the machine that wrote this report")
 
 

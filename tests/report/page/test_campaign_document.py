@@ -16,6 +16,7 @@ from orchestrator.journal.state import RunStatus, replay
 from orchestrator.report.page.course import attempts, failures, ledger, unmeasured
 from orchestrator.report.page.encoding import unpacked
 from orchestrator.report.page.history import History
+from orchestrator.report.wording import about, clock
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.cli.running import run
 
@@ -74,6 +75,14 @@ def test_the_head_says_what_it_cost_and_what_stopped_it(directory: Path, documen
     assert document["head"]["answer"]["checked"]["measured"] == took
     # A simulated campaign has no executable and no hosts: nothing is said of them.
     assert not {"Executable", "Site file"} & {item["label"] for item in document["head"]["facts"]}
+
+
+def test_a_rehearsal_has_no_date(directory: Path, document: dict[str, Any]) -> None:
+    when, state = fact(document, "When"), session.replayed(directory)
+    assert when["value"] == f"rehearsal, after {about(state.time)}"
+    assert when["detail"].startswith("no program was run; times are of a virtual clock, 0:00:00 to ")
+    assert when["detail"].endswith(clock(state.time))
+    assert "1970-01-01" not in json.dumps(document)
 
 
 def test_the_slider_shows_what_model_predicts(directory: Path, document: dict[str, Any]) -> None:
