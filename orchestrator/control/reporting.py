@@ -27,7 +27,6 @@ from orchestrator.report.page import priors
 from orchestrator.report.page.history import History
 from orchestrator.report.page.render import page
 from orchestrator.report.page.subject import Subject
-from orchestrator.report.wording import plain
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Measurements, Point
@@ -116,22 +115,19 @@ def _cores(built: Assembly, point: Point) -> float | None:
 
 
 def _alternatives(built: Assembly, models: Sequence[Model]) -> Iterator[dict[str, Any]]:
-    """Yield what else the budget could have done, and what that would cost by the models of durations."""
-    if not any(model.metric == ELAPSED for model in models):
+    """Yield what else the budget could have done, and what that would cost by the models of durations.
+
+    One run at the evaluation point is part of the answer already, with its cost: see `page.document`.
+    """
+    if not any(model.metric == ELAPSED for model in models) or built.space.combinations > _MOST_COMBINATIONS:
         return
-    budget, point = built.campaign.stop.budget, built.campaign.evaluation_point
-    expected = built.expected_costs(models)
-    chosen: list[tuple[str, list[Point]]] = []
-    if point is not None and _cores(built, point) is not None:
-        chosen.append((f"one run at {point} itself", [point]))
-    if built.space.combinations <= _MOST_COMBINATIONS:
-        every = list(built.space)
-        chosen.append((f"one run at each of the {len(every)} points of the search space", every))
-    for text, points in chosen:
-        cost = float(sum(expected(points)))
-        if math.isfinite(cost):
-            share = f"{plain(100 * cost / budget)} % of the budget"
-            yield {"text": f"{text}: {share}", "core_hours": core_hours(cost)}
+    every = list(built.space)
+    cost = float(sum(built.expected_costs(models)(every)))
+    if math.isfinite(cost):
+        yield {
+            "text": f"one run at each of the {len(every)} points of the search space",
+            "core_hours": core_hours(cost),
+        }
 
 
 def _excluded(built: Assembly) -> Iterator[tuple[Point, str]]:

@@ -1,15 +1,19 @@
-"""The answer of a report: how long a run takes at P₊, how certain that is, what it costs, what dominates."""
+"""The answer of a report: how long a run takes at P₊, how certain that is, what it costs, what dominates.
+
+The cost is that of the whole run with its launch where a model says how long that lasts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from orchestrator.journal.measurements import ELAPSED
 from orchestrator.models.base import holds_at
 from orchestrator.report.page.callpaths import CallPaths
-from orchestrator.report.page.encoding import place
+from orchestrator.report.page.encoding import number, place
 from orchestrator.report.page.subject import Subject
 from orchestrator.report.page.validation import Checked
 from orchestrator.report.wording import plain
@@ -47,18 +51,8 @@ def answer(
     value, low, high = (sum(ends) for ends in zip(*map(paths.at_default, models), strict=True))
     if not np.isfinite(value):
         return None
-    charged = cores(there)
-    cost = (
-        None
-        if charged is None
-        else {
-            "core_hours": value * charged / 3600,
-            "low": low * charged / 3600,
-            "high": high * charged / 3600,
-            "cores": charged,
-            "note": note,
-        }
-    )
+    launched = _launched(subject, paths, there)
+    cost = _cost(launched or {"value": value, "low": low, "high": high}, cores(there), note)
     parts = _parts(subject, paths, there, value)
     found = {
         "point": place(there),
@@ -71,11 +65,34 @@ def answer(
         "high": high,
         "interval": "90 %",
         "summed": len(models),
+        "launched": launched,
         "cost": cost,
         "checked": None if checked is None else checked.document(),
         "parts": parts[:_MOST_PARTS],
     }
     return {**found, "sentence": sentence(found, there, len(parts))}
+
+
+def _launched(subject: Subject, paths: CallPaths, there: Point) -> dict[str, Any] | None:
+    """Return how long a whole run lasts with its launch; None where that is no other question, or unknown."""
+    if subject.metric == ELAPSED:
+        return None
+    measured = [item.callpath for item in subject.known.items if item.metric == ELAPSED]
+    ends = [paths.at_default(k) for k in _at(paths, measured, ELAPSED, there)]
+    if len(ends) != 1 or not np.isfinite(ends[0][0]):
+        return None
+    return dict(zip(("value", "low", "high"), map(number, ends[0]), strict=True))
+
+
+def _cost(seconds: Mapping[str, float | None], cores: float | None, note: str) -> dict[str, Any] | None:
+    """Return the core-hours of a run that takes so long; None where nothing says how many cores it has."""
+    if cores is None:
+        return None
+    hours, low, high = (
+        None if end is None else number(end * cores / 3600)
+        for end in (seconds[key] for key in ("value", "low", "high"))
+    )
+    return {"core_hours": hours, "low": low, "high": high, "cores": cores, "note": note}
 
 
 def _at(paths: CallPaths, callpaths: Sequence[str], metric: str | None, there: Point) -> list[int]:
@@ -103,6 +120,8 @@ def sentence(found: dict[str, Any], there: Point, parts: int) -> str:
         f"At {there} a run takes {figures[0]} {unit} by the models "
         f"(90 % interval {figures[1]} to {figures[2]} {unit})"
     )
+    if found["launched"] is not None:
+        text += f"; with its launch it takes {plain(found['launched']['value'], _DIGITS)} s"
     if found["cost"] is not None:
         hours, cores, note = (found["cost"][key] for key in ("core_hours", "cores", "note"))
         text += f", which costs {plain(hours, 3)} core-hours on {count(int(cores), 'core')}"

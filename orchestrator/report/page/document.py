@@ -29,7 +29,10 @@ from orchestrator.report.page.grid import grid_of
 from orchestrator.report.page.history import History
 from orchestrator.report.page.runs import Runs
 from orchestrator.report.page.subject import Subject
+from orchestrator.report.wording import plain
+from orchestrator.resources import core_hours
 from orchestrator.types import Point
+from orchestrator.units import campaign_budget
 
 SCHEMA = 1
 
@@ -53,7 +56,7 @@ class Campaign:
     cores
         How many cores a run at a point is charged for.
     alternatives
-        What else the budget could have done.
+        What else the budget could have done beside one run at P₊: ``text`` and ``core_hours``.
     """
 
     history: History
@@ -109,7 +112,6 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
     course_of_it = {
         "points": points.points(history, campaign.excluded),
         "rounds": course.rounds(history),
-        "alternatives": list(campaign.alternatives) or None,
         "attempts": course.attempts(history, campaign.files),
         "ledger": course.ledger(history),
         "noise": noise.of_state(history.state),
@@ -121,17 +123,32 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
         found = {"facts": facts, "answer": None, "warnings": ["there are no models yet", *warned]}
         return {**frame, "head": found, **_nothing(), **course_of_it}
     paths = call_paths(subject, measured, grid_of(subject))
+    found_answer = answer(subject, paths, campaign.cores, checked=_checked(subject, campaign))
     return {
         **frame,
         "head": {
             "facts": facts,
-            "answer": answer(subject, paths, campaign.cores, checked=_checked(subject, campaign)),
+            "answer": found_answer,
             "warnings": [*head.warnings(subject), *warned],
         },
         **_models(subject, paths, measured),
         **course_of_it,
+        "alternatives": _alternatives(found_answer, campaign) or None,
         "downloads": downloads.downloads(subject, paths.models, campaign.text),
     }
+
+
+def _alternatives(found: Mapping[str, Any] | None, campaign: Campaign) -> list[dict[str, Any]]:
+    """Return what else the budget could have done; a run at P₊ costs what the answer says, to the digit."""
+    rows = list(campaign.alternatives)
+    if found is not None and found["is_evaluation_point"] and found["launched"] and found["cost"]:
+        there = f"one run at {Point.of(found['point'])} itself"
+        rows.insert(0, {"text": there, "core_hours": found["cost"]["core_hours"]})
+    budget = core_hours(campaign_budget(campaign.history.state.campaign))
+    return [
+        {**row, "text": f"{row['text']}: {plain(100 * row['core_hours'] / budget)} % of the budget"}
+        for row in rows
+    ]
 
 
 def _checked(subject: Subject, campaign: Campaign) -> validation.Checked | None:

@@ -156,7 +156,20 @@ def test_rounds_and_attempts_are_those_of_the_journal(directory: Path, document:
     assert shown[0]["files"] == f"runs/{shown[0]['run']}/attempt-1"
 
 
-def test_alternatives_have_the_price_of_their_points(document: dict[str, Any]) -> None:
+def test_one_run_at_the_evaluation_point_has_one_cost(directory: Path, document: dict[str, Any]) -> None:
+    answer = document["head"]["answer"]
+    printed = run("model", directory, "--modeler", "pmnf", "--predict", "p=16,n=50", "--json").document
+    [elapsed] = [item for item in printed["models"] if item["metric"] == "elapsed"]
+    [predicted] = elapsed["predictions"]
+    for end in ("value", "low", "high"):
+        assert answer["launched"][end] == pytest.approx(predicted[end])
+    assert answer["cost"]["core_hours"] == pytest.approx(16 * predicted["value"] / 3600)
+    assert answer["cost"]["high"] == pytest.approx(16 * predicted["high"] / 3600)
+    assert document["alternatives"][0]["core_hours"] == answer["cost"]["core_hours"]
+    assert "; with its launch it takes " in answer["sentence"]
+
+
+def test_alternatives_have_the_cost_of_their_points(document: dict[str, Any]) -> None:
     there, everywhere = document["alternatives"]
     assert there["text"].startswith("one run at P(p=16, n=50) itself: ")
     elapsed = next(item for item in document["callpaths"] if item["metric"] == "elapsed")

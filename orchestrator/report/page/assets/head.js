@@ -25,6 +25,7 @@ function answer(item) {
         time ? el("span", { class: "aside" }, `≈ ${time}`) : null),
       el("p", {}, `${item.interval ?? "90 %"} interval ${interval(item.low, item.high, item.unit)}`),
       item.checked ? el("p", {}, checked(item)) : null,
+      item.launched ? el("p", {}, launched(item.launched)) : null,
       item.cost ? el("p", { class: "muted" }, cost(item.cost)) : null,
       // The sentence says in words what number and bar show: only needed where there is no bar.
       item.sentence && !item.parts?.length ? el("p", { class: "muted" }, item.sentence) : null),
@@ -35,6 +36,11 @@ function checked({ checked: { measured, low, high, inside }, unit, value }) {
   const off = value / measured - 1;
   return `A run there, not used for the models, took ${quantity(measured, unit)}: ${inside ? "within" : "outside"} `
     + `the 90 % interval of single runs, ${interval(low, high, unit)}. The prediction is ${percent(Math.abs(off))} too ${off > 0 ? "high" : "low"}.`;
+}
+
+function launched({ value, low, high }) {
+  const range = known(low) && known(high) ? ` (${interval(low, high, "s")})` : "";
+  return `A whole run with its launch, by a model of its own: ${quantity(value, "s")}${range}.`;
 }
 
 function cost({ core_hours: hours, low, high, cores, note }) {
