@@ -242,6 +242,20 @@ def test_a_phone_hides_columns_and_no_facts(browser: Guarded, tmp_path: Path) ->
     opened.page.close()
 
 
+def test_intervals_of_the_parts_stay_inside_the_page(browser: Guarded, tmp_path: Path) -> None:
+    document = sample.campaign()
+    document["head"]["answer"]["parts"][-1] |= {"low": 2.89e-5, "high": 0.00495}
+    (tmp_path / "page.html").write_text(page(document))
+    opened = Opened(browser, tmp_path / "page.html", viewport={"width": 1400, "height": 800})
+    assert "2.89×10⁻⁵ – 0.00495" in opened.page.locator(".parts").inner_text()
+    found = opened.page.evaluate(
+        """() => [...document.querySelectorAll(".parts li")].map((row) => [row.scrollWidth - row.clientWidth,
+            row.lastElementChild.getBoundingClientRect().left])"""
+    )
+    assert {over for over, _ in found} == {0} and len({left for _, left in found}) == 1
+    opened.page.close()
+
+
 def test_failed_attempts_are_counted_without_the_runs_that_were_given_up(campaign: Opened) -> None:
     section = campaign.page.locator("#attempts")
     assert section.get_by_role("heading", name="Failures (3)").is_visible()
