@@ -12,6 +12,7 @@ from orchestrator.journal.state import RunStatus
 from orchestrator.report import log
 from orchestrator.report.page.encoding import number
 from orchestrator.report.page.history import AttemptCourse, History, Ledger
+from orchestrator.report.page.numerals import powers
 from orchestrator.resources import core_hours
 from orchestrator.types import Attempt
 from orchestrator.units import campaign_unit, per_unit
@@ -30,7 +31,7 @@ def rounds(history: History) -> list[dict[str, Any]]:
             "smape": item.event.smape,
             "points": item.points,
             "improved": item.event.improved if item.event.measured else None,
-            "sentence": log.describe(item.event),
+            "sentence": powers(log.describe(item.event)),
             "t": item.time - _start(history),
         }
         for item in history.rounds

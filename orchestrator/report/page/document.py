@@ -107,7 +107,7 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
     history = campaign.history
     measured = runs.of_state(history.state)
     facts = head.of_campaign(subject, history, campaign.status)
-    warned = head.campaign_warnings(history, campaign.status)
+    warned = head.campaign_warnings(subject, campaign.status)
     frame = _frame("campaign", str(history.state.campaign["name"]), generated)
     course_of_it = {
         "points": points.points(history, campaign.excluded),

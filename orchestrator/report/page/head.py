@@ -11,8 +11,9 @@ from orchestrator.report import extrapolation
 from orchestrator.report.metrics import meanings
 from orchestrator.report.page import validation
 from orchestrator.report.page.history import History
+from orchestrator.report.page.numerals import figure, interval, powers
 from orchestrator.report.page.subject import Subject
-from orchestrator.report.status_text import configuration, interval
+from orchestrator.report.status_text import configuration
 from orchestrator.report.wording import clock, moment, place, rehearsed, uncertainty
 from orchestrator.storage import iso
 from orchestrator.types import format_value
@@ -69,21 +70,21 @@ def of_campaign(subject: Subject, history: History, status: Mapping[str, Any]) -
         *_stop(history),
         _fact("Method", *_method(rules)),
         *_measured(subject),
-        *_found(status),
+        *_found(subject, status),
     ]
 
 
-def _found(status: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+def _found(subject: Subject, status: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     """Yield what metrics mean, the validation, and the fastest configurations."""
     for text in meanings(status["metrics"]):
         yield _fact("Metrics", text.removeprefix("metrics: "))
-    yield from validation.facts(status["validation"])
+    yield from validation.facts(status["validation"], subject.unit)
     for row in (status["fastest"] or {}).get("measured", ()):
-        predicted = interval({"value": row["predicted"], "low": row["low"], "high": row["high"]})
+        ends = {"value": row["predicted"], "low": row["low"], "high": row["high"]}
         yield _fact(
             "Fastest measured configurations",
-            f"{configuration(row)}: {row['seconds']:.4g} s",
-            f"mean of {count(row['runs'], 'run')}; predicted {predicted} s",
+            f"{configuration(row)}: {figure(row['seconds'])} s",
+            f"mean of {count(row['runs'], 'run')}; predicted {interval(ends, 's')}",
         )
 
 
@@ -193,16 +194,16 @@ def warnings(subject: Subject) -> list[str]:
     repeated = any(len(values) > 1 for item in subject.known.items for values in item.values.values())
     if not repeated:
         found.append("no point was measured more than once: the noise is only estimated from the fit")
-    return found + list(subject.known.notes)
+    return [powers(text) for text in (*found, *subject.known.notes)]
 
 
-def campaign_warnings(history: History, status: Mapping[str, Any]) -> list[str]:
+def campaign_warnings(subject: Subject, status: Mapping[str, Any]) -> list[str]:
     """Return what a campaign adds to them: contradictions, the machine, what was not done.
 
     Parameters
     ----------
-    history, status
-        The course of the campaign, and its status document.
+    subject, status
+        Measurements and models, and the status document.
     """
     found = [f"contradiction: {item['note']}" for item in status["contradictions"]]
     found += [f"{kind}: {text}" for kind, text in status["machine"].items()]
@@ -214,4 +215,5 @@ def campaign_warnings(history: History, status: Mapping[str, Any]) -> list[str]:
     if status["uncertainty_percent"] is not None and status["uncertainty_percent"] > 100:
         wide = uncertainty(status["uncertainty_percent"] / 100)
         found.append(f"the mean width of the 90 % intervals {place(status['uncertainty_targets'])} is {wide}")
-    return found + validation.warnings(status["validation"])
+    found += validation.warnings(status["validation"], subject.unit)
+    return [powers(text) for text in found]

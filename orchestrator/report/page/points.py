@@ -10,6 +10,7 @@ from typing import Any
 from orchestrator.journal.state import RunState, RunStatus
 from orchestrator.report.page.encoding import place
 from orchestrator.report.page.history import History
+from orchestrator.report.page.numerals import powers
 from orchestrator.resources import core_hours
 from orchestrator.types import Point, Run
 
@@ -66,7 +67,7 @@ def _reason(runs: list[tuple[Run, RunState]], state: str, reasons: Mapping[Run, 
     """Return why a point was chosen, and where it was not measured, why not."""
     chosen = next((reasons[run] for run, _ in runs if reasons.get(run)), "")
     ended = next((item.reason for _, item in runs if item.reason), "")
-    return "; ".join(filter(None, (chosen, ended if state in ("failed", "rejected") else "")))
+    return powers("; ".join(filter(None, (chosen, ended if state in ("failed", "rejected") else ""))))
 
 
 def _excluded(point: Point, reason: str) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
 from orchestrator.report.models_document import run_ends
-from orchestrator.report.status_text import run_interval
+from orchestrator.report.page.numerals import figure, interval, with_unit
 from orchestrator.types import Point
 from orchestrator.units import count
 
@@ -17,6 +17,9 @@ _FEW = 3  # rows of one point that are shown one by one
 Row = Mapping[str, Any]
 """Of the status: ``point``, ``callpath``, ``metric``, ``measured``, ``predicted``, ``run_low``, ``run_high``,
 ``error_percent``."""
+
+Unit = Callable[[str], str]
+"""Of a metric; empty where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Checked:
         return {**asdict(self), "inside": self.low <= self.measured <= self.high}
 
 
-def facts(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
+def facts(rows: Sequence[Row], unit: Unit) -> Iterator[dict[str, Any]]:
     """Yield what is said at the top: per point a summary, with all its rows as a ``list`` to be folded away.
 
     Of few rows each is a fact of its own.
@@ -44,19 +47,19 @@ def facts(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
         label = f"Validation at {point}"
         if len(found) <= _FEW:
             for row in found:
-                value, detail = _texts(row)
+                value, detail = _texts(row, unit)
                 yield {"label": label, "value": value, "detail": detail, "list": []}
         else:
-            yield {"label": label, **_summary(found), "list": [": ".join(_texts(row)) for row in found]}
+            yield {"label": label, **_summary(found), "list": [": ".join(_texts(row, unit)) for row in found]}
 
 
-def warnings(rows: Sequence[Row]) -> list[str]:
+def warnings(rows: Sequence[Row], unit: Unit) -> list[str]:
     """Return which measurements lie outside their intervals: each of few, a sentence on many."""
     outside = [row for row in rows if _is_inside(row) is False]
     if len(outside) <= _FEW:
         return [
-            f"validation: {row['callpath']} {row['metric']} was measured as {row['measured']:.4g}, outside "
-            "the {:.4g} to {:.4g} predicted for a run".format(*run_ends(row))
+            f"validation: {row['callpath']} {row['metric']} was measured as {_measured(row, unit)}, outside "
+            f"the {_ends(row, unit)} predicted for a run"
             for row in outside
         ]
     known = sum(_is_inside(row) is not None for row in rows)
@@ -64,7 +67,7 @@ def warnings(rows: Sequence[Row]) -> list[str]:
     return [
         f"validation: {len(outside)} of {known} measured values are outside the 90 % intervals predicted for "
         f"a run; farthest off is {farthest['callpath']} {farthest['metric']}: measured "
-        f"{farthest['measured']:.4g}, predicted {run_interval(farthest)}"
+        f"{_measured(farthest, unit)}, predicted {_predicted(farthest, unit)}"
     ]
 
 
@@ -81,10 +84,25 @@ def of_run(rows: Sequence[Row], callpaths: Collection[str], metric: str | None) 
     return Checked(measured, low, high)
 
 
-def _texts(row: Row) -> tuple[str, str]:
+def _measured(row: Row, unit: Unit) -> str:
+    return with_unit(figure(row["measured"]), unit(row["metric"]))
+
+
+def _ends(row: Row, unit: Unit) -> str:
+    low, high = run_ends(row)
+    return with_unit(f"{figure(low)} to {figure(high)}", unit(row["metric"]))
+
+
+def _predicted(row: Row, unit: Unit) -> str:
+    """Return what is predicted of a run, with its interval."""
+    low, high = run_ends(row)
+    return interval({"value": row["predicted"], "low": low, "high": high}, unit(row["metric"]))
+
+
+def _texts(row: Row, unit: Unit) -> tuple[str, str]:
     error = "" if row["error_percent"] is None else f", {row['error_percent']:+.1f} %"
     name = f"{row['callpath']} {row['metric']}"
-    return f"{name}: measured {row['measured']:.4g}", f"predicted for a run {run_interval(row)}{error}"
+    return f"{name}: measured {_measured(row, unit)}", f"predicted for a run {_predicted(row, unit)}{error}"
 
 
 def _summary(rows: Sequence[Row]) -> dict[str, str | None]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.report.page.numerals import figure, powers
 from orchestrator.report.page.validation import facts, of_run, warnings
 
 
@@ -28,38 +29,64 @@ def rows(count: int, outside: int) -> list[dict[str, Any]]:
     ]
 
 
+def seconds(metric: str) -> str:
+    assert metric == "time"
+    return "s"
+
+
+def test_figures_have_units_and_are_written_as_in_tables() -> None:
+    small = {"measured": 3.864e-6, "predicted": 2e-6, "run_low": 1.9e-6, "run_high": 2.1e-6}
+    [row] = rows(1, 1)
+    [text] = warnings([row | small], seconds)
+    assert "measured as 3.864×10⁻⁶ s, outside the 1.900×10⁻⁶ to 2.100×10⁻⁶ s predicted" in text
+    [text] = warnings([row | small], lambda metric: "")
+    assert "measured as 3.864×10⁻⁶, outside the" in text
+    assert [figure(value) for value in (12345.6, 1e7, -0.25, 0.0, None)] == [
+        "12\u202f346",
+        "1.000×10⁷",
+        "−0.25",
+        "0",
+        "–",
+    ]
+    assert powers("counts are predicted within 9e-14 %, sha256 12e4567") == (
+        "counts are predicted within 9×10⁻¹⁴ %, sha256 12e4567"
+    )
+
+
 def test_few_rows_are_facts_of_their_own() -> None:
-    found = list(facts(rows(3, 1)))
+    found = list(facts(rows(3, 1), seconds))
     assert [item["list"] for item in found] == [[], [], []]
-    assert found[2]["value"] == "main->f2 time: measured 2"
-    assert found[2]["detail"] == "predicted for a run 2 [1.9, 2.1], +2.0 %"
-    assert len(warnings(rows(3, 1))) == 1
+    assert found[2]["value"] == "main->f2 time: measured 2 s"
+    assert found[2]["detail"] == "predicted for a run 2 [1.9, 2.1] s, +2.0 %"
+    assert len(warnings(rows(3, 1), seconds)) == 1
 
 
 def test_many_rows_are_one_fact_with_a_list() -> None:
-    [found] = facts(rows(21, 5))
+    [found] = facts(rows(21, 5), seconds)
     assert found["value"] == "16 of 21 values within the 90 % interval of a run"
     assert found["detail"].startswith("median error 10.0 %, largest +20.0 % (main->f20 time)")
     assert len(found["list"]) == 21
 
 
 def test_many_values_outside_are_one_warning() -> None:
-    [text] = warnings(rows(21, 5))
+    [text] = warnings(rows(21, 5), seconds)
     assert text.startswith("validation: 5 of 21 measured values are outside")
     assert "farthest off is main->f4 time" in text
-    assert warnings(rows(21, 0)) == []
+    assert warnings(rows(21, 0), seconds) == []
 
 
 def test_a_run_is_compared_with_what_a_run_may_take_not_with_the_mean() -> None:
     [row] = rows(1, 0)
-    assert warnings([row | {"measured": 2.05}]) == []
+    assert warnings([row | {"measured": 2.05}], seconds) == []
     earlier = {key: value for key, value in row.items() if not key.startswith("run_")}
-    assert len(warnings([earlier | {"measured": 2.05}])) == 1, "all that was kept is the interval of the mean"
+    assert len(warnings([earlier | {"measured": 2.05}], seconds)) == 1, (
+        "all that was kept is the interval of the mean"
+    )
 
 
 def test_rows_without_intervals_and_errors_are_only_counted() -> None:
     bare = [row | {"run_low": None, "run_high": None, "error_percent": None} for row in rows(5, 0)]
-    [found] = facts(bare)
+    [found] = facts(bare, seconds)
     assert found["value"] == "5 values measured" and found["detail"] is None
 
 
