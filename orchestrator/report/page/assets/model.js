@@ -8,6 +8,7 @@ const MOST_GROUPS = 6;
 const CROSS = "path://M0,1L1,0L5,4L9,0L10,1L6,5L10,9L9,10L5,6L1,10L0,9L4,5Z";
 const LABELLED_CELLS = 120;
 const LABELLED_ROWS = 9;
+const BAND = "90 % interval of the mean";
 
 export function modelSection(models, state) {
   const section = el("section", { id: "model", "aria-labelledby": "model-title", tabindex: "-1" },
@@ -139,7 +140,7 @@ function curveFigure(models, state, numbers) {
     choice("Axis ↑", scales, "linear", set("y"))].filter(Boolean);
   const figure = new Figure({
     title: "Model against data", name: "model-and-data", height: 440, controls,
-    caption: "Drag to move, ctrl and wheel or the slider below to zoom.",
+    caption: "Band: of the mean; single runs scatter more, so a diamond may lie outside it and within the interval of a single run. Drag to move, ctrl and wheel or the slider below to zoom.",
     option: (colours) => curveOption(models, state, draft, colours),
     data: () => curveData(models, state, draft),
     label: () => curveLabel(models, state, draft),
@@ -197,7 +198,7 @@ function curveOption(models, state, draft, colours) {
   const scale = draft.x || (parameter.logarithmic ? "log" : "linear");
   const found = groups(models, item, name);
   const series = [
-    band("90 % interval", main, colours.accent),
+    band(BAND, main, colours.accent),
     line(title, main, colours.accent, { lineStyle: { width: 2.5, color: colours.accent }, z: 4,
       markLine: changes(models, item, name, colours) }),
     here(models, state, name, colours),
@@ -206,7 +207,7 @@ function curveOption(models, state, draft, colours) {
   return {
     xAxis: axis(colours, name, scale, { stops: models.stops(name), max: "dataMax" }),
     yAxis: axis(colours, item.unit ? `${item.metric} / ${item.unit}` : item.metric, draft.y, { vertical: true }),
-    legend: { data: [title, "90 % interval", ...found.map((group) => groupName(item, name, group))] },
+    legend: { data: [title, BAND, ...found.map((group) => groupName(item, name, group))] },
     dataZoom: zoom(colours), series,
     tooltip: { trigger: "item", formatter: (hit) => curveTip(item, name, hit) },
   };
