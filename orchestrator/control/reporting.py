@@ -31,6 +31,7 @@ from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Measurements, Point
 
+_MOST_POINTS = 3_000  # of a space whose points are all in the report
 _MOST_COMBINATIONS = 20_000  # of which those are looked for that the space excludes
 
 
@@ -73,6 +74,7 @@ def document(directory: Path, folder: Path | None = None) -> dict[str, Any]:
         text=(directory / session.CAMPAIGN_FILE).read_text(encoding="utf-8"),
         files="" if folder is None else os.path.relpath(directory.resolve(), folder.resolve()),
         excluded=_excluded(built),
+        space=_points(built),
         cores=lambda point: _cores(built, point),
         alternatives=list(_alternatives(built, models)),
     )
@@ -128,6 +130,14 @@ def _alternatives(built: Assembly, models: Sequence[Model]) -> Iterator[dict[str
             "text": f"one run at each of the {len(every)} points of the search space",
             "core_hours": core_hours(cost),
         }
+
+
+def _points(built: Assembly) -> list[Point]:
+    """Return the points of the search space; none where they are too many for a map."""
+    if built.space.combinations > _MOST_COMBINATIONS:
+        return []
+    found = list(itertools.islice(built.space, _MOST_POINTS + 1))
+    return found if len(found) <= _MOST_POINTS else []
 
 
 def _excluded(built: Assembly) -> Iterator[tuple[Point, str]]:

@@ -53,6 +53,8 @@ class Campaign:
         The path of its directory as seen from the report.
     excluded
         Points that its space excludes, with the reasons.
+    space
+        The points of its space; none where they are too many to be shown.
     cores
         How many cores a run at a point is charged for.
     alternatives
@@ -64,6 +66,7 @@ class Campaign:
     text: str
     files: str = ""
     excluded: Iterable[tuple[Point, str]] = ()
+    space: Iterable[Point] = ()
     cores: Cores = lambda point: None
     alternatives: Sequence[Mapping[str, Any]] = ()
 
@@ -110,7 +113,7 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
     warned = head.campaign_warnings(subject, campaign.status)
     frame = _frame("campaign", str(history.state.campaign["name"]), generated)
     course_of_it = {
-        "points": points.points(history, campaign.excluded),
+        "points": points.points(history, campaign.excluded, campaign.space),
         "rounds": course.rounds(history),
         "attempts": course.attempts(history, campaign.files),
         "ledger": course.ledger(history),

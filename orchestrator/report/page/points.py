@@ -1,4 +1,4 @@
-"""Why these points: measured, failed, rejected, infeasible and next ones, with cost and reasons."""
+"""Why these points: measured, failed, rejected, infeasible, next and unchosen ones, with cost and reasons."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ class _Seen:
         return "failed" if statuses & {RunStatus.GIVEN_UP, RunStatus.FAILED} else "rejected"
 
 
-def points(history: History, excluded: Iterable[tuple[Point, str]] = ()) -> list[dict[str, Any]]:
-    """Return every point that the campaign considered.
+def points(
+    history: History, excluded: Iterable[tuple[Point, str]] = (), space: Iterable[Point] = ()
+) -> list[dict[str, Any]]:
+    """Return every point that the campaign considered, and those that it never chose.
 
     Parameters
     ----------
@@ -40,13 +42,16 @@ def points(history: History, excluded: Iterable[tuple[Point, str]] = ()) -> list
         The course of the campaign.
     excluded
         Points that its space excludes, with the reasons.
+    space
+        The points of its space; none where they are too many to be shown.
     """
     seen: dict[Point, _Seen] = {}
     for run, item in history.state.runs.items():
         seen.setdefault(run.point, _Seen()).runs.append((run, item))
     found = [_point(point, item, history) for point, item in seen.items()]
     rest = (pair for pair in excluded if pair[0] not in seen)
-    return found + [_excluded(point, reason) for point, reason in islice(rest, _MOST_EXCLUDED)]
+    found += [_unseen(point, "infeasible", reason) for point, reason in islice(rest, _MOST_EXCLUDED)]
+    return found + [_unseen(point, "not chosen", "never chosen") for point in space if point not in seen]
 
 
 def _point(point: Point, seen: _Seen, history: History) -> dict[str, Any]:
@@ -70,10 +75,11 @@ def _reason(runs: list[tuple[Run, RunState]], state: str, reasons: Mapping[Run, 
     return powers("; ".join(filter(None, (chosen, ended if state in ("failed", "rejected") else ""))))
 
 
-def _excluded(point: Point, reason: str) -> dict[str, Any]:
+def _unseen(point: Point, state: str, reason: str) -> dict[str, Any]:
+    """Return a point at which there is no run."""
     return {
         "point": place(point),
-        "state": "infeasible",
+        "state": state,
         "cost": None,
         "runs": 0,
         "round": None,

@@ -375,7 +375,7 @@ def _points() -> list[dict[str, Any]]:
         if p * n > 30000:
             return "infeasible"
         if p > 256 or n > 30:
-            return "next" if (p, n) == (512, 20) else "rejected"
+            return "next" if (p, n) == (512, 20) else "not chosen"
         return (
             "failed"
             if (p, n) == (128, 30)
@@ -388,6 +388,7 @@ def _points() -> list[dict[str, Any]]:
         "measured": "Largest gain per core-hour in round 2.",
         "infeasible": "A run would take longer than the time limit.",
         "rejected": "Little gain for its cost.",
+        "not chosen": "never chosen",
         "next": "Would halve the uncertainty at P+.",
         "failed": "Out of memory.",
     }
@@ -395,7 +396,7 @@ def _points() -> list[dict[str, Any]]:
         {
             "point": {"p": p, "n": n},
             "state": state(p, n),
-            "cost": p * (2 + 4e-3 * n**3) / 3600,
+            "cost": None if state(p, n) == "not chosen" else p * (2 + 4e-3 * n**3) / 3600,
             "runs": 2 if state(p, n) == "measured" else 0,
             "round": 2 if state(p, n) == "measured" else None,
             "reason": why[state(p, n)],

@@ -242,6 +242,15 @@ def test_a_phone_hides_columns_and_no_facts(browser: Guarded, tmp_path: Path) ->
     opened.page.close()
 
 
+def test_points_that_were_never_chosen_are_on_the_map(campaign: Opened) -> None:
+    section = campaign.page.locator("#points")
+    assert "faint rings those that were never chosen" in section.locator(".lead").inner_text()
+    figure = section.locator("figure").first
+    assert "points not chosen" in str(figure.locator(".chart").get_attribute("aria-label"))
+    reasons = section.get_by_role("region", name="Reasons why points were chosen first")
+    assert "never chosen" not in reasons.inner_text()
+
+
 def test_intervals_of_the_parts_stay_inside_the_page(browser: Guarded, tmp_path: Path) -> None:
     document = sample.campaign()
     document["head"]["answer"]["parts"][-1] |= {"low": 2.89e-5, "high": 0.00495}

@@ -129,6 +129,9 @@ def test_every_point_has_a_state_a_cost_and_a_reason(directory: Path, document: 
     assert {key for key, item in points.items() if item["state"] == "measured"} == {
         (point["p"], point["n"]) for point in measured
     }
+    assert len([item for item in points.values() if item["state"] != "infeasible"]) == 16
+    unchosen = {key for key, item in points.items() if item["state"] == "not chosen"}
+    assert unchosen and not unchosen & {(r.point["p"], r.point["n"]) for r in state.runs}
     assert points[8, 40]["state"] == "infeasible" and "p * n <= 240" in points[8, 40]["reason"]
     assert points[16, 50]["validation"]
     assert all(item["reason"] for item in points.values())

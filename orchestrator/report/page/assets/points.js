@@ -7,19 +7,27 @@ import { known, number, place, plural, quantity, value } from "./format.js";
 const STATES = [
   ["measured", "circle", "s1"], ["next", "emptyCircle", "s2"], ["failed", "triangle", "bad"],
   ["infeasible", "rect", "quiet"], ["rejected", "emptyRect", "muted"],
+  ["not chosen", "emptyCircle", "quiet"],
 ];
 const STAR = "path://M10,0L12.4,7.2L20,7.3L13.9,11.8L16.2,19L10,14.6L3.8,19L6.1,11.8L0,7.3L7.6,7.2Z";
+const UNSEEN = new Set(["infeasible", "not chosen"]); // no run there, so no reason to choose it
 const SIZED = new Set(["measured", "next", "failed"]);
 
 export function pointsSection(source, models, state) {
   const section = el("section", { id: "points", "aria-labelledby": "points-title" },
     el("h2", { id: "points-title" }, "Why these points"),
-    el("p", { class: "lead" }, "Each mark is a point of the search space; the larger a disc, the more was spent there. Hover over a ",
+    el("p", { class: "lead" }, `Each mark is a point of the search space${scope(source.points ?? [])}; the larger a disc, the more was spent there. Hover over a `,
       "mark, or open the data below it, for the reason why it was or was not measured; the table sums the reasons up."));
   if (source.points?.length) section.append(mapFigure(source.points, models, source.head?.answer?.point), reasons(source.points));
   if (source.rounds?.length) section.append(roundsFigure(source.rounds, source.head?.answer?.is_evaluation_point), roundsList(source.rounds));
   if (source.alternatives?.length) section.append(alternatives(source.alternatives));
   return section;
+}
+
+// Points that were never chosen are in the document of small spaces only, and have no place where the cost is an axis.
+function scope(points) {
+  const shown = Object.keys(points[0]?.point ?? {}).length > 1 && points.some((item) => item.state === "not chosen");
+  return shown ? ", faint rings those that were never chosen" : " that was considered";
 }
 
 function mapFigure(points, models, target) {
@@ -47,7 +55,7 @@ function mapFigure(points, models, target) {
 // A reason begins with its kind: "starting set, line of x: ...", "new point: ...".
 function reasons(points) {
   const kinds = new Map();
-  for (const item of points.filter((found) => found.reason && found.state !== "infeasible")) {
+  for (const item of points.filter((found) => found.reason && !UNSEEN.has(found.state))) {
     const kind = item.reason.split(/[:,;]/)[0];
     if (!kinds.has(kind)) kinds.set(kind, []);
     kinds.get(kind).push(item);
@@ -76,7 +84,7 @@ function mapOption(points, models, draft, target, colours) {
     tooltip: { formatter: (hit) => mapTip(hit.data.item) },
     series: [...STATES.map(([name, symbol, colour]) => ({
       name, type: "scatter", symbol, itemStyle: { color: colours[colour], opacity: name === "measured" ? 0.75 : 0.9 },
-      z: name === "next" || name === "failed" ? 4 : 3,
+      z: name === "next" || name === "failed" ? 4 : name === "not chosen" ? 2 : 3,
       data: points.filter((item) => item.state === name).map((item) => ({
         value: [item.point[draft.x], draft.y === null ? item.cost : item.point[draft.y]], symbolSize: size(item), item })),
     })).filter((series) => series.data.length), ...evaluation(target, draft, colours)],
