@@ -222,8 +222,8 @@ class FittedModel:
         name = numeric[0] if along is None and numeric else along
         if name not in numeric:
             raise MeasurementError(f"cannot draw along {name!r}: {did_you_mean(str(name), numeric)}")
-        beyond = None if at is None else point_of({**self.category, **at}, self.measurements)
-        return figures.draw(self.model, self._measured(), name, beyond, ax)
+        point = None if at is None else point_of({**self.category, **at}, self.measurements)
+        return figures.draw(self.model, self._measured(), name, point, ax)
 
     def _measured(self) -> Measurement:
         for item in self.measurements.items:
@@ -385,7 +385,8 @@ class Models:
             The parameter (default: the first numeric one). The others keep the values at which most points
             were measured.
         at
-            A point up to which to draw, beyond the measurements: a value for every parameter.
+            A point up to which to draw, also beyond the measurements: a value for every parameter. The other
+            parameters keep its values, and only measurements that have these are shown.
         ax
             Where to draw; by default a figure of its own.
         """

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from orchestrator.models.base import Model, holds_at
-from orchestrator.types import Measurement, Point
+from orchestrator.models.base import Category, Model, holds_at
+from orchestrator.types import Measurement, Point, Value
 
 _CURVE = 60  # points of a curve
 
@@ -32,7 +32,7 @@ def literal(text: str) -> str:
 
 
 def draw(
-    model: Model, measured: Measurement, name: str, beyond: Point | None = None, axes: Axes | None = None
+    model: Model, measured: Measurement, name: str, at: Point | None = None, axes: Axes | None = None
 ) -> Axes:
     """Draw the measurements, a model and its 90 % interval along a numeric parameter.
 
@@ -42,8 +42,9 @@ def draw(
         The model and what it was fitted to.
     name
         The parameter. The others keep the values at which most points were measured.
-    beyond
-        A point up to which to draw.
+    at
+        A point up to which to draw; the others keep its values instead. Only what was measured at these is
+        shown.
     axes
         Where to draw; by default on a new figure of ``matplotlib.pyplot``.
     """
@@ -55,7 +56,7 @@ def draw(
         measured,
         values={point: values for point, values in measured.values.items() if holds_at(model, point)},
     )
-    _draw_along(axes, name, model, measured, beyond)
+    _draw_along(axes, name, model, measured, at)
     axes.set_ylabel(literal(_unit(measured)))
     axes.set_title(literal(f"{measured.callpath}: {model.expression}"), fontsize="small")
     return axes
@@ -65,30 +66,31 @@ def _unit(measured: Measurement) -> str:
     return f"{measured.metric} [s]" if measured.metric in ("time", "elapsed") else measured.metric
 
 
-def _draw_along(place: Axes, name: str, model: Model, measured: Measurement, beyond: Point | None) -> None:
-    line = _best_line(name, list(measured.values))
-    for point in line:
+def _draw_along(place: Axes, name: str, model: Model, measured: Measurement, at: Point | None) -> None:
+    points = list(measured.values)
+    rest = _best_rest(name, points) if at is None else _rest(name, at, model.category)
+    for point in (point for point in points if _rest(name, point) == rest):
         values = measured.values[point]
         place.plot([point.number(name)] * len(values), values, "o", markersize=3, color="C0", alpha=0.6)
-    low = min(point.number(name) for point in line)
-    high = max(point.number(name) for point in line)
-    high = max(high, beyond.number(name)) if beyond is not None else high
+    ends = [point.number(name) for point in points if at is not None or _rest(name, point) == rest]
+    ends += [] if at is None else [at.number(name)]
+    low, high = min(ends), max(ends)
     xs = np.linspace(low, high, _CURVE) if high > low else np.array([low])
-    curve = [Point.of({**line[0].as_dict(), name: float(x)}) for x in xs]
+    curve = [Point.of({**rest, name: float(x)}) for x in xs]
     predicted = model.predict(curve)
     place.plot(xs, predicted.value, color="C1", linewidth=1.3)
     place.fill_between(xs, predicted.low, predicted.high, color="C1", alpha=0.2, linewidth=0)
-    rest = ", ".join(f"{key}={value}" for key, value in line[0].items if key != name)
-    place.set_xlabel(literal(f"{name}  ({rest})" if rest else name), fontsize="small")
+    others = ", ".join(f"{key}={value}" for key, value in rest.items())
+    place.set_xlabel(literal(f"{name}  ({others})" if others else name), fontsize="small")
     place.set_ylim(0, 1.05 * place.get_ylim()[1])  # values that hardly differ have next to no margin
 
 
-def _best_line(name: str, points: Sequence[Point]) -> list[Point]:
-    """Return the points of the line along a parameter that has the most of them."""
+def _rest(name: str, point: Point, category: Category = ()) -> dict[str, Value]:
+    """Return the values of all parameters but one; a category has its own."""
+    return {key: value for key, value in {**point.as_dict(), **dict(category)}.items() if key != name}
 
-    def others(point: Point) -> tuple[tuple[str, object], ...]:
-        return tuple((key, value) for key, value in point.items if key != name)
 
-    counts = Counter(others(point) for point in points)
-    chosen = max(counts, key=lambda rest: counts[rest])
-    return sorted((p for p in points if others(p) == chosen), key=lambda point: point.number(name))
+def _best_rest(name: str, points: Sequence[Point]) -> dict[str, Value]:
+    """Return the values of the other parameters on the line along one that has the most points."""
+    counts = Counter(tuple(_rest(name, point).items()) for point in points)
+    return dict(counts.most_common(1)[0][0])

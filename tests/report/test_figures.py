@@ -14,6 +14,26 @@ SIZES = (10, 20, 30, 40, 50)
 SCALE = {"a1": 1.0, "a2": 100.0, "a3": 10_000.0}
 
 
+def test_a_point_says_where_the_curve_is_drawn_and_which_runs_are_shown() -> None:
+    measured = Measurement(
+        "main", "time", {Point.of(n=n, p=p): (n * p,) for n in SIZES for p in (1, 2, 4, 8)}
+    )
+    [model] = modeler()(Measurements(("n", "p"), (measured,)))
+    axes = Figure().add_subplot()
+    figures.draw(model, measured, "n", Point.of(n=100, p=2), axes)
+    *runs, curve = axes.get_lines()
+    seen = sorted(float(value) for line in runs for value in np.asarray(line.get_ydata()))
+    assert seen == [2.0 * n for n in SIZES], "runs with other values of p are not on this curve"
+    assert np.asarray(curve.get_xdata())[-1] == 100
+    assert np.asarray(curve.get_ydata(), dtype=float)[-1] == pytest.approx(200, rel=0.01)
+    assert axes.get_xlabel() == "n  (p=2)"
+    axes = Figure().add_subplot()
+    figures.draw(model, measured, "n", Point.of(n=100, p=64), axes)
+    [curve] = axes.get_lines()
+    assert np.asarray(curve.get_ydata(), dtype=float)[-1] == pytest.approx(6400, rel=0.01)
+    assert np.asarray(curve.get_xdata())[0] == 10, "without runs there, over all that was measured"
+
+
 def test_a_model_of_a_category_is_drawn_with_the_points_of_its_category() -> None:
     values = {Point.of(n=n, k=k): (SCALE[k] * n, 1.01 * SCALE[k] * n) for k in SCALE for n in SIZES}
     measured = Measurement("main", "time", values)
