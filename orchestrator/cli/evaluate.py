@@ -293,10 +293,11 @@ def _rules(arguments: argparse.Namespace) -> Rules:
 
 def _draw(arguments: argparse.Namespace, outcomes: list[Outcome], results: list[Row]) -> None:
     """Accuracy per error interval (figures 5 and 6), and the use of the budget (figure 7)."""
-    panels = {f"±{tolerance:g} %": rows(outcomes, tolerance) for tolerance in _TOLERANCES}
+    panels = {f"tolerance ±{tolerance:g} %": rows(outcomes, tolerance) for tolerance in _TOLERANCES}
     name = f"{arguments.kind}-seed{arguments.seed}"
     figures.accuracy_figure(panels, arguments.figures / f"accuracy-{name}.png")
-    figures.usage_figure({f"±{arguments.tolerance:g} %": results}, arguments.figures / f"usage-{name}.png")
+    panels = {f"tolerance ±{arguments.tolerance:g} %": results}
+    figures.usage_figure(panels, arguments.figures / f"usage-{name}.png")
 
 
 def _finite(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from orchestrator.evaluation.rows import Row
+from orchestrator.report.figures import label_logarithmic
 
 _MARKERS = "osv^<>PX*"
 _WIDTH, _HEIGHT = 4.2, 3.2  # inches per panel
@@ -91,6 +92,7 @@ def _draw(place: Axes, results: Sequence[Row], quantity: Quantity, *, logarithmi
         place.plot(x, y, marker=style, markersize=4, linewidth=1.2, label=label, color=color)
     if logarithmic:
         place.set_xscale("log")
+        label_logarithmic(place.xaxis)
     place.grid(True, alpha=0.3)
 
 

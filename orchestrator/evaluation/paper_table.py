@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from orchestrator.evaluation.paper import BUDGETS, Cell
 from orchestrator.evaluation.rows import Row, rows
 from orchestrator.evaluation.trial import Outcome
+from orchestrator.report.figures import label_logarithmic
 
 _WIDTH, _HEIGHT = 3.6, 2.9  # inches per panel
 _STYLES = ("-", "--", ":", "-.")
@@ -162,6 +163,7 @@ def figure(results: Mapping[Cell, Sequence[Row]], path: Path, tolerance: float) 
             place.grid(True, alpha=0.3)
         panels[row, 0].set_ylabel(f"within ±{tolerance:g} % at P₊ [%]")
     panels[0, 0].set_xscale("log")
+    label_logarithmic(panels[0, 0].xaxis)
     panels[0, 0].set_ylim(-2, 102)
     for place in panels[-1]:
         place.set_xlabel("budget [% of the full matrix]")

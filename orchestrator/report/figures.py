@@ -9,8 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from orchestrator.models.base import Category, Model, holds_at
 from orchestrator.types import Measurement, Point, Value
@@ -29,6 +31,13 @@ def png(figure: Figure) -> bytes:
 def literal(text: str) -> str:
     """Return text that a figure shows as it is: names may have dollars, which would enclose a formula."""
     return text.replace("$", r"\$")
+
+
+def label_logarithmic(axis: Axis) -> None:
+    """Label a logarithmic axis at 1, 2 and 5 times the powers of ten, of which it may have only two."""
+    axis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_locator(NullLocator())
 
 
 def draw(

@@ -14,6 +14,17 @@ SIZES = (10, 20, 30, 40, 50)
 SCALE = {"a1": 1.0, "a2": 100.0, "a3": 10_000.0}
 
 
+def test_a_logarithmic_axis_has_labels_between_the_powers_of_ten() -> None:
+    axes = Figure().add_subplot()
+    axes.plot([1, 60], [1, 2])
+    axes.set_xscale("log")
+    figures.label_logarithmic(axes.xaxis)
+    low, high = axes.get_xlim()
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    shown = [text for text, at in zip(labels, axes.get_xticks(), strict=True) if low <= at <= high]
+    assert shown == ["1", "2", "5", "10", "20", "50"]
+
+
 def test_a_point_says_where_the_curve_is_drawn_and_which_runs_are_shown() -> None:
     measured = Measurement(
         "main", "time", {Point.of(n=n, p=p): (n * p,) for n in SIZES for p in (1, 2, 4, 8)}
