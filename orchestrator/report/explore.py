@@ -43,6 +43,11 @@ class Ranked:
     intervals: tuple[Interval, ...]
 
     @property
+    def explained(self) -> float:
+        """The share of the variance of the response's ranks that it explains, bends included."""
+        return max(self.association.explained, self.association.bent)
+
+    @property
     def factor(self) -> float | None:
         """The largest of the intervals' medians over the smallest; None unless all are positive."""
         medians = [interval.median for interval in self.intervals]
@@ -115,7 +120,7 @@ def _ranking(found: Samples, response: Column, intervals: int) -> tuple[Ranked, 
         )
         for parameter in found.parameters
     ]
-    return tuple(sorted(ranked, key=lambda item: -max(item.association.explained, item.association.bent)))
+    return tuple(sorted(ranked, key=lambda item: -item.explained))
 
 
 def _findings(

@@ -12,7 +12,7 @@ from scipy.cluster import hierarchy
 
 from orchestrator.report.explore import Exploration, Ranked
 from orchestrator.report.explore_samples import Column
-from orchestrator.report.figures import literal
+from orchestrator.report.figures import label_logarithmic, literal
 
 _ACROSS = 4  # panels
 _WIDTH, _HEIGHT = 2.6, 2.3  # inches of a panel
@@ -67,6 +67,7 @@ def associations(response: Column, ranks: Sequence[Ranked]) -> Figure:
         quartiles
     ):
         places[0].set_yscale("log")
+        label_logarithmic(places[0].yaxis)
     else:
         places[0].set_ylim(bottom=min(0.0, places[0].get_ylim()[0]))
     unit = f"{response.metric} [s]" if response.metric in ("time", "elapsed") else response.metric
@@ -90,8 +91,7 @@ def _draw(place: Axes, item: Ranked, overall: float) -> None:
         place.tick_params(axis="x", labelrotation=60)
     place.set_xlim(-0.5, len(x) - 0.5)
     place.tick_params(axis="y", labelsize="x-small")
-    explained = max(item.association.explained, item.association.bent)
-    place.set_title(f"{_short(item.parameter.name)}: {explained:.2f}", fontsize="small")
+    place.set_title(f"{_short(item.parameter.name)}: {item.explained:.2f}", fontsize="small")
 
 
 def _short(name: str) -> str:

@@ -21,10 +21,10 @@ _CLUSTERS = (
     "independently. One model can stand for all responses that join at 0.9 or more."
 )
 _RANKING = (
-    "Explained is the share of the variance of the response's ranks that the parameter's ranks explain: "
-    "Spearman's ρ², and for categories what remains after chance. Bent: the same if the response may rise "
-    "and fall. Factor is the largest median of an interval over the smallest. Chance is the probability of "
-    "as much without any effect."
+    "Explained is the share of the variance of the response's ranks that the parameter's ranks explain: a "
+    "parabola of them, so that it is above Spearman's ρ² where the response rises and falls; for categories "
+    "what remains after chance. Factor is the largest median of an interval over the smallest. Chance is the "
+    "probability of so large a ρ, or of as much explained by categories, without any effect."
 )
 _ASSOCIATION = (
     "The response over intervals of each parameter, the strongest first; the figure beside its name is what "
@@ -59,7 +59,7 @@ def page(found: Exploration, title: str, noise: NoiseReport | None) -> str:
         f'<p class="note">{escape(_ASSOCIATION)}</p>',
     ]
     for response, ranks in found.rankings:
-        metric = f" <small>{escape(response.metric)}</small>" if response.metric != response.name else ""
+        metric = f" <small>{escape(response.unnamed_metric)}</small>" if response.unnamed_metric else ""
         parts.append(f"<h3>{escape(response.name)}{metric}</h3>")
         parts.append(_ranking(ranks))
         parts.append(pages.image(explore_figures.associations(response, ranks), response.name))
@@ -74,13 +74,12 @@ def _noise(found: NoiseReport | None) -> list[str]:
 
 
 def _ranking(ranks: Sequence[Ranked]) -> str:
-    heads = ("parameter", "ρ", "explained", "bent", "factor", "chance", "points")
+    heads = ("parameter", "ρ", "explained", "factor", "chance", "points")
     rows = [
         (
             item.parameter.name,
             None if item.association.rho is None else pages.Number(f"{item.association.rho:+.2f}"),
-            pages.Number(f"{item.association.explained:.3f}"),
-            pages.Number(f"{item.association.bent:.3f}"),
+            pages.Number(f"{item.explained:.2f}"),
             None if item.factor is None else pages.Number(f"{item.factor:.3g}"),
             pages.Number(f"{item.association.p_value:.2g}" if item.association.p_value else "< 1e-300"),
             item.association.points,
@@ -94,21 +93,23 @@ def overview(found: Exploration) -> Table:
     """Return a line per response with its strongest parameters, for a terminal."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("response", overflow="fold")
-    table.add_column("metric")
+    several = any(response.unnamed_metric for response, _ in found.rankings)
+    if several:
+        table.add_column("metric")
     table.add_column("explained by (+ rises, - falls, c category)", overflow="fold")
     for response, ranks in found.rankings:
-        table.add_row(response.name, response.metric, _strongest(response, ranks))
+        metric = [response.unnamed_metric] if several else []
+        table.add_row(response.name, *metric, _strongest(response, ranks))
     return table
 
 
 def _strongest(response: Column, ranks: Sequence[Ranked]) -> str:
     texts = []
     for item in ranks[:_STRONGEST]:
-        explained = max(item.association.explained, item.association.bent)
-        if explained >= _VISIBLE:
+        if item.explained >= _VISIBLE:
             rho = item.association.rho
             sign = "c" if rho is None else "+" if rho > 0 else "-"
-            texts.append(f"{item.parameter.name} {explained:.2f} {sign}")
+            texts.append(f"{item.parameter.name} {item.explained:.2f} {sign}")
     return (
         ", ".join(texts)
         or f"nothing that was varied ({response.name} is scatter, or was too rarely measured)"

@@ -15,6 +15,7 @@ from orchestrator.types import Measurements, Value, format_value
 from orchestrator.units import count
 
 FEWEST = 4  # points; of three, ranks agree by chance every third time
+_RESPONSE = " (response)"  # tells a response from a parameter of the same name
 _EXAMPLES = 3  # names that a note gives
 
 
@@ -39,6 +40,12 @@ class Column:
     levels: tuple[str, ...] = ()
     callpath: str = ""
     metric: str = ""
+
+    @property
+    def unnamed_metric(self) -> str:
+        """The metric of a response, empty where its name ends with it."""
+        name = self.name.removesuffix(_RESPONSE)
+        return "" if name == self.metric or name.endswith(f" {self.metric}") else self.metric
 
     @property
     def categorical(self) -> bool:
@@ -137,7 +144,7 @@ def _names(known: Measurements) -> list[str]:
     for item in known.items:
         both = f"{paths[item.callpath]} {item.metric}" if several else paths[item.callpath]
         name = item.metric if len(paths) == 1 else both
-        names.append(f"{name} (response)" if name in known.parameters else name)
+        names.append(f"{name}{_RESPONSE}" if name in known.parameters else name)
     return names
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from matplotlib.axes import Axes
 
 from orchestrator.report import pages
 from tests.cli.running import run
@@ -32,6 +33,44 @@ def test_the_page_has_findings_rankings_and_figures(table: Path, tmp_path: Path)
     assert len(page.sources) == 3  # clusters, and the associations of two responses
     assert all(source.startswith("data:image/png;base64,") for source in page.sources)
     assert "Exploration of runs.csv" in page.text and "layout" in page.text
+
+
+def test_what_a_parameter_explains_is_one_figure_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    titles: list[str] = []
+    monkeypatch.setattr(Axes, "set_title", lambda place, text, **how: titles.append(text))
+    rows = [f"{p},{abs(p - 5) + 0.1 * p},{p + p % 3}" for p in range(1, 13)]
+    (tmp_path / "runs.csv").write_text("\n".join(["p,solve,setup", *rows]) + "\n")
+    given = ("explore", tmp_path / "runs.csv", "--parameters", "p", "--output", tmp_path / "page.html")
+    printed, found = run(*given).out, run(*given, "--json").document
+    for response, title in zip(found["responses"], titles, strict=False):
+        [ranked] = response["ranking"]
+        shown = f"{max(ranked['explained'], ranked['bent']):.2f}"
+        assert title == f"p: {shown}"
+        assert f"p {shown} " in printed
+        assert f'<td class="number">{shown}</td>' in (tmp_path / "page.html").read_text()
+
+
+def test_a_metric_that_is_part_of_a_name_is_not_repeated(tmp_path: Path) -> None:
+    rows = [f"{p},{call},{p * k},{p + k}" for p in (1, 2, 4, 8) for k, call in enumerate(("a", "b"), 1)]
+    (tmp_path / "runs.csv").write_text("\n".join(["p,callpath,time,bytes", *rows]) + "\n")
+    given = (
+        "--parameters",
+        "p",
+        "--response",
+        "time",
+        "--response",
+        "bytes",
+        "--output",
+        tmp_path / "x.html",
+    )
+    done = run("explore", tmp_path / "runs.csv", *given)
+    assert done.code == 0, done.err
+    assert "a time" in done.out and "time time" not in " ".join(done.out.split())
+    assert done.out.split()[:2] == ["response", "explained"], "no column of metrics"
+    page = (tmp_path / "x.html").read_text()
+    assert "<h3>a time</h3>" in page
 
 
 def test_the_document_ranks_parameters_and_gives_their_intervals(table: Path, tmp_path: Path) -> None:
