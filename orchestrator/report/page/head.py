@@ -210,7 +210,9 @@ def campaign_warnings(subject: Subject, status: Mapping[str, Any]) -> list[str]:
     if status["no_validation"]:
         found.append(status["no_validation"])
     if status["given_up"]:
-        found.append(f"{count(len(status['given_up']), 'run')} failed and were given up: see the failures")
+        given_up = len(status["given_up"])
+        verb = "was" if given_up == 1 else "were"
+        found.append(f"{count(given_up, 'run')} {verb} given up: see the list below the failures")
     found += status["executables"]
     if status["uncertainty_percent"] is not None and status["uncertainty_percent"] > 100:
         wide = uncertainty(status["uncertainty_percent"] / 100)
