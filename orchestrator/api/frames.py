@@ -7,13 +7,14 @@ Rows at one point are repetitions, in the order of the table.
 
 from __future__ import annotations
 
+import datetime
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from orchestrator.api.points import plain, point_of
+from orchestrator.api.points import LARGEST, is_plain, plain, point_of
 from orchestrator.errors import MeasurementError
 from orchestrator.readers.collect import DEFAULT_CALLPATH, DEFAULT_METRIC, Entry, assemble
 from orchestrator.report.export import COLUMNS, rows
@@ -24,6 +25,8 @@ Names = str | Sequence[str]
 
 _CALLPATH, _METRIC, _REPETITION, _VALUE = COLUMNS
 _SHOWN = 5  # rows that an error names
+# Models write the names of parameters into expressions, and find values by them.
+_AS_TEXT = "column names must be text: frame.columns = frame.columns.map(str)"
 
 
 def to_measurements(
@@ -53,10 +56,12 @@ def to_measurements(
     """
     _check_frame(frame)
     long = _is_long(frame, response)
+    if callpath is not None and not isinstance(callpath, str):
+        raise MeasurementError(f"callpath={callpath!r}: give the name of one column; {_AS_TEXT}")
     if callpath is None and _CALLPATH in frame.columns:
         callpath = _CALLPATH
     names = _parameters(frame, parameters, long)
-    metrics = [_VALUE] if long else _names(response)
+    metrics = [_VALUE] if long else column_names(response, "response")
     if not metrics:
         raise MeasurementError(
             "which column was measured? Give response='time', or a table with the columns "
@@ -102,6 +107,11 @@ def _check_frame(frame: object) -> None:
         )
     if frame.empty:
         raise MeasurementError("the table is empty: it needs one row per run")
+    if frame.columns.nlevels > 1:
+        raise MeasurementError(
+            f"the columns have {frame.columns.nlevels} levels of names; give each one name: "
+            "frame.columns = ['_'.join(map(str, names)) for names in frame.columns]"
+        )
     if not frame.columns.is_unique:
         repeated = frame.columns[frame.columns.duplicated()]
         raise MeasurementError(f"two columns have the same name: {_listed(repeated)}; rename one")
@@ -111,19 +121,23 @@ def _check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
     for name in names:
         if name not in frame.columns:
             known = [str(column) for column in frame.columns]
+            if name in known:
+                raise MeasurementError(f"column {name} has a name that is a number or the like: {_AS_TEXT}")
+            if name in frame.index.names:
+                raise MeasurementError(f"no column {name!r}, it is in the index: frame = frame.reset_index()")
             raise MeasurementError(f"no column {name!r}: {did_you_mean(str(name), known)}")
 
 
 def _is_long(frame: pd.DataFrame, response: Names | None) -> bool:
     there = {_METRIC, _VALUE} <= set(frame.columns)
-    return there and (response is None or _names(response) == [_VALUE])
+    return there and (response is None or column_names(response, "response") == [_VALUE])
 
 
 def _parameters(frame: pd.DataFrame, given: Names | None, long: bool) -> list[str]:
     if given is not None:
-        names = _names(given)
+        names = column_names(given, "parameters")
     elif long:
-        names = [str(name) for name in frame.columns if name not in COLUMNS]
+        names = column_names([name for name in frame.columns if name not in COLUMNS], "parameters")
     else:
         names = []
     if not names:
@@ -135,14 +149,37 @@ def _parameters(frame: pd.DataFrame, given: Names | None, long: bool) -> list[st
     return names
 
 
-def _names(given: Names | None) -> list[str]:
+def column_names(given: object, option: str) -> list[str]:
+    """Return the columns that an option names: one as a text, or several in an order.
+
+    Raises
+    ------
+    MeasurementError
+        For anything else.
+    """
     if given is None:
         return []
-    return [given] if isinstance(given, str) else list(given)
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, set | frozenset):
+        raise MeasurementError(f"{option} is a set, which has no order: give a list of columns")
+    names = list(given) if isinstance(given, Iterable) else [given]
+    texts = [name for name in names if isinstance(name, str)]
+    if len(texts) < len(names):
+        wrong = next(name for name in names if not isinstance(name, str))
+        raise MeasurementError(f"{option}: {wrong!r} is no text; {_AS_TEXT}")
+    return texts
 
 
 def _coordinates(column: pd.Series[Any]) -> list[Value]:
     _refuse_missing(column)
+    if not isinstance(column.dtype, pd.CategoricalDtype):  # a category may be anything
+        for label, cell in zip(column.index, column, strict=True):
+            if not is_plain(cell):
+                why = (
+                    f"{_meaning(cell, column)}; or make it a category: {_assigned(column, '{}.astype(str)')}"
+                )
+                raise MeasurementError(f"column {column.name!r} has {cell!r} in row {label!r}, {why}")
     found = [plain(cell) for cell in column]
     texts = {isinstance(value, str) for value in found}
     if len(texts) > 1:
@@ -151,9 +188,32 @@ def _coordinates(column: pd.Series[Any]) -> list[Value]:
             "all of them texts (astype(str)), which are categories"
         )
     if not any(texts):
-        bad = [label for label, v in zip(column.index, found, strict=True) if not math.isfinite(float(v))]
-        _refuse(bad, column, "is not finite; remove these rows")
+        bad = [label for label, v in zip(column.index, found, strict=True) if not _is_finite(v)]
+        _refuse(bad, column, "is not finite, or too large; remove these rows")
     return found
+
+
+def _is_finite(value: Value) -> bool:
+    return not isinstance(value, str) and -LARGEST <= value <= LARGEST
+
+
+def _meaning(cell: object, column: pd.Series[Any]) -> str:
+    """Return what a cell is that is no number, and how to make it one."""
+    if isinstance(cell, str):
+        return f"which is not a number; convert it: {_assigned(column, 'pandas.to_numeric({})')}"
+    if isinstance(cell, datetime.timedelta):
+        durations = "{}" if pd.api.types.is_timedelta64_dtype(column) else "pandas.to_timedelta({})"
+        return f"which is a duration; make it seconds: {_assigned(column, f'{durations}.dt.total_seconds()')}"
+    if isinstance(cell, datetime.date | pd.Period):
+        return "which is a time stamp and no duration; subtract a start, and take .dt.total_seconds() of that"
+    if type(cell).__name__.startswith("bool"):
+        return f"which is a truth value; make it a number: {_assigned(column, '{}.astype(int)')}"
+    return "which is not a real number; convert it to float"
+
+
+def _assigned(column: pd.Series[Any], pattern: str) -> str:
+    name = f"frame[{column.name!r}]"
+    return f"{name} = {pattern.format(name)}"
 
 
 def _texts(column: pd.Series[Any]) -> list[str]:
@@ -167,11 +227,9 @@ def _values(column: pd.Series[Any], may_miss: bool) -> list[float]:
     for label, cell, missing in zip(column.index, column, column.isna(), strict=True):
         value = math.nan if missing else plain(cell)
         if isinstance(value, str):
-            raise MeasurementError(
-                f"column {column.name!r} has {cell!r} in row {label!r}, which is not a number; convert it: "
-                f"frame[{column.name!r}] = pandas.to_numeric(frame[{column.name!r}])"
-            )
-        found.append(float(value))
+            where = f"column {column.name!r} has {cell!r} in row {label!r}"
+            raise MeasurementError(f"{where}, {_meaning(cell, column)}")
+        found.append(float(value) if missing or _is_finite(value) else math.inf)
     if not may_miss:
         _refuse_missing(column)
     bad = [label for label, value in zip(column.index, found, strict=True) if math.isinf(value)]

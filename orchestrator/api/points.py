@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import sys
 from collections.abc import Mapping
+from decimal import Decimal
+
+import numpy as np
 
 from orchestrator.errors import MeasurementError
 from orchestrator.types import Measurements, Point, Value, format_value
 from orchestrator.units import did_you_mean
 
-_LARGEST = sys.float_info.max
+LARGEST = sys.float_info.max
+"""Of a number that models can be asked for."""
+_SHOWN = 40  # letters of a value that an error shows
 
 
 def point_of(values: Mapping[str, object], known: Measurements) -> Point:
@@ -45,7 +51,7 @@ def coordinate(value: object, name: str, known: Measurements) -> Value:
     if known.is_categorical(name):
         there = {format_value(value): value for value in known.values_of(name)}
         if format_value(found) not in there:
-            raise MeasurementError(f"{name}={value}: models exist only for {', '.join(there)}")
+            raise MeasurementError(f"{name}={_shown(found)}: models exist only for {', '.join(there)}")
         return there[format_value(found)]
     return check_number(found, name, known)
 
@@ -58,8 +64,10 @@ def check_number(value: Value, name: str, known: Measurements, text: str = "") -
     MeasurementError
         Unless models can say something there: a finite positive number; zero only if it was measured.
     """
-    text = text or str(value)
-    if isinstance(value, str) or not -_LARGEST <= value <= _LARGEST:
+    text = text or _shown(value)
+    if isinstance(value, int) and abs(value) > LARGEST:
+        raise MeasurementError(f"{name}={text}: the largest number that models know is {LARGEST:.4g}")
+    if isinstance(value, str) or not math.isfinite(value):
         raise MeasurementError(f"{name}={text}: {name} is a number, so write one")
     if value < 0 or (value == 0 and all(float(x) > 0 for x in known.values_of(name))):
         raise MeasurementError(
@@ -70,10 +78,38 @@ def check_number(value: Value, name: str, known: Measurements, text: str = "") -
 
 def plain(value: object) -> Value:
     """Return a cell as a Python number, or as text where it is none; truth values (numpy's, too) are text."""
+    value = _cell(value)
     if isinstance(value, str | bool) or type(value).__name__ == "bool":
         return str(value)
     if isinstance(value, numbers.Integral):
         return int(value)
-    if isinstance(value, numbers.Real):
-        return float(value)
+    if isinstance(value, numbers.Real | Decimal):
+        return _float(value)
     return str(value)
+
+
+def is_plain(value: object) -> bool:
+    """Return whether a cell is a real number, a text or a truth value."""
+    value = _cell(value)
+    return isinstance(value, str | numbers.Real | Decimal) or type(value).__name__ == "bool"
+
+
+def _cell(value: object) -> object:
+    """Return what an array without dimensions holds, and all else as it is."""
+    return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+
+
+def _float(value: numbers.Real | Decimal) -> float:
+    """Return a float, infinite where the number is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return -math.inf if value < 0 else math.inf
+
+
+def _shown(value: Value) -> str:
+    """Return a value for an error; Python refuses to write integers of thousands of digits."""
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return f"{'-' if value < 0 else ''}10**{int(math.log10(abs(value)))}"
+    text = str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

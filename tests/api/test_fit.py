@@ -181,7 +181,7 @@ def changed(column: str, value: Any, row: int = 3) -> pd.DataFrame:
         (changed("region", None), ["p", "n"], "time", "'region', row 3: has no value"),
         (changed("time", "fast"), ["p", "n"], "time", "'fast' in row 3.*to_numeric"),
         (changed("time", np.inf), ["p", "n"], "time", "row 3: is infinite"),
-        (changed("n", np.inf), ["p", "n"], "time", "row 3: is not finite"),
+        (changed("n", np.inf), ["p", "n"], "time", "row 3: is not finite, or too large"),
         (changed("n", "ten"), ["p", "n"], "time", "'n' has numbers and texts"),
         (pd.concat([table(), table()["p"]], axis=1), ["p", "n"], "time", "two columns have the same name: p"),
         ([{"p": 1, "time": 2}], ["p"], "time", "expected a pandas DataFrame, not list"),

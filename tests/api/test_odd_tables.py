@@ -1,6 +1,8 @@
 """Tables that are unusual but possible: models of them, or an error that says what to do."""
 
+import datetime
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -93,3 +95,98 @@ def test_one_constraint_is_a_text() -> None:
 
 def suggested(**more: Any) -> pd.DataFrame:
     return mo.suggest(FALLING, "p", "time", target={"p": 64}, budget=1, modeler="pmnf", **more)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            (0, "time"),
+            "parameters: 0 is no text; column names must be text: frame.columns = frame.columns.map",
+        ),
+        (([0], "time"), "parameters: 0 is no text"),
+        ((["0"], "time"), "column 0 has a name that is a number or the like: column names must be text"),
+        (("time", 0), "response: 0 is no text"),
+        (("time", [0]), "response: 0 is no text"),
+        (("p", "time", 0), "callpath=0: give the name of one column"),
+        (("p", "time", ["r"]), r"callpath=\['r'\]: give the name of one column"),
+        (({"time", "q"}, "r"), "parameters is a set, which has no order"),
+    ],
+)
+def test_names_of_columns_are_text(arguments: tuple[Any, ...], message: str) -> None:
+    """Expressions had no parameter whose name was a number."""
+    with pytest.raises(mo.MeasurementError, match=message):
+        mo.fit(FALLING.rename(columns={"p": 0}), *arguments)
+
+
+def test_other_columns_may_have_any_name() -> None:
+    (model,) = mo.fit(FALLING.assign(more=1).rename(columns={"more": 0}), "p", "time", modeler="pmnf")
+    assert "p" in model.expression
+
+
+def test_tables_with_levels_of_columns_or_with_parameters_in_the_index() -> None:
+    levels = FALLING.copy()
+    levels.columns = pd.MultiIndex.from_tuples([("a", "p"), ("b", "time")])
+    with pytest.raises(mo.MeasurementError, match="columns have 2 levels of names"):
+        mo.fit(levels, [("a", "p")], [("b", "time")], modeler="pmnf")  # type: ignore[list-item]
+    with pytest.raises(mo.MeasurementError, match=r"no column 'p', it is in the index: .*reset_index\(\)"):
+        mo.fit(FALLING.set_index("p"), "p", "time", modeler="pmnf")
+
+
+SECONDS = r"frame\['time'\].dt.total_seconds\(\)"
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (pd.to_timedelta(FALLING["time"], unit="s"), f"is a duration; .* = {SECONDS}$"),
+        ([datetime.timedelta(seconds=x) for x in FALLING["time"]], "is a duration; make it seconds"),
+        (pd.to_datetime(FALLING["time"], unit="s"), "is a time stamp and no duration"),
+        (FALLING["time"] + 1j, "is not a real number; convert it to float"),
+        (FALLING["time"] > 1, r"is a truth value; .*astype\(int\)"),
+        (FALLING["time"].astype(str), "is not a number; convert it: .*to_numeric"),
+        ([10**400] * 4, "row 0, 1, 2, 3: is infinite"),
+    ],
+)
+def test_what_is_no_number_is_no_response(values: Any, message: str) -> None:
+    """`pandas.to_numeric` makes nanoseconds of durations."""
+    with pytest.raises(mo.MeasurementError, match=message):
+        mo.fit(FALLING.assign(time=values), "p", "time", modeler="pmnf")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (pd.to_timedelta(FALLING["p"], unit="s"), r"is a duration; .*total_seconds.*astype\(str\)"),
+        (pd.to_datetime(FALLING["p"], unit="s"), "is a time stamp"),
+        (FALLING["p"] + 1j, "is not a real number"),
+        ([10**400] * 4, "row 0, 1, 2, 3: is not finite, or too large"),
+    ],
+)
+def test_what_is_no_number_is_no_category_by_itself(values: Any, message: str) -> None:
+    """Each value had become a category with a constant model of its own."""
+    with pytest.raises(mo.MeasurementError, match=message):
+        mo.fit(FALLING.assign(p=values), "p", "time", modeler="pmnf")
+
+
+def test_decimals_are_numbers() -> None:
+    plain = mo.fit(FALLING, "p", "time", modeler="pmnf")
+    table = FALLING.map(lambda value: Decimal(str(value)))
+    assert mo.fit(table, "p", "time", modeler="pmnf")["<root>"].expression == plain["<root>"].expression
+    found = [plain.predict(p=value)["value"][0] for value in (16, Decimal(16), np.array(16))]
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_category_may_be_made_of_anything() -> None:
+    table = pd.concat([FALLING.assign(when=datetime.timedelta(hours=k)) for k in (1, 2)])
+    table["when"] = table["when"].astype("category")
+    models = mo.fit(table, ["p", "when"], "time", modeler="pmnf")
+    assert len(models) == 2
+    assert len(models.predict(p=16, when=pd.Timedelta(hours=2))) == 1
+
+
+def test_a_number_that_is_too_large_is_told() -> None:
+    models = mo.fit(FALLING, "p", "time", modeler="pmnf")
+    for exponent in (400, 5000):
+        with pytest.raises(mo.MeasurementError, match=rf"p=10\*\*{exponent}: the largest number"):
+            models.predict(p=10**exponent)
