@@ -220,3 +220,7 @@ class Process:
             sizes, noise = self.draws.sizes[draw], float(self.draws.noise[draw])
             self._factors[draw] = self.design.factors(sizes, noise)
         return self._factors[draw]
+
+    def __reduce__(self) -> tuple[type[Process], tuple[Design, Draws]]:
+        """Leave out what was computed for predictions: it is more than all else of a model."""
+        return type(self), (self.design, self.draws)

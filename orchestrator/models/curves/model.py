@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, inside, unit_of
+from orchestrator.models.base import (
+    Category,
+    Floats,
+    Integers,
+    Prediction,
+    coordinates,
+    document,
+    inside,
+    unit_of,
+)
 from orchestrator.models.belief import Belief, LogBelief, mixture_quantile
 from orchestrator.models.curves.explanations import LIKELY, Explanations
 from orchestrator.models.curves.regimes import Change, Regimes
@@ -31,7 +41,7 @@ _CURVES = (
 _STEP = 1e-3  # of a logarithm, to find the slope at a point
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)
 class CurveModel:
     """All that may explain the measurements of a call path.
 
@@ -217,12 +227,22 @@ class CurveModel:
         """One term: the power law that touches the mean curve at the largest measured values."""
         corner = np.array(self.corner)
         positive = np.flatnonzero(corner > 0)
+        if self not in _TOUCHING:
+            _TOUCHING[self] = self._value_and_slopes(corner, positive)
+        value, slopes = _TOUCHING[self]
+        names = [self.parameters[k] for k in positive]
+        return power_law_through(value, np.log(corner[positive]), names, slopes.copy(), 3)
+
+    def _value_and_slopes(self, corner: Floats, positive: Integers) -> tuple[float, Floats]:
+        """Return the logarithm of the mean curve at a point, and its slopes along some parameters."""
         steps = np.tile(corner, (len(positive) + 1, 1))
         steps[np.arange(len(positive)) + 1, positive] *= np.exp(-_STEP)
         values = self.explained.weights @ self.explained.mean(steps)
-        names = [self.parameters[k] for k in positive]
-        slopes = np.round((values[0] - values[1:]) / _STEP, 3)
-        return power_law_through(float(values[0]), np.log(corner[positive]), names, slopes, 3)
+        return float(values[0]), np.round((values[0] - values[1:]) / _STEP, 3)
 
     def _inside(self, points: Sequence[Point], values: Floats) -> Floats:
         return inside(points, self.category, values)
+
+
+_TOUCHING: WeakKeyDictionary[CurveModel, tuple[float, Floats]] = WeakKeyDictionary()
+"""The power laws of models, found when they are first described: several properties tell of them."""
