@@ -230,7 +230,14 @@ class Campaign:
             If what the campaign states of it cannot be, or the machine cannot hold it.
         """
         spec = self.application_spec
-        return resources(spec.ranks(values), spec.threads(values), self.machine(), self._asked(values))
+        asked = self._asked_everywhere or self._asked(values)
+        return resources(spec.ranks(values), spec.threads(values), self.machine, asked)
+
+    @cached_property
+    def _asked_everywhere(self) -> Asked | None:
+        """What runs ask for where that is the same for all of them, as usual; None where it is not."""
+        names = frozenset().union(*(expression.names for expression in self.requested.values()))
+        return self._asked(self.settings) if names <= self.settings.keys() else None
 
     def _asked(self, values: Mapping[str, Value]) -> Asked:
         known = {
@@ -294,6 +301,14 @@ class Campaign:
         return self.program is not None and self._program(self.program).ranks.strip() == "1"
 
     @property
+    def has_one_rank(self) -> bool:
+        """Whether every run has one rank by the program's description, whatever the point is."""
+        if self.program is None:
+            return False
+        ranks = self.expression(self._program(self.program).ranks)
+        return ranks.names <= self.settings.keys() and ranks.number(self.settings) == 1
+
+    @property
     def replayed(self) -> str | None:
         """Path of the data set that a rehearsal replays, or None."""
         return self.executor.dataset if isinstance(self.executor, SimulatedOptions) else None
@@ -308,8 +323,9 @@ class Campaign:
         """Return which nodes runs are asked onto."""
         return self.executor.placement if isinstance(self.executor, SlurmOptions) else "any"
 
+    @cached_property
     def machine(self) -> Machine:
-        """Return what decides where a run fits and how many cores it is charged for."""
+        """What decides where a run fits and how many cores it is charged for."""
         options = self.executor
         if isinstance(options, LocalOptions):
             return Machine(slots=options.slots, nodes=1, oversubscribe=options.oversubscribe)

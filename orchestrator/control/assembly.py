@@ -150,7 +150,7 @@ def assemble(campaign: Campaign) -> Assembly:
     CampaignError
         For an empty space, or a machine that cannot hold any point.
     """
-    return Assembly(campaign, campaign.application_spec, campaign.space, campaign.machine())
+    return Assembly(campaign, campaign.application_spec, campaign.space, campaign.machine)
 
 
 def policy(campaign: Campaign) -> Policy:

@@ -200,7 +200,8 @@ def refuse_launch(built: Assembly) -> None:
             yield chosen.evaluation_point
         yield from built.space.some()
 
-    ranks = preflight.most_ranks(map(built.resources, points()))
+    # A space may have so many points that looking at all of them for a second rank takes a minute.
+    ranks = 1 if chosen.has_one_rank else preflight.most_ranks(map(built.resources, points()))
     launcher = preflight.fault(chosen, ranks)
     if launcher is not None:
         raise CampaignError(f"launcher: {launcher.detail}; {launcher.remedy}. Nothing was begun")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import jsonschema
@@ -17,7 +18,8 @@ from orchestrator.control import assembly, attempts
 from orchestrator.errors import CampaignError
 from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.executors.slurm.sbatch import parameters
-from orchestrator.types import Point, Resources
+from orchestrator.resources import Asked
+from orchestrator.types import Point, Resources, Value
 
 GENERIC = """\
 name: levels
@@ -215,3 +217,32 @@ def test_a_campaign_of_an_earlier_version_has_the_same_rules() -> None:
     before["executor"] = {k: v for k, v in campaign.raw["executor"].items() if k != "threads_per_core"}
     assert loader.normalised(before) == campaign.raw
     assert {shape(campaign, nodes=4, ppn=4, t=4, n=10)} == {Resources(ranks=1)}  # mere names
+
+
+@pytest.mark.parametrize(
+    ("resources", "times"),
+    [("threads: 2", 1), ("nodes: nodes, ranks_per_node: ppn, threads: t", 8)],
+)
+def test_what_runs_ask_for_everywhere_is_found_once(
+    resources: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search space may have a hundred thousand points, of each of which the resources are needed."""
+    changes = [
+        ("{nodes: nodes, ranks_per_node: ppn, threads: t}", f"{{{resources}}}"),
+        ('constraints: ["nodes * ppn == p", "2 <= ppn * threads <= 4"]\n', ""),
+        ('arguments: ["{n}", "{p}"]', 'arguments: ["{n}"]'),
+    ]
+    campaign = load(GENERIC, *changes)
+    points = [Point.of(nodes=1, ppn=1, t=2, n=n) for n in (10, 20)] * 4
+    campaign.__dict__.pop("_asked_everywhere", None)
+    asked: list[object] = []
+    ask = Campaign._asked
+
+    def counted(self: Campaign, values: Mapping[str, Value]) -> Asked:
+        asked.append(values)
+        return ask(self, values)
+
+    monkeypatch.setattr(Campaign, "_asked", counted)
+    assert {campaign.resources_at(campaign.values(point)).threads for point in points} == {2}
+    assert len(asked) == times
+    assert campaign.machine is campaign.machine

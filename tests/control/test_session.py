@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -21,6 +21,7 @@ from orchestrator.errors import CampaignError, ExecutorError, JournalWriteError
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.state import State, apply
+from orchestrator.types import Point
 
 CAMPAIGN = """
 name: rehearsal
@@ -303,6 +304,21 @@ def test_a_launcher_that_is_nowhere_is_refused_before_anything_is_begun(tmp_path
     with pytest.raises(CampaignError, match=r"no-such-launcher .*not on PATH.* Nothing was begun"):
         session.run(load(*local), tmp_path / "c", session.Hooks())
     assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize(("ranks", "looks"), [("1", False), ("k", False), ("p", True)])
+def test_no_point_is_looked_at_for_a_second_rank_where_none_has_one(ranks: str, looks: bool) -> None:
+    text = CAMPAIGN.replace("ranks: p", f"ranks: {ranks}").replace("measure:", "settings: {k: 1}\nmeasure:")
+    built = assembly.assemble(load(text=text))
+    walked: list[int] = []
+
+    class Walked:
+        def some(self) -> Iterator[Point]:
+            walked.append(1)
+            return built.space.some()
+
+    session.refuse_launch(replace(built, space=Walked()))  # type: ignore[arg-type]
+    assert bool(walked) == looks
 
 
 def test_what_cannot_be_rendered_is_not_journaled_as_intended(
