@@ -24,6 +24,8 @@ MOST_COMBINATIONS = 10**8
 
 _MOST_VISITED = 1_000_000  # values that a description looks at before it draws combinations instead
 _DRAWN = 20_000  # combinations that such a description draws
+# Upper limits of what is expected where none was found, or one, with a probability of 95 % (Poisson).
+_UPPER = 2.996, 4.744
 _SEED = 0  # of what a description draws: it is the same every time
 
 Check = Callable[[Mapping[str, Value]], str | None]
@@ -51,6 +53,9 @@ class Description:
     drawn
         0 where the figures are exact. Else the space is too large to be walked, and they are estimates by so
         many combinations, drawn at random; ``values`` are those of the points among these.
+    at_most
+        Points that there are at most, with a probability of 95 %, where so few of the combinations drawn are
+        points that ``feasible`` says nothing; else None.
     """
 
     combinations: int
@@ -59,6 +64,7 @@ class Description:
     values: Mapping[str, tuple[Value, ...]]
     last: str | None
     drawn: int = 0
+    at_most: float | None = None
 
     @property
     def bounds(self) -> dict[str, tuple[Value, Value]]:
@@ -291,7 +297,8 @@ class SearchSpace:
         each = self.combinations / _DRAWN
         excluded = {reason: round(number * each) for reason, number in tally.named().items()}
         counted = self._described(max(round(found * each), 1), excluded, seen, tally.last)
-        return replace(counted, drawn=_DRAWN)
+        at_most = _UPPER[found] * each if found < len(_UPPER) else None
+        return replace(counted, drawn=_DRAWN, at_most=at_most)
 
     def _described(
         self,

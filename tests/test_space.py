@@ -219,6 +219,14 @@ def test_what_is_too_large_to_be_walked_is_described_by_draws() -> None:
     assert len(found.values["a"]) > 400
 
 
+def test_where_hardly_any_combination_drawn_is_a_point_there_is_a_limit() -> None:
+    assert vast("a % 2 == 0").describe().at_most is None
+    none = vast("a + b + c == 7.5").describe()
+    assert none.at_most == pytest.approx(3 * 10**9 / none.drawn, rel=0.01)
+    one = vast("(7919 * a + 104729 * b + 31 * c) % 10007 == 3").describe()
+    assert one.drawn > 0 and one.at_most in (None, pytest.approx(4.744 * 10**9 / one.drawn))
+
+
 def test_constraints_that_cut_off_most_of_a_large_space_leave_exact_figures() -> None:
     found = vast("a == 1", "b == 2").describe()
     assert (found.drawn, found.feasible) == (0, 1000)

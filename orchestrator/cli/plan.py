@@ -30,7 +30,7 @@ from orchestrator.policy import packing
 from orchestrator.report import rehearsal_text
 from orchestrator.resources import core_hours
 from orchestrator.types import format_value
-from orchestrator.units import count, format_duration, hours_in
+from orchestrator.units import count, format_duration, hours_in, plain
 
 _EFFORT = " (effort)"
 _KINDS = 12  # of runs that are listed
@@ -100,6 +100,7 @@ def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
             "combinations": space.combinations,
             "points": space.feasible,
             "drawn": space.drawn,
+            "at_most": space.at_most,
             "bounds": {name: list(values) for name, values in ends.items()},
             "infeasible": dict(space.infeasible),
         },
@@ -215,8 +216,13 @@ def _size(space: dict[str, Any]) -> str:
     if not space["drawn"]:
         of = count(space["combinations"], "combination")
         return f"search space: {count(space['points'], 'point')} of {of}"
+    size = (
+        f"about {space['points']:.2g}"
+        if space["at_most"] is None
+        else f"fewer than {plain(space['at_most'], 2)}"
+    )
     return (
-        f"search space: about {space['points']:.2g} points of {space['combinations']:.3g} combinations, by "
+        f"search space: {size} points of {space['combinations']:.3g} combinations, by "
         f"{space['drawn']} combinations drawn at random; values and resources are of these"
     )
 

@@ -23,9 +23,12 @@ from orchestrator.journal.state import State
 from orchestrator.policy import decide
 from orchestrator.report import extrapolation
 from orchestrator.resources import Reservation, fair_limit
+from orchestrator.space import ListedSpace
+from orchestrator.strategies.drawing import MOST_VAIN, SMALL
 from orchestrator.types import Measurements, Run
 from orchestrator.units import CostUnit, cost_at_least, format_cost, in_unit
 
+_DRAWING = "sample", "active"  # strategies that draw points at random
 _SHORTEST_LIMIT = 1.0  # seconds; with less for each run nothing can be measured
 _ROUNDING = 1e-9  # of a sum: a limit that is derived from the budget makes the first round cost just that
 
@@ -71,9 +74,7 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     choices = assembly.paired(strategy(campaign)(view, rng), State(), rng)
     proposed = round_of(1, choices, State(), assembly.effort_plan(State(), (), choices))
     if not proposed.runs:
-        raise CampaignError(
-            f"strategy {campaign.strategy.name!r} proposes nothing in this search space; widen the parameters"
-        )
+        raise CampaignError(_nothing_proposed(campaign))
     cores = tuple(assembly.cores(run.point) for run in proposed.runs)
     rules = policy(campaign)
     validation = () if rules.validation_point is None else (Run(rules.validation_point),)
@@ -102,6 +103,18 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     )
     _check_budget(campaign, max(item.reserved for item in reservations), plan)
     return plan
+
+
+def _nothing_proposed(campaign: Campaign) -> str:
+    """Return why there is no first round: strategies that draw may miss the few points of a large space."""
+    name, space = campaign.strategy.name, campaign.space
+    if name in _DRAWING and space.combinations > SMALL and not isinstance(space, ListedSpace):
+        return (
+            f"strategy {name!r} finds nothing to measure: none of {MOST_VAIN} combinations that were drawn "
+            f"from {space.combinations:.3g} is a point of the search space; relax constraints, or state the "
+            "values of fewer parameters and derive the others from constraints"
+        )
+    return f"strategy {name!r} proposes nothing in this search space; widen the parameters"
 
 
 def _states_times(campaign: Campaign) -> bool:

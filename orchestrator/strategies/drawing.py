@@ -24,11 +24,11 @@ from orchestrator.units import did_you_mean
 
 # Ratio of the largest and the smallest value from which on a range is wide: a decade. Chosen by hand.
 _WIDE = 10.0
-# Combinations up to which a space is walked once instead: then no point is missed, and none drawn twice.
-_SMALL = 4096
+SMALL = 4096
+"""Combinations up to which a space is walked once instead: then no point is missed, and none drawn twice."""
 _AT_ONCE = 1024  # combinations that are drawn together
-# Draws in a row without a new point after which there are taken to be no more, or hardly any.
-_MOST_VAIN = 50_000
+MOST_VAIN = 50_000
+"""Draws in a row without a new point after which there are taken to be no more, or hardly any."""
 _LOOKED_AT = 20_000  # points drawn for one round at most: others may be too expensive, or failed
 
 
@@ -87,7 +87,7 @@ class Law:
         if isinstance(space, Listed):
             known = space.points
             return (known[index] for index in rng.permutation(len(known)))
-        if math.prod(len(parameter.values) for parameter in self.parameters) <= _SMALL:
+        if math.prod(len(parameter.values) for parameter in self.parameters) <= SMALL:
             return self._of_few(space, rng)
         return self._of_many(space, rng)
 
@@ -112,7 +112,7 @@ class Law:
         names = [parameter.name for parameter in self.parameters]
         seen: set[Point] = set()
         vain = 0
-        while vain < _MOST_VAIN:
+        while vain < MOST_VAIN:
             columns = [
                 rng.choice(len(p.values), size=_AT_ONCE, p=weights)
                 for p, weights in zip(self.parameters, self.weights, strict=True)

@@ -170,3 +170,33 @@ def test_options_of_the_real_executor_are_no_obstacle_to_the_rehearsal() -> None
     options = ("--set", "executor.name=local", "--set", "executor.slots=1", "--set", "executor.launcher=none")
     found = planned(SLURM, "--json", *options, rehearse=True).document["rehearsal"]
     assert found["complete"] and found["core_hours"] > 0
+
+
+SPARSE = """\
+name: sparse
+application: generic
+program: {arguments: [x], output: [{callpath: main, pattern: 't=(.*)'}]}
+parameters: {a: {from: 1, to: 100}, b: {from: 1, to: 100}, c: {from: 1, to: 100}, d: {from: 1, to: 100}}
+constraints: ["CONSTRAINT"]
+measure: {expected_time: 10 s}
+strategy: sample
+stop: {budget: 5 core-hours}
+executor: {name: simulated, truth: {main: "1 + a"}}
+"""
+
+
+def test_draws_that_find_no_point_are_no_reason_to_widen_the_parameters() -> None:
+    Path("sparse.yaml").write_text(SPARSE.replace("CONSTRAINT", "a * b * c * d == 720720"))
+    found = run("plan", "sparse.yaml", "--no-rehearsal")
+    assert found.code == 2
+    assert "none of 50000 combinations that were drawn from 1e+08 is a point" in found.err
+    assert "relax constraints, or state the values of fewer parameters" in found.err
+
+
+def test_the_size_of_a_space_in_which_draws_found_no_point_has_a_limit() -> None:
+    text = SPARSE.replace("CONSTRAINT", "(a * 7919 + b * 104729 + c * 31 + d * 17) % 100003 == 5")
+    Path("sparse.yaml").write_text(text.replace("strategy: sample", "strategy: active"))
+    found = run("plan", "sparse.yaml", "--no-rehearsal")
+    assert "search space: fewer than 15000 points of 1e+08 combinations" in found.out, found.err
+    document = run("plan", "sparse.yaml", "--no-rehearsal", "--json").document
+    assert document["space"]["at_most"] == pytest.approx(14980, rel=0.01)
