@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import Timer
 
 from rich.progress import TaskID
 
@@ -15,10 +17,12 @@ from orchestrator.cli import common
 from orchestrator.control import assembly, session
 from orchestrator.models import processes, scaling
 from orchestrator.models.base import Modeler
-from orchestrator.models.progress import listening
+from orchestrator.models.progress import Listener, listening
 from orchestrator.types import Measurements
+from orchestrator.units import count
 
 DEFAULT = "auto"  # of files
+_SILENT = 10.0  # seconds for which nothing is said of a fit where there is no terminal
 
 
 def add_modeler(parser: argparse._ActionsContainer) -> None:
@@ -98,7 +102,7 @@ def _options(arguments: argparse.Namespace, name: str) -> dict[str, object]:
 
 @contextmanager
 def shown_progress() -> Iterator[None]:
-    """Show on a terminal how far the fits of this block are, where they take minutes."""
+    """Show how far the fits of this block are, where they take minutes: a bar on a terminal, else a line."""
     with common.bar() as bar:
         tasks: dict[str, TaskID] = {}
 
@@ -107,8 +111,38 @@ def shown_progress() -> Iterator[None]:
                 tasks[work] = bar.add_task(work)
             bar.update(tasks[work], completed=done, total=total)
 
-        with listening(tell):
+        with _told_once() as once, listening(once if bar.disable else tell):
             yield
+
+
+@contextmanager
+def _told_once() -> Iterator[Listener]:
+    """Give a listener that prints what takes long, and what would not: logs have no place for a bar."""
+    waiting: list[Timer] = []
+    told: list[str] = []
+
+    def say(work: str, total: int) -> None:
+        told.append(work)
+        text = f"{work} for {count(total, 'call path')}, which can take minutes"
+        with suppress(OSError, ValueError):  # who reads may have left
+            print(f"{text}; --modeler formulas takes seconds", file=sys.stderr, flush=True)
+
+    def end() -> None:
+        while waiting:
+            waiting.pop().cancel()
+
+    def tell(work: str, done: int, total: int) -> None:
+        if done == total:
+            end()
+        elif not waiting and not told:
+            waiting.append(Timer(_SILENT, say, (work, total)))
+            waiting[0].daemon = True
+            waiting[0].start()
+
+    try:
+        yield tell
+    finally:
+        end()
 
 
 def study(known: Measurements, arguments: argparse.Namespace) -> scaling.Study:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from orchestrator.api.progress import Display
 from orchestrator.campaign import loader
+from orchestrator.cli import modeling
 from orchestrator.cli.modeling import shown_progress
 from orchestrator.models.progress import tracked
 from tests.cli.running import SIMULATED, write_campaign
@@ -26,6 +28,21 @@ def test_commands_show_a_bar(is_terminal: bool, capsys: pytest.CaptureFixture[st
         assert list(tracked("abc", "comparing")) == ["a", "b", "c"]
     captured = capsys.readouterr()
     assert ("comparing" in captured.err) is is_terminal and not captured.out
+
+
+@pytest.mark.parametrize("silent", [0.0, 10.0])
+def test_without_a_terminal_one_line_says_what_takes_long(
+    silent: float, is_terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(modeling, "_SILENT", silent)
+    with shown_progress():
+        for _ in tracked("abc", "comparing families of models"):
+            time.sleep(0.1)
+        for _ in tracked("a", "comparing families of models"):
+            time.sleep(0.1)
+    line = "comparing families of models for 3 call paths, which can take minutes; --modeler formulas takes"
+    told = capsys.readouterr().err
+    assert told.count(line) == told.count("--modeler") == (not is_terminal and silent == 0)
 
 
 def test_campaigns_show_it_in_their_line(
