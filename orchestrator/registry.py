@@ -169,6 +169,8 @@ def load(kind: str, name: str) -> Any:
         imported, or that another one declares, too, naming the distribution. When the package ``adapters``
         that Python finds belongs to another distribution.
     """
+    if not isinstance(name, str):
+        raise CampaignError(f"{kind} {name!r} is no name: give one of {', '.join(names(kind))}")
     if name not in TABLES[kind]:
         return _load_from_entry_point(kind, name)
     module_name, attribute = TABLES[kind][name].split(":")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from difflib import SequenceMatcher
+from numbers import Real
 from typing import Any, Literal, cast
 
 _SECONDS = {
@@ -72,8 +73,8 @@ def parse_cost(value: float | str) -> float:
     ValueError
         With the remedy, for anything else.
     """
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return _finite(value * 3600.0, value)
+    if isinstance(value, Real) and not isinstance(value, bool):  # numpy's, too
+        return _finite(float(value) * 3600.0, value)
     match = _COST.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         raise ValueError(f"{value!r} is not a budget; write for example 50 core-hours or 30 core-minutes")

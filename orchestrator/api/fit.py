@@ -10,14 +10,15 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import registry
+from orchestrator.api.arguments import mapping
 from orchestrator.api.inputs import of_metrics
-from orchestrator.api.points import point_of
+from orchestrator.api.points import plain, point_of
 from orchestrator.errors import CampaignError, MeasurementError
 from orchestrator.models.base import Model, Modeler, holds_at
 from orchestrator.models.intervals import checked_levels, predictive
 from orchestrator.models.sums import with_sums
 from orchestrator.report.models_document import describe, label, shown
-from orchestrator.types import Measurement, Measurements, Point
+from orchestrator.types import Measurement, Measurements, Point, format_value
 from orchestrator.units import did_you_mean
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("callpath", "metric", "value", "low", "high")
 _INTERVAL_COLUMNS = ("callpath", "metric", "level", "kind", "low", "high")
+_PLACES = {
+    "points": "the first argument of predict(frame), and the second of intervals([90], frame)",
+    "runs": "the third argument of intervals([90], None, 5, p=4)",
+}
 _Rows = Callable[[Model, Sequence[Point]], Iterator[tuple[Any, ...]]]
 """Yields, of a model at points, the position of a point and what to tell of it; any number of times."""
 
@@ -74,9 +79,8 @@ def fit(
     from orchestrator.api.frames import to_measurements
 
     known = to_measurements(frame, parameters, response, callpath)
-    earlier = {
-        name: to_measurements(table, parameters, response, callpath) for name, table in (priors or {}).items()
-    }
+    tables = {} if priors is None else mapping(priors, "priors", "{'last year': frame}")
+    earlier = {name: to_measurements(table, parameters, response, callpath) for name, table in tables.items()}
     learned = learned_from(known, modeler, earlier)
     return Models(known, fit_measurements(known, chosen_modeler(modeler, {**learned, **options})))
 
@@ -196,8 +200,9 @@ class FittedModel:
         return self.model.notes
 
     def predict(self, points: pd.DataFrame | None = None, /, **values: object) -> pd.DataFrame:
-        """Predict at a point or a table of points; see `Models.predict`."""
-        return Models(self.measurements, (self.model,)).predict(points, **values)
+        """Predict at a point or a table of points; see `Models.predict`. The category may be left out."""
+        found = Models(self.measurements, (self.model,))
+        return found.predict(self._rows(points), **self._values(points, values))
 
     def intervals(
         self,
@@ -207,8 +212,9 @@ class FittedModel:
         /,
         **values: object,
     ) -> pd.DataFrame:
-        """Return intervals of several levels; see `Models.intervals`."""
-        return Models(self.measurements, (self.model,)).intervals(levels, points, runs, **values)
+        """Return intervals of several levels; see `Models.intervals`. The category may be left out."""
+        found = Models(self.measurements, (self.model,))
+        return found.intervals(levels, self._rows(points), runs, **self._values(points, values))
 
     def plot(
         self, along: str | None = None, at: Mapping[str, object] | None = None, ax: Axes | None = None
@@ -224,6 +230,28 @@ class FittedModel:
             raise MeasurementError(f"cannot draw along {name!r}: {did_you_mean(str(name), numeric)}")
         point = None if at is None else point_of({**self.category, **at}, self.measurements)
         return figures.draw(self.model, self._measured(), name, point, ax)
+
+    def _rows(self, points: pd.DataFrame | None) -> pd.DataFrame | None:
+        """Return a table of points with the category, where it has no columns of its own for that."""
+        there = getattr(points, "columns", self.category)
+        missing = {name: own for name, own in self.category.items() if name not in there}
+        return points if points is None or not missing else points.assign(**missing)
+
+    def _values(self, points: pd.DataFrame | None, values: Mapping[str, object]) -> dict[str, object]:
+        """Return the values of one point with the category; refuse another one."""
+        if points is not None:
+            return dict(values)
+        for name, own in self.category.items():
+            given = values.get(name, own)
+            if format_value(plain(given)) != own:
+                raise MeasurementError(
+                    f"{self.label} is of {name}={own} and says nothing of {name}={given}: choose another "
+                    "model, or ask all of them: models.predict(...)"
+                )
+        return {**self.category, **values}
+
+    def __hash__(self) -> int:
+        return hash(_identity(self.model))
 
     def _measured(self) -> Measurement:
         for item in self.measurements.items:
@@ -255,6 +283,22 @@ class Models:
     def __iter__(self) -> Iterator[FittedModel]:
         return (FittedModel(model, self.measurements) for model in self.models)
 
+    def __hash__(self) -> int:
+        return hash(tuple(map(_identity, self.models)))
+
+    def __contains__(self, key: object) -> bool:
+        """Return whether there is a model of this name, as of ``models[key]``, or this model."""
+        return any(key == model for model in self) if isinstance(key, FittedModel) else bool(self._named(key))
+
+    def _named(self, key: object) -> list[FittedModel]:
+        """Return the models of a call path or label, or of that and a metric."""
+        name, metric = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
+        return [
+            model
+            for model in self
+            if name in (model.label, model.callpath) and metric in (None, model.metric)
+        ]
+
     def __getitem__(self, key: str | tuple[str, str]) -> FittedModel:
         """Return the model of ``"callpath"`` or ``("callpath", "metric")``.
 
@@ -265,18 +309,14 @@ class Models:
         KeyError
             For a call path without a model, and where several models have this name.
         """
-        name, metric = key if isinstance(key, tuple) else (key, None)
-        found = [
-            model
-            for model in self
-            if name in (model.label, model.callpath) and metric in (None, model.metric)
-        ]
+        found = self._named(key)
         if len(found) == 1:
             return found[0]
         if found:
             keys = [repr((model.label, model.metric)) for model in found]
             raise NoSuchModel(f"{len(found)} models are of {key!r}; choose one of {', '.join(keys)}")
         labels = list(dict.fromkeys(model.label for model in self))
+        name = key[0] if isinstance(key, tuple) and key else key
         raise NoSuchModel(f"no model of {key!r}: {did_you_mean(str(name), labels)}")
 
     def predict(self, points: pd.DataFrame | None = None, /, **values: object) -> pd.DataFrame:
@@ -293,7 +333,8 @@ class Models:
         -------
         DataFrame
             ``callpath``, ``metric``, ``value``, and ``low`` and ``high`` of the 90 % interval. For a table of
-            points the parameters come first. A model appears only at points of its category.
+            points the parameters come first, and rows have the index of their points. A model appears only at
+            points of its category.
 
         Raises
         ------
@@ -326,7 +367,7 @@ class Models:
         DataFrame
             ``callpath``, ``metric``, ``level``, ``kind`` (``mean``: of the true mean; ``measured``: of
             further runs, with their noise), ``low`` and ``high``. For a table of points the parameters come
-            first.
+            first, and rows have the index of their points.
 
         Raises
         ------
@@ -352,6 +393,7 @@ class Models:
 
         from orchestrator.api import frames
 
+        self._refuse_named(values)
         if points is not None and values:
             raise MeasurementError("give either a table of points or the parameters of one point, not both")
         chosen = (
@@ -360,13 +402,20 @@ class Models:
             else frames.to_points(points, self.measurements)
         )
         names = () if points is None else self.measurements.parameters
-        rows = [
+        rows: list[tuple[Any, ...]] = [
             (place, number, *(chosen[place][name] for name in names), *row)
             for number, model in enumerate(self.models)
             for place, row in _where_it_holds(model, chosen, rows_of)
         ]
         rows.sort(key=lambda row: row[:2])
-        return pd.DataFrame([row[2:] for row in rows], columns=[*names, *columns])
+        index = None if points is None else points.index[[row[0] for row in rows]]
+        return pd.DataFrame([row[2:] for row in rows], columns=[*names, *columns], index=index)
+
+    def _refuse_named(self, values: Mapping[str, object]) -> None:
+        """Refuse arguments by name: values are by name, and a parameter may be called so."""
+        for name, place in _PLACES.items():
+            if name in values and name not in self.measurements.parameters:
+                raise MeasurementError(f"{name} is {place}, without its name: a parameter may be called so")
 
     def plot(
         self,
@@ -440,6 +489,11 @@ class Models:
         from orchestrator.report import html
 
         return html.models_section([describe(model, []) for model in self.models])
+
+
+def _identity(model: Model) -> tuple[object, ...]:
+    """Return what tells a model from others of the same measurements."""
+    return model.callpath, model.metric, model.category
 
 
 class NoSuchModel(MeasurementError, KeyError):

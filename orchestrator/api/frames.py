@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
+from orchestrator.api.arguments import texts
 from orchestrator.api.points import LARGEST, is_plain, plain, point_of
 from orchestrator.errors import MeasurementError
 from orchestrator.readers.collect import DEFAULT_CALLPATH, DEFAULT_METRIC, Entry, assemble
@@ -61,7 +62,7 @@ def to_measurements(
     if callpath is None and _CALLPATH in frame.columns:
         callpath = _CALLPATH
     names = _parameters(frame, parameters, long)
-    metrics = [_VALUE] if long else column_names(response, "response")
+    metrics = [_VALUE] if long else _columns(response, "response")
     if not metrics:
         raise MeasurementError(
             "which column was measured? Give response='time', or a table with the columns "
@@ -130,14 +131,14 @@ def _check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
 
 def _is_long(frame: pd.DataFrame, response: Names | None) -> bool:
     there = {_METRIC, _VALUE} <= set(frame.columns)
-    return there and (response is None or column_names(response, "response") == [_VALUE])
+    return there and (response is None or _columns(response, "response") == [_VALUE])
 
 
 def _parameters(frame: pd.DataFrame, given: Names | None, long: bool) -> list[str]:
     if given is not None:
-        names = column_names(given, "parameters")
+        names = _columns(given, "parameters")
     elif long:
-        names = column_names([name for name in frame.columns if name not in COLUMNS], "parameters")
+        names = _columns([name for name in frame.columns if name not in COLUMNS], "parameters")
     else:
         names = []
     if not names:
@@ -149,26 +150,11 @@ def _parameters(frame: pd.DataFrame, given: Names | None, long: bool) -> list[st
     return names
 
 
-def column_names(given: object, option: str) -> list[str]:
-    """Return the columns that an option names: one as a text, or several in an order.
-
-    Raises
-    ------
-    MeasurementError
-        For anything else.
-    """
-    if given is None:
-        return []
-    if isinstance(given, str):
-        return [given]
+def _columns(given: object, option: str) -> list[str]:
+    """Return the columns that an option names: one as a text, or several in an order."""
     if isinstance(given, set | frozenset):
         raise MeasurementError(f"{option} is a set, which has no order: give a list of columns")
-    names = list(given) if isinstance(given, Iterable) else [given]
-    texts = [name for name in names if isinstance(name, str)]
-    if len(texts) < len(names):
-        wrong = next(name for name in names if not isinstance(name, str))
-        raise MeasurementError(f"{option}: {wrong!r} is no text; {_AS_TEXT}")
-    return texts
+    return texts(given, option, _AS_TEXT)
 
 
 def _coordinates(column: pd.Series[Any]) -> list[Value]:
@@ -181,13 +167,13 @@ def _coordinates(column: pd.Series[Any]) -> list[Value]:
                 )
                 raise MeasurementError(f"column {column.name!r} has {cell!r} in row {label!r}, {why}")
     found = [plain(cell) for cell in column]
-    texts = {isinstance(value, str) for value in found}
-    if len(texts) > 1:
+    are_texts = {isinstance(value, str) for value in found}
+    if len(are_texts) > 1:
         raise MeasurementError(
             f"column {column.name!r} has numbers and texts; make all of them numbers (pandas.to_numeric) or "
             "all of them texts (astype(str)), which are categories"
         )
-    if not any(texts):
+    if not any(are_texts):
         bad = [label for label, v in zip(column.index, found, strict=True) if not _is_finite(v)]
         _refuse(bad, column, "is not finite, or too large; remove these rows")
     return found

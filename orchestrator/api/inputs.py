@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.api.arguments import texts
 from orchestrator.errors import CampaignError, OrchestratorError, ReadError
 from orchestrator.journal.file import holds_campaign
 from orchestrator.types import Measurements
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 def read(
     *paths: str | os.PathLike[str],
-    parameters: Sequence[str] | None = None,
-    metrics: Collection[str] | None = None,
-    responses: Sequence[str] = (),
+    parameters: str | Sequence[str] | None = None,
+    metrics: str | Collection[str] | None = None,
+    responses: str | Sequence[str] = (),
     names: Sequence[str] | None = None,
-    categorical: Collection[str] = (),
+    categorical: str | Collection[str] = (),
     aggregate: str = "mean",
     inclusive: bool = False,
 ) -> pd.DataFrame:
@@ -40,7 +41,8 @@ def read(
     responses
         Columns of CSV and Parquet files that hold values, where others are to be left out; of other inputs
         the wanted metrics. Columns are named as in the header, or by their position from 0; ``15=time`` also
-        says what the column is called from there on. So are parameters.
+        says what the column is called from there on. So are parameters. One name is a text, several are a
+        list.
     names
         Names of all columns, for CSV files without a header line.
     categorical
@@ -61,14 +63,19 @@ def read(
     """
     from orchestrator.api.frames import to_frame
 
+    for given in paths:
+        if not isinstance(given, str | os.PathLike):
+            raise ReadError(
+                f"read takes paths, not {type(given).__name__}: read('a.csv', 'b.csv'), or read(*paths)"
+            )
     return to_frame(
         measurements_in(
             [Path(path) for path in paths],
-            parameters=parameters,
-            metrics=metrics,
-            responses=responses,
-            names=names,
-            categorical=categorical,
+            parameters=None if parameters is None else texts(parameters, "parameters"),
+            metrics=None if metrics is None else texts(metrics, "metrics"),
+            responses=texts(responses, "responses"),
+            names=None if names is None else texts(names, "names"),
+            categorical=texts(categorical, "categorical"),
             aggregate=aggregate,
             inclusive=inclusive,
         )

@@ -101,6 +101,8 @@ class Speedup:
         """
         import pandas as pd
 
+        if "efficiency" in values and "efficiency" not in self._names:
+            raise MeasurementError("efficiency is the first argument of limit(0.5, p=1024), without its name")
         rest = [name for name in self._names if name != self.study.along]
         rows = []
         for model, point in self._pairs(values):

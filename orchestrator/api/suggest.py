@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import resources, units
 from orchestrator.api import points
+from orchestrator.api.arguments import mapping, texts
 from orchestrator.api.fit import chosen_modeler
 from orchestrator.control import suggest as question
 from orchestrator.control.suggest import Question, Suggestion
@@ -32,8 +33,8 @@ def suggest(
     budget: float | str,
     processes: str | int = 1,
     batch_size: int = 4,
-    values: Mapping[str, Sequence[Value]] | None = None,
-    constraints: str | Sequence[str] = (),
+    values: Mapping[str, Iterable[Value]] | None = None,
+    constraints: Names | None = (),
     modeler: str = "auto",
     options: Mapping[str, Any] | None = None,
     strategy: str = "information",
@@ -83,15 +84,20 @@ def suggest(
     for name, number, least in (("batch_size", batch_size, 1), ("seed", seed, 0)):
         if not isinstance(number, Integral) or number < least:
             raise MeasurementError(f"{name}={number!r}: give a whole number from {least}")
+    mapping(target, "target", "{'p': 1024}")
+    if not isinstance(processes, str | Real):
+        raise MeasurementError(f"processes={processes!r}: give a number, or an expression such as 'p'")
     found = question.suggest(
         known,
         Question(
             evaluation_point=points.point_of(target, known),
             cores=cores_of(str(processes), known),
             budget=core_seconds(budget),
-            modeler=chosen_modeler(modeler, options or {}),
-            values=_values(values or {}, known),
-            constraints=[constraints] if isinstance(constraints, str) else constraints,
+            modeler=chosen_modeler(
+                modeler, {} if options is None else mapping(options, "options", "{'members': 100}")
+            ),
+            values=_values({} if values is None else mapping(values, "values", "{'p': [128, 256]}"), known),
+            constraints=texts(constraints, "constraints", "give expressions such as 'p * n <= 4096'"),
             strategy=strategy,
             batch_size=batch_size,
             seed=seed,
@@ -130,21 +136,22 @@ def core_seconds(budget: float | str) -> float:
     """Return a budget in core-seconds; raise `MeasurementError` for what is none."""
     try:
         found = units.parse_cost(budget)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise MeasurementError(f"budget: {error}") from None
     if found <= 0:
         raise MeasurementError(f"budget: {budget!r} must be greater than 0, such as 2 core-hours")
     return found
 
 
-def _values(given: Mapping[str, Sequence[Value]], known: Measurements) -> dict[str, list[Value]]:
+def _values(given: Mapping[str, Iterable[Value]], known: Measurements) -> dict[str, list[Value]]:
     found: dict[str, list[Value]] = {}
     for name, wanted in given.items():
         if name not in known.parameters:
             raise MeasurementError(
                 f"values: unknown parameter {name!r}: {did_you_mean(name, known.parameters)}"
             )
-        if isinstance(wanted, str) or not isinstance(wanted, Sequence):
+        is_list = isinstance(wanted, Iterable) and not isinstance(wanted, str | Mapping)
+        if not is_list or getattr(wanted, "ndim", 1) != 1:
             raise MeasurementError(f"values: {name}={wanted!r} is no list of values")
         plain = [points.plain(value) for value in wanted]
         if not known.is_categorical(name):

@@ -153,6 +153,8 @@ def checked_levels(levels: Iterable[float]) -> tuple[float, ...]:
     """
     remedy = "give percentages from 1 to below 100, such as 90"
     try:
+        if isinstance(levels, str):  # its letters are no levels
+            raise TypeError
         found = tuple(dict.fromkeys(float(level) for level in levels))
     except (TypeError, ValueError):
         raise CampaignError(f"{levels!r} are no levels of intervals: {remedy}, in a list") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,10 +73,15 @@ def found(parameters: Sequence[str], named: str | Sequence[str] = "auto") -> Pro
     ModelError
         For a name that no parameter has, and where several parameters may count the same thing.
     """
-    if named == "auto":
-        return _by_name(parameters)
-    names = tuple(re.split(r"\s*[,*]\s*", named.strip())) if isinstance(named, str) else tuple(named)
     some = ", ".join(parameters) or "(there is none)"
+    if isinstance(named, str):
+        if named == "auto":
+            return _by_name(parameters)
+        names = tuple(re.split(r"\s*[,*]\s*", named.strip()))
+    else:
+        names = tuple(named) if isinstance(named, Iterable) else (named,)
+        if wrong := [name for name in names if not isinstance(name, str)]:
+            raise ModelError(f"processes: {wrong[0]!r} is no name of a parameter; name some of {some}")
     if not names:
         raise ModelError(f"processes names no parameter: name some of {some}")
     if missing := [name for name in names if name not in parameters]:

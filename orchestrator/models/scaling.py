@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -265,8 +266,9 @@ def limit(model: Model, study: Study, point: Point, target: float) -> Limit:
 
 def curve_and_limit(model: Model, study: Study, point: Point, target: float) -> tuple[Curve, Limit]:
     """Return `curve` up to a point and `limit`, from one question to the model; parameters as there."""
-    if not 0 < target < 1:
-        raise ModelError(f"efficiency {target:g} is no share between 0 and 1: 0.5 is half of the ideal")
+    if not isinstance(target, Real) or not 0 < target < 1:
+        given = f"{target:g}" if isinstance(target, Real) else repr(target)
+        raise ModelError(f"efficiency {given} is no share between 0 and 1: 0.5 is half of the ideal")
     path, steps = study.path(point), study.fine(point)
     both = curve(model, study, [*path, *steps])
     fine = both.part(len(path), len(both.points))

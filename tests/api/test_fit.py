@@ -52,7 +52,8 @@ def test_predictions_at_a_point_and_at_a_table_of_points(models: mo.Models) -> N
     many = models.predict(pd.DataFrame({"n": [100, 50], "p": [64, 128]}))
     assert list(many.columns) == ["p", "n", "callpath", "metric", "value", "low", "high"]
     assert len(many) == 4
-    assert many["value"][0] == one["value"][0]
+    assert many["value"].iloc[0] == one["value"][0]
+    assert list(many.index) == [0, 0, 1, 1]
     assert models["main"].predict(p=64, n=100)["value"][0] == one["value"][0]
 
 
@@ -146,6 +147,37 @@ def test_categories_have_models_of_their_own(kind: str) -> None:
     with pytest.raises(mo.MeasurementError, match="models exist only for"):
         models.predict(p=64, n=100, solver="lu")
     assert "solver" in models.to_frame()
+
+
+def test_predictions_have_the_index_of_their_points(models: mo.Models) -> None:
+    points = pd.DataFrame({"p": [64, 128, 64], "n": [100, 50, 70]}, index=["x", "y", "z"])
+    points["predicted"] = models["main"].predict(points[points["p"] == 64])["value"]
+    assert points["predicted"].isna().tolist() == [False, True, False]
+    assert points["predicted"]["z"] == models["main"].predict(p=64, n=70)["value"][0]
+    assert list(models["main"].intervals([50], points).index) == ["x", "x", "y", "y", "z", "z"]
+
+
+def test_a_model_of_a_category_needs_no_category() -> None:
+    rows = [{"p": p, "s": s, "time": c * (1 + p)} for p in (2, 4, 8, 16, 32) for s, c in (("a", 1), ("b", 2))]
+    models = mo.fit(pd.DataFrame(rows), ["p", "s"], "time", modeler="pmnf")
+    one = models["<root> [s=b]"]
+    asked = models.predict(p=64, s="b")
+    pd.testing.assert_frame_equal(one.predict(p=64), asked)
+    pd.testing.assert_frame_equal(one.predict(p=64, s="b"), asked)
+    assert list(one.predict(pd.DataFrame({"p": [64, 128]}))["s"]) == ["b", "b"]
+    assert len(one.intervals([50], p=64)) == 2
+    with pytest.raises(mo.MeasurementError, match=r"<root> \[s=b\] is of s=b and says nothing of s=a"):
+        one.predict(p=64, s="a")
+    with pytest.raises(mo.MeasurementError, match="no value for parameter p"):
+        one.predict()
+    assert one.predict(pd.DataFrame({"p": [64], "s": ["a"]})).empty
+
+
+def test_models_are_found_by_name_and_hashed(models: mo.Models) -> None:
+    assert "main" in models and ("main", "time") in models and models["main"] in models
+    assert "mian" not in models and ("main", "bytes") not in models
+    assert hash(models) == hash(mo.Models(models.measurements, models.models))
+    assert len({models["main"], models["main"], models["main->f"]}) == 2
 
 
 def test_a_table_without_call_paths() -> None:

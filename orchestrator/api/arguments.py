@@ -1,0 +1,46 @@
+"""Arguments of public functions: what is meant is taken, and what is not is told with the remedy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator.errors import CampaignError, MeasurementError, OrchestratorError
+
+
+def texts(given: object, option: str, remedy: str = "give names as text") -> list[str]:
+    """Return the texts that an option holds: one, several, or none.
+
+    Raises
+    ------
+    MeasurementError
+        For anything that is no text.
+    """
+    if given is None:
+        return []
+    if isinstance(given, str):
+        return [given]
+    items = list(given) if isinstance(given, Iterable) else [given]
+    found = [item for item in items if isinstance(item, str)]
+    if len(found) < len(items):
+        wrong = next(item for item in items if not isinstance(item, str))
+        raise MeasurementError(f"{option}: {wrong!r} is no text; {remedy}")
+    return found
+
+
+def mapping(
+    given: object, option: str, example: str, error: type[OrchestratorError] = MeasurementError
+) -> Mapping[Any, Any]:
+    """Return a dictionary; raise ``error`` for anything else, with an example of one."""
+    if not isinstance(given, Mapping):
+        raise error(f"{option} is of type {type(given).__name__}: give a dictionary such as {example}")
+    return given
+
+
+def path(given: object, option: str, error: type[OrchestratorError] = CampaignError) -> Path:
+    """Return a path; raise ``error`` for anything that is none."""
+    if not isinstance(given, str | os.PathLike):
+        raise error(f"{option} is of type {type(given).__name__}: give a path")
+    return Path(os.fspath(given))
