@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.api import arguments
 from orchestrator.api.fit import Models
+from orchestrator.api.temporary import Temporary
 from orchestrator.control import assembly, overview, runtime, session
 from orchestrator.journal.measurements import measurements
 from orchestrator.journal.state import State
@@ -29,8 +30,10 @@ def load(directory: str | os.PathLike[str]) -> Campaign:
     ------
     JournalError
         If the directory holds no readable campaign.
+    CampaignError
+        For what is no path.
     """
-    return Campaign(Path(directory))
+    return Campaign(arguments.path(directory, "directory"))
 
 
 class Campaign:
@@ -42,7 +45,7 @@ class Campaign:
         The campaign directory.
     """
 
-    def __init__(self, directory: Path, kept: TemporaryDirectory[str] | None = None):
+    def __init__(self, directory: Path, kept: Temporary | None = None):
         self.directory = directory
         self._kept = kept  # a rehearsal's directory exists as long as this object
         self.refresh()
@@ -51,9 +54,27 @@ class Campaign:
         """Read the directory again; return the same object."""
         self._rules = session.load(self.directory)
         self._state, self._controller = overview.seen(self.directory)
+        self._forget()
+        return self
+
+    def _forget(self) -> None:
         for name in ("_known", "measurements", "runs", "models", "status"):
             self.__dict__.pop(name, None)
-        return self
+
+    def __reduce__(self) -> tuple[type[Campaign], tuple[Path]]:
+        """Pickle the directory only: the campaign is read again from it, as `load` does."""
+        return type(self), (self.directory.absolute(),)
+
+    def __copy__(self) -> Campaign:
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Campaign:
+        """Copy the campaign as it was read; a rehearsal's directory exists as long as either object."""
+        copied = self.__copy__()
+        copied._forget()
+        return copied
 
     @property
     def name(self) -> str:

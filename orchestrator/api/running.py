@@ -10,16 +10,17 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from orchestrator.api import arguments
 from orchestrator.api.finding import campaign_path
+from orchestrator.api.temporary import Temporary
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign as Rules
 from orchestrator.control import session
 from orchestrator.control.rehearsal import Options, prepare
-from orchestrator.errors import CampaignPaused
+from orchestrator.errors import CampaignError, CampaignPaused
 from orchestrator.executors.simulated import dataset as measured
 from orchestrator.journal.state import State
 from orchestrator.report.advice import to_continue
@@ -71,7 +72,8 @@ def run(
         After an interrupt, once the campaign has stopped in good order; the same call continues it.
     """
     extra = [] if executor is None else [f"executor.name={executor}"]
-    rules = loader.load(campaign_path(os.fspath(campaign)), [*texts(overrides or {}), *extra])
+    where = campaign_path(os.fspath(arguments.path(campaign, "campaign")))
+    rules = loader.load(where, [*texts(overrides or {}), *extra])
     return _run(rules, Path(directory or rules.name), progress)
 
 
@@ -114,6 +116,11 @@ def simulate(
     CampaignError
         If the file is wrong, or what is stated says nothing about this campaign.
     """
+    for option, given in (("dataset", dataset), ("models", models)):
+        if given is not None:
+            arguments.path(given, option)
+    if truth is not None:
+        arguments.mapping(truth, "truth", "{'main': '1e-6 * n * log2(p)'}", CampaignError)
     options = Options(
         dataset=dataset,
         truth=truth or {},
@@ -122,16 +129,15 @@ def simulate(
         failure_rate=failure_rate,
         queue_delay=queue_delay,
     )
-    rules = prepare(campaign_path(os.fspath(campaign)), texts(overrides or {}), options).campaign
+    where = campaign_path(os.fspath(arguments.path(campaign, "campaign")))
+    rules = prepare(where, texts(overrides or {}), options).campaign
     if directory is not None:
         return _run(rules, Path(directory), progress)
-    kept = TemporaryDirectory(prefix="rehearsal-")
-    return _run(rules, Path(kept.name), progress, kept)
+    kept = Temporary(prefix="rehearsal-")
+    return _run(rules, kept.path, progress, kept)
 
 
-def _run(
-    rules: Rules, directory: Path, progress: bool, kept: TemporaryDirectory[str] | None = None
-) -> Campaign:
+def _run(rules: Rules, directory: Path, progress: bool, kept: Temporary | None = None) -> Campaign:
     from orchestrator.api.campaign import Campaign
 
     state = drive(rules, directory, progress=progress)
@@ -206,8 +212,30 @@ def left_out(rules: Rules) -> Iterator[str]:
 
 
 def texts(overrides: Mapping[str, object]) -> list[str]:
-    """Return ``key=value`` for each override, the value in YAML (of which JSON is a part)."""
-    return [f"{key}={json.dumps(value)}" for key, value in overrides.items()]
+    """Return ``key=value`` for each override, the value in YAML (of which JSON is a part).
+
+    Raises
+    ------
+    CampaignError
+        For values that no campaign file can have.
+    """
+    given = arguments.mapping(overrides, "overrides", "{'stop.budget': '2 core-hours'}", CampaignError)
+    found = []
+    for key, value in given.items():
+        try:
+            found.append(f"{key}={json.dumps(value, default=_plain)}")
+        except (TypeError, ValueError) as error:
+            raise CampaignError(f"overrides: {key} is {value!r}: {error}; give texts and numbers") from None
+    return found
+
+
+def _plain(value: object) -> object:
+    """Return a number of numpy, or a path, as JSON knows it."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is nothing that a campaign file can hold")
 
 
 @contextmanager

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import signal
 import threading
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import orchestrator as mo
+from orchestrator.api import running
 from orchestrator.journal.file import Journal
 from orchestrator.report import models_document
 from tests.cli.running import LOCAL, SIMULATED, run, write_campaign
@@ -81,9 +86,29 @@ def test_a_rehearsal_is_kept_as_long_as_its_object(tmp_path: Path) -> None:
     assert campaign.directory.is_dir()
     assert campaign.status["cost"]["budget"] == 1
     assert len(campaign.refresh().runs)
-    directory = campaign.directory
-    del campaign
-    assert not directory.exists()
+    directory, other = campaign.directory, copy.deepcopy(campaign)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del campaign
+        assert other.refresh().status.state == "stopped"
+        del other
+        assert not directory.exists()
+
+
+def test_a_campaign_is_pickled_as_its_directory_and_copied_as_it_was(rehearsal: mo.Campaign) -> None:
+    campaign = mo.load(rehearsal.directory)
+    for other in (pickle.loads(pickle.dumps(campaign)), copy.copy(campaign), copy.deepcopy(campaign)):
+        assert other.directory == campaign.directory and other is not campaign
+        assert other.measurements.equals(campaign.measurements)
+    assert copy.deepcopy(campaign).measurements is not campaign.measurements
+
+
+def test_overrides_may_be_numbers_of_numpy_and_paths(tmp_path: Path) -> None:
+    given = {"a": np.int64(4), "b": np.float32(0.5), "c": np.array([1, 2]), "d": Path("x"), "e": "y"}
+    assert running.texts(given) == ["a=4", "b=0.5", "c=[1, 2]", 'd="x"', 'e="y"']
+    path = write_campaign(tmp_path, SIMULATED, None)
+    campaign = mo.simulate(path, overrides={"strategy.batch_size": np.int64(4)})
+    assert campaign.status.state == "stopped"
 
 
 def test_a_rehearsal_of_a_stated_truth(tmp_path: Path) -> None:

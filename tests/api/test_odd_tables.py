@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import orchestrator as mo
 from orchestrator.errors import OrchestratorError
 
 NO_PROCESSES = pd.DataFrame({"p": [0, 1, 2, 4, 8, 16] * 2, "time": [3.0, 2.0, 1.5, 1.2, 1.1, 1.0] * 2})
+UNCHECKED: Any = mo  # calls that no type checker would pass
 FALLING = pd.DataFrame({"p": [1, 2, 4, 8], "time": [4.0, 2.0, 1.0, 0.6]})
 
 
@@ -82,9 +84,54 @@ def test_the_order_of_rows_does_not_matter_with_categories(modeler: str) -> None
         (lambda _: suggested(seed=-1), "seed=-1: give a whole number from 0"),
         (lambda _: suggested(batch_size=1.5), "batch_size=1.5: give a whole number from 1"),
         (lambda _: suggested(values={"p": 5}), "p=5 is no list of values"),
+        (lambda _: suggested(values={"p": np.array(5)}), "is no list of values"),
+        (lambda _: suggested(values=[1]), "values is of type list: give a dictionary such as"),
+        (lambda _: suggested(options="x"), "options is of type str: give a dictionary"),
+        (lambda _: suggested(constraints=3), "constraints: 3 is no text; give expressions such as"),
+        (lambda _: suggested(constraints=[len]), "constraints: <built-in function len> is no text"),
+        (lambda _: suggested(target=FALLING), "target is of type DataFrame: give a dictionary"),
+        (lambda _: suggested(strategy=None), "strategy None is no name: give one of active"),
+        (lambda _: suggested(processes=None), "processes=None: give a number, or an expression"),
+        (lambda _: suggested(budget=10**400), "budget: "),
+        (
+            lambda _: UNCHECKED.fit(FALLING, "p", "time", modeler=None),
+            "model None is no name: give one of auto",
+        ),
+        (lambda _: UNCHECKED.fit(FALLING, "p", "time", modeler=3), "model 3 is no name"),
+        (
+            lambda _: UNCHECKED.fit(FALLING, "p", "time", priors=[FALLING]),
+            "priors is of type list: give a dict",
+        ),
+        (lambda _: UNCHECKED.fit(FALLING, "p", "time", priors=FALLING), "priors is of type DataFrame"),
+        (lambda models: models["a", "b", "c"], r"no model of \('a', 'b', 'c'\): known: <root>"),
+        (lambda models: models.speedup(3), "processes: 3 is no name of a parameter; name some of p"),
+        (lambda models: models.speedup(None), "processes: None is no name of a parameter"),
+        (lambda models: models.speedup("p").limit("a"), "efficiency 'a' is no share"),
+        (lambda models: models.speedup("p").limit(efficiency=0.5), "efficiency is the first argument"),
+        (lambda models: models.predict(points=FALLING), r"points is the first argument of predict\(frame\)"),
+        (lambda models: models["<root>"].intervals([90], points=FALLING), "points is the first argument"),
+        (lambda models: models.intervals([90], runs=5, p=3), "runs is the third argument of intervals"),
+        (lambda models: models.intervals("90", p=3), "'90' are no levels of intervals"),
+        (lambda _: UNCHECKED.read(["a.csv"]), r"read takes paths, not list: .*read\(\*paths\)"),
+        (lambda _: UNCHECKED.read(3), "read takes paths, not int"),
+        (lambda _: UNCHECKED.load(3), "directory is of type int: give a path"),
+        (lambda _: UNCHECKED.run(3), "campaign is of type int: give a path"),
+        (
+            lambda _: UNCHECKED.simulate("generic", overrides=["a"]),
+            "overrides is of type list: give a dictionary",
+        ),
+        (
+            lambda _: UNCHECKED.simulate("generic", overrides={"stop.budget": len}),
+            "is nothing that a campaign file",
+        ),
+        (lambda _: UNCHECKED.simulate("generic", truth="n"), "truth is of type str: give a dictionary"),
+        (
+            lambda _: UNCHECKED.simulate("generic", dataset=FALLING),
+            "dataset is of type DataFrame: give a path",
+        ),
     ],
 )
-def test_wrong_arguments_are_told(call: Callable[[mo.Models], object], message: str) -> None:
+def test_wrong_arguments_are_told(call: Callable[[Any], object], message: str) -> None:
     with pytest.raises(OrchestratorError, match=message):
         call(mo.fit(FALLING, "p", "time", modeler="pmnf"))
 
@@ -93,8 +140,22 @@ def test_one_constraint_is_a_text() -> None:
     assert list(suggested(values={"p": [16]}, constraints="p < 40")["p"]) == [16]
 
 
+def test_lists_and_numbers_of_numpy_and_pandas_are_as_good() -> None:
+    wanted = suggested(values={"p": [16]})
+    for values in (np.array([16]), pd.Series([16]), pd.Index([16]), range(16, 17)):
+        assert suggested(values={"p": values}, budget=np.int64(1), constraints=None).equals(wanted)
+
+
 def suggested(**more: Any) -> pd.DataFrame:
-    return mo.suggest(FALLING, "p", "time", target={"p": 64}, budget=1, modeler="pmnf", **more)
+    asked: dict[str, Any] = {"target": {"p": 64}, "budget": 1, "modeler": "pmnf", **more}
+    return mo.suggest(FALLING, "p", "time", **asked)
+
+
+def test_one_name_of_a_column_is_a_text(tmp_path: Path) -> None:
+    FALLING.assign(other=1).to_csv(path := tmp_path / "a.csv", index=False)
+    read = mo.read(path, parameters="p", responses="time", categorical="p")
+    assert list(read["metric"].unique()) == ["time"] and str(read["p"].dtype) == "category"
+    assert mo.read(path, parameters="p", metrics="time")["value"].tolist() == FALLING["time"].tolist()
 
 
 @pytest.mark.parametrize(
