@@ -200,9 +200,9 @@ def refuse_launch(built: Assembly) -> None:
             yield chosen.evaluation_point
         yield from built.space.some()
 
-    # A space may have so many points that looking at all of them for a second rank takes a minute.
-    ranks = 1 if chosen.has_one_rank else preflight.most_ranks(map(built.resources, points()))
-    launcher = preflight.fault(chosen, ranks)
+    launcher = preflight.fault(chosen, 1 if chosen.has_one_rank else 2)
+    if launcher is not None:  # of several ranks; a space may have so many points that looking takes a minute
+        launcher = preflight.fault(chosen, preflight.most_ranks(map(built.resources, points())))
     if launcher is not None:
         raise CampaignError(f"launcher: {launcher.detail}; {launcher.remedy}. Nothing was begun")
     runs = ((point, built.resources(point)) for point in points())

@@ -6,6 +6,7 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from orchestrator.campaign import changes, loader
 from orchestrator.campaign.definition import Campaign
-from orchestrator.control import assembly, attempts, execution, planning, session
+from orchestrator.control import assembly, attempts, execution, planning, preflight, session
 from orchestrator.errors import CampaignError, ExecutorError, JournalWriteError
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
@@ -306,8 +307,17 @@ def test_a_launcher_that_is_nowhere_is_refused_before_anything_is_begun(tmp_path
     assert not (tmp_path / "c").exists()
 
 
-@pytest.mark.parametrize(("ranks", "looks"), [("1", False), ("k", False), ("p", True)])
-def test_no_point_is_looked_at_for_a_second_rank_where_none_has_one(ranks: str, looks: bool) -> None:
+@pytest.mark.parametrize(
+    ("ranks", "matter", "looks"),
+    [("1", True, False), ("k", True, False), ("p", False, False), ("p", True, True)],
+)
+def test_points_are_looked_at_for_a_second_rank_only_where_that_decides(
+    ranks: str, matter: bool, looks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fault(campaign: Campaign, ranks: int) -> preflight.Fault | None:
+        return preflight.Fault("of another MPI", "rebuild it") if matter and ranks > 1 else None
+
+    monkeypatch.setattr(preflight, "fault", fault)
     text = CAMPAIGN.replace("ranks: p", f"ranks: {ranks}").replace("measure:", "settings: {k: 1}\nmeasure:")
     built = assembly.assemble(load(text=text))
     walked: list[int] = []
@@ -317,7 +327,8 @@ def test_no_point_is_looked_at_for_a_second_rank_where_none_has_one(ranks: str, 
             walked.append(1)
             return built.space.some()
 
-    session.refuse_launch(replace(built, space=Walked()))  # type: ignore[arg-type]
+    with pytest.raises(CampaignError, match="of another MPI") if looks else nullcontext():
+        session.refuse_launch(replace(built, space=Walked()))  # type: ignore[arg-type]
     assert bool(walked) == looks
 
 
