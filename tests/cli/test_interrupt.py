@@ -225,7 +225,7 @@ def test_a_stopped_campaign_continues_with_a_larger_budget() -> None:
     assert first["stop_reason"]["rule"] in ("budget", "exhausted")  # nothing affordable is left
     rules = ("--set", "stop.budget=1 core-hour", "--set", "stop.patience=99")
     resumed = run("resume", "rehearsal", *rules, "--json")
-    assert "rules changed: stop.budget: 1080.0 core-seconds -> 3600.0 core-seconds" in resumed.err
+    assert "rules changed: stop.budget: 0.3 -> 1 core-hours" in resumed.err
     second = resumed.document
     assert second["cost"]["budget"] == 1
     assert second["cost"]["spent"] > first["cost"]["spent"]

@@ -188,7 +188,7 @@ def test_changed_rules_are_named() -> None:
     richer = {**CAMPAIGN, "stop": {"budget": "72000.0 core-seconds", "patience": 3}, "notify": None}
     stopped = events.CampaignStopped("budget", "nothing left")
     found = story(*BEGUN, stopped, events.CampaignChanged(richer))
-    assert texts(found)[-1] == "rules changed: stop.budget: 36000.0 core-seconds -> 72000.0 core-seconds"
+    assert texts(found)[-1] == "rules changed: stop.budget: 10 -> 20 core-hours"
     assert found["state"] == "running"
     assert found["spent"]["budget"] == 20.0
 
