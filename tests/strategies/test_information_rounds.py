@@ -234,6 +234,8 @@ def test_reasons_word_a_wide_uncertainty_as_all_others_do() -> None:
         width=57.6,
     )
     assert stakes.effect(1.0, 1 / 16).endswith(" from 57.6 times the value to 14.4 times the value")
+    small = replace(stakes, width=0.0872)
+    assert small.effect(1.0, 0.99999) == f"hardly lowers the uncertainty at {PLUS} (8.72 %)"
 
 
 def test_nothing_is_an_empty_proposal() -> None:

@@ -92,4 +92,6 @@ class Stakes:
             fall = 100 * (1 - ratios[1] / ratios[0]) if ratios[0] else 0.0
             return f"lowers the uncertainty at {where} by {fall:.3g} %"
         first, last = (units.uncertainty(self.width * ratio) for ratio in ratios)
+        if first == last:  # in so many digits
+            return f"hardly lowers the uncertainty at {where} ({last})"
         return f"lowers the uncertainty at {where} from {first} to {last}"
