@@ -95,7 +95,7 @@ def _validation(rows: Sequence[Mapping[str, Any]]) -> str:
         )
         for row in rows
     ]
-    heads = ("call path", "metric", "measured", "predicted run", "error %")
+    heads = ("call path", "metric", "measured", "predicted, one run", "error %")
     return f"<h2>Validation at {escape(str(Point.of(rows[0]['point'])))}</h2>" + pages.table(heads, cells)
 
 

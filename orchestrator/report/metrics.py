@@ -41,6 +41,20 @@ def units(metrics: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {item["metric"]: item["unit"] for item in metrics if item["unit"]}
 
 
+def with_unit(metric: str, known: Mapping[str, str] | None = None) -> str:
+    """Return a metric with the unit of its values, as tables name it: ``time / s``.
+
+    Parameters
+    ----------
+    metric
+        Its name.
+    known
+        From `units`; of metrics that it lacks, only times have a unit.
+    """
+    unit = (known or {}).get(metric, "s" if metric in _SECONDS else "")
+    return f"{metric} / {unit}" if unit else metric
+
+
 def meanings(metrics: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a line that says what the metrics mean; none where all are plain times or counts."""
     special = [item for item in metrics if item["unit"] not in ("", "s") or item["better"] == "higher"]

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.report.metrics import with_unit
 from orchestrator.report.status_text import interval
 from orchestrator.report.wording import about, measure, plain, uncertainty
 from orchestrator.types import Point
@@ -108,7 +109,7 @@ def found_table(outcome: Mapping[str, Any]) -> Table:
         error = row["error_percent"]
         cells = (
             row["callpath"],
-            row["metric"],
+            with_unit(row["metric"]),
             plain(row["truth"], 4),
             interval({"value": row["predicted"], "low": row["low"], "high": row["high"]}),
             "-" if error is None else f"{error:+.1f}",

@@ -19,7 +19,7 @@ from orchestrator.journal.state import StopReason
 from orchestrator.models.effort import EFFORT
 from orchestrator.report import advice
 from orchestrator.report.callpath_names import named
-from orchestrator.report.metrics import meanings
+from orchestrator.report.metrics import meanings, units, with_unit
 from orchestrator.report.models_document import CORRECTED, label, run_ends, shown
 from orchestrator.report.wording import (
     about,
@@ -53,14 +53,14 @@ def render(status: Mapping[str, Any], directory: Path | None = None) -> Renderab
         parts.append(Text(_outdated_line(status, directory)))
     if large_rows:
         parts += [Text(line) for line in meanings(status["metrics"])]
-        parts.append(models_table(large_rows))
+        parts.append(models_table(large_rows, units(status["metrics"])))
     if status["fastest"]:
         parts.append(fastest_table(status["fastest"]))
         parts += [Text(line) for line in fastest_lines(status["fastest"])]
     if status["contradictions"]:
         parts.append(Text("\n".join(_contradiction_lines(status["contradictions"]))))
     if large_checks:
-        parts.append(validation_table(large_checks))
+        parts.append(validation_table(large_checks, units(status["metrics"])))
     if hidden := max(len(rows) - len(large_rows), len(checks) - len(large_checks)):
         parts.append(
             Text(
@@ -275,8 +275,8 @@ def _large(rows: Sequence[dict[str, Any]], values: Sequence[float | None]) -> li
     ]
 
 
-def models_table(models: Sequence[dict[str, Any]]) -> Table:
-    """Return a table of models, as `models_document.describe` gives them."""
+def models_table(models: Sequence[dict[str, Any]], known: Mapping[str, str] | None = None) -> Table:
+    """Return a table of models, as `models_document.describe` gives them; ``known``: units by metric."""
     predicted = next((m["predictions"][0]["point"] for m in models if m["predictions"]), None)
     where = Point.of(predicted) if predicted else None
     table = Table(title="models", title_justify="left", show_edge=False, pad_edge=False)
@@ -287,7 +287,7 @@ def models_table(models: Sequence[dict[str, Any]]) -> Table:
     if where is not None:
         table.add_column(f"at {where}", justify="right")
     for model in named(models):
-        row = [label(model), model["metric"], shown(model), smape(model["smape"])]
+        row = [label(model), with_unit(model["metric"], known), shown(model), smape(model["smape"])]
         if where is not None:
             row.append(interval(model["predictions"][0]) if model["predictions"] else "")
         table.add_row(*map(Text, row))
@@ -307,7 +307,7 @@ def intervals_table(models: Sequence[dict[str, Any]], runs: int) -> Table:
     further = "one further run" if runs == 1 else f"the mean of {runs} further runs"
     for model in named(models):
         for prediction in model["predictions"]:
-            what = (label(model), model["metric"], str(Point.of(prediction["point"])))
+            what = (label(model), with_unit(model["metric"]), str(Point.of(prediction["point"])))
             for kind, shown_kind in (("mean", "the true mean"), ("measured", further)):
                 found = (item for item in prediction["intervals"] if item["kind"] == kind)
                 ends = (f"[{_figure(item['low'])}, {_figure(item['high'])}]" for item in found)
@@ -316,8 +316,8 @@ def intervals_table(models: Sequence[dict[str, Any]], runs: int) -> Table:
     return table
 
 
-def validation_table(rows: Sequence[dict[str, Any]]) -> Table:
-    """Return predicted against measured values of one run at the evaluation point."""
+def validation_table(rows: Sequence[dict[str, Any]], known: Mapping[str, str] | None = None) -> Table:
+    """Return predicted against measured values of one run at the evaluation point, and whether they agree."""
     table = Table(
         title=f"validation at {Point.of(rows[0]['point'])}",
         title_justify="left",
@@ -326,17 +326,28 @@ def validation_table(rows: Sequence[dict[str, Any]]) -> Table:
     )
     for column in ("call path", "metric"):
         table.add_column(column)
-    for column in ("measured", "predicted run", "error %"):
+    for column in ("measured", "predicted, one run", "error %"):
         table.add_column(column, justify="right")
+    table.add_column("inside")
     for row in named(rows):
-        table.add_row(
-            Text(row["callpath"]),
-            row["metric"],
+        cells = (
+            row["callpath"],
+            with_unit(row["metric"], known),
             _figure(row["measured"]),
             run_interval(row),
             _figure(row["error_percent"], "{:+.1f}"),
+            _inside(row),
         )
+        table.add_row(*map(Text, cells))
     return table
+
+
+def _inside(row: Mapping[str, Any]) -> str:
+    """Return whether a measured value lies in the interval predicted for a run; a dash without one."""
+    low, high = run_ends(row)
+    if low is None or high is None:
+        return "-"
+    return "yes" if low <= row["measured"] <= high else "no"
 
 
 def fastest_table(found: Mapping[str, Any]) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.report.metrics import described, meanings
+from orchestrator.report.metrics import described, meanings, units, with_unit
 from orchestrator.report.status import effort
 from orchestrator.types import Measurement, Measurements, Point
 
@@ -29,6 +29,17 @@ def test_an_inverse_has_the_opposite_unit_and_direction() -> None:
     ]
     assert meanings(found) == ["metrics: 1/rate in s/cells (lower is better)"]
     assert meanings(found[:2]) == []
+
+
+def test_tables_name_the_unit_behind_the_metric() -> None:
+    rate = {"name": "rate", "unit": "cells/s", "better": "higher"}
+    known = units(described({"measure": {"metrics": ["time", "visits", rate]}}))
+    assert [with_unit(name, known) for name in ("time", "visits", "rate")] == [
+        "time / s",
+        "visits",
+        "rate / cells/s",
+    ]
+    assert with_unit("time") == "time / s" and with_unit("rate") == "rate"
 
 
 def test_campaigns_without_the_section_have_no_metrics() -> None:

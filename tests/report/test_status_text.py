@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from orchestrator.report.status_text import _jobs_line, _reason_lines
+from typing import Any
+
+from rich.console import Console
+
+from orchestrator.report.status_text import _jobs_line, _reason_lines, models_table, validation_table
 
 NO_BELIEF = "their models give no covariances between points, so chosen as gpr does"
 
@@ -42,3 +46,49 @@ def test_nothing_is_said_of_waiting_where_all_runs_shared_jobs() -> None:
     line = _jobs_line(jobs)
     assert "4 measured runs shared a job" in line and "1.5 s" in line and "waits" not in line
     assert _jobs_line({**jobs, "wait_seconds": 20.0}).endswith("its own time and waits 20 s")
+
+
+def checked(measured: float, low: float | None, high: float | None) -> dict[str, Any]:
+    return {
+        "point": {"p": 8},
+        "callpath": "main",
+        "metric": "time",
+        "measured": measured,
+        "predicted": 2.0,
+        "low": 1.9,
+        "high": 2.1,
+        "run_low": low,
+        "run_high": high,
+        "error_percent": -10.0,
+    }
+
+
+def printed(table: object) -> list[list[str]]:
+    console = Console(width=120)
+    with console.capture() as capture:
+        console.print(table)
+    return [
+        [cell.strip() for cell in line.replace("┃", "│").split("│")] for line in capture.get().splitlines()
+    ]
+
+
+def test_validation_says_which_values_lie_outside_their_intervals() -> None:
+    lines = printed(
+        validation_table([checked(2.0, 1.0, 3.0), checked(4.0, 1.0, 3.0), checked(4.0, None, None)])
+    )
+    assert lines[1] == ["call path", "metric", "measured", "predicted, one run", "error %", "inside"]
+    assert [line[-1] for line in lines[3:]] == ["yes", "no", "-"]
+    assert lines[3][1] == "time / s"
+
+
+def test_models_name_the_unit_of_their_metric() -> None:
+    model = {
+        "callpath": "main",
+        "category": {},
+        "metric": "rate",
+        "expression": "n",
+        "normal_form": "n",
+        "smape": 1.0,
+        "predictions": [],
+    }
+    assert printed(models_table([model], {"rate": "cells/s"}))[3][1] == "rate / cells/s"
