@@ -89,6 +89,8 @@ def _table(rows: list[dict[str, Any]]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
+    from orchestrator.report.wording import last_event
+
     found = Table(show_edge=False, pad_edge=False)
     for name in ("campaign", "application", "parameters", "state"):
         found.add_column(name)
@@ -98,5 +100,6 @@ def _table(rows: list[dict[str, Any]]) -> Table:
     for row in rows:
         spent = f"{row['spent']:.4g} of {row['budget']:.4g}" if "spent" in row else ""
         cells = [row["name"], row.get("application", ""), ", ".join(row.get("parameters", ())), row["state"]]
-        found.add_row(*map(Text, [*cells, spent, (row["last"] or "")[:16], row["directory"]]))
+        last = last_event(row["last"], row["virtual"]) if "virtual" in row else (row["last"] or "")
+        found.add_row(*map(Text, [*cells, spent, last, row["directory"]]))
     return found

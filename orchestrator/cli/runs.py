@@ -87,7 +87,9 @@ def _print(table: list[dict[str, Any]], campaign: Mapping[str, Any], most: int) 
     from orchestrator.units import count
 
     if table:
-        status_text.console().print(runs_table.to_table(table[:most], campaign))
+        console = status_text.console()
+        # Where even the figures find no space, a terminal wraps them.
+        console.print(runs_table.to_table(table[:most], campaign, console.width), crop=False)
     more = f", {count(most, 'row')} shown: --limit 0 shows all" if len(table) > most else ""
     print(f"{count(len(table), 'run')}{more}")
 

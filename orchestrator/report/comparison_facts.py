@@ -19,6 +19,9 @@ _MOST = 6  # nodes, modules and values that are named
 _INPUTS = ("application", "settings", "program", "constraints")
 _MEASURED = ("profiler", "aggregate", "inclusive")
 _MACHINE = ("name", "partition", "account", "constraint", "launcher", "mpi", "modules", "environment")
+EXECUTOR = "executor: name"
+INSTANTS = ("measured from", "measured until")
+"""Labels of the kind of executor, and of instants by the clock of a campaign."""
 
 Facts = Mapping[str, str]
 """What is known of one side, as text by label."""
@@ -79,8 +82,8 @@ def of_campaign(directory: Path, other: bool = False) -> Facts:
     found = {
         "from": str(directory),
         "campaign": str(rules.get("name", "")),
-        "measured from": iso(seen.first) if seen.first else "",
-        "measured until": iso(seen.last) if seen.last else "",
+        INSTANTS[0]: iso(seen.first) if seen.first else "",
+        INSTANTS[1]: iso(seen.last) if seen.last else "",
         "program of the campaign": f"orchestrator {seen.version}",
         "controller": ", ".join(seen.controllers),
         "nodes": _some(sorted(seen.nodes)),

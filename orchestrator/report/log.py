@@ -15,6 +15,7 @@ from orchestrator.journal.file import Entry, require_campaign
 from orchestrator.journal.forms import ATTEMPT, EVENT, PLAIN, RUN, Form, members, pairs, record, sequence
 from orchestrator.journal.references import REASON
 from orchestrator.journal.snapshot import Fold, read_through
+from orchestrator.journal.state import is_rehearsal
 from orchestrator.report.wording import about, outage, place, smape, uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
@@ -28,7 +29,8 @@ def document(entries: Iterable[Entry]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``campaign``, ``id``, ``started``, ``last`` (the last entry), ``state``; ``spent`` (see below);
+        ``campaign``, ``id``, ``virtual`` (whether instants are of a rehearsal's clock), ``started``, ``last``
+        (the last entry), ``state``; ``spent`` (see below);
         ``reference``, runs and their cost;
         ``hosts`` where attempts failed; ``given_up``; and ``events``, each with ``time``, ``kind``, ``text``.
         ``spent`` has ``budget``, ``total``, ``accepted``, ``failed`` by class, ``cancelled``, ``reserved``
@@ -321,6 +323,7 @@ class History:
         return {
             "campaign": self.campaign["name"],
             "id": self.id,
+            "virtual": is_rehearsal(self.campaign),
             "started": iso(self.started or 0.0),
             "last": iso(self.last),
             "state": self.state,

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from orchestrator.report.wording import moment
+from orchestrator.report.wording import REHEARSAL, moment, since_start
 from orchestrator.units import count, hours_in
 
 _KEPT = 3  # lines about failures of one kind in a row; the rest is only counted
@@ -21,7 +21,7 @@ _MANY = {
 
 
 def render(history: Mapping[str, Any], everything: bool = False) -> str:
-    """Return the text, with times of this machine's time zone.
+    """Return the text, with times of this machine's time zone; of a rehearsal, with those since its start.
 
     Parameters
     ----------
@@ -30,7 +30,6 @@ def render(history: Mapping[str, Any], everything: bool = False) -> str:
     everything
         Whether to show every failure and skipped run, instead of a few of each and their number.
     """
-    zone = datetime.fromisoformat(history["last"]).astimezone().tzname()
     running = (
         f"; controller {history['controller']} is running, unless it was killed"
         if history["controller"]
@@ -38,16 +37,26 @@ def render(history: Mapping[str, Any], everything: bool = False) -> str:
     )
     lines = [
         f"campaign {history['campaign']} ({history['id']}): {history['state']}{running}",
-        f"from {moment(history['started'])} to {moment(history['last'])} ({zone})",
+        *_period(history),
         "",
         *_spent(history),
         *_given_up(history["given_up"], everything),
         "",
         "what happened",
-        *_events(history["events"], everything),
+        *_events(history["events"], everything, history["started"] if history["virtual"] else None),
     ]
     # The last output of a program may hold control sequences, which a terminal would obey.
     return "\n".join("".join(c if c.isprintable() else "?" for c in line) for line in lines)
+
+
+def _period(history: Mapping[str, Any]) -> Iterator[str]:
+    """Yield from when to when there are entries."""
+    if history["virtual"]:
+        yield REHEARSAL
+        yield f"over {since_start(history['last'], history['started'])} of that clock"
+        return
+    zone = datetime.fromisoformat(history["last"]).astimezone().tzname()
+    yield f"from {moment(history['started'])} to {moment(history['last'])} ({zone})"
 
 
 def _spent(history: Mapping[str, Any]) -> Iterator[str]:
@@ -83,16 +92,20 @@ def _given_up(items: Sequence[Mapping[str, Any]], everything: bool) -> Iterator[
         yield f"  ... and {len(items) - len(shown)} more; all of them: --all"
 
 
-def _events(items: Sequence[Mapping[str, str]], everything: bool) -> Iterator[str]:
-    for failures, group in groupby(items, key=lambda item: item["kind"] in _MANY):
+def _events(items: Sequence[Mapping[str, str]], everything: bool, start: str | None) -> Iterator[str]:
+    """Yield what happened, each with its time; with a ``start``, of a rehearsal, with that since then."""
+    stamps = [moment(item["time"]) if start is None else since_start(item["time"], start) for item in items]
+    wide = max(map(len, stamps), default=0)
+    timed = list(zip(stamps, items, strict=True))
+    for failures, group in groupby(timed, key=lambda pair: pair[1]["kind"] in _MANY):
         seen: Counter[str] = Counter()
         last = ""
-        for item in group:
+        for stamp, item in group:
             seen[item["kind"]] += 1
-            last = item["time"]
+            last = stamp if start is not None else stamp[11:]
             if everything or not failures or seen[item["kind"]] <= _KEPT:
-                yield f"  {moment(item['time'])}  {item['text']}"
+                yield f"  {stamp:>{wide}}  {item['text']}"
         more = {kind: number - _KEPT for kind, number in seen.items() if number > _KEPT}
         if failures and more and not everything:
             counted = ", ".join(f"{number} more {_MANY[kind]}" for kind, number in more.items())
-            yield f"  {'':<19}  ... until {moment(last)[11:]}: {counted}; all of them: --all"
+            yield f"  {'':<{wide}}  ... until {last}: {counted}; all of them: --all"

@@ -6,15 +6,15 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Literal
 
 from rich.table import Table
 from rich.text import Text
 
 from orchestrator import expressions
 from orchestrator.errors import CampaignError
-from orchestrator.journal.state import InFlight, RunState, RunStatus, State
-from orchestrator.report.wording import moment
+from orchestrator.journal.state import InFlight, RunState, RunStatus, State, is_rehearsal
+from orchestrator.report.wording import instant, moment
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Run, format_value
@@ -34,6 +34,11 @@ COLUMNS = (
     "began",
     "reason",
 )
+_REASON = "reason"
+_SPARED = ("node", "began", _REASON)  # left out of a narrow table, in this order
+_TEXTS = ("run", "state", "node", "began")
+_LEAST = 20  # characters of a line of a reason
+_BETWEEN = 3  # characters between columns
 
 
 def rows(state: State) -> list[dict[str, Any]]:
@@ -163,23 +168,66 @@ def to_csv(table: Sequence[Mapping[str, Any]]) -> str:
     return stream.getvalue()
 
 
-def to_table(table: Sequence[Mapping[str, Any]], campaign: Mapping[str, Any]) -> Table:
-    """Return the rows for a terminal, costs in the unit of the campaign's budget."""
-    unit = campaign_unit(campaign)
+def to_table(table: Sequence[Mapping[str, Any]], campaign: Mapping[str, Any], width: int) -> Table:
+    """Return the rows for a terminal of a width, costs in the unit of the campaign's budget.
+
+    Figures are never cut. Columns in which nothing stands are left out, and what `_SPARED` names where there
+    is no space for it; a line below says so.
+    """
+    columns = _columns(table, campaign)
+    spared = [name for name in _SPARED if name in columns]
+    left_out: list[str] = []
+    while spared and _width(columns) > width:
+        left_out.append(spared.pop(0))
+        del columns[left_out[-1]]
     found = Table(show_edge=False, pad_edge=False)
-    for name in table[0]["point"] if table else ():
-        found.add_column(name, justify="right", no_wrap=True)
-    found.add_column("run", no_wrap=True)
-    found.add_column("state")
-    for name in ("attempts", "elapsed s", unit):
-        found.add_column(name, justify="right")
-    for name in ("node", "began", "reason"):
-        found.add_column(name)
-    for row in table:
-        cells = [format_value(value) for value in row["point"].values()]
-        cells += [f"{row['kind']}-{row['repetition']}", row["status"], str(row["attempts"])]
-        cells.append("" if row["elapsed"] is None else f"{row['elapsed']:.4g}")
-        cells.append(hours_in(row["core_hours"], unit))
-        cells += [row["node"], "" if row["began"] is None else moment(row["began"]), row["reason"]]
-        found.add_row(*map(Text, cells))
+    for name, cells in columns.items():
+        if name == _REASON:
+            found.add_column(name, overflow="fold")
+        else:
+            side: Literal["left", "right"] = "left" if name in _TEXTS else "right"
+            found.add_column(name, justify=side, no_wrap=True, min_width=_longest(name, cells))
+    for row in zip(*columns.values(), strict=True):
+        found.add_row(*map(Text, row))
+    if left_out:
+        found.caption = f"no space for: {', '.join(left_out)}; --csv has every column"
+        found.caption_justify = "left"
     return found
+
+
+def _columns(table: Sequence[Mapping[str, Any]], campaign: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the cells of every column by its heading, without columns in which nothing stands."""
+    unit = campaign_unit(campaign)
+    parameters = list(table[0]["point"]) if table else []
+    columns = {name: [format_value(row["point"][name]) for row in table] for name in parameters}
+    columns["run"] = [f"{row['kind']}-{row['repetition']}" for row in table]
+    columns["state"] = [row["status"] for row in table]
+    columns["attempts"] = [str(row["attempts"]) for row in table]
+    columns["elapsed s"] = ["" if row["elapsed"] is None else f"{row['elapsed']:.4g}" for row in table]
+    columns[unit] = [hours_in(row["core_hours"], unit) for row in table]
+    further = {
+        "node": [row["node"] for row in table],
+        "began": [_began(row["began"], is_rehearsal(campaign)) for row in table],
+        _REASON: [row["reason"] for row in table],
+    }
+    return {**columns, **{name: cells for name, cells in further.items() if any(cells)}}
+
+
+def _began(text: str | None, virtual: bool) -> str:
+    """Return when an attempt began, to the minute; in a rehearsal, how long after its start."""
+    if text is None:
+        return ""
+    return instant(text, virtual) if virtual else moment(text)[5:16]
+
+
+def _width(columns: Mapping[str, Sequence[str]]) -> int:
+    """Return the least width of a table: reasons are wrapped, nothing else is."""
+    wide = [
+        min(_longest(name, cells), _LEAST) if name == _REASON else _longest(name, cells)
+        for name, cells in columns.items()
+    ]
+    return sum(wide) + _BETWEEN * (len(wide) - 1)
+
+
+def _longest(name: str, cells: Sequence[str]) -> int:
+    return max(map(len, (name, *cells)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.journal import executables, nodes
 from orchestrator.journal.references import references
-from orchestrator.journal.state import RunStatus, State
+from orchestrator.journal.state import RunStatus, State, is_rehearsal
 from orchestrator.models.effort import CALLS, EFFORT, unmatched, variation
 from orchestrator.policy import pace
 from orchestrator.report import controller, extrapolation, models_document
@@ -69,6 +69,7 @@ def combined(
     return {
         "campaign": state.campaign["name"],
         "id": state.id,
+        "virtual": is_rehearsal(state.campaign),
         "state": phase(state),
         "controller": running or controller.no_controller(None if state.stopped else state.time),
         "stop_reason": _stop(state),
@@ -107,12 +108,16 @@ def combined(
 
 
 def in_list(state: State) -> dict[str, Any]:
-    """Return what every list of campaigns says of one; costs in core-hours, the time of the last entry."""
+    """Return what every list of campaigns says of one; costs in core-hours, the time of the last entry.
+
+    ``virtual``: whether that is the time of a rehearsal's clock.
+    """
     return {
         "state": phase(state),
         "last": iso(state.time),
         "spent": core_hours(state.spent),
         "budget": core_hours(campaign_budget(state.campaign)),
+        "virtual": is_rehearsal(state.campaign),
     }
 
 

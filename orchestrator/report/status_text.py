@@ -22,7 +22,9 @@ from orchestrator.report.callpath_names import named
 from orchestrator.report.metrics import meanings, units, with_unit
 from orchestrator.report.models_document import CORRECTED, label, run_ends, shown
 from orchestrator.report.wording import (
+    REHEARSAL,
     about,
+    instant,
     moment,
     outage,
     plain,
@@ -86,6 +88,7 @@ def _progress_lines(status: Mapping[str, Any]) -> list[str]:
     )
     lines = [
         f"campaign {status['campaign']} ({status['id']}): {standing(status)}, round {status['round']}",
+        *[REHEARSAL] * bool(status["virtual"]),
         f"{unit}: {spent} spent, {reserved} reserved, {left} left of {budget}",
         f"runs: {_numbers(status['runs']) or 'none yet'}; {count(status['points'], 'point')} measured",
     ]
@@ -138,17 +141,18 @@ def _controller_lines(status: Mapping[str, Any], directory: Path | None) -> list
     """Return which controller is running, or how to continue a campaign that is not over."""
     found = status["controller"]
     known = f"the controller on {found['host']}, pid {found['pid']}," if found["host"] else "a controller"
-    since = "" if found["since"] is None else f" since {moment(found['since'])}"
+    when = "" if found["since"] is None else instant(found["since"], status["virtual"])
+    since = f" since {when}" if when else ""
     if found["state"] == "at work":
         return [f"{known} is running{since}"]
     if status["state"] == "stopped":
         return []
     if found["state"] == "unknown":
-        return [f"{known} wrote last at {moment(found['since'])}; only that host shows whether it still runs"]
+        return [f"{known} wrote last at {when}; only that host shows whether it still runs"]
     resume = "" if directory is None else f"; to continue: orchestrator resume {shlex.quote(str(directory))}"
     if found["host"] is None:
         return [f"no controller is running{since}{resume}"]
-    killed = f"{known} was killed or its machine failed after {moment(found['since'])}"
+    killed = f"{known} was killed or its machine failed after {when}"
     return [f"no controller is running: {killed}{resume}"]
 
 

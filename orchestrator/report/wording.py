@@ -10,7 +10,7 @@ from orchestrator.units import uncertainty as uncertainty
 
 _LONG_OUTAGE = 1800.0  # seconds
 _LONG = 600.0  # seconds; to the minute is exact enough
-
+_EPOCH = "1970-01-01T00:00:00+00:00"
 
 UNCERTAINTY = (
     "the width of the 90 % interval of a prediction as a share of the predicted value, as a mean over the "
@@ -54,6 +54,28 @@ def clock(seconds: float) -> str:
     """Return seconds since the start as hours, minutes and seconds: ``0:23:10``."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+REHEARSAL = "rehearsal: no program was run; times are of a virtual clock"
+"""What is said of a campaign of which nothing else would show that it was only rehearsed."""
+
+
+def since_start(text: str, start: str) -> str:
+    """Return how long after a start (both ISO 8601) an instant is, to the second: ``0:23:10``."""
+    passed = datetime.fromisoformat(text) - datetime.fromisoformat(start)
+    return clock(passed.total_seconds())
+
+
+def instant(text: str, virtual: bool) -> str:
+    """Return an instant (ISO 8601); of a rehearsal, whose clock begins at zero, how long after its start."""
+    return since_start(text, _EPOCH) if virtual else moment(text)
+
+
+def last_event(text: str, virtual: bool) -> str:
+    """Return when the last event of a campaign was (ISO 8601); of a rehearsal, how long after its start."""
+    if virtual:
+        return rehearsed(datetime.fromisoformat(text).timestamp())
+    return moment(text)
 
 
 def outage(what: str, since: float, jobs: int, blocking: bool, lasted: float) -> str:

@@ -59,6 +59,39 @@ def test_a_table_says_how_many_rows_it_leaves_out(campaign: Path) -> None:
     assert everything.count(" time-") == number and "shown" not in everything
 
 
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_figures_are_never_cut_in_a_table(
+    campaign: Path, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = run("runs", campaign, "--state", "measured").out.splitlines()
+    heads = [cell.strip() for cell in lines[0].split("┃")]
+    assert heads[:7] == ["p", "s", "run", "state", "attempts", "elapsed s", "core-hours"]
+    assert ("began" in heads, "node" in heads) == (columns > 60, columns > 80) and "reason" not in heads
+    table = [line for line in lines if "│" in line]
+    rows = run("runs", campaign, "--state", "measured", "--json").document
+    assert len(table) == len(rows) and not any("…" in line for line in table)
+    for line, row in zip(table, rows, strict=True):
+        assert line.split("│")[5].strip() == f"{row['elapsed']:.4g}"
+    assert ("no space for: node" in lines[-2]) == (columns < 200)
+
+
+def test_a_rehearsal_names_no_date(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    clock = "rehearsal: no program was run; times are of a virtual clock"
+    for command in ("runs", "log", "status"):
+        assert "1970" not in run(command, campaign).out
+    assert clock in run("status", campaign).out.splitlines()
+    log = run("log", campaign).out.splitlines()
+    assert log[1] == clock and log[2].startswith("over 0:") and "of that clock" in log[2]
+    first = log.index("what happened") + 1
+    assert log[first].split()[0] == "0:00:00"
+    began = run("log", campaign, "--json").document["started"]
+    assert began.startswith("1970-01-01T00:00:00"), "documents have instants"
+    run("campaigns", "--keep", campaign)
+    assert "rehearsal, after " in run("campaigns").out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

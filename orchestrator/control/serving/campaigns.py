@@ -13,7 +13,7 @@ from orchestrator.errors import JournalError
 from orchestrator.journal.file import FILE_NAME, holds_campaign, no_campaign
 from orchestrator.journal.measurements import measurements
 from orchestrator.journal.snapshot import Followed
-from orchestrator.journal.state import State, is_rehearsal
+from orchestrator.journal.state import State
 from orchestrator.report import controller, models_document, status
 from orchestrator.report.controller import JOURNALED
 from orchestrator.report.status_text import standing
@@ -103,7 +103,6 @@ class ServedCampaign:
             "in_flight": counts["in flight"],
             "given_up": counts["given up"],
             "uncertainty": None if now.uncertainty is None else uncertainty(now.uncertainty),
-            "virtual": is_rehearsal(now.campaign),
             "version": self._journal.position.offset,
         }
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from html import escape
 from typing import Any
 from urllib.parse import quote
 
 from orchestrator.control.serving.campaigns import Row
 from orchestrator.report import html, pages
-from orchestrator.report.wording import moment, rehearsed
+from orchestrator.report.wording import last_event, moment
 from orchestrator.types import Attempt
 
 _STATES = ("running", "interrupted", "paused", "stopping", "stopped", "unreadable")
@@ -54,16 +53,9 @@ def overview_row(row: Row) -> str:
         escape(runs),
         f"{bar} {escape(row['cost'])}",
         escape(row["uncertainty"] or "-"),
-        escape(_last(row)),
+        escape(last_event(row["last"], row["virtual"])),
     )
     return head + link + "".join(f"<td>{cell}</td>" for cell in cells) + where
-
-
-def _last(row: Row) -> str:
-    """Return when the last event was; rehearsals begin at zero."""
-    if row["virtual"]:
-        return rehearsed(datetime.fromisoformat(row["last"]).timestamp())
-    return moment(row["last"])
 
 
 def _badge(state: str) -> str:
