@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, ProgressColumn, Task
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
 from orchestrator.campaign.definition import Campaign
 from orchestrator.journal import events, executables
@@ -16,8 +20,10 @@ from orchestrator.journal.state import State
 from orchestrator.models.progress import listening
 from orchestrator.report.log import describe
 from orchestrator.report.status import counts
-from orchestrator.units import format_cost, in_unit
+from orchestrator.units import format_cost, format_duration, in_unit
 
+_BAR = 24  # characters
+_BETWEEN = " · "
 _REFRESH = 0.1  # seconds between updates; simulated campaigns have thousands of events a second
 
 
@@ -28,6 +34,41 @@ class _Unattended(Console):
         self.quiet = True
 
 
+class _Line(ProgressColumn):
+    """Round, bar, cost, runs and time, as far as the terminal has space: the bar is left out first."""
+
+    def __init__(self, console: Console):
+        self._console = console
+        super().__init__()
+
+    def render(self, task: Task) -> Table:
+        """Return the line of a task."""
+        parts = dict(task.fields["parts"])
+        if task.elapsed is not None and task.elapsed >= 1:
+            parts["elapsed"] = format_duration(int(task.elapsed))
+        return self._line(task, fitting(parts, self._console.width - 1))
+
+    def _line(self, task: Task, parts: Mapping[str, str]) -> Table:
+        text = Text(_BETWEEN.join(parts.values()), no_wrap=True)
+        line = Table.grid(padding=(0, 1))
+        bar = ProgressBar(total=task.total, completed=task.completed, width=_BAR)
+        line.add_row(*[bar] * (len(text) + _BAR + 2 <= self._console.width), text)
+        return line
+
+
+_SPARED = ("elapsed", "waiting", "cost", "in flight")  # in this order
+
+
+def fitting(parts: Mapping[str, str], width: int) -> Mapping[str, str]:
+    """Return the parts of a line that a terminal has space for, joined with what separates them."""
+    found = dict(parts)
+    for name in _SPARED:
+        if len(_BETWEEN.join(found.values())) <= width:
+            break
+        found.pop(name, None)
+    return found
+
+
 class Display:
     """Shows what happens; `update` listens to the journal."""
 
@@ -35,16 +76,13 @@ class Display:
         self._console = _Unattended(stderr=True)
         self._budget, self._unit = campaign.stop.budget, campaign.stop.unit
         self._progress = Progress(
-            TextColumn("round {task.fields[round]}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[cost]}"),
-            TextColumn("{task.fields[runs]}"),
-            TimeElapsedColumn(),
+            _Line(self._console),
             console=self._console,
             disable=not self._console.is_terminal,
             transient=True,
         )
-        self._task = self._progress.add_task("", total=self._budget, round=0, cost="", runs="")
+        self._parts: dict[str, str] = {}
+        self._task = self._progress.add_task("", total=self._budget, parts=self._parts)
         self._last = 0.0
         self._shown = ExitStack()
 
@@ -69,7 +107,8 @@ class Display:
             self._console.quiet = True
 
     def _fitting(self, work: str, done: int, total: int) -> None:
-        self._progress.update(self._task, runs=f"{work}: {done} of {total}")
+        kept = {name: text for name, text in self._parts.items() if name in ("round", "cost")}
+        self._progress.update(self._task, parts={**kept, "work": f"{work}: {done} of {total}"})
 
     def update(self, entry: Entry, state: State) -> None:
         """Show an event."""
@@ -79,14 +118,15 @@ class Display:
         if isinstance(entry.event, events.ControllerStarted):
             for warning in executables.warnings(state.measured_with, state.executables):
                 self.note(f"warning: {warning}")
-        if time.monotonic() - self._last < _REFRESH:
+        at_round = isinstance(entry.event, events.RoundProposed | events.RoundCompleted)
+        if time.monotonic() - self._last < _REFRESH and not at_round:
             return
         self._last = time.monotonic()
+        self._parts = self._described(state)
+        self._progress.update(self._task, completed=state.spent, parts=self._parts)
+
+    def _described(self, state: State) -> dict[str, str]:
         found = counts(state)
-        self._progress.update(
-            self._task,
-            completed=state.spent,
-            round=state.round,
-            cost=f"{in_unit(state.spent, self._unit)} of {format_cost(self._budget, self._unit)}",
-            runs=f"{found['measured']} measured, {found['in flight']} in flight, {found['waiting']} waiting",
-        )
+        cost = f"{in_unit(state.spent, self._unit)} of {format_cost(self._budget, self._unit)}"
+        numbers = {name: f"{found[name]} {name}" for name in ("measured", "in flight", "waiting")}
+        return {**({"round": f"round {state.round}"} if state.round else {}), "cost": cost, **numbers}

@@ -16,22 +16,27 @@ from orchestrator.models.effort import EFFORT
 from orchestrator.report.callpath_names import named
 from orchestrator.report.models_document import label, shown
 from orchestrator.report.status_text import interval, pace_line, predicted, standing
-from orchestrator.report.wording import about, moment, smape, uncertainty_line
+from orchestrator.report.wording import about, instant, moment, smape, uncertainty_line
+from orchestrator.storage import iso
 from orchestrator.types import Point
 from orchestrator.units import count, hours_in
 
 _BAR = 30  # characters
+_FLIGHT = ("in flight", "node", "state", "since", "for", "limit", "job")
+_SPARED = ("job", "node", "limit", "since", "state")  # columns that a narrow terminal lacks, in this order
+_BETWEEN = 2  # characters between columns
+_QUIT = "   q quits"
 _TITLE = "bold cyan"
 _STATES = {"running": "green", "stopped": "bold", "paused": "yellow", "interrupted": "red"}
 
 
 def screen(found: Mapping[str, Any], width: int, height: int) -> RenderableType:
     """Return the view for a terminal of a size; sections that find no space show fewer lines."""
-    head = _fitting(_head(found), width)
+    head = _fitting(_head(found, width), width)
     left = max(0, height - len(head))
     flights, models, log = _shares(left, found["flying"] + 2, len(_models(found)) + 3)
     parts = [Layout(Group(*head), size=max(1, len(head)))]
-    parts += [Layout(_flights(found, flights - 2), size=flights)] * (flights > 2)
+    parts += [Layout(_flights(found, width, flights - 2), size=flights)] * (flights > 2)
     parts += [Layout(_models_table(found, models - 3), size=models)] * (models > 3)
     parts += [Layout(_log(found, width, log - 1), size=log)] * (log > 1)
     whole = Layout()
@@ -52,15 +57,15 @@ def _shares(left: int, flights: int, models: int) -> tuple[int, int, int]:
     return first, second, max(0, left - first - second)
 
 
-def _head(found: Mapping[str, Any]) -> list[Text]:
+def _head(found: Mapping[str, Any], width: int) -> list[Text]:
     state = standing(found)
-    clock = datetime.fromtimestamp(time.time()).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     title = Text(f"{found['campaign']} ({found['id']})  ", style=_TITLE)
     title.append(state, style=_STATES.get(state, "yellow"))
-    title.append(f"  round {found['round']}", style="default")
+    title.append(", rehearsal" * found["virtual"] + f"  round {found['round']}", style="default")
     if found["started"] is not None:
-        title.append(f", {about(max(0.0, found['now'] - found['started']))} since the start", style="default")
-    title.append(f"   {clock}   q quits", style="dim")
+        since = f", {about(max(0.0, found['now'] - found['started']))} since the start"
+        title.append(since * (len(title) + len(since) + len(_QUIT) <= width), style="default")
+    title.append(_tail(width - len(title)), style="dim")
     lines = [title, _bar(found["cost"])]
     figures = ", ".join(f"{number} {name}" for name, number in found["runs"].items() if number)
     lines.append(Text(f"runs: {figures or 'none yet'}; {count(found['points'], 'point')} measured"))
@@ -78,6 +83,13 @@ def _head(found: Mapping[str, Any]) -> list[Text]:
     if found["uncertainty_percent"] is not None:
         lines.append(Text(uncertainty_line(found["uncertainty_percent"] / 100, found["uncertainty_targets"])))
     return lines
+
+
+def _tail(space: int) -> str:
+    """Return the clock and how to quit, without the date or the clock where there is no space."""
+    now = datetime.fromtimestamp(time.time()).astimezone()
+    clocks = (now.strftime("   %Y-%m-%d %H:%M:%S"), now.strftime("   %H:%M:%S"))
+    return next((clock + _QUIT for clock in clocks if len(clock) + len(_QUIT) <= space), _QUIT)
 
 
 def _bar(cost: Mapping[str, Any]) -> Text:
@@ -99,37 +111,60 @@ def _next_round(found: Mapping[str, Any]) -> str:
     if not open_runs:
         return "next round: models are fitted and points chosen"
     if seconds is None:
-        when = "no run like these was measured yet"
+        when = "not known yet (no run like these was measured)"
     else:
         when = f"in about {about(seconds)}" if seconds >= 1 else "at any moment"
-    return f"next round: {when}; {queue}"
+    return f"end of this round: {when}; {queue}"
 
 
-def _flights(found: Mapping[str, Any], most: int) -> RenderableType:
-    table = Table(show_edge=False, pad_edge=False, expand=True, header_style="bold", box=None)
-    for name in ("in flight", "node", "state", "since", "for", "limit", "job"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
-    rows = found["in_flight"]
+def _flights(found: Mapping[str, Any], width: int, most: int) -> RenderableType:
     hidden = found["flying"] - most
-    for item in rows[: most if hidden <= 0 else most - 1]:
-        table.add_row(*map(Text, _flight(item, found["now"])))
+    items = found["in_flight"][: most if hidden <= 0 else most - 1]
+    rows = [_flight(item, found["now"], found["virtual"]) for item in items]
+    columns = _narrowed({name: [row[name] for row in rows] for name in _FLIGHT}, width)
+    table = Table(show_edge=False, pad_edge=False, expand=True, header_style="bold", box=None)
+    for name in columns:
+        table.add_column(name, no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        table.add_row(*(Text(row[name]) for name in columns))
     if hidden <= 0:
         return table
     return Group(table, Text(f"and {hidden + 1} more: orchestrator runs DIR --state in-flight", style="dim"))
 
 
-def _flight(item: Mapping[str, Any], now: float) -> tuple[str, ...]:
+def _narrowed(columns: dict[str, list[str]], width: int) -> list[str]:
+    """Return the columns for which there is space."""
+    shown = list(columns)
+
+    def needed() -> int:
+        wide = [max(map(len, (name, *columns[name]))) for name in shown]
+        return sum(wide) + _BETWEEN * (len(wide) - 1)
+
+    for name in _SPARED:
+        if needed() <= width:
+            break
+        shown.remove(name)
+    return shown
+
+
+def _flight(item: Mapping[str, Any], now: float, virtual: bool) -> dict[str, str]:
     started = item["started"]
     began = item["since"] if started is None else datetime.fromisoformat(started).timestamp()
-    return (
+    cells = (
         f"{item['run']}/attempt-{item['attempt']}",
         item["node"] or "-",
         item["state"],
-        datetime.fromtimestamp(began).astimezone().strftime("%H:%M:%S"),
+        _time(iso(began), virtual),
         about(max(0.0, now - began)),
         about(item["limit"]),
         item["job"],
     )
+    return dict(zip(_FLIGHT, cells, strict=True))
+
+
+def _time(text: str, virtual: bool) -> str:
+    """Return the time of day of an instant; of a rehearsal, how long after its start that is."""
+    return instant(text, virtual) if virtual else moment(text)[11:]
 
 
 def _models(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -164,7 +199,7 @@ def _log(found: Mapping[str, Any], width: int, most: int) -> RenderableType:
     for item in reversed(found["events"][-most:] if most else []):
         # The last output of a program may hold control sequences, which a terminal would obey.
         text = "".join(c if c.isprintable() else "?" for c in item["text"])
-        wrapped = _fitting([Text(f"{moment(item['time'])[11:]}  {text}")], width)
+        wrapped = _fitting([Text(f"{_time(item['time'], found['virtual'])}  {text}")], width)
         if len(lines) + len(wrapped) > most:
             break
         lines = [*wrapped, *lines]

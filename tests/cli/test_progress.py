@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
 import pytest
 
-from orchestrator.api.progress import Display
+from orchestrator.api.progress import Display, fitting
 from orchestrator.campaign import loader
 from orchestrator.cli import modeling
 from orchestrator.cli.modeling import shown_progress
+from orchestrator.journal import events
+from orchestrator.journal.file import Entry
+from orchestrator.journal.state import State
 from orchestrator.models.progress import tracked
+from orchestrator.types import Point, Run
 from tests.cli.running import SIMULATED, write_campaign
 
 
@@ -56,3 +61,36 @@ def test_campaigns_show_it_in_their_line(
 
 def test_nobody_has_to_listen() -> None:
     assert list(tracked([1, 2], "fits")) == [1, 2]
+
+
+def test_a_narrow_line_leaves_parts_out_and_cuts_none() -> None:
+    parts = {
+        "round": "round 3",
+        "cost": "0.1234 of 50 core-hours",
+        "measured": "112 measured",
+        "in flight": "12 in flight",
+        "waiting": "120 waiting",
+        "elapsed": "1 min 12 s",
+    }
+    assert fitting(parts, 120) == parts
+    assert list(fitting(parts, 80)) == ["round", "cost", "measured", "in flight", "waiting"]
+    assert list(fitting(parts, 65)) == ["round", "cost", "measured", "in flight"]
+    assert list(fitting(parts, 40)) == ["round", "measured", "in flight"]
+
+
+@pytest.mark.parametrize("columns", [60, 120])
+def test_the_line_is_of_the_round_that_was_proposed(
+    columns: int, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    campaign = loader.load(write_campaign(tmp_path, SIMULATED, None))
+    begun = State(campaign=campaign.raw)
+    proposed = events.RoundProposed(1, (Run(Point.of(p=1, s=10), "time", 1),), ("because",))
+    with Display(campaign) as display:
+        display.update(Entry(1, 0.0, events.ControllerStarted("h", 1, "1")), begun)
+        display.update(Entry(2, 0.0, proposed), begun._replace(round=1))
+    text = capsys.readouterr().err
+    last = next(line for line in reversed(re.split(r"[\r\n]", text)) if "round 1 · " in line)
+    assert " · 0 measured · 0 in flight" in last and "…" not in last and "round 0" not in text
+    assert ("━" in last) == (columns == 120)

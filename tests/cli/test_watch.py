@@ -91,7 +91,7 @@ def test_the_view_follows_the_journal_and_ends_with_q(done: Path, tmp_path: Path
     journal.write_bytes(b"".join(lines[:flying]))
     with watching(tmp_path) as screen:
         assert screen.shows("rehearsal (") and screen.shows("round 1")
-        assert screen.shows("next round: ") and screen.shows("in flight") and screen.shows("attempt-1")
+        assert screen.shows("end of this round: ") and screen.shows("in flight") and screen.shows("attempt-1")
         assert screen.shows("what happened") and screen.shows("round 1: ")
         with journal.open("ab") as file:
             file.write(b"".join(lines[flying:]))
