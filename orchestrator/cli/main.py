@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from orchestrator import __version__
+from orchestrator.cli import ascii_text
 from orchestrator.errors import JournalWriteError, OrchestratorError
 from orchestrator.executors import inherited  # noqa: F401 (before libraries change what it looks at)
 from orchestrator.journal.file import FULL
@@ -77,7 +78,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     _keep_closed_streams_free()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a region's name must not be an error on an ASCII terminal
-        sys.stdout.reconfigure(errors="backslashreplace")
+        sys.stdout.reconfigure(errors=ascii_text.NAME)
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors=ascii_text.NAME)
     try:
         run, arguments = _parsed(argv)
         return _completed(run, arguments)
