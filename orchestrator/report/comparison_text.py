@@ -17,6 +17,7 @@ from orchestrator.types import Point
 from orchestrator.units import count
 
 _DASH = "-"
+_LIKELY = 0.5  # probability below which a change of growth is not told as one
 _LONG = 60  # characters of a fact that is not worth showing where both agree
 
 
@@ -142,6 +143,10 @@ def _growths(row: Mapping[str, Any]) -> Iterator[str]:
         sure = item.get("probability")
         if item["faster"] is None:
             yield f"{item['parameter']}: alike"
+            continue
+        if sure is not None and sure < _LIKELY:
+            unseen = f"no change of growth to be seen (probability {percent(sure)})"
+            yield f"{item['parameter']}: {unseen}; the forms differ by chance"
             continue
         text = (
             f"{item['parameter']}: {item['faster'].upper()} grows faster, "

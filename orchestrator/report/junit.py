@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from orchestrator.report.comparison import label_of
+from orchestrator.report.comparison_text import percent
 
 
 def junit(found: Mapping[str, Any], name: str) -> str:
@@ -38,7 +39,7 @@ def junit(found: Mapping[str, Any], name: str) -> str:
         for item in row["checks"]:
             if item["failed"]:
                 probability = item["probability"]
-                sure = "" if probability is None else f" (probability {100 * probability:.1f} %)"
+                sure = "" if probability is None else f" (probability {percent(probability)})"
                 message = f"{item['condition']}{sure}"
                 failure = ElementTree.SubElement(case, "failure", {"message": message, "type": "comparison"})
                 failure.text = _details(row)

@@ -1,0 +1,63 @@
+"""A comparison as text claims no more than its figures say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.report.comparison_text import facts_table, growth_table
+from orchestrator.report.junit import junit
+from tests.report.test_status_text import printed
+
+PROBABLE = "p: A grows faster, ^1 -> ^0.667 log^1 (probability that growth changed: 97.0 %)"
+CHANCE = "p: no change of growth to be seen (probability 1.4 %); the forms differ by chance"
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    growth = {
+        "parameter": "p",
+        "faster": "a",
+        "a": {"exponent": 1.0, "log_exponent": 0.0},
+        "b": {"exponent": 2 / 3, "log_exponent": 1.0},
+        "probability": 0.97,
+    }
+    return {
+        "callpath": "main",
+        "metric": "time",
+        "category": {},
+        "expression": {"a": "p", "b": "p**(2/3) * log2(p)"},
+        "growth": [{**growth, **changes}],
+    }
+
+
+@pytest.mark.parametrize(("probability", "text"), [(0.97, PROBABLE), (0.014, CHANCE)])
+def test_an_improbable_change_of_growth_is_not_told_as_one(probability: float, text: str) -> None:
+    table = growth_table([row(probability=probability)])
+    assert table is not None
+    assert [str(cell) for cell in table.columns[-1].cells] == [text]
+
+
+def test_instants_of_rehearsals_are_times_since_their_start() -> None:
+    facts = [
+        {"label": "measured from", "a": "1970-01-01T00:00:07+00:00", "b": "2026-11-26T17:14:00+00:00"},
+        {"label": "executor: name", "a": "simulated", "b": "local"},
+    ]
+    lines = printed(facts_table([{**item, "same": False} for item in facts]))
+    assert lines[3][1:3] == ["rehearsal, after 7 s", "2026-11-26T17:14:00+00:00"]
+
+
+def test_junit_words_certainty_as_the_text_does() -> None:
+    check = {"condition": "change with 95 %", "failed": True, "probability": 0.99999}
+    known = {
+        "callpath": "main",
+        "metric": "time",
+        "category": {},
+        "ratio": 2.0,
+        "low": None,
+        "high": None,
+        "sentence": "It is slower.",
+        "checks": [check],
+    }
+    text = junit({"rows": [known], "not_compared": []}, "name")
+    assert "change with 95 % (probability &gt; 99.9 %)" in text
