@@ -9,10 +9,14 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from orchestrator.report.wording import instant
+from orchestrator.units import count
+
 
 def render(found: Mapping[str, Any]) -> RenderableType:
-    """Return the document as text."""
+    """Return the document as text, with times of this machine's time zone, or of a rehearsal's clock."""
     proposed = found["proposed"]
+    virtual = any(item.get("host") == "simulated" for item in found["attempts"])
     where = (
         "as validation"
         if proposed["round"] is None
@@ -20,22 +24,22 @@ def render(found: Mapping[str, Any]) -> RenderableType:
     )
     lines = [
         f"run {found['run']}: {found['outcome'] or 'not settled'}",
-        f"proposed {proposed['time']} {where}",
+        f"proposed {instant(proposed['time'], virtual)} {where}",
     ]
     for attempt in found["attempts"]:
-        lines += ["", *_attempt_lines(attempt)]
+        lines += ["", *_attempt_lines(attempt, virtual)]
     return Group(Text("\n".join(lines)))
 
 
-def _attempt_lines(item: Mapping[str, Any]) -> list[str]:
+def _attempt_lines(item: Mapping[str, Any], virtual: bool) -> list[str]:
     record, executable, controller = item["record"], item["executable"], item["controller"]
     ended = f"failed ({item['failure']}): {item['reason']}" if item.get("failure") else "accepted"
     pairs = {
         "directory": item["directory"],
         "outcome": ended if "settled" in item else item.get("reason", "in flight"),
-        "intended": item.get("intended"),
-        "started": item.get("started") or record.get("started"),
-        "finished": item.get("finished") or record.get("finished"),
+        "intended": _when(item.get("intended"), virtual),
+        "started": _when(item.get("started") or record.get("started"), virtual),
+        "finished": _when(item.get("finished") or record.get("finished"), virtual),
         "exit code": record.get("exit_code"),
         "cost": _cost(item),
         "job": item["job"],
@@ -54,7 +58,8 @@ def _attempt_lines(item: Mapping[str, Any]) -> list[str]:
         "modules": ", ".join(item["modules"]),
         "site": item["site"],
         "orchestrator": record.get("version") or controller.get("version"),
-        "controller": f"{controller['host']}, pid {controller['pid']}, since {controller['time']}"
+        "controller": f"{controller['host']}, pid {controller['pid']}, since "
+        f"{instant(controller['time'], virtual)}"
         if controller
         else None,
     }
@@ -70,11 +75,17 @@ def _attempt_lines(item: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def _when(text: str | None, virtual: bool) -> str | None:
+    return None if text is None else instant(text, virtual)
+
+
 def _cost(item: Mapping[str, Any]) -> str:
     if "cost_core_hours" not in item:
         return (
             f"{item['reserved_core_hours']:.4g} core-hours reserved" if "reserved_core_hours" in item else ""
         )
     most = " at most (its end was not observed)" if item.get("estimated") else ""
-    duration = f"{item['elapsed']:.6g} s on {item.get('cores', '?')} cores"
+    duration = f"{item['elapsed']:.4g} s"
+    if "cores" in item:
+        duration += f" on {count(item['cores'], 'core')}"
     return f"{item['cost_core_hours']:.4g} core-hours{most}, {duration}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,8 @@ def test_failed_attempts_and_what_became_of_the_run(measured: Path) -> None:
     assert found["outcome"].startswith("given up: application: exit code 4")
     assert [item["failure"] for item in found["attempts"]] == ["application", "application"]
     text = run("status", measured, "--run", "n=3/time-1").out
+    assert re.search(r"proposed \d{4}-\d\d-\d\d \d\d:\d\d:\d\d in round 1", text)
+    assert re.search(r"core-hours, 0\.\d+ s on 1 core\n", text) and "1 cores" not in text
     assert text.count("failed (application): exit code 4") == 2
     assert "version      tiny 1.2" in text and "exec" in text
 
