@@ -41,7 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         part.add_argument("--cache", type=Path, help="where to keep builds (default: ~/.cache)")
     show = actions.add_parser("show", help="print the counts of a run per call path")
     show.add_argument("directory", type=Path, help="an attempt's directory, or where the program ran")
-    show.add_argument("--top", type=int, default=30, help="call paths to show, the largest first (30)")
+    show.add_argument(
+        "--top", type=int, default=30, help="call paths to show, the largest first (default 30)"
+    )
     show.add_argument("--json", action="store_true", help="print one JSON document on standard output")
 
 

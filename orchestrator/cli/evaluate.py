@@ -105,7 +105,12 @@ def _add_synthetic(add: Callable[..., object]) -> None:
 
 
 def _add_replay(add: Callable[..., object]) -> None:
-    add("--processes", required=True, metavar="EXPRESSION", help="cores of a run")
+    add(
+        "--processes",
+        required=True,
+        metavar="EXPRESSION",
+        help="cores of a run, in the parameters: 'p' or 'nodes * ppn'",
+    )
     add("--holdout", required=True, metavar="POINT", help="P+: x1=256,x2=70; never offered")
     add(
         "--repetitions",
@@ -132,7 +137,13 @@ def _add_common(parser: argparse.ArgumentParser, labels: tuple[str, ...]) -> Non
         if labels == contenders.STANDARD
         else "repeatable; default 10",
     )
-    add("--tolerance", type=tolerance, default=5.0, metavar="PERCENT", help="of accurate (5)")
+    add(
+        "--tolerance",
+        type=tolerance,
+        default=5.0,
+        metavar="PERCENT",
+        help="a model is accurate if its error at P+ is at most this many percent (default 5)",
+    )
     add(
         "--modeler", action="append", choices=registry.names("model"), help="of all strategies (default auto)"
     )
@@ -146,7 +157,7 @@ def _add_common(parser: argparse.ArgumentParser, labels: tuple[str, ...]) -> Non
         )
     else:
         add("--batch-size", type=positive, metavar="N", help="points per round (default 1)")
-    add("--seed", type=common.whole(0), default=0)
+    common.add_seed(add)
     add("--workers", type=positive, metavar="N", help="processes (default: all cores)")
     add("--figures", type=Path, metavar="DIR", help="write figures as PNG")
     common.add_json(parser)

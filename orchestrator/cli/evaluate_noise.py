@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of each noise (default 5; the paper has 100)",
     )
-    add("--seed", type=common.whole(0), default=0)
+    common.add_seed(add)
     add("--workers", type=positive, metavar="N", help="processes (default: all cores)")
     add("--figures", type=Path, metavar="DIR", help="write figures as PNG")
     common.add_json(parser)

@@ -92,7 +92,7 @@ def _add_comparison(add: Callable[..., object]) -> None:
         help="the largest problem size that is fitted over the largest of all, w_f/w_max; of simulated runs "
         "edges of problems, as in the paper; repeatable (default: the median size)",
     )
-    add("--seed", type=common.whole(0), default=0)
+    common.add_seed(add)
     add("--workers", type=common.whole(1), metavar="N", help="processes (default: all cores)")
     add("--figures", type=Path, metavar="DIR", help="write figures as PNG")
 

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("into", metavar="DIR", type=Path, nargs="?", help="of kernels: where to write (default: kernels)")
     add("--count", type=int, default=1, metavar="N", help="functions (default 1; the paper has 200)")
     add("--programs", type=int, default=1, metavar="N", help="programs to spread them over (default 1)")
-    add("--seed", type=int, default=0, help="of everything random (default 0)")
+    common.add_seed(add, int)
     add("--smallest", default="p=2,n=1000", metavar="POINT", help="smallest values (default p=2,n=1000)")
     add("--largest", default="p=32,n=5000", metavar="POINT", help="largest values (default p=32,n=5000)")
     loops = parser.add_argument_group("computation")
@@ -56,10 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=DEFAULT.most_work,
         metavar="X",
-        help="largest growth of loops (1000)",
+        help="largest growth of loops (default 1000)",
     )
     sets.add_argument(
-        "--most-bytes", type=float, default=DEFAULT.most_bytes, metavar="X", help="... of messages (100)"
+        "--most-bytes",
+        type=float,
+        default=DEFAULT.most_bytes,
+        metavar="X",
+        help="largest growth of messages (default 100)",
     )
     add("--build", action="store_true", help="build the programs with make and mpicxx")
     common.add_json(parser)

@@ -54,14 +54,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--points", type=common.whole(1), default=4, metavar="N", help="most points to suggest (default 4)"
     )
     modeling.add_modeler(parser)
-    parser.add_argument("--strategy", default="information", choices=registry.names("strategy"))
+    parser.add_argument(
+        "--strategy",
+        default="information",
+        choices=registry.names("strategy"),
+        help="who chooses the points (default information)",
+    )
     parser.add_argument(
         "--time",
         metavar="METRIC",
         default=_TIME,
         help="the metric that is a run's time in seconds, from which costs are predicted (default time)",
     )
-    parser.add_argument("--seed", type=common.whole(0), default=0)
+    common.add_seed(parser.add_argument)
     parser.add_argument(
         "--format",
         choices=("table", "ramble"),

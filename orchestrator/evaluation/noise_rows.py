@@ -69,8 +69,8 @@ def _row(key: tuple[str, float, int, str], members: Sequence[Errors], parameters
 def table(results: Sequence[Row]) -> str:
     """Return rows as aligned text, a header first."""
     names = list(results[0]["deviations"]) if results else []
-    heads = ["code", "noise", "runs", "modeler", "exact", *(f"ED {name}" for name in names)]
-    lines = [[*heads, "RE mean", "RE median", "coverage", "models"]]
+    heads = ["code", "noise", "runs", "modeler", "exact", *(f"exponent off, {name}" for name in names)]
+    lines = [[*heads, "relative error, mean", "median", "coverage", "models"]]
     for row in results:
         lines.append(
             [

@@ -97,7 +97,7 @@ def test_rows_are_means_over_functions_and_parameters() -> None:
 def test_the_table_shows_every_row(errors: list[Errors]) -> None:
     results = rows(errors, ("p", "n"))
     lines = table(results).splitlines()
-    assert len(lines) == 1 + len(results) and "ED p" in lines[0]
+    assert len(lines) == 1 + len(results) and "exponent off, p" in lines[0]
 
 
 def test_figures_are_written(errors: list[Errors], tmp_path: Path) -> None:
