@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -27,7 +27,7 @@ from orchestrator.control.expectation import expect
 from orchestrator.control.planning import FirstRound
 from orchestrator.control.rehearsal import Options
 from orchestrator.policy import packing
-from orchestrator.report import rehearsal_text
+from orchestrator.report import rehearsal_text, status_text
 from orchestrator.resources import core_hours
 from orchestrator.types import format_value
 from orchestrator.units import count, format_duration, hours_in, plain
@@ -69,14 +69,14 @@ def run(arguments: argparse.Namespace) -> int:
             for point, resources in shapes.at_points(built)
         ]
     if not arguments.json:
-        show_batch(chosen, document)
+        show_batch(chosen, document, _validated(built))
         show_points(document.get("points", []))
     document["rehearsal"] = None if arguments.no_rehearsal else _expected(arguments, extra, chosen)
     if arguments.json:
         common.print_json(document)
     else:
         for line in rehearsal_text.expectation(document["rehearsal"]):
-            _console().print(line, markup=False)
+            status_text.console(highlight=False).print(line, markup=False)
         show_scripts(document, len(document["runs"]) if arguments.scripts else 1)
     return 0
 
@@ -162,13 +162,14 @@ def _name(item: dict[str, Any]) -> str:
     return str(point) if kind == "time" else f"{point}{_EFFORT}"
 
 
-def _console() -> Console:
-    return Console(highlight=False)
+def show_batch(
+    chosen: Campaign, document: dict[str, Any], validated: Mapping[str, int] | None = None
+) -> None:
+    """Print the search space and the first batch with its cost for a human.
 
-
-def show_batch(chosen: Campaign, document: dict[str, Any]) -> None:
-    """Print the search space and the first batch with its cost for a human."""
-    console = _console()
+    ``validated``: what the run at the evaluation point occupies, if one is to be made.
+    """
+    console = status_text.console(highlight=False)
     space, cost, unit = document["space"], document["cost"], document["cost"]["shown_in"]
     console.print(_size(space))
     for name, values in space["bounds"].items():
@@ -177,7 +178,7 @@ def show_batch(chosen: Campaign, document: dict[str, Any]) -> None:
     for reason, number in space["infeasible"].items():
         number = f"about {number:.3g}" if space["drawn"] else number
         console.print(f"  excluded {number}: {reason}", markup=False)
-    for line in _kinds(document["resources"]):
+    for line in _kinds(document["resources"], validated):
         console.print(line, markup=False)
     runs = document["runs"]
     table = Table(
@@ -197,10 +198,11 @@ def show_batch(chosen: Campaign, document: dict[str, Any]) -> None:
         f"strategy {chosen.strategy.name}"
     )
     if cost["validation"] is not None:
+        kept = f"{hours_in(cost['kept_for_validation'], unit)} {unit}"
         console.print(
             f"validation at {chosen.evaluation_point}: at most {hours_in(cost['validation'], unit)} {unit} "
-            f"by what is known now; {hours_in(cost['kept_for_validation'], unit)} are kept back for it, "
-            "and more or less once a model predicts its duration",
+            f"by what is known now; {kept} are kept back for it; this changes once a model predicts "
+            "its duration",
             markup=False,
         )
     if document["packs"] is not None:
@@ -227,18 +229,37 @@ def _size(space: dict[str, Any]) -> str:
     )
 
 
-def _kinds(kinds: list[dict[str, Any]]) -> list[str]:
-    """Return what runs occupy, the kinds with fewest cores first; nothing where one core each is all."""
+def _validated(built: Assembly) -> dict[str, int] | None:
+    """Return what the run at the evaluation point occupies; None if there is none."""
+    campaign = built.campaign
+    if not campaign.validate or campaign.evaluation_point is None:
+        return None
+    return shapes.document(built.resources(campaign.evaluation_point))
+
+
+def _kinds(kinds: list[dict[str, Any]], validated: Mapping[str, int] | None) -> list[str]:
+    """Return what runs occupy, the kinds with fewest cores first; nothing where one core each is all.
+
+    The evaluation point is counted beside the search space.
+    """
     if all(item["cores"] == 1 for item in kinds):
         return []
     shown = kinds if len(kinds) <= _KINDS else [*kinds[: _KINDS - 1], kinds[-1]]
     lines = [
-        f"  {shapes.described(item)}: {count(item['cores'], 'core')}, {count(item['points'], 'point')}"
+        f"  {shapes.described(item)}: {count(item['cores'], 'core')}, {_number(item, validated)}"
         for item in shown
     ]
     if shown is not kinds:
         lines.insert(-1, f"  and {len(kinds) - _KINDS} other kinds: --points or --json")
     return ["resources of a run:", *lines]
+
+
+def _number(kind: Mapping[str, int], validated: Mapping[str, int] | None) -> str:
+    """Return the points of a kind of runs, with the evaluation point named where it is one of them."""
+    if validated is None or {**kind, **validated} != kind:
+        return count(kind["points"], "point")
+    others = kind["points"] - 1
+    return "the evaluation point" if not others else f"{count(others, 'point')} and the evaluation point"
 
 
 def show_points(points: list[dict[str, Any]]) -> None:
@@ -251,7 +272,7 @@ def show_points(points: list[dict[str, Any]]) -> None:
     for item in points:
         point = ", ".join(f"{name}={format_value(value)}" for name, value in item["point"].items())
         table.add_row(Text(point), Text(shapes.described(item)), str(item["cores"]))
-    _console().print(table)
+    status_text.console(highlight=False).print(table)
 
 
 def _points(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -264,7 +285,7 @@ def _points(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def show_scripts(document: dict[str, Any], scripts: int) -> None:
     """Print the scripts of the first ``scripts`` points of the batch."""
-    console = _console()
+    console = status_text.console(highlight=False)
     kinds = Counter[bool]()
     for key, item in _points(document).items():
         kinds[key.endswith(_EFFORT)] += 1

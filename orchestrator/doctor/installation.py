@@ -14,6 +14,7 @@ from orchestrator import __version__, registry
 from orchestrator.doctor.check import Check, failed, missing, needed, ok, warning
 from orchestrator.errors import CampaignError
 from orchestrator.launch.script import data_directory
+from orchestrator.units import count
 
 DISTRIBUTION = registry.OURS
 _EXTRAS = {
@@ -138,10 +139,9 @@ def plugins() -> Iterator[Check]:
 def data() -> Check:
     """Check that launch scripts and ready campaigns are found."""
     try:
-        scripts = sorted(path.stem for path in data_directory("templates").rglob("*.sh"))
-        campaigns = sorted(path.stem for path in data_directory("campaigns").glob("*.yaml"))
+        scripts = len(list(data_directory("templates").rglob("*.sh")))
+        campaigns = len(list(data_directory("campaigns").glob("*.yaml")))
     except CampaignError as error:
         remedy = f"pip install --force-reinstall {DISTRIBUTION}"
         return failed("data files", str(error), remedy)
-    detail = f"launch scripts {', '.join(scripts)}; campaigns {', '.join(campaigns)}"
-    return ok("data files", detail)
+    return ok("data files", f"{count(scripts, 'launch script')}, {count(campaigns, 'campaign')}")

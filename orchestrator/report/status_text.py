@@ -403,10 +403,12 @@ def _figure(value: float | None, form: str = "{:.4g}") -> str:
     return "-" if value is None else form.format(value)
 
 
-def console() -> Console:
+def console(highlight: bool = True) -> Console:
     """Return where tables are printed: in files and pipes wide enough not to fold models."""
-    found = Console(emoji=False)
-    return found if found.is_terminal or "COLUMNS" in os.environ else Console(width=_WIDTH, emoji=False)
+    found = Console(emoji=False, highlight=highlight)
+    if found.is_terminal or "COLUMNS" in os.environ:
+        return found
+    return Console(width=_WIDTH, emoji=False, highlight=highlight)
 
 
 def plain_text(status: Mapping[str, Any], directory: Path | None = None) -> str:

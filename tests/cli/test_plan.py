@@ -67,6 +67,16 @@ def test_infeasible_combinations_are_counted_by_reason() -> None:
     assert space["points"] == 20
 
 
+def test_the_evaluation_point_is_named_beside_the_points_of_the_space() -> None:
+    text = LOCAL.replace("  output:", "  ranks: n\n  output:").replace("slots: 1", "slots: 16")
+    text = text.replace("launcher: none", "launcher: 'mpiexec -n {ranks}'") + "validate: true\n"
+    out = planned(text).out
+    assert "search space: 5 points" in out
+    assert "  1 node x 8 ranks x 1 thread: 8 cores, the evaluation point\n" in out
+    assert out.count(" thread: ") == 6 and out.count(", 1 point\n") == 5
+    assert " core-hours are kept back for it; this changes once a model predicts its duration" in out
+
+
 def test_the_script_of_the_first_run_is_printed() -> None:
     result = planned(LOCAL)
     assert "search space: 5 points" in result.out
