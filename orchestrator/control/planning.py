@@ -26,7 +26,7 @@ from orchestrator.resources import Reservation, fair_limit
 from orchestrator.space import ListedSpace
 from orchestrator.strategies.drawing import MOST_VAIN, SMALL
 from orchestrator.types import Measurements, Run
-from orchestrator.units import CostUnit, cost_at_least, format_cost, in_unit
+from orchestrator.units import CostUnit, cost_at_least, count, format_cost, in_unit
 
 _DRAWING = "sample", "active"  # strategies that draw points at random
 _SHORTEST_LIMIT = 1.0  # seconds; with less for each run nothing can be measured
@@ -138,7 +138,7 @@ def mere_names(campaign: Campaign) -> list[str]:
     for derived in reversed(campaign.derivation.derived):
         used |= derived.needs if derived.name in used else set()
     return [
-        f"parameter {item.name} is a mere name: if it shall decide what runs ask for, write "
+        f"parameter {item.name} does not change what a run requests; to request {item.name}, write "
         f"resources: {{{item.name}: {item.name}}}"
         for item in campaign.parameters
         if item.name in RESOURCES and item.name not in used
@@ -240,7 +240,7 @@ def _check_budget(campaign: Campaign, single: float, plan: FirstRound) -> None:
 
 def _first_round(plan: FirstRound, need: float, what: str, unit: CostUnit) -> str:
     return (
-        f"the first round ({len(plan.runs)} runs on up to {max(plan.cores)} cores) {what} "
+        f"the first round ({count(len(plan.runs), 'run')} on up to {count(max(plan.cores), 'core')}) {what} "
         f"{format_cost(need, unit)}"
     )
 
@@ -266,7 +266,7 @@ def _no_validation(campaign: Campaign, plan: FirstRound, need: float, kept: floa
     times = "measure.expected_time" if plan.expected is None else "a smaller measure.expected_time"
     return (
         f"validate: true needs {format_cost(kept, unit)} for a run at {campaign.evaluation_point} "
-        f"({validation.cores} cores for up to {validation.limit:.4g} s) beside the first round, which {what} "
+        f"({decide.occupied(validation)}) beside the first round, which {what} "
         f"{in_unit(need, unit)}; stop.budget is {in_unit(budget, unit)}: raise stop.budget to "
         f"{cost_at_least(need + kept, unit)}, state {times} if that run is shorter, or write validate: false"
     )

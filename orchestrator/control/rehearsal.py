@@ -7,6 +7,7 @@ the models of what the campaign has measured already; ``measure.expected_time``;
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -305,9 +306,10 @@ def _caveats(campaign: Campaign, source: str) -> Iterator[str]:
     if source == "assumption":
         yield "costs of an assumed run time are no forecast: state measure.expected_time for one"
     if campaign.measure.effort is not None and source not in ("dataset", "models"):
+        blocks = f"10^{math.log10(BLOCKS_PER_SECOND):.0f} basic blocks"
         yield (
-            f"effort runs take {COUNTING:g} times as long and count {BLOCKS_PER_SECOND:.0e} basic blocks per "
-            "second of the truth: as good as counting can be"
+            f"effort runs take {COUNTING:g} times as long and count {blocks} per second, without noise: the "
+            "best case"
         )
 
 

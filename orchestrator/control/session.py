@@ -280,7 +280,7 @@ def _no_validation(runtime: Runtime, known: State) -> str | None:
     need, budget = estimates.least(known, Run(point)), runtime.policy.budget
     unit = runtime.policy.unit
     return (
-        f"validate: true, but as models stand the run at {point} ({need.cores} cores for {need.limit:.4g} s) "
+        f"validate: true, but as models stand the run at {point} ({decide.occupied(need)}) "
         f"needs {format_cost(need.reserved, unit)}, and {in_unit(budget - known.spent, unit)} of "
         f"{in_unit(budget, unit)} are left: it is not made unless stop.budget is at least "
         f"{format_cost(known.spent + need.reserved, unit)}; nothing is kept back for it"

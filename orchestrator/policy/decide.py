@@ -379,13 +379,18 @@ def _seconds(value: float) -> str:
 
 
 def _unaffordable(left: float, kept: float, run: Run, need: Reservation, unit: CostUnit) -> Skip:
+    comma = "," if "," in (what := occupied(need)) else ""
+    cost = format_cost(need.reserved, unit)
+    beside = f" beside {in_unit(kept, unit)} for the validation" if kept else ""
+    return Skip(run, f"{what}{comma} may cost {cost}, {in_unit(left, unit)} are left{beside}")
+
+
+def occupied(need: Reservation) -> str:
+    """Return what a reservation is for, as text: cores, the time limit, and what ending a run may take."""
+    text = f"{count(need.cores, 'core')} for up to {_seconds(need.limit)}"
     beyond = need.reserved / need.cores - need.limit
-    ending = f", and for {_seconds(beyond)} until a run that takes longer has ended," if beyond >= 1 else ""
-    return Skip(
-        run,
-        f"{count(need.cores, 'core')} for up to {_seconds(need.limit)}{ending} may cost "
-        f"{format_cost(need.reserved, unit)}, {in_unit(left, unit)} are left"
-        + (f" beside {in_unit(kept, unit)} for the validation" if kept else ""),
+    return (
+        f"{text}, and for {_seconds(beyond)} until a run that takes longer has ended" if beyond >= 1 else text
     )
 
 
@@ -397,7 +402,7 @@ def _after_round(state: State, policy: Policy, estimates: Estimates) -> Action:
     if chosen and all(state.runs[run].status is RunStatus.SKIPPED for run in chosen):
         kept = kept_for_validation(state, policy, estimates)
         beside = f" beside {in_unit(kept, policy.unit)} for the validation" if kept else ""
-        detail = f"{_budget_left(state, policy)}; no run of the last round fits the rest{beside}"
+        detail = f"{_budget_spent(state, policy)}; no run of the last round fits what is left{beside}"
         return BeginStop("budget", detail)
     if policy.width is not None and state.widest is not None and state.widest <= policy.width:
         return BeginStop(
@@ -419,8 +424,8 @@ def _converged(state: State, policy: Policy) -> BeginStop | None:
     width, noise = (uncertainty(value or 0.0) for value in (state.uncertainty, state.noise))
     return BeginStop(
         "converged",
-        f"the uncertainty {_place(state)} is {width}, where single runs scatter over "
-        f"{noise}; {_budget_left(state, policy)}",
+        f"the uncertainty {_place(state)} is {width}, where 90 % of single runs lie within a range of "
+        f"{noise}; {_budget_spent(state, policy)}",
     )
 
 
@@ -438,7 +443,8 @@ def _patience(state: State, policy: Policy) -> BeginStop | None:
     return BeginStop("patience", f"{detail}, in which {100 * share:.3g} % of the budget were spent")
 
 
-def _budget_left(state: State, policy: Policy) -> str:
+def _budget_spent(state: State, policy: Policy) -> str:
+    """Return what the campaign had spent when a rule held; a validation may follow."""
     unit = policy.unit
     late = ""
     if state.beyond > _NOTICEABLE * policy.budget:
@@ -446,7 +452,7 @@ def _budget_left(state: State, policy: Policy) -> str:
             f", {in_unit(state.beyond, unit)} of them because jobs were charged longer than their "
             "time limits: the scheduler noticed late that they had ended"
         )
-    return f"{in_unit(state.spent, unit)} of {format_cost(policy.budget, unit)} are spent{late}"
+    return f"{in_unit(state.spent, unit)} of {format_cost(policy.budget, unit)} were spent by then{late}"
 
 
 def _finish(state: State, policy: Policy, estimates: Estimates) -> Action:

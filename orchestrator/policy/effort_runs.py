@@ -101,7 +101,7 @@ def plan(rules: Rules, choices: Sequence[Choice], state: State, checks: EffortCh
         affordable = budget.spend(chosen) if counted else chosen
         wanted |= dict.fromkeys(affordable, rules.repetitions)
         wanted |= _twice(rules, [*counted, *affordable], done, costs)
-        why = "" if check.settled else ", but more of it would cost more than the timing"
+        why = "" if check.settled else ", but more effort runs would cost more than the timed runs"
         notes += [] if affordable else [check.reason + (why if open_ else ", at every known point")]
     reasons = [check.reason for check in checks.values() if not check.settled] or [UNCOUNTED.reason]
     note = "" if wanted else f"no further effort runs: {'; '.join(dict.fromkeys(notes))}"

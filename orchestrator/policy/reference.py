@@ -18,6 +18,7 @@ from orchestrator.types import Point
 
 # Share of the budget that reference runs may cost; the least share of the usual duration that a reference run
 # takes, because shorter ones show little but their start, and fit between what others do. Chosen by hand.
+_AGAIN = "one point is repeated to distinguish a drift from an error of the model"
 _SHARE = 0.05
 _LEAST = 0.5
 _BLIND = 900.0  # seconds of a campaign from which a drift matters
@@ -45,7 +46,7 @@ def propose(state: State, choices: Sequence[Choice], budget: float) -> list[Choi
     expected = fmean(item.cost for item in known[point])
     if before.cost + expected > _SHARE * budget:
         return []
-    return [Choice(point, 1, f"{REASON}{why}; the same point again tells a drift from the model")]
+    return [Choice(point, 1, f"{REASON}{why}; {_AGAIN}")]
 
 
 def _suspicion(state: State) -> str:

@@ -318,4 +318,5 @@ def _patience(state: State, stop: Mapping[str, Any], budget: float) -> str:
     if share is None or stop["rule"] == "smape":
         return text
     spent = 100 * (state.spent - state.spent_at_gain) / budget
-    return f"{text}, {spent:.0f} of {100 * share:.0f} % of the budget spent in them"
+    least = f"at least {100 * share:.0f} % are needed"
+    return f"{text}; they cost {spent:.0f} % of the budget, {least}"

@@ -104,7 +104,7 @@ def test_measurements_of_all_levels_are_replayed() -> None:
 
 
 def test_a_parameter_called_like_a_resource_is_remarked_if_it_is_none() -> None:
-    remark = "note: parameter nodes is a mere name: if it shall decide what runs ask for, write resources"
+    remark = "note: parameter nodes does not change what a run requests; to request nodes, write resources"
 
     def planned(text: str) -> str:
         write_campaign(Path.cwd(), text)

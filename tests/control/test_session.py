@@ -227,7 +227,7 @@ def test_with_a_longer_limit_what_timed_out_is_tried_again(tmp_path: Path) -> No
 
 def test_a_validation_that_does_not_fit_the_budget_is_refused_with_the_figures(tmp_path: Path) -> None:
     text = (
-        r"validate: true needs 0.2667 core-hours for a run at P\(p=16, n=50\) \(16 cores for up to 60 s\) "
+        r"validate: true needs 0.2667 core-hours for a run at P\(p=16, n=50\) \(16 cores for up to 1 min\) "
         r"beside the first round, which may cost 0.1833; stop.budget is 0.4: raise stop.budget to 0.45 "
         r"core-hours, state measure.expected_time .* or write validate: false"
     )

@@ -245,7 +245,7 @@ def rounds_of_width(*widths: float) -> State:
 def test_intervals_as_narrow_as_the_noise_permits_in_enough_rounds_stop_the_campaign() -> None:
     (stop,) = actions(rounds_of_width(0.2, 0.04, 0.03))
     assert isinstance(stop, decide.BeginStop) and stop.rule == "converged"
-    assert "is 3 %, where single runs scatter over 10 %" in stop.detail
+    assert "is 3 %, where 90 % of single runs lie within a range of 10 %" in stop.detail
     assert actions(rounds_of_width(0.04, 0.2, 0.03)) == [decide.Propose(4)]  # not in a row
 
 

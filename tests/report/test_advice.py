@@ -12,7 +12,7 @@ def advice(rule: str, detail: str) -> str:
 
 
 def test_more_budget_is_advised_only_where_it_buys_something() -> None:
-    larger = "no run in the search space is worth making, larger ranges of the parameters may be"
+    larger = "no run in the search space is worth its cost; wider ranges of the parameters may help"
     for rule, detail in (("exhausted", larger), ("converged", "what is left is scatter")):
         assert "priors: {campaigns: [study]}" in advice(rule, detail)
         assert "stop.budget" not in advice(rule, detail)

@@ -208,7 +208,7 @@ def test_when_every_point_has_its_repetitions_nothing_is_left() -> None:
     assert isinstance(found, Nothing)
     assert (found.rule, found.reason) == (
         "exhausted",
-        "every point has its most repetitions, or was given up",
+        "every point has its maximum of repetitions, or was given up",
     )
 
 

@@ -1,4 +1,4 @@
-"""Why no run is proposed: nothing affordable is worth its price, or nothing helps at any price."""
+"""Why no run is proposed: nothing affordable is worth its cost, or nothing helps at any cost."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def nothing(view: View, stakes: Stakes) -> Nothing:
                 item if useful is None or _usefulness(item, stakes) > _usefulness(useful, stakes) else useful
             )
     if best is None and useful is None:
-        return Nothing("exhausted", "every point has its most repetitions, or was given up")
+        return Nothing("exhausted", "every point has its maximum of repetitions, or was given up")
     if useful is not None and useful.gain > (0.0 if best is None else best.gain):
         return Nothing("exhausted", f"{_vain(view, stakes, best)}; {_next(view, stakes, useful)}")
     if stakes.fixed < (1 - _NOTICEABLE) * stakes.total:
-        what = "no run in the search space is worth making, larger ranges of the parameters may be"
+        what = "no run in the search space is worth its cost; wider ranges of the parameters may help"
         return Nothing("exhausted", f"{what}; {_best(view, stakes, best)}")
     what = "what is left is scatter around every model, which no run lowers"
     return Nothing("converged", f"{what}; {_best(view, stakes, best)}")
@@ -50,13 +50,13 @@ def _vain(view: View, stakes: Stakes, best: Rated | None) -> str:
     left = format_cost(view.budget_left, view.unit, 3)
     if best is None:
         return f"no run is safe to fit the {left} that are left"
-    return f"no run that fits the {left} left is worth making; {_best(view, stakes, best)}"
+    return f"no run that fits the {left} left is worth its cost; {_best(view, stakes, best)}"
 
 
 def _best(view: View, stakes: Stakes, best: Rated | None) -> str:
     if best is None:
-        return "every point has its most repetitions"
-    return f"the best one, at {best.run.point}, {_effect(view, stakes, best)}"
+        return "every point has its maximum of repetitions"
+    return f"the best run, at {best.run.point}, {_effect(view, stakes, best)}"
 
 
 def _next(view: View, stakes: Stakes, useful: Rated) -> str:
