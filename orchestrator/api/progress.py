@@ -81,6 +81,7 @@ class Display:
             disable=not self._console.is_terminal,
             transient=True,
         )
+        self._said = ""  # the note of the last round
         self._parts: dict[str, str] = {}
         self._task = self._progress.add_task("", total=self._budget, parts=self._parts)
         self._last = 0.0
@@ -112,7 +113,9 @@ class Display:
 
     def update(self, entry: Entry, state: State) -> None:
         """Show an event."""
-        text = describe(entry.event)
+        text = describe(entry.event, self._said)
+        if isinstance(entry.event, events.RoundProposed):
+            self._said = entry.event.note
         if text:
             self.note(text)
         if isinstance(entry.event, events.ControllerStarted):

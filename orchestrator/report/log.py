@@ -55,12 +55,15 @@ def document_in(directory: Path) -> dict[str, Any]:
     return read_through(directory, HISTORY).document()
 
 
-def describe(event: events.Event) -> str:
-    """Return one line for the events that a human wants to follow, else an empty text."""
+def describe(event: events.Event, said: str = "") -> str:
+    """Return one line for the events that a human wants to follow, else an empty text.
+
+    ``said``: the note of the round before, which is not repeated.
+    """
     match event:
         case events.RoundProposed(number, runs, reasons):
             where = count(len({run.point for run in runs}), "point")
-            note = f"; {event.note}" if event.note else ""
+            note = f"; {event.note}" if event.note not in ("", said) else ""
             note += "".join(f"; {reason}" for reason in reasons[1:] if reason.startswith(REASON))
             first = f"first: {runs[0]} ({reasons[0]})"
             return f"round {number}: {count(len(runs), 'run')} at {where}; {first}{note}"
@@ -160,6 +163,7 @@ class History:
         self.recovered: set[str] = set()
         self.running: str | None = None
         self.executable = ""
+        self.note = ""  # of the last round
         self.round_began = 0.0
         self.in_round: Counter[str] = Counter()
         self.round_cost = 0.0
@@ -212,7 +216,9 @@ class History:
                 self.given_up = [item for item in self.given_up if item["run"] not in self.recovered]
             case events.RunGivenUp(run, reason):
                 self.given_up.append({"time": iso(entry.time), "run": run.id, "reason": reason})
-        text = describe(event)
+        text = describe(event, self.note)
+        if isinstance(event, events.RoundProposed):
+            self.note = event.note
         if text and isinstance(event, events.RoundCompleted):
             text += self._round(entry.time)
         if text and isinstance(event, events.AttemptFinished) and event.attempt in self.jobs:

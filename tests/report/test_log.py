@@ -184,6 +184,21 @@ def test_another_executable_is_a_warning() -> None:
     assert found[-1] == "the executable is another one than before: measurements of both are mixed"
 
 
+def test_a_note_is_told_when_it_changes() -> None:
+    def proposed(number: int, note: str) -> events.RoundProposed:
+        return events.RoundProposed(number, RUNS[:1], ("best",), note)
+
+    notes = ("counts fit", "counts fit", "", "counts fit", "counts differ")
+    told = texts(story(*BEGUN, *(proposed(number, note) for number, note in enumerate(notes, 1))))[2:]
+    assert [text.partition("(best)")[2] for text in told] == [
+        "; counts fit",
+        "",
+        "",
+        "; counts fit",
+        "; counts differ",
+    ]
+
+
 def test_changed_rules_are_named() -> None:
     richer = {**CAMPAIGN, "stop": {"budget": "72000.0 core-seconds", "patience": 3}, "notify": None}
     stopped = events.CampaignStopped("budget", "nothing left")
