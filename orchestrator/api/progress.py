@@ -56,7 +56,7 @@ class _Line(ProgressColumn):
         return line
 
 
-_SPARED = ("elapsed", "waiting", "cost", "in flight")  # in this order
+_SPARED = ("elapsed", "waiting", "in flight", "cost")  # in this order
 
 
 def fitting(parts: Mapping[str, str], width: int) -> Mapping[str, str]:

@@ -75,7 +75,8 @@ def test_a_narrow_line_leaves_parts_out_and_cuts_none() -> None:
     assert fitting(parts, 120) == parts
     assert list(fitting(parts, 80)) == ["round", "cost", "measured", "in flight", "waiting"]
     assert list(fitting(parts, 65)) == ["round", "cost", "measured", "in flight"]
-    assert list(fitting(parts, 40)) == ["round", "measured", "in flight"]
+    assert list(fitting(parts, 50)) == ["round", "cost", "measured"]
+    assert list(fitting(parts, 40)) == ["round", "measured"]
 
 
 @pytest.mark.parametrize("columns", [60, 120])
