@@ -254,11 +254,11 @@ def test_a_larger_budget_allows_what_a_smaller_one_could_not_use() -> None:
 
 
 def test_wide_intervals_that_no_run_in_the_space_narrows_are_not_called_converged() -> None:
-    """Hypotheses that differ at the evaluation point only: larger ranges of the parameters would help."""
+    """Hypotheses that differ at the evaluation point only: wider ranges of the parameters would help."""
     model = two_hypotheses(slope_variance=0.0, noise=0.5, other=1.3)
     model = replace(model, posterior=replace(model.posterior, misfit=np.full(2, 1e-3)))
     tiny = Box((Parameter("p", (1,)), Parameter("s", (10,))))  # both say 2 at p=1
     view = replace(view_of({}, model=model), space=tiny, done={Point.of(p=1, s=10): 5})
     found = chosen(view, model)
     assert isinstance(found, Nothing) and found.rule == "exhausted"
-    assert "larger ranges of the parameters" in found.reason
+    assert "wider ranges of the parameters" in found.reason
