@@ -177,9 +177,11 @@ def _limitless(chosen: Campaign, known: State) -> str | None:
     """Refuse to take away the time limit: one is derived only from the first round of a campaign."""
     if chosen.measure.time_limit is not None or known.time_limit is not None:
         return None
+    before = {"measure": {"time_limit": known.campaign["measure"]["time_limit"]}}
+    change = next(iter(differences(before, {"measure": {"time_limit": None}})), "measure.time_limit")
     return (
-        f"measure.time_limit: {known.campaign['measure']['time_limit']} -> None: a limit is derived from the "
-        "budget only when a campaign begins; give one. Nothing was changed"
+        f"{change}: a limit is derived from the budget only when a campaign begins; give one. Nothing was "
+        "changed"
     )
 
 

@@ -36,12 +36,22 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 def _differing(old: Any, new: Any, prefix: str) -> Iterator[tuple[str, Any, Any]]:
     """Yield the dotted keys of values that differ, with both values."""
+    if _alike(old, new):  # the texts of whole lists would be cut before they differ
+        for number, pair in enumerate(zip(old, new, strict=True)):
+            yield from _differing(*pair, f"{prefix}.{number}") if pair[0] != pair[1] else ()
+        return
     if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
         yield prefix, old, new
         return
     for key in {**old, **new}:
         if old.get(key) != new.get(key):
             yield from _differing(old.get(key), new.get(key), f"{prefix}.{key}" if prefix else key)
+
+
+def _alike(old: Any, new: Any) -> bool:
+    """Return whether both are lists of as many sections."""
+    lists = all(isinstance(item, list | tuple) for item in (old, new))
+    return lists and len(old) == len(new) and all(isinstance(item, Mapping) for item in (*old, *new))
 
 
 def _change(key: str, before: Any, after: Any, unit: CostUnit) -> str:

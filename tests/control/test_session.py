@@ -212,7 +212,7 @@ def test_limits_repetitions_and_patterns_may_change_and_are_journaled(tmp_path: 
 
 def test_a_limit_cannot_be_taken_away(tmp_path: Path) -> None:
     session.run(load(), tmp_path, session.Hooks())
-    with pytest.raises(CampaignError, match=r"measure.time_limit: 60.0 -> None: .*give one"):
+    with pytest.raises(CampaignError, match=r"measure.time_limit: 1 min -> none: .*give one"):
         session.run(load("measure.time_limit=null"), tmp_path, session.Hooks())
 
 

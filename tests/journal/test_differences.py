@@ -32,6 +32,11 @@ def stop(**rules: Any) -> dict[str, Any]:
             {"notify": {"command": "mail", "timeout": 5.0}},
             "notify: none -> {command: mail, timeout: 5}",
         ),
+        (
+            {"program": {"output": [{"callpath": "a", "pattern": "x"}, {"callpath": "b", "pattern": "y"}]}},
+            {"program": {"output": [{"callpath": "a", "pattern": "x"}, {"callpath": "b", "pattern": "z"}]}},
+            "program.output.1.pattern: y -> z",
+        ),
         ({"measure": {"time_limit": 90.0}}, {"measure": {"time_limit": "2 * n"}}, ": 1 min 30 s -> 2 * n"),
         ({"measure": {"time_limit": "90.0"}}, {"measure": {"time_limit": 60}}, "1 min 30 s -> 1 min"),
     ],
