@@ -11,6 +11,7 @@ from orchestrator.report.models_document import CORRECTED, label, shown
 from orchestrator.report.status_text import (
     configuration,
     fastest_lines,
+    inside,
     interval,
     reference_line,
     run_interval,
@@ -92,10 +93,11 @@ def _validation(rows: Sequence[Mapping[str, Any]]) -> str:
             row["measured"],
             run_interval(row),
             None if row["error_percent"] is None else pages.Number(f"{row['error_percent']:+.1f}"),
+            inside(row),
         )
         for row in rows
     ]
-    heads = ("call path", "metric", "measured", "predicted, one run", "error %")
+    heads = ("call path", "metric", "measured", "predicted, one run", "error %", "inside")
     return f"<h2>Validation at {escape(str(Point.of(rows[0]['point'])))}</h2>" + pages.table(heads, cells)
 
 

@@ -340,13 +340,13 @@ def validation_table(rows: Sequence[dict[str, Any]], known: Mapping[str, str] | 
             _figure(row["measured"]),
             run_interval(row),
             _figure(row["error_percent"], "{:+.1f}"),
-            _inside(row),
+            inside(row),
         )
         table.add_row(*map(Text, cells))
     return table
 
 
-def _inside(row: Mapping[str, Any]) -> str:
+def inside(row: Mapping[str, Any]) -> str:
     """Return whether a measured value lies in the interval predicted for a run; a dash without one."""
     low, high = run_ends(row)
     if low is None or high is None:
