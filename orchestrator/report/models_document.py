@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # numpy, which reading a document does without
 
 FILE_NAME = "models.json"
 _TIME = "time"
+_PRINTED = 1e-5  # relative: what six printed digits leave open, and a little more
 _COMPARED = 200  # measured runs that show which call paths include others
 
 CORRECTED = "c: a smooth correction for what the terms do not fit; in full: 'expression' in JSON"
@@ -122,6 +123,18 @@ def run_ends(row: Mapping[str, Any]) -> tuple[float | None, float | None]:
     None where it has no end.
     """
     return row.get("run_low", row["low"]), row.get("run_high", row["high"])
+
+
+def is_inside(row: Mapping[str, Any]) -> bool | None:
+    """Return whether the measured value of a row of `validation` is in the interval of a run, if it has one.
+
+    Programs print about six digits: an interval of a count or rate may be narrower than that.
+    """
+    low, high = run_ends(row)
+    if low is None or high is None:
+        return None
+    slack = _PRINTED * abs(row["measured"])
+    return bool(low - slack <= row["measured"] <= high + slack)
 
 
 def document(

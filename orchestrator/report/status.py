@@ -231,6 +231,10 @@ def no_validation(state: State) -> str | None:
     """Return why a stopped campaign that asks for a validation has none; None if nothing is missing."""
     if state.stopped is None or not state.campaign.get("validate"):
         return None
+    if state.validation is None and not any(
+        item.status is RunStatus.MEASURED for item in state.runs.values()
+    ):
+        return "validation not made: nothing was measured that it could check"
     if state.validation is None:
         return "validation not made: the budget left did not hold its reservation"
     item = state.runs[state.validation]

@@ -20,7 +20,7 @@ from orchestrator.models.effort import EFFORT
 from orchestrator.report import advice
 from orchestrator.report.callpath_names import named
 from orchestrator.report.metrics import meanings, units, with_unit
-from orchestrator.report.models_document import CORRECTED, label, run_ends, shown
+from orchestrator.report.models_document import CORRECTED, is_inside, label, run_ends, shown
 from orchestrator.report.wording import (
     REHEARSAL,
     about,
@@ -348,10 +348,7 @@ def validation_table(rows: Sequence[dict[str, Any]], known: Mapping[str, str] | 
 
 def inside(row: Mapping[str, Any]) -> str:
     """Return whether a measured value lies in the interval predicted for a run; a dash without one."""
-    low, high = run_ends(row)
-    if low is None or high is None:
-        return "-"
-    return "yes" if low <= row["measured"] <= high else "no"
+    return {True: "yes", False: "no", None: "-"}[is_inside(row)]
 
 
 def fastest_table(found: Mapping[str, Any]) -> Table:

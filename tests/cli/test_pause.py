@@ -48,7 +48,7 @@ def test_a_paused_campaign_says_why_and_continues_when_it_is_resumed() -> None:
     told = f"paused: infrastructure ({detail})"
     for text in (paused.err, " ".join(run("log", "unlucky").out.split())):
         assert told in text
-    assert "remedy: see why jobs end" in paused.err
+    assert "remedy: see why runs end" in paused.err
     assert "Then continue with: orchestrator resume unlucky" in paused.err
     status = " ".join(run("status", "unlucky").out.split())
     assert told in status and "then: orchestrator resume unlucky" in status

@@ -200,15 +200,16 @@ def test_a_validation_that_was_not_made_is_told() -> None:
     assert (status["state"], status["validation"]) == ("stopped", [])
     assert status["no_validation"].startswith(told) and status["no_validation"].endswith(" are left")
     assert status["no_validation"] in " ".join(run("status", "rehearsal").out.split())
-    assert status["no_validation"] in run("report", "rehearsal", "--json").document["head"]["warnings"]
+    warnings = run("report", "rehearsal", "--json").document["head"]["warnings"]
+    assert any(warning.startswith(told) for warning in warnings)
 
 
-def test_a_validation_that_failed_is_told_with_its_reason() -> None:
+def test_without_a_measurement_nothing_is_validated() -> None:
     text = SIMULATED.replace("failure_rate: 0.1", "failure_rate: 0.999") + "validate: true\n"
     write_campaign(Path.cwd(), text, None)
     status = run("run", "campaign.yaml", "--json").document
     assert status["state"] == "stopped"
-    assert status["no_validation"].startswith("validation not made: p=216,s=35/time-1 was ")
+    assert status["no_validation"] == "validation not made: nothing was measured that it could check"
     assert status["no_validation"] in " ".join(run("status", "rehearsal").out.split())
 
 

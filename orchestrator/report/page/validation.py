@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-from orchestrator.report.models_document import run_ends
+from orchestrator.report.models_document import is_inside, run_ends
 from orchestrator.report.page.numerals import figure, interval, with_unit
 from orchestrator.types import Point
 from orchestrator.units import count
@@ -55,14 +55,14 @@ def facts(rows: Sequence[Row], unit: Unit) -> Iterator[dict[str, Any]]:
 
 def warnings(rows: Sequence[Row], unit: Unit) -> list[str]:
     """Return which measurements lie outside their intervals: each of few, a sentence on many."""
-    outside = [row for row in rows if _is_inside(row) is False]
+    outside = [row for row in rows if is_inside(row) is False]
     if len(outside) <= _FEW:
         return [
             f"validation: {row['callpath']} {row['metric']} was measured as {_measured(row, unit)}, outside "
             f"the {_ends(row, unit)} predicted for a run"
             for row in outside
         ]
-    known = sum(_is_inside(row) is not None for row in rows)
+    known = sum(is_inside(row) is not None for row in rows)
     farthest = max(outside, key=_size)
     return [
         f"validation: {len(outside)} of {known} measured values are outside the 90 % intervals predicted for "
@@ -107,7 +107,7 @@ def _texts(row: Row, unit: Unit) -> tuple[str, str]:
 
 def _summary(rows: Sequence[Row]) -> dict[str, str | None]:
     """Return how many values are within their intervals, and the median and the largest error."""
-    inside = [_is_inside(row) for row in rows]
+    inside = [is_inside(row) for row in rows]
     known = sum(item is not None for item in inside)
     value = f"{sum(item is True for item in inside)} of {known} values within the 90 % interval of a run"
     errors = [row for row in rows if row["error_percent"] is not None]
@@ -123,9 +123,3 @@ def _summary(rows: Sequence[Row]) -> dict[str, str | None]:
 
 def _size(row: Row) -> float:
     return abs(float(row["error_percent"] or 0.0))
-
-
-def _is_inside(row: Row) -> bool | None:
-    """Return whether the measured value is in the interval of a run; None where there is none."""
-    low, high = run_ends(row)
-    return None if low is None or high is None else bool(low <= row["measured"] <= high)

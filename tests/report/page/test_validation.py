@@ -99,3 +99,10 @@ def test_a_run_is_the_sum_of_the_call_paths_that_it_is_made_of() -> None:
     assert of_run(found, ["main->f0", "main"], "time") is None  # main was not measured
     assert of_run(found, ["main->f0"], "bytes") is None
     assert of_run(found, [], "time") is None
+
+
+def test_what_a_program_rounds_when_it_prints_is_not_outside() -> None:
+    [row] = rows(1, 1)
+    count = {"measured": 1737940000.0, "run_low": 1737935714.0, "run_high": 1737936286.0}
+    assert warnings([row | count], lambda metric: "") == []
+    assert len(warnings([row | count | {"measured": 1738000000.0}], lambda metric: "")) == 1
