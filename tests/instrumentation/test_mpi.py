@@ -103,6 +103,19 @@ def test_preloaded_it_counts_a_program_as_it_is(library: tuple[Build, list[str]]
     assert sum(found["bytes_sent"].values()) == sent
 
 
+def test_completing_no_requests_counts_nothing_and_harms_nothing(
+    library: tuple[Build, list[str]], tmp_path: Path
+) -> None:
+    built, launcher = library
+    program = tools.compile_program(built, "nothing.c", tmp_path / "nothing")
+    done = tools.start([*launcher, program], tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = tools.counts(tmp_path)
+    for name in ("Waitall", "Testall", "Waitany", "Testany", "Waitsome", "Testsome"):
+        assert found["visits"][f"main->complete->MPI_{name}"] == 3 * P
+        assert found["bytes_received"].get(f"main->complete->MPI_{name}", 0) == 0
+
+
 def test_an_aborted_program_is_refused(library: tuple[Build, list[str]], tmp_path: Path) -> None:
     built, launcher = library
     program = tools.compile_program(built, "communicate.c", tmp_path / "communicate")

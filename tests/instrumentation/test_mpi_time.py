@@ -62,6 +62,20 @@ def test_every_operation_is_timed_at_its_call_site(
     assert sum(times.values()) == pytest.approx(whole)
 
 
+def test_completing_no_requests_is_timed_like_any_operation(
+    plain: tuple[str, list[str], Path], cache: Path, tmp_path: Path
+) -> None:
+    compiler, launcher, _ = plain
+    program = tmp_path / "nothing"
+    tools.start([compiler, "-O0", tools.PROGRAMS / "nothing.c", "-o", program], tmp_path)
+    done = tools.start([*launcher, "env", preload(compiler, cache), program], tmp_path)
+    assert done.returncode == 0, done.stderr
+    samples = mpi_time.read(tmp_path, APPLICATION)
+    visits = {s.callpath: s.value for s in samples if (s.metric, s.aggregate) == ("visits", "sum")}
+    for name in ("Waitall", "Testall", "Waitany", "Testany", "Waitsome", "Testsome"):
+        assert visits[f"main->complete->MPI_{name}"] == 3 * P
+
+
 @pytest.mark.parametrize("module", ["mpi", "mpi_f08"])
 def test_operations_that_fortran_calls_are_timed(module: str, cache: Path, tmp_path: Path) -> None:
     compiler, launcher = tools.MPI["openmpi"]

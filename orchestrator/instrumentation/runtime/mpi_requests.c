@@ -94,13 +94,20 @@ struct batch {
     MPI_Status *statuses, *own;
 };
 
+static void *room(int count, size_t size)
+{
+    void *found = malloc((count > 0 ? count + (size_t)1 : 1) * size); /* never 0 bytes, which may give NULL */
+    if (!found)
+        abort();
+    return found;
+}
+
 static struct batch batch(int count, const MPI_Request *requests, MPI_Status *statuses)
 {
-    struct batch batch = {malloc((count + 1) * sizeof *batch.requests), statuses, NULL};
-    if (statuses == MPI_STATUSES_IGNORE)
-        batch.statuses = batch.own = malloc((count + 1) * sizeof *batch.own);
-    if (!batch.requests || !batch.statuses)
-        abort();
+    struct batch batch = {room(count, sizeof *batch.requests), statuses, NULL};
+    /* Programs that wait for nothing pass NULL, which is not what MPICH calls MPI_STATUSES_IGNORE. */
+    if (statuses == MPI_STATUSES_IGNORE || !statuses)
+        batch.statuses = batch.own = room(count, sizeof *batch.own);
     for (int i = 0; i < count; i++)
         batch.requests[i] = requests[i];
     return batch;
