@@ -281,6 +281,7 @@ def _program(draft: Draft) -> list[str]:
         parts = [f"callpath: {_text(item.callpath)}", f"pattern: {_single(item.pattern)}"]
         parts += [f"scale: {item.scale:g}"] if item.scale != 1 else []
         parts += [f"aggregate: {item.aggregate}"] if item.aggregate != "last" else []
+        parts += [f'thousands: "{item.thousands}"'] if item.thousands else []
         lines += [f"    # {item.line[:90]}", f"    - {{{', '.join(parts)}}}"]
     return lines
 

@@ -236,6 +236,7 @@ class OutputSection(Section):
     file: str = "stdout"
     scale: float = 1.0
     aggregate: Literal["last", "first", "sum", "mean", "max", "min"] = "last"
+    thousands: Literal[","] | None = None
 
 
 class ProgramSection(Section):

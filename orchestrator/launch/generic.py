@@ -13,6 +13,7 @@ from typing import Literal
 from orchestrator import expressions
 from orchestrator.errors import ExpressionError
 from orchestrator.expressions import Expression
+from orchestrator.launch import printed
 from orchestrator.types import Application, Sample, Value, format_value
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
@@ -37,7 +38,7 @@ class Output:
 
     ``pattern`` is a regular expression with one group, or a group called ``value``. It is searched in
     ``file`` (``stdout``, ``stderr`` or a glob pattern). ``aggregate`` combines several matches; the result is
-    multiplied by ``scale``.
+    multiplied by ``scale``. ``thousands`` separates groups of three digits in the numbers.
     """
 
     callpath: str
@@ -46,6 +47,7 @@ class Output:
     file: str = "stdout"
     scale: float = 1.0
     aggregate: Aggregate = "last"
+    thousands: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,11 +167,7 @@ def _sample(rule: Output, texts: Mapping[str, str]) -> Sample:
 
 
 def _number(rule: Output, match: re.Match[str]) -> float:
-    text = match["value"] if "value" in match.re.groupindex else match[1]
     try:
-        number = float(re.sub("[dD]", "e", text or ""))  # Fortran writes 1.0D+03
-    except ValueError:
-        raise ValueError(f"{rule.callpath}: {text!r}, matched by '{rule.pattern}', is not a number") from None
-    if not math.isfinite(number):
-        raise ValueError(f"{rule.callpath}: {text!r}, matched by '{rule.pattern}', is not finite")
-    return number
+        return printed.number(match, rule.thousands)
+    except ValueError as error:
+        raise ValueError(f"{rule.callpath}: {error}") from None

@@ -13,8 +13,11 @@ _UNITS = {
     **dict.fromkeys(("minute", "minutes"), 60.0),
 }
 _NUMBER = r"[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eEdD][+-]?\d+)?"
+_GROUPED = rf"(?:[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?(?!,?\d)|{_NUMBER})"  # thousands, too
+# Neither begins nor ends within a number: `0,5` and `1,2,3` are none that could be read.
 _VALUE = re.compile(
-    rf"(?<![\w.+:-])({_NUMBER})(?![\w.:])(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?|({_NUMBER})(ms|us|s)\b"
+    rf"(?<![\w.+:-])(?<!\d,)({_GROUPED})(?![\w.:]|,\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
+    rf"|(?<!\d)(?<!\d[.,])(?<!\d[eEdD][+-])({_GROUPED})(ms|us|s)\b"
 )
 _TIMED = re.compile(r"\b(time|elapsed|seconds|duration|wall|walltime|runtime)\b", re.IGNORECASE)
 _UNIT_IN_LABEL = re.compile(r"[(\[]\s*([a-zµ]+)\s*[)\]]")
@@ -22,6 +25,7 @@ _UNIT_IN_LABEL = re.compile(r"[(\[]\s*([a-zµ]+)\s*[)\]]")
 _OTHER = re.compile(
     r"per |/|rate|flop|%|date|stamp|time ?step|\b(mon|tue|wed|thu|fri|sat|sun)\b", re.IGNORECASE
 )
+_END = r"(?=[\s;)]|,(?!\d)|$)"  # of a value: a comma before a digit belongs to the number
 MOST = 12
 
 
@@ -29,13 +33,15 @@ MOST = 12
 class Candidate:
     """A time in an output: an item of ``program.output``.
 
-    ``value`` is what it yields there, in seconds; ``line`` is the line that it was found in.
+    ``value`` is what it yields there, in seconds; ``line`` is the line that it was found in. ``thousands`` is
+    what separates groups of three digits there.
     """
 
     callpath: str
     pattern: str
     scale: float = 1.0
     aggregate: str = "last"
+    thousands: str | None = None
     value: float
     line: str
 
@@ -62,11 +68,12 @@ def _of(line: str) -> Candidate | None:
         if unit is None or not re.search(r"[A-Za-z]", label) or _OTHER.search(label):
             continue
         number = match[1] or match[3]
-        value = float(re.sub("[dD]", "e", number)) * unit
+        value = float(re.sub("[dD]", "e", number.replace(",", ""))) * unit
         return Candidate(
             callpath=_words(label),
-            pattern=f"^{_pattern(label)}(\\S+?)" + (re.escape(match[4]) if match[4] else "(?=[\\s,;)]|$)"),
+            pattern=f"^{_pattern(label)}(\\S+?)" + (re.escape(match[4]) if match[4] else _END),
             scale=unit,
+            thousands="," if "," in number else None,
             value=value,
             line=line.strip(),
         )
@@ -107,7 +114,9 @@ def _words(label: str) -> str:
 def _merged(items: Sequence[Candidate]) -> Candidate:
     if len(items) == 1:
         return items[0]
-    return replace(items[0], aggregate="sum", value=sum(item.value for item in items))
+    thousands = next((item.thousands for item in items if item.thousands), None)
+    value = sum(item.value for item in items)
+    return replace(items[0], aggregate="sum", thousands=thousands, value=value)
 
 
 def _rank(item: Candidate) -> tuple[bool, float]:

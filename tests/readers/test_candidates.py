@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from orchestrator.campaign import loader
+from orchestrator.campaign.draft import Draft, campaign_of
 from orchestrator.campaign.schema import OutputSection
 from orchestrator.launch.generic import application
 from orchestrator.readers.candidates import MOST, times
@@ -20,6 +22,7 @@ def read(text: str, other: str | None = None) -> dict[str, float]:
             pattern=item.pattern,
             scale=item.scale,
             aggregate=item.aggregate,  # type: ignore[arg-type]
+            thousands=item.thousands,  # type: ignore[arg-type]
         )
         for item in times(text)
     )
@@ -40,6 +43,11 @@ def read(text: str, other: str | None = None) -> dict[str, float]:
         ("generating structure...0.00266314s, total", 0.00266314),
         ("WALL CLOCK 7.5 sec", 7.5),
         ("run time 1.0D+01", 10.0),
+        ("total time: 1,250 ms", 1.25),
+        ("total time: 1,020,250.5 s", 1020250.5),
+        ("total time: 1,250ms", 1.25),
+        ("total time: 1.5e-3s", 0.0015),
+        ("time 1.5, of which 1 was waited", 1.5),
     ],
 )
 def test_times_are_found_with_their_unit(line: str, value: float) -> None:
@@ -55,6 +63,11 @@ def test_times_are_found_with_their_unit(line: str, value: float) -> None:
         "time step: 0.005",
         "0.5 s",
         "x = 3",
+        "time: 0,5 s",  # with a decimal comma
+        "time: 0,5s",
+        "time: 0.1,0.2 s",
+        "time: 1,2,3 s",
+        "time: 12,3456 s",
     ],
 )
 def test_what_is_no_time_is_left_out(line: str) -> None:
@@ -66,6 +79,23 @@ def test_patterns_fit_the_output_of_another_run() -> None:
     other = "problem 64^3 time:  12.5 s\nstep 1 took 4 s\nstep 2 took 5 s\nstep 3 took 3.5 s\n"
     assert read(one) == {"main": 0.5, "main->step": 0.5}
     assert read(one, other) == {"main": 12.5, "main->step": 12.5}
+
+
+def test_another_run_in_which_a_number_is_longer_is_read_or_refused_but_never_cut() -> None:
+    other = "total time: 1.25e-05 s\nsolve time: 1.25e-05 s\n"
+    assert read("total time: 3 s\nsolve time: 3 s\n", other) == {"main": 1.25e-5, "main->solve": 1.25e-5}
+    for one in ("total time: 999 ms", "total time: 999ms", "total time: 999, all"):
+        with pytest.raises(ValueError, match=r"'1,020'.* thousands: ','"):
+            read(one, one.replace("999", "1,020"))
+
+
+def test_a_draft_says_how_thousands_are_separated() -> None:
+    found = times("total time: 1,250 ms\n")
+    draft = Draft(
+        name="x", application="generic", executable="/bin/true", values={"n": (1, 2, 3)}, output=found
+    )
+    [rule] = loader.loads(campaign_of(draft), starts=False).program.output  # type: ignore[union-attr]
+    assert (rule.thousands, rule.scale) == (",", 0.001)
 
 
 def test_the_total_is_the_root_and_paths_are_unique() -> None:

@@ -1,0 +1,125 @@
+"""Numbers in what programs print, and patterns that take only a part of one."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.campaign import loader
+from orchestrator.errors import CampaignError
+from orchestrator.launch import generic, printed
+from orchestrator.launch.generic import Output, Program
+
+
+def read(pattern: str, text: str, thousands: str | None = None) -> float:
+    rule = Output(callpath="main", pattern=pattern, thousands=thousands)
+    [sample] = generic.application(Program(output=(rule,)), {}).output({"stdout": text})
+    return sample.value
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "whole"),
+    [
+        (r"DDOT time: ([\d.]+)", "DDOT time: 1.25e-05\n", "1.25e-05"),
+        (r"DDOT time: ([\d.]+)", "DDOT time: 1.25D+05 s", "1.25D+05"),
+        (r"time: (\d+)", "time: 3e5", "3e5"),
+        (r"time: (\d+)", "time: 12.5 s", "12.5"),
+        (r"time: (\d{2})", "time: 125 s", "125"),
+        (r"time: (\d+?)", "time: 125 s", "125"),
+        (r"Lookups/s: ([\d.]+)", "Lookups/s: 1,020,200", "1,020,200"),
+        (r"Lookups/s: (?P<value>[\d,]+)", "Lookups/s: 1,020,200.5", "1,020,200.5"),
+        (r"time: *(\d+)\b", "time: 12.5", "12.5"),
+        (r"([\d.]+) s$", "change: -1.5 s", "-1.5"),
+        (r"(\d+) s$", "time 1.25 s", "1.25"),
+        (r"(\d+) s$", "time .25 s", ".25"),
+        (r"(\d+) s$", "time 1e-05 s", "1e-05"),
+        (r"(\d+) s$", "time 1,020 s", "1,020"),
+        (r"(\d{2}) s$", "time 125 s", "125"),
+    ],
+)
+def test_a_part_of_a_number_is_refused_with_the_whole_of_it(pattern: str, text: str, whole: str) -> None:
+    message = rf"^main: '.*', matched by '.*', is only a part of '{re.escape(whole)}': .* such as \(\\S\+\)"
+    with pytest.raises(ValueError, match=message):
+        read(pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "value"),
+    [
+        (r"time: ([\d.]+)", "time: 1.25:", 1.25),
+        (r"time: ([\d.]+)", "time: 1.25, 250", 1.25),
+        (r"time: ([\d.]+)", "time: 1.25,250,300", 1.25),  # a list: no number has a point before a comma
+        (r"time: ([\d.]+)", "time: 1.25s", 1.25),
+        (r"time: ([\d.]+)", "time: 1.25 e", 1.25),
+        (r"time: ([\d.]+)", "time: 5 elements", 5),
+        (r"time: ([\d.]+)", "time: 5elements", 5),
+        (r"version (\d+)\.", "version 12.5", 12),  # the pattern goes on: the part is meant
+        (r"time: -?([\d.]+)", "time: -1.5", 1.5),
+        (r"^(\d+),", "12,345,678", 12),
+        (r"(\d+) s$", "step-12 s", 12),
+        (r"(\d+) s$", "2-12 s", 12),
+        (r"(\d+) s$", "time......12 s", 12),
+        (r"(\d+) s$", "No.12 s", 12),
+        (r"(\d+) s$", "v12 s", 12),
+        (r"(\S+) s$", "time 1.0D-03 s", 1e-3),
+    ],
+)
+def test_what_belongs_to_no_number_around_it_is_read(pattern: str, text: str, value: float) -> None:
+    assert read(pattern, text) == value
+
+
+@given(st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(10**12), 10**12)))
+def test_a_number_that_is_read_is_the_one_that_was_printed(number: float) -> None:
+    for pattern in (r"t = ([\d.]+)", r"t = (\S+)", r"([\d.]+) s", r"(\d+) s", r"t = -?(\d+)"):
+        match = re.search(pattern, f"t = {number!r} s")
+        if match is None:
+            continue
+        try:
+            assert printed.number(match) == (abs(number) if "-?" in pattern else number)
+        except ValueError as error:
+            assert f"a part of {str(abs(number) if '-?' in pattern else number)!r}" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1,097,991", 1097991), ("-12,345.5", -12345.5), ("1,020e3", 1020e3), ("999", 999), ("1.5", 1.5)],
+)
+def test_thousands_are_joined_where_that_is_asked(text: str, value: float) -> None:
+    assert read(r"rate: (\S+)", f"rate: {text}\n", ",") == value
+
+
+@pytest.mark.parametrize("text", ["12,34", "1,0200", "0,123", "1,,000", "1,020,", ",020", "1.5,000"])
+def test_a_comma_elsewhere_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is not a number; thousands: ',' joins groups of three digits"):
+        read(r"rate: (\S+)", f"rate: {text}\n", ",")
+
+
+def test_without_the_option_commas_are_errors_with_a_remedy() -> None:
+    with pytest.raises(ValueError, match=r"'1,097,991', matched by .*is not a number; write thousands: ','"):
+        read(r"rate: (\S+)", "rate: 1,097,991\n")
+    with pytest.raises(ValueError, match=r"'0,5', matched by .*is not a number; .* LC_ALL: C"):
+        read(r"time: (\S+)", "time: 0,5\n")
+
+
+CAMPAIGN = r"""
+name: lookups
+application: generic
+executable: 'true'
+program:
+  arguments: ["{n}"]
+  output: [{callpath: main, metric: rate, pattern: 'Lookups/s: (\S+)', thousands: ","}]
+measure: {metrics: [rate]}
+parameters: {n: [1, 2]}
+stop: {budget: 1}
+"""
+
+
+def test_a_campaign_states_how_thousands_are_separated() -> None:
+    application = loader.loads(CAMPAIGN).application_spec
+    [sample] = application.output({"stdout": "Lookups/s: 1,020,200\n"})
+    assert sample.value == 1020200
+    with pytest.raises(CampaignError, match=r"thousands"):
+        loader.loads(CAMPAIGN.replace('thousands: ","', 'thousands: "."'))
