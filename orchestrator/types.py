@@ -412,14 +412,14 @@ class Application:
     output_files
         Glob patterns, in the attempt's directory, of further texts that ``output`` wants.
     environment
-        Variables to set for the application.
+        Variables to set for the application: the same everywhere, or a function of the values.
     values
         What the placeholders of its launch template stand for, besides the settings: defaults, and what
         follows from others (a grid of ranks).
     start
         Values of a first campaign, the last of each for the evaluation point; a single one is a setting.
 
-    All but ``output`` take a mapping that merges the campaign's ``settings`` with the point.
+    All functions but ``output`` take a mapping that merges the campaign's ``settings`` with the point.
     """
 
     name: str
@@ -433,9 +433,15 @@ class Application:
     check: Callable[[Mapping[str, Value]], str | None] = lambda settings: None
     files: Callable[[Mapping[str, Value]], Mapping[str, str]] = lambda settings: {}
     output_files: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] | Callable[[Mapping[str, Value]], Mapping[str, str]] = field(
+        default_factory=dict
+    )
     values: Callable[[Mapping[str, Value]], Mapping[str, Value]] = lambda settings: {}
     start: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+
+    def variables(self, values: Mapping[str, Value]) -> Mapping[str, str]:
+        """Return the variables to set for a run with these values."""
+        return self.environment(values) if callable(self.environment) else self.environment
 
 
 def by_callpath(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sample]]:

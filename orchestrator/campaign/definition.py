@@ -182,7 +182,7 @@ class Campaign:
         if self.program is not None:
             program = self.program
             texts += [program.ranks, program.threads, *program.check]
-            for template in (*program.arguments, *program.files.values()):
+            for template in (*program.arguments, *program.files.values(), *program.environment.values()):
                 texts += generic.placeholders(template)
         used = frozenset().union(*map(names_in, texts))
         with suppress(CampaignError):  # a validation of the campaign reports it

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import keyword
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -50,6 +51,7 @@ Problems = Iterator[Problem]
 START = "(start)"
 """Blocks the checks of a campaign that is to be run; no key of a file has this name."""
 
+_BRACED = re.compile(r"(?<!\$)\{\s*(\w+)\s*\}")  # a shell's ${NAME} is none of ours
 _MOST_POINTS = 100_000  # that are looked at for a second value of a parameter
 
 
@@ -225,6 +227,35 @@ def _templates(campaign: Campaign) -> Problems:
             generic.parse_template(text, *campaign.names)
         except ExpressionError as error:
             yield Problem(path, str(error))
+
+
+def _program_environment(campaign: Campaign) -> Problems:
+    """The variables of a generic program are templates, too."""
+    for name, text in campaign.program.environment.items() if campaign.program is not None else ():
+        try:
+            generic.parse_variable(text, *campaign.names)
+        except ExpressionError as error:
+            yield Problem(("program", "environment", name), str(error))
+
+
+def _environments(campaign: Campaign) -> Problems:
+    """Variables that are the same for all runs do not name what varies: it would not be replaced."""
+    effort, known = campaign.measure.effort, campaign.names[0]
+    sections: list[tuple[KeyPath, Mapping[str, str]]] = [
+        (("executor", "environment"), campaign.executor.environment)
+    ]
+    sections += [(("measure", "effort", "environment"), effort.environment)] if effort is not None else []
+    for path, variables in sections:
+        for name, text in variables.items():
+            found = next((item for item in _BRACED.findall(text) if item in known), None)
+            if found is not None:
+                place = "program.environment"
+                if campaign.program is None:
+                    place = f"the launch template, as export {name}={{{{{found}}}}}"
+                yield Problem(
+                    (*path, name),
+                    f"is the same for all runs, so {{{found}}} would not be replaced: write it in {place}",
+                )
 
 
 def _files(campaign: Campaign) -> Problems:
@@ -578,6 +609,11 @@ _CHECKS: tuple[tuple[frozenset[str], Callable[[Campaign], Problems]], ...] = (
     (_SPACE, _space),
     (_SPACE | {"measure"}, _times),
     (_SPACE | {"measure", "executor"}, _script),
+    (
+        frozenset({"settings", "parameters", "constraints", "resources", "program", START}),
+        _program_environment,
+    ),
+    (frozenset({"settings", "parameters", "executor", "measure", "program", START}), _environments),
     (frozenset({"program", START}), _outputs),
     (frozenset({"program", "measure", "executor", START}), _metrics),
     (frozenset({"stop", "evaluation_point", "parameters", START}), _width),

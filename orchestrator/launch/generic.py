@@ -54,8 +54,8 @@ class Output:
 class Program:
     """A program without an adapter: what ``program`` in a campaign file says.
 
-    ``arguments`` and the contents of ``files`` are templates (see `parse_template`). ``ranks``, ``threads``
-    and ``check`` are expressions over parameters and settings.
+    ``arguments``, the values of ``environment`` and the contents of ``files`` are templates (see
+    `parse_template`). ``ranks``, ``threads`` and ``check`` are expressions over parameters and settings.
     """
 
     arguments: tuple[str, ...] = ()
@@ -91,6 +91,34 @@ def parse_template(text: str, names: Sequence[str], texts: Sequence[str] = ()) -
     return (*parts, text[end:])
 
 
+def parse_variable(text: str, names: Sequence[str], texts: Sequence[str] = ()) -> Template:
+    """Split the text of an environment variable, in which braces may also have a meaning of their own.
+
+    Raises
+    ------
+    ExpressionError
+        As from `parse_template`, and for braces without a name, such as those of ``OMP_PLACES={0,1}``.
+    """
+    literal = text.replace("{", "{{").replace("}", "}}")
+    remedy = f"write {literal} if the braces belong to the value"
+    try:
+        found = parse_template(text, names, texts)
+    except ExpressionError as error:
+        raise ExpressionError(f"{error}; {remedy}") from None
+    for part in found:
+        if isinstance(part, Expression) and not part.names:
+            raise ExpressionError(f"{{{part.text}}} in {text[:60]!r} names nothing that varies; {remedy}")
+    return found
+
+
+def _variable(text: str, names: Sequence[str], texts: Sequence[str]) -> Template:
+    """Return the template of a variable; what is none is literal, as in directories of earlier versions."""
+    try:
+        return parse_variable(text, names, texts)
+    except ExpressionError:
+        return (text,)
+
+
 def placeholders(text: str) -> list[str]:
     """Return the expressions in a template, malformed ones too."""
     return [match[1] for match in _PLACEHOLDER.finditer(text) if match[1]]
@@ -121,6 +149,7 @@ def application(program: Program, parameters: Mapping[str, str], texts: Sequence
     names = tuple(parameters)
     arguments = [parse_template(text, names, texts) for text in program.arguments]
     files = {name: parse_template(text, names, texts) for name, text in program.files.items()}
+    environment = {name: _variable(text, names, texts) for name, text in program.environment.items()}
     ranks = expressions.parse(program.ranks, names, texts)
     threads = expressions.parse(program.threads, names, texts)
     checks = [expressions.parse(text, names, texts) for text in program.check]
@@ -145,7 +174,7 @@ def application(program: Program, parameters: Mapping[str, str], texts: Sequence
         output=lambda texts: [_sample(rule, texts) for rule in program.output],
         files=lambda values: {name: render(template, values) for name, template in files.items()},
         output_files=tuple(dict.fromkeys(rule.file for rule in program.output if rule.file not in _STREAMS)),
-        environment=dict(program.environment),
+        environment=lambda values: {name: render(text, values) for name, text in environment.items()},
     )
 
 

@@ -220,7 +220,10 @@ def launch_script(
     body = body_of(application, executable, settings, resources, starter, template, prefix)
     afterwards = [*([body.after] if body.after else []), *epilogue]
     replaces = body.simple and not afterwards
-    variables = {**profiler_variables(profiler), **_literal({**application.environment, **environment})}
+    variables = {
+        **profiler_variables(profiler),
+        **_literal({**application.variables(settings), **environment}),
+    }
     exports = [f"export {name}={text}" for name, text in _threads(variables, resources)]
     values = {
         "prologue": "\n".join([*load_lines(modules), *prologue]),

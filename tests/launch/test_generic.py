@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.campaign import loader
+from orchestrator.control import attempts
+from orchestrator.control.assembly import assemble
 from orchestrator.errors import CampaignError, ExpressionError
 from orchestrator.launch import generic
 from orchestrator.launch.generic import Aggregate, Output, Program
@@ -23,7 +25,7 @@ program:
   arguments: ["--size={n}", "{n * p}", 7, "{{x}}", "{mode}", "{n / 4}"]
   ranks: p * 2
   threads: "2 if n > 64 else 1"
-  environment: {OMP_PLACES: cores, LEVEL: 3}
+  environment: {OMP_PLACES: cores, LEVEL: 3, OMP_SCHEDULE: "dynamic,{n // 2}", PLACES: "{{0,1}}"}
   files: {in.txt: "n = {n}\nset {{ a }}\n"}
   check: ["n % p == 0", "mode == 'fast'"]
   output:
@@ -47,7 +49,12 @@ def test_arguments_ranks_threads_files_and_environment(stencil: Application) -> 
     assert stencil.ranks(values) == 4
     assert stencil.threads(values) == 2
     assert stencil.files(values) == {"in.txt": "n = 128\nset { a }\n"}
-    assert stencil.environment == {"OMP_PLACES": "cores", "LEVEL": "3"}
+    assert stencil.variables(values) == {
+        "OMP_PLACES": "cores",
+        "LEVEL": "3",
+        "OMP_SCHEDULE": "dynamic,64",
+        "PLACES": "{0,1}",
+    }
     assert stencil.output_files == ("*.log",)
 
 
@@ -130,6 +137,21 @@ def test_malformed_placeholders_are_errors(text: str) -> None:
         (r"([\d.eEdD+-]+)", r"\d+", "program.output.0.pattern: has 0 groups"),
         (r"([\d.eEdD+-]+)", r"(\d+", "program.output.0.pattern: not a regular expression"),
         ("in.txt", "../in.txt", "program.files.../in.txt: is not the name of a file inside"),
+        (
+            "dynamic,{n // 2}",
+            "dynamic,{m}",
+            "stencil.yaml:10: program.environment.OMP_SCHEDULE: expression 'm': unknown name 'm'",
+        ),
+        (
+            '"{{0,1}}"',
+            '"{0:4}"',
+            "write {{0:4}} if the braces belong to the value",
+        ),
+        (
+            '"{{0,1}}"',
+            '"{0}"',
+            "program.environment.PLACES: {0} in '{0}' names nothing that varies; write {{0}} if the braces",
+        ),
         ("LEVEL", "LE VEL", "program.environment.LE VEL: is not the name of an environment variable"),
         (
             "application: generic",
@@ -141,7 +163,7 @@ def test_malformed_placeholders_are_errors(text: str) -> None:
 def test_mistakes_in_the_program_section_name_their_place(old: str, new: str, message: str) -> None:
     assert old in STENCIL
     with pytest.raises(CampaignError, match=re.escape(message)):
-        loader.loads(STENCIL.replace(old, new))
+        loader.loads(STENCIL.replace(old, new), "stencil.yaml")
 
 
 def test_a_program_without_output_needs_a_profiler_that_reads_none() -> None:
@@ -152,3 +174,59 @@ def test_a_program_without_output_needs_a_profiler_that_reads_none() -> None:
     assert loader.loads(text, overrides=["measure.profiler=time"]).measure.profiler == "time"
     with pytest.raises(CampaignError, match="program: is required for application: generic"):
         loader.loads(text.replace("program: {}\n", ""))
+
+
+CHUNKS = """
+name: chunks
+application: generic
+executable: 'true'
+program: {environment: {OMP_SCHEDULE: "dynamic,{chunk}", HALF: "{half}"}}
+measure: {profiler: time}
+parameters: {chunk: [8, 16, 32]}
+constraints: ["half * 2 == chunk"]
+executor: {name: local, slots: 1}
+stop: {budget: 1}
+"""
+
+
+def test_a_variable_has_the_values_of_its_point() -> None:
+    built = assemble(loader.loads(CHUNKS))
+    texts = [attempts.script(built, point, built.resources(point)) for point in built.space]
+    for chunk, text in zip((8, 16, 32), texts, strict=True):
+        assert f"export OMP_SCHEDULE=dynamic,{chunk}\n" in text
+        assert f"export HALF={chunk // 2}\n" in text
+
+
+@pytest.mark.parametrize("key", ["executor.environment", "measure.effort.environment"])
+@pytest.mark.parametrize("value", ["{chunk}", "dynamic,{ chunk }", "{{chunk}}"])
+def test_variables_of_all_runs_name_no_parameter(key: str, value: str) -> None:
+    overrides = [f"{key}={{OMP_SCHEDULE: '{value}'}}"]
+    text = CHUNKS
+    if "effort" in key:
+        text = text.replace(
+            "executor: {name: local, slots: 1}", "executor: {name: simulated, truth: {main: chunk}}"
+        )
+    with pytest.raises(
+        CampaignError, match=re.escape(f"{key}.OMP_SCHEDULE: is the same for all runs")
+    ) as caught:
+        loader.loads(text, overrides=overrides)
+    assert "would not be replaced: write it in program.environment" in str(caught.value)
+    assert loader.loads(text, overrides=overrides, starts=False)
+
+
+def test_of_an_adapter_the_launch_template_is_named() -> None:
+    text = "name: x\napplication: lulesh\nexecutable: 'true'\nparameters: {p: [1, 8], s: [4, 5]}\n"
+    text += "executor: {name: slurm, environment: {A: '{s}', B: '$${s}', C: '{0}'}}\nstop: {budget: 1}\n"
+    with pytest.raises(CampaignError, match=re.escape("as export A={{s}}")) as caught:
+        loader.loads(text)
+    assert "environment.B" not in str(caught.value)
+
+
+def test_a_directory_of_an_earlier_version_has_literal_braces() -> None:
+    text = STENCIL.replace('"{{0,1}}"', '"{0:4}"')
+    assert (
+        loader.loads(text, starts=False).application_spec.variables(
+            {"p": 1, "n": 64, "steps": 1, "mode": "fast"}
+        )["PLACES"]
+        == "{0:4}"
+    )
