@@ -15,7 +15,8 @@ _REMEDIES = {
     FailureClass.TIMEOUT: "raise measure.time_limit, or leave out the points that take longest",
     FailureClass.MEMORY: "ask for more memory (executor.sbatch.mem), or use more nodes",
     FailureClass.INFRASTRUCTURE: "see what Slurm refuses: orchestrator doctor",
-    FailureClass.PARSE: "compare what the program prints with what the campaign file looks for",
+    FailureClass.PARSE: "compare what the program prints with what the campaign file looks for, and read the "
+    "kept outputs again by the corrected file, which costs nothing: orchestrator reread DIR --campaign FILE",
 }
 # Rules after which a larger budget buys nothing, unless `orchestrator.strategies.information` names a run.
 _DONE = ("exhausted", "converged")
@@ -26,14 +27,18 @@ _PAUSED = (
 )
 
 
-def remedy(stop: StopReason) -> str:
-    """Return what to do before a campaign continues that stopped by failures or was paused; else nothing."""
+def remedy(stop: StopReason, where: str = "DIR") -> str:
+    """Return what to do before a campaign continues that stopped by failures or was paused; else nothing.
+
+    ``where`` is its directory, as a word of a shell.
+    """
     if stop.rule == "infrastructure":
         return _PAUSED
     if stop.rule not in FAILURE_RULES:
         return ""
     found = re.search(rf"\b({'|'.join(FailureClass)}): ", stop.detail)
-    return _REMEDIES[FailureClass(found[1])] if found else "see why the attempts failed: orchestrator log DIR"
+    text = _REMEDIES[FailureClass(found[1])] if found else "see why the attempts failed: orchestrator log DIR"
+    return text.replace(" DIR", f" {where}")
 
 
 def to_continue(state: State, directory: Path) -> str:
@@ -48,9 +53,9 @@ def to_continue(state: State, directory: Path) -> str:
         return ""
     if state.stopped.rule in FAILURE_RULES:
         return (
-            f"remedy: {remedy(state.stopped)}; orchestrator log {where} lists what failed. Then continue "
-            f"with: orchestrator resume {where} (failures are counted from zero, and points that were given "
-            "up are tried again)"
+            f"remedy: {remedy(state.stopped, where)}; orchestrator log {where} lists what failed. Then "
+            f"continue with: orchestrator resume {where} (failures are counted from zero, and points that "
+            "were given up are tried again)"
         )
     if state.stopped.rule in _DONE and _WITH_MORE not in state.stopped.detail:
         return (

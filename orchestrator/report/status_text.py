@@ -189,10 +189,11 @@ def _stop_lines(status: Mapping[str, Any], directory: Path | None) -> list[str]:
     if paused is not None:
         lines.insert(0, f"paused: {paused['cause']} ({paused['detail']}); nothing more is begun")
         early = {"rule": paused["cause"], "detail": paused["detail"]}
-    what = "" if early is None else advice.remedy(StopReason(early["rule"], early["detail"]))
+    where = "DIR" if directory is None else shlex.quote(str(directory))
+    what = "" if early is None else advice.remedy(StopReason(early["rule"], early["detail"]), where)
     lines += _trouble_lines(status)
     if what:
-        then = "" if directory is None else f", then: orchestrator resume {shlex.quote(str(directory))}"
+        then = "" if directory is None else f", then: orchestrator resume {where}"
         lines.append(f"remedy: {what}{then}")
     return lines
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from orchestrator.cli.main import command_parser
 from orchestrator.journal.state import State, StopReason
 from orchestrator.report.advice import to_continue
 from tests.journal.journals import CAMPAIGN
@@ -19,3 +20,13 @@ def test_more_budget_is_advised_only_where_it_buys_something() -> None:
     useful = "no run is safe to fit; the next useful run, at P(p=8), narrows the interval"
     assert "orchestrator resume study --set stop.budget=" in advice("exhausted", useful)
     assert "orchestrator resume study --set stop.budget=" in advice("budget", "nothing is left")
+
+
+def test_outputs_that_could_not_be_read_are_read_again_for_nothing() -> None:
+    text = advice(
+        "failures", "5 points in a row were given up, the last one: parse: nothing in stdout matches"
+    )
+    assert "costs nothing: orchestrator reread study --campaign FILE" in text
+    arguments = command_parser("reread")[1].parse_args(["study", "--campaign", "FILE"])
+    assert str(arguments.campaign) == "FILE"
+    assert "reread" not in advice("failures", "5 points in a row were given up: application: exit code 3")
