@@ -12,7 +12,7 @@ from orchestrator.executors.base import Outage
 from orchestrator.journal import allocations, events
 from orchestrator.journal.measurements import repetitions
 from orchestrator.journal.state import InFlight, State
-from orchestrator.launch.failures import printable, sign_of_infrastructure, sign_of_memory
+from orchestrator.launch.failures import last_telling_line, sign_of_infrastructure, sign_of_memory
 from orchestrator.policy.effort_runs import NOTHING, Plan
 from orchestrator.strategies.base import Choice
 from orchestrator.types import Attempt, AttemptRequest, AttemptState, FailureClass, Observation, Point, Run
@@ -290,9 +290,6 @@ def _tails(request: AttemptRequest) -> dict[str, str]:
 
 
 def _last_line(tails: Mapping[str, str]) -> str:
-    """Return the last line of stderr, else of stdout, for the reason of a failure."""
-    for name, text in tails.items():
-        lines = text.strip().splitlines()
-        if lines:
-            return f"; last line of {name}: {printable(lines[-1])}"
-    return ""
+    """Return the last line of stderr that says something, else of stdout, for the reason of a failure."""
+    found = last_telling_line(tails)
+    return "" if found is None else f"; last line of {found[0]}: {found[1]}"

@@ -26,6 +26,7 @@ from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.executors.slurm import partitions
 from orchestrator.executors.slurm.commands import environment
 from orchestrator.journal.state import RunState, RunStatus
+from orchestrator.launch.failures import misses_a_file
 from orchestrator.launch.script import template_of
 from orchestrator.readers.candidates import Candidate, times
 from orchestrator.types import Application, FailureClass, Point, Run, Value
@@ -317,7 +318,7 @@ def _affordable(draft: Draft, path: Path) -> Campaign:
 
 
 def _tried(chosen: Campaign, hint: str, interrupted: Callable[[], bool]) -> _Trial | str:
-    """Run the smallest point once; return what it showed, or why it failed (the program: with a hint)."""
+    """Run the smallest point once; return what it showed, or why not (with a hint, if a file was missing)."""
     point = smallest(assemble(chosen))
     folder = Path(tempfile.mkdtemp(prefix=f"{chosen.name}.try-", dir=Path.cwd()))
     hooks = session.Hooks(interrupted=interrupted, cancel_on_interrupt=True)
@@ -331,13 +332,19 @@ def _tried(chosen: Campaign, hint: str, interrupted: Callable[[], bool]) -> _Tri
     item = state.runs.get(run, RunState())
     if item.status is not RunStatus.MEASURED:
         reason = item.reason or (state.stopped.detail if state.stopped else "interrupted")
-        of_program = FailureClass.APPLICATION in item.failures
-        return f"the run at {point} failed: {reason}; see {folder / RUNS / run.id}{of_program * f'; {hint}'}"
+        where = folder / RUNS / run.id
+        missing = FailureClass.APPLICATION in item.failures and misses_a_file(_printed(where))
+        return f"the run at {point} failed: {reason}; see {where}{missing * f'; {hint}'}"
     stdout = (folder / RUNS / run.id / f"attempt-{item.accepted}" / "stdout").read_text(errors="replace")
     shutil.rmtree(folder, ignore_errors=True)
     values = sum(map(len, item.samples.values()))
     text = f"one run at {point} took {item.elapsed:.3g} s"
     return _Trial(seconds=item.elapsed, text=text, values=values, stdout=stdout)
+
+
+def _printed(run: Path) -> list[str]:
+    """Return what the attempts at a run printed."""
+    return [path.read_text(errors="replace") for path in sorted(run.glob("attempt-*/std*"))]
 
 
 def _completed(draft: Draft, trial: _Trial, chosen: Campaign) -> Draft:

@@ -9,7 +9,7 @@ itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 # Who speaks, at the beginning of a line. srun may put the rank and a colon before it (--label).
@@ -119,6 +119,30 @@ _OWN = re.compile(
 )
 
 
+# What launchers print after a program has said what is wrong, if it said anything.
+_BANNER = re.compile(
+    r"Primary job\s+terminated normally, but \d+ process"
+    r"|a non-zero exit code\.+ Per user-direction, the job has been aborted"
+    r"|\S+ (?:has )?detected that one or more processes exited with non-zero status"
+    r"|the job to be terminated\. The first process to do so was:"
+    r"|(?:Process name|Exit code|Proc|Errorcode):"
+    r"|MPI_ABORT was invoked on rank|with errorcode -?\d+\."
+    r"|NOTE: invoking MPI_ABORT causes|You may or may not see output from other processes"
+    r"|exactly when Open MPI kills them"
+    r"|\[\S+:\d+\] (?:\d+ more process(?:es)? ha(?:s|ve) sent help message|Set MCA parameter)"
+    r"|=\s+(?:BAD TERMINATION|(?:RANK \d+ )?PID \d+ RUNNING AT|EXIT CODE:|KILLED BY SIGNAL:|CLEANING UP"
+    r"|YOU CAN IGNORE)"
+    r"|YOUR APPLICATION TERMINATED WITH THE EXIT STRING|This typically refers to a problem with your app"
+    r"|Please see the FAQ page for debugging suggestions"
+)
+_SAYS = re.compile(r"[^\W_]")  # a line of dashes says nothing
+_NO_FILE = re.compile(
+    r"no such file|file.* not found|not found:.*[./]|does not exist|FileNotFound"
+    r"|(?:can(?:no|'| no)t|could(?: not|n't)|unable to|failed to|error) (?:open|opening|find|read|locate)",
+    re.IGNORECASE,
+)
+_OF_LOADER = re.compile(r"shared (?:object|librar)|command not found|execvp?\b|cannot start", re.IGNORECASE)
+
 # The job itself may end in good order after one of its steps was out of memory.
 _MEMORY = re.compile(
     _SLURM + r"(?:Detected \d+ oom[-_ ]kill event|\S+: tasks? [\d,-]+: Out Of Memory)", re.MULTILINE
@@ -153,6 +177,24 @@ def sign_of_infrastructure(texts: Iterable[str], timed_out: bool = False) -> str
             if found is not None and (sign.decisive or not own):
                 return f"{sign.name}: {_line(text, found.start())}"
     return ""
+
+
+def last_telling_line(texts: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the last line that says something, printable, and the name of the output that has it.
+
+    The first output that has one counts. Lines without letters or digits say nothing, and banners of
+    launchers nothing about the program: such a line is only taken if there is no other.
+    """
+    lines = [(name, line) for name, text in texts.items() for line in reversed(text.splitlines())]
+    saying = [(name, line) for name, line in lines if _SAYS.search(line)]
+    telling = [(name, line) for name, line in saying if not _BANNER.match(line.strip())]
+    return next(((name, printable(line)) for name, line in (*telling, *saying)), None)
+
+
+def misses_a_file(texts: Iterable[str]) -> bool:
+    """Whether what a program printed looks as if it did not find a file of its input."""
+    lines = (line for text in texts for line in text.splitlines())
+    return any(_NO_FILE.search(line) and not _OF_LOADER.search(line) for line in lines)
 
 
 def _line(text: str, position: int) -> str:

@@ -110,6 +110,7 @@ def test_a_run_that_fails_is_reported_and_the_files_stay() -> None:
     path = program("broken", "#!/bin/sh\necho no such luck >&2\nexit 3\n")
     shown = run("init", "lulesh", "--executable", path, "--executor", "local")
     assert shown.code == 1 and "exit code 3" in shown.err
+    assert "absolute paths" not in shown.err  # nothing says that a file was missing
     assert Path("lulesh.yaml").exists() and list(Path().glob("lulesh.try-*"))
 
 

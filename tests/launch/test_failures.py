@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.launch.failures import SIGNS, sign_of_infrastructure
+from orchestrator.launch.failures import SIGNS, last_telling_line, misses_a_file, sign_of_infrastructure
 
 INFRASTRUCTURE = {
     "controller away": "srun: error: Unable to contact slurm controller (connect failure)",
@@ -131,3 +131,75 @@ def test_every_sign_is_seen_in_some_message() -> None:
 )
 def test_what_follows_from_the_end_at_a_time_limit_blames_nobody(text: str, blamed: bool) -> None:
     assert bool(sign_of_infrastructure([text], timed_out=True)) == blamed
+
+
+_DASHES = "-" * 74
+OPEN_MPI = f"""{_DASHES}
+Primary job  terminated normally, but 1 process returned
+a non-zero exit code. Per user-direction, the job has been aborted.
+{_DASHES}
+{_DASHES}
+mpirun detected that one or more processes exited with non-zero status, thus causing
+the job to be terminated. The first process to do so was:
+
+  Process name: [[41922,1],0]
+  Exit code:    3
+{_DASHES}
+"""
+OPEN_MPI_ABORT = f"""{_DASHES}
+MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD
+with errorcode 3.
+
+NOTE: invoking MPI_ABORT causes Open MPI to kill all MPI processes.
+You may or may not see output from other processes, depending on
+exactly when Open MPI kills them.
+{_DASHES}
+[n1:4711] 1 more process has sent help message help-mpi-api.txt / mpi-abort
+[n1:4711] Set MCA parameter "orte_base_help_aggregate" to 0 to see all help / error messages
+"""
+MPICH = """
+===================================================================================
+=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES
+=   PID 4711 RUNNING AT n1
+=   EXIT CODE: 11
+=   CLEANING UP REMAINING PROCESSES
+=   YOU CAN IGNORE THE BELOW CLEANUP MESSAGES
+===================================================================================
+YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)
+This typically refers to a problem with your application.
+Please see the FAQ page for debugging suggestions
+"""
+ERROR = "error: the grid of 3 x 5 does not fit 4 ranks"
+
+
+@pytest.mark.parametrize("banner", [OPEN_MPI, OPEN_MPI_ABORT, MPICH, "=====\n \n", ""])
+def test_the_last_telling_line_is_that_of_the_program(banner: str) -> None:
+    assert last_telling_line({"stderr": f"{ERROR}\n{banner}", "stdout": "step 1\n"}) == ("stderr", ERROR)
+    assert last_telling_line({"stderr": banner, "stdout": f"{ERROR}\n{MPICH}"}) == ("stdout", ERROR)
+
+
+def test_where_only_launchers_speak_their_banner_is_taken() -> None:
+    assert last_telling_line({"stderr": OPEN_MPI, "stdout": "====\n"}) == ("stderr", "Exit code:    3")
+    assert last_telling_line({"stderr": "---\n", "stdout": ""}) is None
+
+
+def test_a_signal_that_a_launcher_noticed_is_telling() -> None:
+    noticed = "mpirun noticed that process rank 0 with PID 0 on node n1 exited on signal 9 (Killed)."
+    assert last_telling_line({"stderr": f"{_DASHES}\n{noticed}\n{_DASHES}\n"}) == ("stderr", noticed)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        ("Traceback\nFileNotFoundError: [Errno 2] No such file or directory: 'input.txt'", True),
+        ("ERROR: Cannot open input script in.lj", True),
+        ("fopen: No such file or directory", True),
+        ("could not read mesh.dat", True),
+        ("Fortran runtime error: Cannot open file 'in.dat': No such file or directory", True),
+        (ERROR, False),
+        ("./app: error while loading shared libraries: libx.so: cannot open shared object file", False),
+        ("Segmentation fault", False),
+    ],
+)
+def test_only_what_speaks_of_a_missing_file_looks_so(text: str, missing: bool) -> None:
+    assert misses_a_file(["begin\n", f"{text}\n"]) is missing
