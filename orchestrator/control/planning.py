@@ -15,6 +15,7 @@ from orchestrator.campaign.derivation import names_in
 from orchestrator.campaign.schema import LocalOptions, Stop
 from orchestrator.control import estimation
 from orchestrator.control.assembly import Assembly, policy, strategy
+from orchestrator.control.idle import idle
 from orchestrator.control.settle import round_of
 from orchestrator.errors import CampaignError
 from orchestrator.executors.base import Executor
@@ -125,7 +126,12 @@ def _states_times(campaign: Campaign) -> bool:
 def notes(campaign: Campaign, plan: FirstRound) -> list[str]:
     """Return what the user should know before a campaign begins, beside its costs."""
     beside = side_by_side(campaign, plan.cores)
-    return [*far_away(campaign), *mere_names(campaign), *([] if beside is None else [beside])]
+    return [*far_away(campaign), *about_parameters(campaign), *([] if beside is None else [beside])]
+
+
+def about_parameters(campaign: Campaign) -> list[str]:
+    """Return which parameters do not do what their names say, or nothing at all."""
+    return [*mere_names(campaign), *idle(campaign)]
 
 
 def mere_names(campaign: Campaign) -> list[str]:

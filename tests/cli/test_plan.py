@@ -48,6 +48,7 @@ def test_categories_are_listed_instead_of_a_range() -> None:
     text = text.replace("{n: 8}", "{n: 8, k: mg}")
     result = planned(text)
     assert "  n: 1 .. 5\n" in result.out and "  k: cg, mg, fft\n" in result.out
+    assert "note: parameter k changes nothing in what a run executes" in result.out.replace("\n", " ")
     assert planned(text, "--json").document["space"]["bounds"] == {"n": [1, 5], "k": ["cg", "mg", "fft"]}
 
 
