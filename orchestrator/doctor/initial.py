@@ -352,7 +352,7 @@ def _completed(draft: Draft, trial: _Trial, chosen: Campaign) -> Draft:
     built = assemble(chosen)
     cores = max(built.cores(point) for point in chosen.space)
     budget = _RUNS * _GROWTH * trial.seconds * cores / 3600
-    output = None if draft.output is None else times(trial.stdout)
+    output = None if draft.output is None else times(trial.stdout, trial.seconds)
     tried = f"{trial.text} and {_yield(output, trial.values)}"
     return replace(draft, budget=max(float(f"{budget:.2g}"), draft.budget), output=output, tried=tried)
 

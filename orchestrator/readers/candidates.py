@@ -26,7 +26,9 @@ _OTHER = re.compile(
     r"per |/|rate|flop|%|date|stamp|time ?step|\b(mon|tue|wed|thu|fri|sat|sun)\b", re.IGNORECASE
 )
 _END = r"(?=[\s;)]|,(?!\d)|$)"  # of a value: a comma before a digit belongs to the number
+_WHOLE = ("total", "all", "overall", "main", "run", "program")
 MOST = 12
+_SHARE = 0.1  # of the time of a whole run, below which a time is hardly that of the run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +48,19 @@ class Candidate:
     line: str
 
 
-def times(text: str) -> tuple[Candidate, ...]:
+def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
     """Return candidates for times in a text, at most `MOST`, the one of the whole run first.
 
     A number is a time if a unit follows it, or if the words before it say so. Of several in a line the first
     counts. Where a label is repeated, its values are added.
+
+    Parameters
+    ----------
+    text
+        What a run printed.
+    elapsed
+        Seconds that the whole run took: a tiny share of them is that of the run only if its label says so and
+        there is no larger one. Starting a program may take longer than the program.
     """
     found: dict[str, list[Candidate]] = {}
     for line in text.splitlines():
@@ -58,7 +68,11 @@ def times(text: str) -> tuple[Candidate, ...]:
         if candidate is not None:
             found.setdefault(candidate.pattern, []).append(candidate)
     merged = [_merged(items) for items in found.values()]
-    return tuple(_with_paths(sorted(merged, key=_rank)[:MOST]))
+    least = _SHARE * elapsed
+    largest = max((item.value for item in merged), default=0.0)
+    ranked = sorted(merged, key=lambda item: _rank(item, least if largest >= least else 0.0))[:MOST]
+    whole = bool(ranked) and (_names_the_whole(ranked[0]) or ranked[0].value >= least)
+    return tuple(_with_paths(ranked, whole))
 
 
 def _of(line: str) -> Candidate | None:
@@ -119,26 +133,24 @@ def _merged(items: Sequence[Candidate]) -> Candidate:
     return replace(items[0], aggregate="sum", thousands=thousands, value=value)
 
 
-def _rank(item: Candidate) -> tuple[bool, float]:
-    whole = not item.callpath or item.callpath.lower() in (
-        "total",
-        "all",
-        "overall",
-        "main",
-        "run",
-        "program",
-    )
-    return (not whole, -item.value)
+def _names_the_whole(item: Candidate) -> bool:
+    return not item.callpath or item.callpath.lower() in _WHOLE
 
 
-def _with_paths(items: Sequence[Candidate]) -> Iterator[Candidate]:
-    """Yield candidates with unique call paths: ``main`` for the first, below it the others."""
+def _rank(item: Candidate, least: float) -> tuple[bool, float]:
+    """Return what sorts a time of the whole run first, if it takes long enough, then by length."""
+    return (not (_names_the_whole(item) and item.value >= least), -item.value)
+
+
+def _with_paths(items: Sequence[Candidate], whole: bool) -> Iterator[Candidate]:
+    """Yield candidates with unique call paths: ``main`` for the whole run, which is the first, if any."""
     used: set[str] = set()
+    above = "main->" if whole else ""
     for index, item in enumerate(items):
-        path = "main" if index == 0 else f"main->{item.callpath or 'time'}"
+        path = "main" if whole and index == 0 else f"{above}{item.callpath or 'time'}"
         number = 2
         while path in used:
-            path = f"main->{item.callpath or 'time'} {number}"
+            path = f"{above}{item.callpath or 'time'} {number}"
             number += 1
         used.add(path)
         yield replace(item, callpath=path)

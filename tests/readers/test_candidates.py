@@ -106,6 +106,22 @@ def test_the_total_is_the_root_and_paths_are_unique() -> None:
     assert found[0].value == 3.0
 
 
+HPCCG = "SPARSEMV PARALLEL OVERHEAD Time: 0.00016\nSPARSEMV PARALLEL OVERHEAD Setup Time: 0.0000032\n"
+
+
+def test_a_tiny_share_of_a_run_is_not_called_the_run() -> None:
+    paths = ["SPARSEMV PARALLEL OVERHEAD", "SPARSEMV PARALLEL OVERHEAD Setup"]
+    assert [item.callpath for item in times(HPCCG, elapsed=0.429)] == paths
+    assert [item.callpath for item in times(HPCCG, elapsed=0.001)] == ["main", f"main->{paths[1]}"]
+    longer = "run time: 0.001 s\nsolve time: 9 s\n"
+    assert [item.callpath for item in times(longer, elapsed=10)] == ["main", "main->run"]
+
+
+def test_what_is_called_the_total_is_the_run_where_starting_it_takes_longest() -> None:
+    found = times("total time: 0.004 s\nsolve time: 0.003 s\n", elapsed=0.5)
+    assert [item.callpath for item in found] == ["main", "main->solve"]
+
+
 def test_there_are_not_too_many_and_they_are_regular_expressions() -> None:
     text = "\n".join(f"part {chr(97 + index)}* time: {index}.5 s" for index in range(20))
     found = times(text)
