@@ -76,3 +76,13 @@ def test_who_failed_is_told_by_the_last_words(words: str, failure: FailureClass,
 )
 def test_a_signal_is_told_by_its_name(code: int, reason: str, tmp_path: Path) -> None:
     assert finished(code, tmp_path).reason == reason
+
+
+def test_the_reason_of_a_failure_is_what_the_program_said_before_its_launcher(tmp_path: Path) -> None:
+    banner = "-" * 74
+    (tmp_path / "stdout").write_text("step 1\n")
+    (tmp_path / "stderr").write_text(
+        f"error: 3 x 5 does not fit\n{banner}\nPrimary job  terminated normally, but 1 process returned\n"
+        f"a non-zero exit code. Per user-direction, the job has been aborted.\n{banner}\n"
+    )
+    assert finished(3, tmp_path).reason == "exit code 3; last line of stderr: error: 3 x 5 does not fit"
