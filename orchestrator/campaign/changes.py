@@ -10,6 +10,7 @@ from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.journal.differences import differences
 from orchestrator.journal.state import FAILURE_RULES, State
+from orchestrator.launch import generic
 from orchestrator.launch.script import body_of
 from orchestrator.types import Point
 from orchestrator.units import format_cost
@@ -120,7 +121,7 @@ def _rehearsal(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
 
 
 def _other(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
-    new, old = _fixed(new), _fixed(old)
+    new, old = _fixed(new), _fixed(_with_doubled_braces(old, new))
     keys = sorted(key for key in {*new, *old} if new.get(key) != old.get(key))
     if not keys:
         return None
@@ -132,6 +133,23 @@ def _other(new: Mapping[str, Any], old: Mapping[str, Any]) -> str | None:
         "anything else begin another campaign: orchestrator run CAMPAIGN.yaml --directory DIR; with "
         "priors.campaigns in its file it begins with what this one has learned"
     )
+
+
+def _with_doubled_braces(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a campaign whose variables have braces doubled where ``new`` has doubled them.
+
+    Earlier versions took variables literally: what is no template, such as ``{0:4}``, is now written
+    ``{{0:4}}``, and means the same.
+    """
+    before, after = (_of_program(raw, "environment") or {} for raw in (old, new))
+    doubled = {
+        name: after[name]
+        for name, text in before.items()
+        if after.get(name) == generic.literal(text) != text and generic.is_literal(text)
+    }
+    if not doubled:
+        return old
+    return {**old, "program": {**old["program"], "environment": {**before, **doubled}}}
 
 
 def _commands(chosen: Campaign, old: Mapping[str, Any], known: State) -> str | None:

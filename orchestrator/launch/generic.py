@@ -67,8 +67,10 @@ class Program:
     check: tuple[str, ...] = ()
 
 
-def parse_template(text: str, names: Sequence[str], texts: Sequence[str] = ()) -> Template:
+def parse_template(text: str, names: Sequence[str] | None, texts: Sequence[str] = ()) -> Template:
     """Split text at its ``{expression}`` placeholders; ``{{`` and ``}}`` stand for braces.
+
+    ``names`` are those that it may use (None: any), ``texts`` those of them whose values are text.
 
     Raises
     ------
@@ -91,7 +93,12 @@ def parse_template(text: str, names: Sequence[str], texts: Sequence[str] = ()) -
     return (*parts, text[end:])
 
 
-def parse_variable(text: str, names: Sequence[str], texts: Sequence[str] = ()) -> Template:
+def literal(text: str) -> str:
+    """Return a template that stands for a text, whatever braces it has."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def parse_variable(text: str, names: Sequence[str] | None, texts: Sequence[str] = ()) -> Template:
     """Split the text of an environment variable, in which braces may also have a meaning of their own.
 
     Raises
@@ -99,8 +106,7 @@ def parse_variable(text: str, names: Sequence[str], texts: Sequence[str] = ()) -
     ExpressionError
         As from `parse_template`, and for braces without a name, such as those of ``OMP_PLACES={0,1}``.
     """
-    literal = text.replace("{", "{{").replace("}", "}}")
-    remedy = f"write {literal} if the braces belong to the value"
+    remedy = f"write {literal(text)} if the braces belong to the value"
     try:
         found = parse_template(text, names, texts)
     except ExpressionError as error:
@@ -109,6 +115,15 @@ def parse_variable(text: str, names: Sequence[str], texts: Sequence[str] = ()) -
         if isinstance(part, Expression) and not part.names:
             raise ExpressionError(f"{{{part.text}}} in {text[:60]!r} names nothing that varies; {remedy}")
     return found
+
+
+def is_literal(text: str) -> bool:
+    """Whether the text of a variable cannot be a template: earlier versions passed it on as it is."""
+    try:
+        parse_variable(text, None)
+    except ExpressionError:
+        return True
+    return False
 
 
 def _variable(text: str, names: Sequence[str], texts: Sequence[str]) -> Template:

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.campaign import loader
+from orchestrator.campaign import changes, loader
 from orchestrator.control import attempts
 from orchestrator.control.assembly import assemble
 from orchestrator.errors import CampaignError, ExpressionError
+from orchestrator.journal.state import State
 from orchestrator.launch import generic
 from orchestrator.launch.generic import Aggregate, Output, Program
 from orchestrator.types import Application, Sample, Value
@@ -230,3 +231,21 @@ def test_a_directory_of_an_earlier_version_has_literal_braces() -> None:
         )["PLACES"]
         == "{0:4}"
     )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "goes_on"),
+    [
+        ("{0:4}", "{{0:4}}", True),
+        ("{0},{1}", "{{0}},{{1}}", True),
+        ("{chunk}", "{{chunk}}", False),
+        ("a", "b", False),
+    ],
+)
+def test_a_campaign_with_literal_braces_goes_on_with_doubled_ones(old: str, new: str, goes_on: bool) -> None:
+    text = CHUNKS.replace("executable: 'true'", "executable: /bin/sh")
+    before, after = (
+        loader.loads(text.replace("dynamic,{chunk}", value), starts=value == new) for value in (old, new)
+    )
+    refused = changes.refusal(after, State(campaign=before.raw, time_limit=1.0))
+    assert (refused is None) is goes_on, refused
