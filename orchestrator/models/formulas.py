@@ -6,13 +6,13 @@ leaves unexplained is followed by curves around it, and where it explains too li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from orchestrator.models import data
+from orchestrator.models import data, factored
 from orchestrator.models.base import Floats, Integers, Model, Modeler
 from orchestrator.models.curves.explanations import LIKELY
 from orchestrator.models.curves.model import CurveModel
@@ -21,11 +21,16 @@ from orchestrator.models.curves.prior import Sizes, learned
 from orchestrator.models.groupwise import of_groups
 from orchestrator.models.noise import Located
 from orchestrator.models.pmnf.build import AT_EDGE, SCATTERED, UNFIT
+from orchestrator.models.pmnf.exact_sums import doubtful
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import fitter
 from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours, informed
 from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.unseen import Unseen
+from orchestrator.types import Measurements
+
+Label = tuple[str, str]
+"""Call path and metric."""
 
 # Exponent above which a formula becomes improbable: the largest of the normal form as published. Natural
 # logarithm of how much less probable it is for every one that an exponent is larger: only the last values of
@@ -88,7 +93,8 @@ def modeler(
             )
         if not rows:
             return found
-        own = [models[label] for label in group.labels]
+        # An exact sum says all where it is checked. Elsewhere speak formulas and curves, as of other values.
+        own = [_without_sum(models[label]) for label in group.labels]
         known = Known(
             _first([item.posterior for item in own]), lambda row: NormalForms.of(own[row].posterior), own
         )
@@ -96,7 +102,6 @@ def modeler(
             (item.callpath, item.metric): item
             for item in fit(group, located, typical, known, saturates=saturates)
         }
-        # Of an exact sum, nothing is left for curves to explain.
         curves = {
             label: replace(item, remarks=_notes(models[label], item))
             for label, item in more.items()
@@ -106,8 +111,32 @@ def modeler(
         alone = (
             _doubted(form, group.points) if (form.callpath, form.metric) in guessed else form
             for form in found
+            if not form.is_exact
         )
-        return [*alone, *curves.values()]
+        by_law = laws(group, models)
+        elsewhere = {**more, **by_law}
+        sums = (form.beside(elsewhere.get((form.callpath, form.metric))) for form in found if form.is_exact)
+        parts = (item for label, item in by_law.items() if not models[label].is_exact)
+        return [*alone, *curves.values(), *sums, *parts]
+
+    def laws(group: data.Group, models: Mapping[Label, PmnfModel]) -> dict[Label, Model]:
+        """Return models of call paths with exact values that no formula explains everywhere."""
+        if not wide or not isinstance(exponents, str):
+            return {}
+        rows = doubtful(group, models)
+        return {group.labels[row]: item for row, item in factored.models(group, rows, of_rest).items()}
+
+    def of_rest(measurements: Measurements) -> tuple[Model, ...]:
+        """Model exact values without the laws of some parameters; other campaigns know nothing of that."""
+        return modeler(
+            exponents=exponents,
+            negative_exponents=negative_exponents,
+            aggregate=aggregate,
+            members=members,
+            wide=wide,
+            sizes=typical,
+            saturates=saturates,
+        )(measurements)
 
     def every(groups: Sequence[data.Group], located: Sequence[Located]) -> Iterable[Iterable[Model]]:
         known = informed(groups, located, neighbours)
@@ -116,9 +145,15 @@ def modeler(
     return of_groups(every, aggregate)
 
 
+def _without_sum(form: PmnfModel) -> PmnfModel:
+    """Return the formula that was found before an exact sum, if that is what the formula is."""
+    before = None if form.beyond is None else form.beyond.model
+    return before if isinstance(before, PmnfModel) else form
+
+
 def _doubted(form: PmnfModel, points: Floats) -> PmnfModel:
     """Return a formula of single runs, whose intervals allow for what it misses beyond the range."""
-    return form if form.is_exact else replace(form, unseen=Unseen.of(points, form.smape / 100))
+    return replace(form, unseen=Unseen.of(points, form.smape / 100))
 
 
 def _notes(form: Model, model: CurveModel) -> tuple[str, ...]:

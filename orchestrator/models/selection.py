@@ -18,6 +18,7 @@ from orchestrator.models.base import Model, Modeler, one_of
 from orchestrator.models.blas import one_thread
 from orchestrator.models.cpr import family as cpr
 from orchestrator.models.curves.model import CurveModel
+from orchestrator.models.factored import FactoredModel
 from orchestrator.models.formulas import modeler as formulas_modeler
 from orchestrator.models.learned import family as learned
 from orchestrator.models.pmnf.model import PmnfModel
@@ -281,7 +282,7 @@ def _is_formula(model: RegressionModel, series: Series) -> bool:
 
 def _noted(model: Model, note: str) -> Model:
     """Add a note to a model of formulas or curves."""
-    if isinstance(model, CurveModel):
+    if isinstance(model, CurveModel | FactoredModel):
         return replace(model, remarks=(*model.remarks, note))
     return replace(model, notes=(*model.notes, note)) if isinstance(model, PmnfModel | ZeroModel) else model
 

@@ -28,6 +28,8 @@ from orchestrator.models.pmnf.peeling import (
     usable,
 )
 from orchestrator.models.pmnf.posterior import Posterior
+from orchestrator.models.pmnf.unchecked import Beyond, gains
+from orchestrator.units import count
 
 # Repetitions that differ by less than this agree exactly: the rest is the arithmetic of sums and means.
 _AGREE = 1e-12
@@ -93,6 +95,32 @@ def with_exact_sums(
             most = max(fit.weight for fit in fits)
             kept = [fit for fit in fits if fit is best or fit.weight > most - NEGLIGIBLE]
             found[row] = _model(group, row, models[row], kept)
+    return found
+
+
+def doubtful(group: Group, models: Mapping[tuple[str, str], PmnfModel]) -> list[int]:
+    """Return the rows of call paths with exact values that no formula explains, or none everywhere.
+
+    Parameters
+    ----------
+    group
+        All call paths with these points.
+    models
+        Of every call path, by call path and metric.
+    """
+    found = []
+    for row in map(int, np.flatnonzero(repeats_exactly(group.values))):
+        model = models[group.labels[row]]
+        if not group.parameters or model.parameters != group.parameters:
+            continue
+        if model.is_exact:
+            if model.beyond is not None and len(model.beyond.parameters):
+                found.append(row)
+            continue
+        values = np.nanmedian(group.values[row], axis=1)
+        known = _Known.of(model.posterior, group.points, values, _tolerance(values))
+        if known.scatter > _ROUND or model.posterior.correction is not None:
+            found.append(row)
     return found
 
 
@@ -309,6 +337,7 @@ def _model(group: Group, row: int, before: PmnfModel, fits: list[_Fit]) -> PmnfM
     exponents = np.zeros((*shape, len(group.parameters), 2))
     coefficients = np.zeros((shape[0], shape[1] + 1))
     covariance = np.zeros((shape[0], shape[1] + 1, shape[1] + 1))
+    gain = np.full((shape[1] + 1, len(group.parameters)), np.inf)
     for k, fit in enumerate(fits):
         products = sorted((t for t, term in enumerate(fit.terms) if _is_product(term)), key=_place(fit.terms))
         constants = [t for t, term in enumerate(fit.terms) if not _is_product(term)]
@@ -319,6 +348,8 @@ def _model(group: Group, row: int, before: PmnfModel, fits: list[_Fit]) -> PmnfM
         order = constants + products
         coefficients[k, place] = fit.coefficients[order]
         covariance[k][np.ix_(place, place)] = fit.covariance[np.ix_(order, order)]
+        if k == 0:
+            gain[place] = gains(group.points, fit.terms, fit.coefficients)[order]
     posterior = Posterior(
         weights=weights / weights.sum(),
         exponents=exponents,
@@ -329,12 +360,15 @@ def _model(group: Group, row: int, before: PmnfModel, fits: list[_Fit]) -> PmnfM
     )
     values = np.nanmedian(group.values[row], axis=1)
     residuals = np.log(values / posterior.best(group.points))
+    levels = tuple(np.unique(column) for column in group.points.T)
+    beyond = Beyond(levels=levels, gains=gain, model=before) if fits[0].is_exact else None
     return replace(
         before,
         smape=float(smape_of(residuals)),
-        notes=_notes(group, row, before, fits[0]),
+        notes=_notes(group, row, before, fits[0], beyond),
         posterior=posterior,
         is_exact=fits[0].is_exact,
+        beyond=beyond,
     )
 
 
@@ -347,8 +381,12 @@ def _is_product(term: Term) -> bool:
     return any(any(block) for block in term)
 
 
-def _notes(group: Group, row: int, before: PmnfModel, best: _Fit) -> tuple[str, ...]:
-    """Return the notes on the data, and what makes the sum believable."""
+def _notes(group: Group, row: int, before: PmnfModel, best: _Fit, beyond: Beyond | None) -> tuple[str, ...]:
+    """Return the notes on the data, what makes the sum believable, and where nothing does."""
     kept = [note for note in before.notes if note in group.notes[row] or "exponents are uncertain" in note]
-    points = len(group.points)
-    return (*kept, f"a sum of {len(best.terms)} terms explains all {points} values to {best.misfit:.0e}")
+    points, terms = len(group.points), count(len(best.terms), "term")
+    kept.append(f"a sum of {terms} explains all {points} values to {best.misfit:.0e}")
+    if beyond is not None and len(beyond.parameters):
+        names = " and ".join(group.parameters[k] for k in beyond.parameters)
+        kept.append(f"only the measured values of {names} check the sum: elsewhere predictions are doubtful")
+    return tuple(kept)

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from orchestrator.models.base import Category, Floats, Prediction, coordinates, document, inside, unit_of
+from orchestrator.models.base import (
+    Category,
+    Floats,
+    Model,
+    Prediction,
+    coordinates,
+    document,
+    inside,
+    unit_of,
+)
 from orchestrator.models.belief import LogBelief
 from orchestrator.models.intervals import Predictive
 from orchestrator.models.pmnf.correction import factors_text
 from orchestrator.models.pmnf.posterior import Posterior
+from orchestrator.models.pmnf.unchecked import Beyond
 from orchestrator.models.symbolic import sum_text
 from orchestrator.models.unseen import Unseen
 from orchestrator.types import Point
@@ -44,6 +54,8 @@ class PmnfModel:
         Whether the values are exact, and the members are sums that explain all of them.
     unseen
         What intervals allow for beyond the measured range; None where the formula is taken at its word.
+    beyond
+        What speaks where no measured value checks an exact sum; None of other formulas.
     """
 
     callpath: str
@@ -57,6 +69,7 @@ class PmnfModel:
     shared_noise: float = 0.0
     is_exact: bool = False
     unseen: Unseen | None = None
+    beyond: Beyond | None = None
 
     @property
     def terms(self) -> list[dict[str, Any]]:
@@ -101,7 +114,7 @@ class PmnfModel:
             value = self._inside(points, np.exp(mean[0]))
         if self.unseen is not None:
             spread = np.hypot(spread, self.unseen.at(x))
-        return Predictive(
+        own = Predictive(
             value=value,
             weights=self.posterior.weights,
             mean=mean,
@@ -109,22 +122,34 @@ class PmnfModel:
             noise=self.noise,
             shared=self.shared_noise,
         )
+        if self.beyond is None:
+            return own
+        found = self.beyond.predictive(own, self.posterior, x, points)
+        return replace(found, value=self._inside(points, found.value))
 
     def value(self, points: Sequence[Point]) -> Floats:
         """Return the value of the expression; NaN at points of another category."""
-        return self._inside(points, self.posterior.best(self.coordinates(points)))
+        x = self.coordinates(points)
+        if self.beyond is not None and self.beyond.share(self.posterior, x).any():
+            return self.predictive(points).value
+        return self._inside(points, self.posterior.best(x))
 
     def expected(self, points: Sequence[Point]) -> Floats:
         """Return the mean over hypotheses and coefficients; NaN at points of another category."""
-        return self._inside(points, self.posterior.expected(self.coordinates(points)))
+        x = self.coordinates(points)
+        mean = self.posterior.expected(x)
+        if self.beyond is not None:
+            mean = self.beyond.expected(mean, self.posterior, x, points)
+        return self._inside(points, mean)
 
     def _inside(self, points: Sequence[Point], values: Floats) -> Floats:
         return inside(points, self.category, values)
 
     def belief(self, points: Sequence[Point]) -> LogBelief:
         """Return the mixture over hypotheses, each with a Gaussian over its coefficients."""
-        mean, factor, rough = self.posterior.log_factors(self.coordinates(points))
-        return LogBelief(
+        x = self.coordinates(points)
+        mean, factor, rough = self.posterior.log_factors(x)
+        own = LogBelief(
             weights=self.posterior.weights,
             mean=mean,
             factor=factor,
@@ -132,6 +157,13 @@ class PmnfModel:
             rough_is_measured=self.posterior.correction is not None,
             noise=self.noise,
         )
+        return own if self.beyond is None else self.beyond.belief(own, self.posterior, x, points)
+
+    def beside(self, model: Model | None) -> PmnfModel:
+        """Return an exact sum that leaves what nothing checks to a model, where there is a better one."""
+        if self.beyond is None or model is None:
+            return self
+        return replace(self, beyond=replace(self.beyond, model=model))
 
     def document(self) -> dict[str, Any]:
         """Return the model as a JSON-ready object."""

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
-from orchestrator.models import data
-from orchestrator.models.base import Floats, Modeler, one_of
+from orchestrator.models import data, factored
+from orchestrator.models.base import Floats, Model, Modeler, one_of
 from orchestrator.models.blas import one_thread
 from orchestrator.models.groupwise import of_groups
 from orchestrator.models.noise import AGGREGATES, Located
@@ -21,7 +21,7 @@ from orchestrator.models.pmnf import build as assemble
 from orchestrator.models.pmnf.build import Solved
 from orchestrator.models.pmnf.categories import with_shared_forms
 from orchestrator.models.pmnf.correction import Features
-from orchestrator.models.pmnf.exact_sums import with_exact_sums
+from orchestrator.models.pmnf.exact_sums import doubtful, with_exact_sums
 from orchestrator.models.pmnf.hypotheses import FALLING, HIGHER, Exponents, block_values, exponent_set
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.neighbours import (
@@ -107,9 +107,31 @@ def modeler(
     )
 
     def every(groups: Sequence[data.Group], located: Sequence[Located]) -> list[list[PmnfModel]]:
-        return fit(groups, informed(groups, located, neighbours))
+        found = fit(groups, informed(groups, located, neighbours))
+        return [_beyond_sums(*pair, of_rest) for pair in zip(groups, found, strict=True)]
+
+    def of_rest(measurements: Measurements) -> tuple[Model, ...]:
+        """Model exact values without the laws of some parameters; other campaigns know nothing of that."""
+        return modeler(
+            exponents=exponents,
+            negative_exponents=negative_exponents,
+            aggregate=aggregate,
+            members=members,
+            wide=wide,
+        )(measurements)
 
     return of_groups(every, aggregate)
+
+
+def _beyond_sums(group: data.Group, found: list[PmnfModel], of_rest: Modeler) -> list[PmnfModel]:
+    """Let exact sums leave what nothing checks to models without the laws that are checked."""
+    models = {(item.callpath, item.metric): item for item in found}
+    rows = [row for row in doubtful(group, models) if models[group.labels[row]].is_exact]
+    rest = factored.models(group, rows, of_rest)
+    for row, item in rest.items():
+        label = group.labels[row]
+        models[label] = models[label].beside(item)
+    return list(models.values())
 
 
 def of_measurements(measurements: Measurements, source: str) -> Neighbours:

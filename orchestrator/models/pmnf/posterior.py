@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.models.base import Floats
 from orchestrator.models.pmnf.correction import BEYOND, Correction
@@ -92,10 +93,19 @@ class Posterior:
         """Values without correction, kept positive where negative coefficients would win far out."""
         value = np.einsum("ktn,kt->kn", design, self.coefficients)
         if np.any(self.coefficients < 0):
-            sizes = np.einsum("ktn,kt->kn", np.abs(design), np.abs(self.coefficients))
-            value = np.maximum(value, self.least_share * sizes)
+            value = np.maximum(value, self._least(design))
         result: Floats = np.maximum(value, _TINY)
         return result
+
+    def _least(self, design: Floats) -> Floats:
+        sizes = np.einsum("ktn,kt->kn", np.abs(design), np.abs(self.coefficients))
+        return np.asarray(self.least_share * sizes)
+
+    def is_positive(self, x: Floats) -> NDArray[np.bool_]:
+        """Return whether members are positive by themselves at coordinates (n, parameters): (members, n)."""
+        design = self.design(x)
+        value = np.einsum("ktn,kt->kn", design, self.coefficients)
+        return np.asarray(value > self._least(design))
 
     def log_moments(self, x: Floats) -> tuple[Floats, Floats]:
         """Mean and standard deviation of the log prediction of every member: (members, n) each."""

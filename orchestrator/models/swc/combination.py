@@ -102,6 +102,7 @@ def _combined(model: PmnfModel, skeleton: Skeleton, prior: _FittedPrior, trust: 
         model,
         parameters=timed.parameters,
         posterior=prior.posterior,
+        beyond=None,
         smape=prior.smape,
         notes=(*timed.notes, *skeleton.notes, *_misfit(skeleton, prior)),
     )

@@ -87,7 +87,7 @@ def joined(
     odds = np.log(trust) - np.log1p(-trust) + gain
     probability = float(1 / (1 + np.exp(-np.clip(odds, -_LARGEST_LOG_ODDS, _LARGEST_LOG_ODDS))))
     posterior = _mixed(own, other, probability)
-    return replace(model, parameters=timed.parameters, posterior=posterior), probability
+    return replace(model, parameters=timed.parameters, posterior=posterior, beyond=None), probability
 
 
 def _first(posterior: Posterior) -> Posterior:
