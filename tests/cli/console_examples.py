@@ -49,21 +49,37 @@ class Example:
 
 
 def _pattern(expected: str) -> str:
-    lines = []
-    for line in expected.splitlines():
-        inner = "[^\n]*".join(map(_text, line.split(_ANY)))
-        lines.append("(?:[^\n]*\n)*?" if line == _ANY else f"{inner}\n")
-    return "".join(lines)
+    return "".join(pattern for _, pattern in _parts(expected))
 
 
-def _text(piece: str) -> str:
-    """Return a pattern of a piece of a line: its words as they are."""
-    parts = re.split(r"(\d[\d.]*(?:e[-+]?\d+)?| +|━+)", piece)
-    kinds = {" ": " +", "━": "━+"}
+def _parts(expected: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a text, each with a pattern: a group where the text may be another one."""
+    for line in expected.splitlines(keepends=True):
+        if line == f"{_ANY}\n":
+            yield line, "(?:[^\n]*\n)*?"
+            continue
+        for k, piece in enumerate(re.split(rf"({re.escape(_ANY)})", line)):
+            if k % 2 == 1:
+                yield piece, "[^\n]*"
+            else:
+                yield from _words(piece)
+
+
+def _words(piece: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a piece of a line: its words are as they are."""
     number = r"\d[\d.]*(?:e[-+]?\d+)?"
-    return "".join(
-        re.escape(part) if k % 2 == 0 else kinds.get(part[0], number) for k, part in enumerate(parts)
-    )
+    kinds = {" ": "( +)", "━": "(━+)"}
+    for k, part in enumerate(re.split(rf"({number}| +|━+)", piece)):
+        yield part, re.escape(part) if k % 2 == 0 else kinds.get(part[0], f"({number})")
+
+
+def with_figures(expected: str, printed: str) -> str:
+    """Return an expected text that holds with the numbers, and the widths of tables, that were printed."""
+    parts = list(_parts(expected))
+    found = re.fullmatch("".join(pattern for _, pattern in parts), printed, re.DOTALL)
+    assert found is not None
+    groups = iter(found.groups())
+    return "".join(next(groups) if re.compile(pattern).groups else text for text, pattern in parts)
 
 
 def followed(
@@ -99,11 +115,13 @@ def _done(parts: Sequence[Sequence[str]]) -> tuple[int, str]:
 
 
 def renewed(page: str, examples: Iterable[Example]) -> str:
-    """Return a page with the present output of every command whose output is another one."""
+    """Return a page with the present output of every command: its figures, or all where it is another one."""
     for example in examples:
-        if not example.holds:
-            old, new = (f"$ {example.command}\n{text}" for text in (example.expected, example.printed))
-            page = page.replace(old, new, 1)
+        now = example.printed
+        if example.holds:
+            now = with_figures(example.expected, now) if example.expected else ""
+        old, new = (f"$ {example.command}\n{text}" for text in (example.expected, now))
+        page = page.replace(old, new, 1)
     return page
 
 
