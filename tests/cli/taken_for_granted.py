@@ -43,7 +43,6 @@ NOT_RUN: Mapping[str, Mapping[str, str]] = {
         "orchestrator init --command": CLUSTER,
         "orchestrator run generic": REAL,
         "orchestrator plan generic": CLOCK,
-        "orchestrator simulate kripke": LONG,
         "orchestrator status minife": LONG,
         "orchestrator model profiles/": DATA,
         "orchestrator evaluate": LONG,
