@@ -7,7 +7,7 @@ from tests.cli.running import LOCAL, run, write_campaign
 
 
 def test_a_corrected_pattern_is_read_again_and_the_models_follow(tmp_path: Path) -> None:
-    path = write_campaign(tmp_path, LOCAL.replace("'time: (\\S+) s'", "'time: (\\S)'"))
+    path = write_campaign(tmp_path, LOCAL.replace("'time: (\\S+) s'", "'time: (\\S)\\S* s'"))
     assert main(["run", str(path), "--directory", "dir"]) == 0
     before = run("status", "dir", "--json").document
     assert before["models"][0]["expression"]
@@ -38,7 +38,9 @@ def test_a_corrected_pattern_is_read_again_and_the_models_follow(tmp_path: Path)
 def test_of_an_edited_file_only_what_is_read_counts(tmp_path: Path) -> None:
     path = write_campaign(tmp_path, LOCAL)
     main(["run", str(path), "--directory", "dir", "--set", "stop.budget=2 core-hours"])
-    path.write_text(LOCAL.replace("'time: (\\S+) s'", "'time: (\\S)'").replace("patience: 2", "patience: 7"))
+    path.write_text(
+        LOCAL.replace("'time: (\\S+) s'", "'time: (\\S)\\S* s'").replace("patience: 2", "patience: 7")
+    )
     shown = run("reread", "dir", "--campaign", path, "--json")
     assert shown.code == 0 and shown.document["changed"] == 10, shown
     saved = Path("dir/campaign.yaml").read_text()

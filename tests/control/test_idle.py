@@ -86,7 +86,7 @@ def test_nothing_is_told_of_rehearsals_adapters_and_single_values() -> None:
 def test_what_is_called_like_a_resource_is_told_once() -> None:
     campaign = loader.loads(TEXT.replace("tile", "nodes"))
     [note] = planning.about_parameters(campaign)
-    assert note.startswith("parameter nodes is a mere name")
+    assert note.startswith("parameter nodes does not change what a run requests")
 
 
 def test_two_executables_are_no_idle_parameter() -> None:

@@ -58,19 +58,16 @@ def test_a_campaign_of_nasty_words_measures_and_executes_none_of_them(
         program = folder / f"pro gram{name}"
         program.write_text(PROGRAM)
         program.chmod(0o755)
-        literal = {"{": "{{", "}": "}}"}
+        braces = {"{": "{{", "}": "}}"}
+        literal = "".join(braces.get(c, c) for c in text).replace("${", "$${")
         document = {
             "name": "demo",
             "application": "generic",
             "executable": str(program).replace("${", "$${"),
             "settings": {"setting": text.replace("${", "$${")},
             "program": {
-                "arguments": [
-                    "{v}",
-                    "{setting}",
-                    "".join(literal.get(c, c) for c in text).replace("${", "$${"),
-                ],
-                "environment": {"VALUE": text.replace("${", "$${")},
+                "arguments": ["{v}", "{setting}", literal],
+                "environment": {"VALUE": literal},
                 "files": {"in put": "{v} "},
                 "output": [{"callpath": "main", "pattern": r"time: (\S+) s"}],
             },
