@@ -173,28 +173,23 @@ def drive(
         Whether anything may be begun; if not, this is like an interrupt at the start.
     """
     if not progress:
-        with interruptible() as signalled:
-            interrupted = signalled if begin else _always
+        with interruptible(begin) as interrupted:
             hooks = session.Hooks(interrupted=interrupted, cancel_on_interrupt=cancel, again=again)
             return session.run(rules, directory, hooks)
     from orchestrator.api.progress import Display
 
-    with interruptible() as signalled, Display(rules) as display:
+    with interruptible(begin) as interrupted, Display(rules) as display:
         for line in left_out(rules) if begin else ():
             display.note(line)
         hooks = session.Hooks(
             listen=display.update,
             changed=lambda changes: display.note(f"rules changed: {'; '.join(changes)}"),
             remark=display.note,
-            interrupted=signalled if begin else _always,
+            interrupted=interrupted,
             cancel_on_interrupt=cancel,
             again=again,
         )
         return session.run(rules, directory, hooks)
-
-
-def _always() -> bool:
-    return True
 
 
 def left_out(rules: Rules) -> Iterator[str]:
@@ -239,8 +234,10 @@ def _plain(value: object) -> object:
 
 
 @contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
+def interruptible(begin: bool = True) -> Iterator[Callable[[], bool]]:
     """Give a function that says whether a signal to stop has come; a second signal ends the program at once.
+
+    Where nothing may ``begin``, it says so from the start.
 
     The signals are SIGINT, SIGTERM and, where it is not ignored (``nohup``), SIGHUP of a closed terminal.
     Only the main thread can handle signals: in other threads nothing is caught.
@@ -255,13 +252,13 @@ def interruptible() -> Iterator[Callable[[], bool]]:
             print("\nstopping; again to stop at once", file=sys.stderr)
 
     if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
+        yield lambda: not begin
         return
     hang_up = [signal.SIGHUP] if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN else []
     numbers: Sequence[int] = [signal.SIGINT, signal.SIGTERM, *hang_up]
     previous = {number: signal.signal(number, note) for number in numbers}
     try:
-        yield lambda: bool(received)
+        yield lambda: not begin or bool(received)
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -49,6 +49,13 @@ class Derivation:
     def names(self) -> tuple[str, ...]:
         """Return the names of the derived values."""
         return tuple(item.name for item in self.derived)
+
+    def with_sources(self, names: Iterable[str]) -> frozenset[str]:
+        """Return names, and those that the derived ones among them follow from."""
+        found = frozenset(names)
+        for item in reversed(self.derived):
+            found |= item.needs if item.name in found else frozenset()
+        return found
 
 
 @lru_cache(maxsize=4096)

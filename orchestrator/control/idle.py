@@ -49,15 +49,18 @@ def _knows_its_place(campaign: Campaign) -> bool:
 
 def _reaching(campaign: Campaign, program: ProgramSection) -> frozenset[str]:
     """Return the names that decide what a run executes or occupies, and those that these follow from."""
-    used = {VARIANT, *names_in(program.ranks), *names_in(program.threads)}
-    used |= {name for item in campaign.requested.values() for name in item.names}
+    used = {VARIANT, *occupying(campaign, program)}
     for text in (*program.arguments, *program.files.values(), *program.environment.values()):
         used |= {name for found in generic.placeholders(text) for name in names_in(found)}
     if campaign.launch is not None:
         used |= campaign.launch.names()
-    for derived in reversed(campaign.derivation.derived):
-        used |= derived.needs if derived.name in used else set()
-    return frozenset(used)
+    return campaign.derivation.with_sources(used)
+
+
+def occupying(campaign: Campaign, program: ProgramSection) -> frozenset[str]:
+    """Return the names that decide what a run occupies, and those that these follow from."""
+    stated = frozenset().union(*(item.names for item in campaign.requested.values()))
+    return campaign.derivation.with_sources(stated | names_in(program.ranks) | names_in(program.threads))
 
 
 def _free(campaign: Campaign, program: ProgramSection, names: Iterable[str]) -> set[str]:

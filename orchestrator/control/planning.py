@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orchestrator.campaign.definition import RESOURCES, Campaign
-from orchestrator.campaign.derivation import names_in
 from orchestrator.campaign.schema import LocalOptions, Stop
 from orchestrator.control import estimation
 from orchestrator.control.assembly import Assembly, policy, strategy
-from orchestrator.control.idle import idle
+from orchestrator.control.idle import idle, occupying
 from orchestrator.control.settle import round_of
 from orchestrator.errors import CampaignError
 from orchestrator.executors.base import Executor
@@ -139,10 +138,7 @@ def mere_names(campaign: Campaign) -> list[str]:
     program = campaign.program
     if program is None:
         return []
-    used = {name for item in campaign.requested.values() for name in item.names}
-    used |= {name for text in (program.ranks, program.threads) for name in names_in(text)}
-    for derived in reversed(campaign.derivation.derived):
-        used |= derived.needs if derived.name in used else set()
+    used = occupying(campaign, program)
     return [
         f"parameter {item.name} does not change what a run requests; to request {item.name}, write "
         f"resources: {{{item.name}: {item.name}}}"

@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from orchestrator import __version__
@@ -45,7 +44,6 @@ from orchestrator.types import Point, Run
 from orchestrator.units import format_cost, in_unit
 
 CAMPAIGN_FILE = "campaign.yaml"
-_ANSWER = 30.0  # seconds to wait for sbatch before anything is begun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +205,7 @@ def refuse_launch(built: Assembly) -> None:
         raise CampaignError(f"launcher: {launcher.detail}; {launcher.remedy}. Nothing was begun")
     runs = ((point, built.resources(point)) for point in points())
     found = preflight.node_fault(chosen, runs, partitions.partitions) or preflight.submission_fault(
-        chosen, map(built.resources, points()), partial(sbatch.refusal, seconds=_ANSWER)
+        chosen, map(built.resources, points()), sbatch.refusal
     )
     if found is not None:
         raise CampaignError(f"{found.detail}; {found.remedy}. Nothing was begun")

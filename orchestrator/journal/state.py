@@ -761,6 +761,11 @@ def _run(state: State, run: Run) -> RunState:
     return state.runs[run]
 
 
+def has_measured(state: State) -> bool:
+    """Return whether any run was measured."""
+    return any(item.status is RunStatus.MEASURED for item in state.runs.values())
+
+
 def measured_before(state: State, run: Run) -> bool:
     """Return whether an earlier repetition succeeded, so that the point did not cause the failure."""
     earlier = (replace(run, repetition=k) for k in range(1, run.repetition))

@@ -14,7 +14,15 @@ from dataclasses import dataclass
 from orchestrator import resources
 from orchestrator.journal import setbacks
 from orchestrator.journal.references import is_reference
-from orchestrator.journal.state import RECENT, InFlight, RunState, RunStatus, State, measured_before
+from orchestrator.journal.state import (
+    RECENT,
+    InFlight,
+    RunState,
+    RunStatus,
+    State,
+    has_measured,
+    measured_before,
+)
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.packing import Job, JobPlan, SharingRules
 from orchestrator.policy.placement import Placement
@@ -226,7 +234,7 @@ def _urgent_rule(state: State, policy: Policy, now: float) -> BeginStop | None:
 def for_want_of_runs(state: State, rule: str, detail: str) -> BeginStop:
     """Return the stop where a strategy proposes nothing: because of failures if nothing could be measured."""
     failed = [item.reason for item in state.runs.values() if item.status is RunStatus.GIVEN_UP]
-    if failed and not _has_measured(state):
+    if failed and not has_measured(state):
         return BeginStop("failures", f"every run was given up; {_cause(failed)}")
     return BeginStop(rule, detail)
 
@@ -381,8 +389,12 @@ def _seconds(value: float) -> str:
 def _unaffordable(left: float, kept: float, run: Run, need: Reservation, unit: CostUnit) -> Skip:
     comma = "," if "," in (what := occupied(need)) else ""
     cost = format_cost(need.reserved, unit)
-    beside = f" beside {in_unit(kept, unit)} for the validation" if kept else ""
-    return Skip(run, f"{what}{comma} may cost {cost}, {in_unit(left, unit)} are left{beside}")
+    return Skip(run, f"{what}{comma} may cost {cost}, {in_unit(left, unit)} are left{_beside(kept, unit)}")
+
+
+def _beside(kept: float, unit: CostUnit) -> str:
+    """Return what is kept for the validation beside what is left, as text."""
+    return f" beside {in_unit(kept, unit)} for the validation" if kept else ""
 
 
 def occupied(need: Reservation) -> str:
@@ -400,9 +412,8 @@ def _after_round(state: State, policy: Policy, estimates: Estimates) -> Action:
         return Propose(1)
     chosen = [run for run in state.queue if not is_reference(state, run)]
     if chosen and all(state.runs[run].status is RunStatus.SKIPPED for run in chosen):
-        kept = kept_for_validation(state, policy, estimates)
-        beside = f" beside {in_unit(kept, policy.unit)} for the validation" if kept else ""
-        detail = f"{_budget_spent(state, policy)}; no run of the last round fits what is left{beside}"
+        kept = _beside(kept_for_validation(state, policy, estimates), policy.unit)
+        detail = f"{_budget_spent(state, policy)}; no run of the last round fits what is left{kept}"
         return BeginStop("budget", detail)
     if policy.width is not None and state.widest is not None and state.widest <= policy.width:
         return BeginStop(
@@ -460,14 +471,9 @@ def _finish(state: State, policy: Policy, estimates: Estimates) -> Action:
     assert state.stopping is not None
     if state.rounds_completed < state.round:
         return Fit(state.round)
-    if state.validation is None and policy.validation_point is not None and _has_measured(state):
+    if state.validation is None and policy.validation_point is not None and has_measured(state):
         return Validate(Run(policy.validation_point))  # skipped with the figures where it does not fit
     return Stop(state.stopping.rule, state.stopping.detail)
-
-
-def _has_measured(state: State) -> bool:
-    """Return whether there is anything that could be validated."""
-    return any(item.status is RunStatus.MEASURED for item in state.runs.values())
 
 
 def is_paused(state: State) -> bool:

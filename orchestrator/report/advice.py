@@ -6,7 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
-from orchestrator.journal.state import FAILURE_RULES, RunStatus, State, StopReason
+from orchestrator.journal.state import FAILURE_RULES, State, StopReason, has_measured
 from orchestrator.types import FailureClass
 from orchestrator.units import campaign_unit
 
@@ -70,6 +70,6 @@ def to_continue(state: State, directory: Path) -> str:
 
 def nothing_measured(state: State) -> str:
     """Return why a campaign that has stopped measured nothing; empty where it did, or has not stopped."""
-    if state.stopped is None or any(item.status is RunStatus.MEASURED for item in state.runs.values()):
+    if state.stopped is None or has_measured(state):
         return ""
     return f"the campaign measured nothing: {state.stopped.rule} ({state.stopped.detail})"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.journal import executables, nodes
 from orchestrator.journal.references import references
-from orchestrator.journal.state import RunStatus, State, is_rehearsal
+from orchestrator.journal.state import RunStatus, State, has_measured, is_rehearsal
 from orchestrator.models.effort import CALLS, EFFORT, unmatched, variation
 from orchestrator.policy import pace
 from orchestrator.report import controller, extrapolation, models_document
@@ -231,12 +231,10 @@ def no_validation(state: State) -> str | None:
     """Return why a stopped campaign that asks for a validation has none; None if nothing is missing."""
     if state.stopped is None or not state.campaign.get("validate"):
         return None
-    if state.validation is None and not any(
-        item.status is RunStatus.MEASURED for item in state.runs.values()
-    ):
-        return "validation not made: nothing was measured that it could check"
     if state.validation is None:
-        return "validation not made: the budget left did not hold its reservation"
+        if has_measured(state):
+            return "validation not made: the budget left did not hold its reservation"
+        return "validation not made: nothing was measured that it could check"
     item = state.runs[state.validation]
     if item.status is RunStatus.MEASURED:
         return None

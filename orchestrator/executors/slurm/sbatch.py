@@ -43,6 +43,7 @@ _UNCLEAR = re.compile(
     r"|configuration source|ClusterName|process configuration",
     re.IGNORECASE,
 )
+_ANSWER = 30.0  # seconds to wait for it where nothing is submitted
 # What it says of an option that no job could have, now or later.
 _INVALID = re.compile(
     r"invalid (?:partition|account|qos|feature|generic resource|wckey|license)|reservation is invalid"
@@ -222,7 +223,7 @@ def submit(
     return [job.job_id for job in jobs]
 
 
-def refusal(resources: Resources, options: JobOptions, seconds: float) -> str | None:
+def refusal(resources: Resources, options: JobOptions, seconds: float = _ANSWER) -> str | None:
     """Return why Slurm would take no job with these options, now or later; None where it may, or is silent.
 
     Asks with ``sbatch --test-only``, which submits nothing.

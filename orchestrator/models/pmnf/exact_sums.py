@@ -113,8 +113,8 @@ def doubtful(group: Group, models: Mapping[tuple[str, str], PmnfModel]) -> list[
         model = models[group.labels[row]]
         if not group.parameters or model.parameters != group.parameters:
             continue
-        if model.is_exact:
-            if model.beyond is not None and len(model.beyond.parameters):
+        if model.beyond is not None:
+            if len(model.beyond.parameters):
                 found.append(row)
             continue
         values = np.nanmedian(group.values[row], axis=1)
@@ -367,7 +367,6 @@ def _model(group: Group, row: int, before: PmnfModel, fits: list[_Fit]) -> PmnfM
         smape=float(smape_of(residuals)),
         notes=_notes(group, row, before, fits[0], beyond),
         posterior=posterior,
-        is_exact=fits[0].is_exact,
         beyond=beyond,
     )
 

@@ -50,8 +50,6 @@ class PmnfModel:
         Hypotheses with weights; the first is the expression.
     shared_noise
         Part of ``noise`` that repetitions of one origin have in common.
-    is_exact
-        Whether the values are exact, and the members are sums that explain all of them.
     unseen
         What intervals allow for beyond the measured range; None where the formula is taken at its word.
     beyond
@@ -67,9 +65,13 @@ class PmnfModel:
     notes: tuple[str, ...]
     posterior: Posterior
     shared_noise: float = 0.0
-    is_exact: bool = False
     unseen: Unseen | None = None
     beyond: Beyond | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the values are exact, and the members are sums that explain all of them."""
+        return self.beyond is not None
 
     @property
     def terms(self) -> list[dict[str, Any]]:
