@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Category, Floats, Integers
+from orchestrator.models.unvaried import Unvaried
 from orchestrator.types import Measurement, Measurements, Point, Value, format_value
 
 Fitted = TypeVar("Fitted")
@@ -49,6 +50,12 @@ class Group:
     notes: tuple[tuple[str, ...], ...]
     origins: Integers | None = None
     fixed: tuple[tuple[str, float | None], ...] = ()
+
+    @property
+    def unvaried(self) -> Unvaried:
+        """Numeric parameters that have one value, and do not appear in a model."""
+        left_out = ((name, value) for name, value in self.fixed if name not in self.parameters)
+        return Unvaried(tuple((name, value) for name, value in left_out if value is not None))
 
     def take(self, rows: NDArray[np.intp]) -> Self:
         """Select call paths."""
@@ -281,7 +288,8 @@ def _group(measurements: Measurements, parts: list[_Series]) -> Group:
     numeric = [name for name in measurements.parameters if name not in dict(category)]
     varies = [bool(np.any(column != column[0])) for column in coordinates.T]
     fixed = tuple(
-        f"{name} has the one value {format_value(float(column[0]))} and is not part of the model"
+        f"{name} has the one value {format_value(float(column[0]))} and is not part of the model: "
+        "what it does is unknown, and intervals at its other values are wide"
         for name, column, v in zip(numeric, coordinates.T, varies, strict=True)
         if not v
     )

@@ -31,6 +31,7 @@ from orchestrator.models.data import Group
 from orchestrator.models.intervals import Predictive, predictive
 from orchestrator.models.pmnf.block_sets import COSTS
 from orchestrator.models.symbolic import number_text, power_text, sum_text, terms_of
+from orchestrator.models.unvaried import Unvaried
 from orchestrator.types import Measurement, Measurements, Point
 from orchestrator.units import count
 
@@ -167,6 +168,8 @@ class FactoredModel:
         Their measured values, shape (points, others), and the logarithms of what remains there, (points,).
     remarks
         What a reader must know of the measurements.
+    unvaried
+        Parameters that were measured at one value.
     """
 
     callpath: str
@@ -178,6 +181,7 @@ class FactoredModel:
     others: tuple[str, ...]
     known: tuple[Floats, Floats]
     remarks: tuple[str, ...]
+    unvaried: Unvaried
 
     @classmethod
     def of(
@@ -198,6 +202,7 @@ class FactoredModel:
                 np.log(np.array(list(remainder.values.values()))),
             ),
             remarks=group.notes[row],
+            unvaried=group.unvaried,
         )
 
     @property
@@ -263,12 +268,13 @@ class FactoredModel:
         rest, logs = predictive(self.model, points), self._log_factors(points)
         is_known, certain = self._certain(points)
         value = np.where(is_known, np.exp(certain), rest.value) * np.exp(logs)
-        return replace(
+        own = replace(
             rest,
             value=inside(points, self.category, value),
             mean=np.where(is_known, certain, rest.mean) + logs,
             spread=np.where(is_known, 0.0, rest.spread),
         )
+        return self.unvaried.predictive(own, points)
 
     def value(self, points: Sequence[Point]) -> Floats:
         """Return the values of `predict`."""
@@ -288,12 +294,13 @@ class FactoredModel:
         if not isinstance(self.model, Belief):
             raise TypeError(f"{type(self.model).__name__} has no belief")
         rest = self.model.belief(points)
-        return replace(
+        own = replace(
             rest,
             mean=np.where(is_known, certain, rest.mean) + self._log_factors(points),
             factor=np.where(is_known, 0.0, rest.factor),
             rough=np.where(is_known, 0.0, rest.rough),
         )
+        return self.unvaried.belief(own, points)
 
     def document(self) -> dict[str, Any]:
         """Return the model as a JSON-ready object."""

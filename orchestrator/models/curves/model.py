@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -24,6 +24,7 @@ from orchestrator.models.curves.explanations import LIKELY, Explanations
 from orchestrator.models.curves.regimes import Change, Regimes
 from orchestrator.models.intervals import Predictive
 from orchestrator.models.symbolic import LARGEST_LOG, Symbolic, power_law_through, sum_text, terms_of
+from orchestrator.models.unvaried import Unvaried
 from orchestrator.types import Point
 
 # Members of the belief that strategies ask for, each with a covariance of its own: as many as have so many
@@ -67,6 +68,8 @@ class CurveModel:
         The most probable formula as a model of its own; None where there are only curves.
     shared_noise
         Part of ``noise`` that repetitions of one origin have in common.
+    unvaried
+        Parameters that were measured at one value.
     """
 
     callpath: str
@@ -80,6 +83,7 @@ class CurveModel:
     explained: Explanations
     form: Symbolic | None = None
     shared_noise: float = 0.0
+    unvaried: Unvaried = field(default_factory=Unvaried)
 
     @property
     def share(self) -> float:
@@ -175,7 +179,7 @@ class CurveModel:
             formula = self.explained.formula_at(coordinates(points, self.parameters))
             low, high = (mixture_quantile(weights, mean, spread, q) for q in _MIDDLE)
             value = np.where((low <= formula) & (formula <= high), formula, value)
-        return Predictive(
+        own = Predictive(
             value=self._inside(points, np.exp(value)),
             weights=weights,
             mean=mean,
@@ -183,6 +187,7 @@ class CurveModel:
             noise=self.noise,
             shared=self.shared_noise,
         )
+        return self.unvaried.predictive(own, points)
 
     def value(self, points: Sequence[Point]) -> Floats:
         """Return the median over all, or the formula near it; NaN at points of another category."""
@@ -205,7 +210,7 @@ class CurveModel:
         x = coordinates(points, self.parameters)
         some = self.explained.fewer(max(_FEWEST, _NUMBERS // self.explained.dimensions))
         mean, factor = some.moments(x)
-        return LogBelief(
+        own = LogBelief(
             weights=some.weights,
             mean=mean,
             factor=factor,
@@ -213,6 +218,7 @@ class CurveModel:
             rough_is_measured=bool(some.weights @ some.rough > self.noise / 2),
             noise=self.noise,
         )
+        return self.unvaried.belief(own, points)
 
     def document(self) -> dict[str, Any]:
         """Return the model as a JSON-ready object, with the probability of the formula if there is one."""

@@ -144,4 +144,5 @@ def _model(
         explained=explained,
         form=form,
         shared_noise=float(located.shared_sigma[row]),
+        unvaried=group.unvaried,
     )

@@ -155,6 +155,7 @@ def models(case: Case, chosen: NDArray[np.intp], remarks: list[list[str]]) -> di
             notes=notes,
             posterior=posterior,
             shared_noise=float(case.solution.located.shared_sigma[k]),
+            unvaried=case.group.unvaried,
         )
     return result
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from orchestrator.models.pmnf.posterior import Posterior
 from orchestrator.models.pmnf.unchecked import Beyond
 from orchestrator.models.symbolic import sum_text
 from orchestrator.models.unseen import Unseen
+from orchestrator.models.unvaried import Unvaried
 from orchestrator.types import Point
 
 
@@ -54,6 +55,8 @@ class PmnfModel:
         What intervals allow for beyond the measured range; None where the formula is taken at its word.
     beyond
         What speaks where no measured value checks an exact sum; None of other formulas.
+    unvaried
+        Parameters that were measured at one value.
     """
 
     callpath: str
@@ -67,6 +70,7 @@ class PmnfModel:
     shared_noise: float = 0.0
     unseen: Unseen | None = None
     beyond: Beyond | None = None
+    unvaried: Unvaried = field(default_factory=Unvaried)
 
     @property
     def is_exact(self) -> bool:
@@ -124,10 +128,10 @@ class PmnfModel:
             noise=self.noise,
             shared=self.shared_noise,
         )
-        if self.beyond is None:
-            return own
-        found = self.beyond.predictive(own, self.posterior, x, points)
-        return replace(found, value=self._inside(points, found.value))
+        if self.beyond is not None:
+            found = self.beyond.predictive(own, self.posterior, x, points)
+            own = replace(found, value=self._inside(points, found.value))
+        return self.unvaried.predictive(own, points)
 
     def value(self, points: Sequence[Point]) -> Floats:
         """Return the value of the expression; NaN at points of another category."""
@@ -159,7 +163,9 @@ class PmnfModel:
             rough_is_measured=self.posterior.correction is not None,
             noise=self.noise,
         )
-        return own if self.beyond is None else self.beyond.belief(own, self.posterior, x, points)
+        if self.beyond is not None:
+            own = self.beyond.belief(own, self.posterior, x, points)
+        return self.unvaried.belief(own, points)
 
     def beside(self, model: Model | None) -> PmnfModel:
         """Return an exact sum that leaves what nothing checks to a model, where there is a better one."""

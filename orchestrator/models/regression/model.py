@@ -16,6 +16,7 @@ from orchestrator.models.regression.errors import Errors, Growth
 from orchestrator.models.regression.learner import Fitted
 from orchestrator.models.regression.samples import Axis, decoded, encoded
 from orchestrator.models.symbolic import LARGEST_LOG, Symbolic
+from orchestrator.models.unvaried import Unvaried
 from orchestrator.types import Point
 
 
@@ -107,6 +108,8 @@ class RegressionModel:
         What a reader must know.
     reasons
         How the learners were compared: name, MLogQ of what was left out, and weight of each.
+    unvaried
+        Parameters that were measured at one value, which are no axes.
     beside
         A second opinion beyond the range, where the measurements are few: the prediction is the geometric
         mean of both, and the interval that of the second, widened by how far they differ.
@@ -124,6 +127,7 @@ class RegressionModel:
     smape: float
     notes: tuple[str, ...]
     reasons: tuple[dict[str, Any], ...]
+    unvaried: Unvaried
     beside: Model | None = None
 
     @property
@@ -162,7 +166,7 @@ class RegressionModel:
         mean = np.concatenate([row + self.errors.centres[:, None] for row in around])
         spread = np.hypot(np.tile(self.errors.spreads, len(around))[:, None], grown)
         known = np.isfinite(value)
-        return Predictive(
+        own = Predictive(
             value=_exponential(value),
             weights=np.tile(self.errors.weights, len(around)) / len(around),
             mean=np.where(known, np.clip(mean, -LARGEST_LOG, LARGEST_LOG), np.nan),
@@ -170,13 +174,14 @@ class RegressionModel:
             noise=self.noise,
             shared=self.shared_noise,
         )
+        return self.unvaried.predictive(own, points)
 
     def belief(self, points: Sequence[Point]) -> LogBelief:
         """Return the folds as members; errors beyond the range rise and fall together."""
         x = encoded(self.axes, points)
         value, grown = self._at(x)
         mean = self._fold_values(x, value)
-        return LogBelief(
+        own = LogBelief(
             weights=np.full(len(mean), 1 / len(mean)),
             mean=mean,
             factor=np.broadcast_to(grown, (len(mean), 1, len(x))),
@@ -184,6 +189,7 @@ class RegressionModel:
             rough_is_measured=True,
             noise=self.noise,
         )
+        return self.unvaried.belief(own, points)
 
     def document(self) -> dict[str, Any]:
         """Return the model as a JSON-ready object, with the comparison that chose it."""

@@ -96,6 +96,7 @@ def fit(series: Series, family: Family, memory: Memory, seed: int) -> Regression
         smape=float(smape_of(samples.y - inside.at(samples.x))),
         notes=(*series.notes, choice.text),
         reasons=_reasons(choice),
+        unvaried=series.unvaried,
     )
 
 
@@ -123,6 +124,7 @@ def _of_few(series: Series, family: Family, rng: np.random.Generator) -> Regress
             f"points measured: {len(samples)}, too few to compare learners; the interval is a guess",
         ),
         reasons=(),
+        unvaried=series.unvaried,
     )
 
 

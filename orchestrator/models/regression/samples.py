@@ -18,6 +18,7 @@ from orchestrator.models.base import Floats, Integers
 from orchestrator.models.noise import locate
 from orchestrator.models.regression import alignment
 from orchestrator.models.symbolic import LARGEST_LOG
+from orchestrator.models.unvaried import Unvaried
 from orchestrator.models.zero import Label
 from orchestrator.types import Measurement, Measurements, Point, format_value
 
@@ -149,6 +150,8 @@ class Series:
         The part of it that repetitions of one origin share.
     notes
         Remarks of the arrangement.
+    unvaried
+        Parameters that were measured at one value, which are no axes.
     """
 
     callpath: str
@@ -157,6 +160,7 @@ class Series:
     sigma: float
     shared_sigma: float
     notes: tuple[str, ...]
+    unvaried: Unvaried
 
 
 def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[Series], list[Label]]:
@@ -201,6 +205,7 @@ def arranged(measurements: Measurements, aggregate: str = "auto") -> tuple[list[
                 sigma=float(located.sigma[k]),
                 shared_sigma=float(located.shared_sigma[k]),
                 notes=group.notes[k],
+                unvaried=group.unvaried.without(levels),
             )
     labels = dict.fromkeys((item.callpath, item.metric) for item in measurements.items)
     return [found[label] for label in labels if label in found], zeros
