@@ -21,7 +21,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.curves.design import Design, Factors
+from orchestrator.models.curves.design import Design
+from orchestrator.models.curves.prior import Draws
 
 # Scales on which parts add up.
 _POWERS = 1.0, 0.5
@@ -144,15 +145,18 @@ class Additive:
             centre=centre,
         )
 
-    def moments(self, phi: Floats, sizes: Floats, noise: float) -> tuple[Floats, Floats]:
-        """Return the mean logarithm (n,) and a factor of its covariance (features, n), as of one draw."""
-        known = self.design.factors(sizes, noise)
-        mean, slopes = self.mean(phi, known)
-        return mean, known.root @ slopes.T
+    def moments(self, phi: Floats, draws: Draws) -> tuple[Floats, Floats]:
+        """Return mean logarithms (draws, n), and factors of their covariance (draws, features + rank, n)."""
+        gains = self.design.gains(draws)
+        mean, slopes = self.mean(phi, gains)
+        return mean, self.design.factor(slopes, gains, draws)
 
-    def mean(self, phi: Floats, known: Factors) -> tuple[Floats, Floats]:
-        """Return the mean logarithm (n,) and its slopes (n, features), for features (n, features)."""
-        coefficients = known.gain @ self.design.weighted(self.values)[1]
+    def mean(self, phi: Floats, gains: Floats) -> tuple[Floats, Floats]:
+        """Return mean logarithms (draws, n) and their slopes (draws, n, features), at features (n, features).
+
+        ``gains`` are those of the design, shape (draws, features, rank).
+        """
+        coefficients = gains @ self.design.weighted(self.values)[1]
         value, slopes, _ = _whole(phi - self.reference, self.part, self.structure.power, coefficients)
         return self.centre + value, slopes
 
@@ -171,18 +175,20 @@ def _most_probable(slopes: Floats, values: Floats, variance: Floats, scatter: Fl
 
 
 def _whole(phi: Floats, part: Integers, power: float, coefficients: Floats) -> tuple[Floats, Floats, bool]:
-    """Return what parts make: its logarithm (n,), slopes (n, features), and whether it is positive."""
+    """Return what parts make: its logarithm (..., n), slopes (..., n, features), and whether it is positive.
+
+    For features of shape (n, features) and coefficients (..., features).
+    """
     number = int(part.max()) + 1
     members = part == np.arange(number)[:, None]
-    curves = np.array([phi[:, own] @ coefficients[own] for own in members])
+    curves = np.array([coefficients[..., own] @ phi[:, own].T for own in members])
     each = np.exp(np.clip(power * curves, -_LARGEST, _LARGEST))
     total = each.sum(axis=0) - (number - 1)
     least = _LEAST * each.min(axis=0)
     is_positive = bool((total > least).all())
     total = np.maximum(total, least)
     multiplies = part == _MULTIPLIES
-    slopes = phi.copy()
-    for own, share in zip(members, each / total, strict=True):
-        slopes[:, own] *= share[:, None]
-    value: Floats = np.log(total) / power + phi[:, multiplies] @ coefficients[multiplies]
+    shares = np.moveaxis(each / total, 0, -1)
+    slopes = phi * np.where(multiplies, 1.0, shares[..., part])
+    value: Floats = np.log(total) / power + coefficients[..., multiplies] @ phi[:, multiplies].T
     return value, slopes, is_positive

@@ -14,29 +14,12 @@ from typing import Self
 import numpy as np
 import scipy.linalg
 
-from orchestrator.models.base import Floats
+from orchestrator.models.base import Floats, Integers
 from orchestrator.models.curves.features import Features
 from orchestrator.models.curves.prior import Draws
 
 _TOGETHER = 4_000_000  # numbers in the matrices that are factorised at once
 _RANK = 1e-10  # singular values below this share of the largest one are rounding
-
-
-@dataclass(frozen=True, slots=True)
-class Factors:
-    """What predictions need of one draw.
-
-    Attributes
-    ----------
-    gain
-        Mean coefficients of the features for projected residuals, shape (features, rank).
-    root
-        Factor of the covariance of the coefficients: its transpose times itself, shape (features, features);
-        of shape (0, features) where the process is zero.
-    """
-
-    gain: Floats
-    root: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,18 +81,35 @@ class Design:
         number = len(self.points)
         return 0.5 * float(np.log(self.precision).sum()) - number / 2 * float(np.log(2 * np.pi))
 
-    def factors(self, sizes: Floats, noise: float) -> Factors:
-        """Return what predictions need of one draw, with sizes of shape (components,)."""
-        scale = sizes[self.features.component]
-        if not scale.any():
-            return Factors(np.zeros(self.basis.T.shape), np.zeros((0, len(scale))))
-        scaled = self.basis * scale
-        covariance = self.covariance(Draws(sizes[None], np.array([noise])))[0]
-        gain = scale[:, None] * np.linalg.solve(covariance, scaled).T
-        precision = scaled.T @ scaled / noise**2
-        precision[np.diag_indices_from(precision)] += 1.0
-        root = np.linalg.solve(np.linalg.cholesky(precision), np.diag(scale))
-        return Factors(gain, np.asarray(root, np.float64))
+    def gains(self, draws: Draws) -> Floats:
+        """Return mean coefficients of features by projected values, shape (draws, features, rank)."""
+        variance = draws.sizes[:, self.features.component] ** 2
+        solved = np.linalg.solve(self.covariance(draws), self.basis)
+        return np.asarray(variance[:, :, None] * solved.swapaxes(1, 2), np.float64)
+
+    def factor(self, slopes: Floats, gains: Floats, draws: Draws) -> Floats:
+        """Return factors of the covariance, for every draw, of n numbers that depend on the coefficients.
+
+        What the measurements leave open, and how their scatter moves what they determine: Joseph's form of
+        the covariance, without differences of large numbers and without matrices between features.
+
+        Parameters
+        ----------
+        slopes
+            Of the numbers by coefficients, shape (draws, n, features), or (n, features) for all draws.
+        gains
+            As in `gains`.
+        draws
+            Sizes and scatter.
+
+        Returns
+        -------
+        Shape (draws, features + rank, n).
+        """
+        moved = slopes @ gains
+        left_open = (slopes - moved @ self.basis) * draws.sizes[:, None, self.features.component]
+        scattered = moved * draws.noise[:, None, None]
+        return np.concatenate([left_open, scattered], axis=2).swapaxes(1, 2)
 
     def covariance(self, draws: Draws) -> Floats:
         """Return covariances of projected values, shape (draws, rank, rank)."""
@@ -184,6 +184,15 @@ def inverse_root(matrices: Floats) -> Floats:
     return np.asarray(result, np.float64)
 
 
+def solved_lower(lower: Floats, values: Floats) -> Floats:
+    """Return the solutions of many small lower triangular systems, (..., n, n), for the same values (n,)."""
+    result = np.empty(lower.shape[:-1])
+    for k, value in enumerate(values):
+        known = np.einsum("...j,...j->...", lower[..., k, :k], result[..., :k])
+        result[..., k] = (value - known) / lower[..., k, k]
+    return result
+
+
 def _projected(features: Floats, precision: Floats) -> tuple[Floats, Floats]:
     """Return weighted features of the points, projected onto what they span, and that projection."""
     left, size, right = _decomposed(features * np.sqrt(precision)[:, None])
@@ -206,7 +215,7 @@ class Process:
 
     design: Design
     draws: Draws
-    _factors: dict[int, Factors] = field(default_factory=dict, repr=False)
+    _gains: dict[int, Floats] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, design: Design, draws: Sequence[Draws]) -> Process:
@@ -214,12 +223,14 @@ class Process:
         sizes = np.concatenate([item.sizes for item in draws])
         return cls(design, Draws(sizes, np.concatenate([item.noise for item in draws])))
 
-    def factors(self, draw: int) -> Factors:
-        """Return what predictions need of a draw; computed once."""
-        if draw not in self._factors:
-            sizes, noise = self.draws.sizes[draw], float(self.draws.noise[draw])
-            self._factors[draw] = self.design.factors(sizes, noise)
-        return self._factors[draw]
+    def gains(self, draws: Integers) -> list[Floats]:
+        """Return `Design.gains` of each of some draws, shape (features, rank); computed once."""
+        missing = np.array([draw for draw in draws.tolist() if draw not in self._gains], np.intp)
+        step = max(1, _TOGETHER // self.design.basis.size)
+        for begin in range(0, len(missing), step):
+            some = missing[begin : begin + step]
+            self._gains.update(zip(some.tolist(), self.design.gains(self.draws.rows(some)), strict=True))
+        return [self._gains[draw] for draw in draws.tolist()]
 
     def __reduce__(self) -> tuple[type[Process], tuple[Design, Draws]]:
         """Leave out what was computed for predictions: it is more than all else of a model."""

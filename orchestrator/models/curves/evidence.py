@@ -13,7 +13,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from orchestrator.models.base import Floats, Integers
-from orchestrator.models.curves.design import Design, Precisions, inverse_root
+from orchestrator.models.curves.design import Design, Precisions, inverse_root, solved_lower
 from orchestrator.models.curves.prior import Draws, log_price
 
 _NUMBERS = 200_000  # numbers in the matrices of formulas that are weighed at once: as many as caches hold
@@ -183,8 +183,8 @@ def of_curves(design: Design, draws: Draws, log_value: Floats) -> Floats:
 def of_values(design: Design, draws: Draws, values: Floats) -> Floats:
     """Return the log evidence of curves around 0, shape (draws,), of one value per point, (points,)."""
     weighted, onto = design.weighted(values)
-    lower = np.linalg.cholesky(design.covariance(draws))
-    scaled = np.linalg.solve(lower, onto[:, None])[..., 0]
+    lower = np.asarray(np.linalg.cholesky(design.covariance(draws)), np.float64)
+    scaled = solved_lower(lower, onto)
     beyond = max(float(weighted @ weighted - onto @ onto), 0.0)
     logs = design.log_constant - np.log(np.einsum("kii->ki", lower)).sum(axis=1)
     logs -= (len(values) - len(onto)) * np.log(draws.noise)

@@ -110,7 +110,7 @@ class Explanations:
 
     @property
     def dimensions(self) -> int:
-        """Number of dimensions of the covariance of a member."""
+        """Number of unknown coefficients of a member."""
         return len(self.process.design.features.component) + int(self.slopes.shape[1])
 
     def fewer(self, members: int) -> Self:
@@ -139,30 +139,29 @@ class Explanations:
         -------
         Shape (members, n), and between points (members, dimensions, n).
         """
-        phi, (base, slopes) = self.process.design.features(x), self._formulas_at(x)
-        size = phi.shape[1]
+        design, draws = self.process.design, self.process.draws
+        phi, (base, slopes) = design.features(x), self._formulas_at(x)
+        size = sum(design.basis.shape)
         mean = np.empty((len(self.draws), len(phi)))
         factor = np.zeros((len(self.draws), size + self.slopes.shape[1], len(phi)))
-        shared: dict[int, tuple[Floats, Floats]] = {}
-        for k, (draw, form, added) in enumerate(zip(self.draws, self.formula, self.added, strict=True)):
-            if added >= 0:
-                mean[k], factor[k, :size] = self._of_sum(self.additive[added], draw, phi)
-                continue
-            if draw not in shared:
-                part = self.process.factors(int(draw))
-                shared[draw] = phi @ part.gain, part.root @ phi.T
-            gain, root = shared[draw]
-            mean[k] = base[form] + gain @ self.residuals[form]
-            factor[k, : len(root)] = root
-            if form >= 0:
-                change = slopes[form] - self.slopes[form] @ gain.T
-                mean[k] += self.shift[k] @ change
-                factor[k, size:] = self.root[k] @ change
+        for number, additive in enumerate(self.additive):
+            rows = np.flatnonzero(self.added == number)
+            # Not kept as those of the shared process are: each call path would have matrices of its own.
+            mean[rows], factor[rows, :size] = additive.moments(phi, draws.rows(self.draws[rows]))
+        others = np.flatnonzero(self.added < 0)
+        used, which = np.unique(self.draws[others], return_inverse=True)
+        for number, (draw, gain) in enumerate(zip(used, self.process.gains(used), strict=True)):
+            rows, moved = others[which == number], phi @ gain
+            if draws.sizes[draw].any():
+                factor[rows, :size] = design.factor(phi, gain[None], draws.rows(used[number : number + 1]))
+            for k in rows:
+                form = self.formula[k]
+                mean[k] = base[form] + moved @ self.residuals[form]
+                if form >= 0:
+                    change = slopes[form] - self.slopes[form] @ moved.T
+                    mean[k] += self.shift[k] @ change
+                    factor[k, size:] = self.root[k] @ change
         return mean, factor
-
-    def _of_sum(self, additive: Additive, draw: int, phi: Floats) -> tuple[Floats, Floats]:
-        # Not kept as those of the shared process are: each call path would have matrices of its own.
-        return additive.moments(phi, self.process.draws.sizes[draw], float(self.process.draws.noise[draw]))
 
     def mixture(self, x: Floats) -> tuple[Floats, Floats, Floats]:
         """Return what is possible at every point alone: a mixture of normal distributions of the logarithm.

@@ -77,6 +77,10 @@ class Draws:
     sizes: Floats
     noise: Floats
 
+    def rows(self, chosen: Integers) -> Draws:
+        """Return some of them."""
+        return Draws(self.sizes[chosen], self.noise[chosen])
+
 
 class Sizes(NamedTuple):
     """Decimal logarithm of the typical standard deviation of every component of curves alone."""

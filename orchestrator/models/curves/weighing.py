@@ -376,8 +376,8 @@ def _left_over(banks: _Banks, picked: _Picked, weighted: Floats, centred: Floats
         phi = design.features(design.points)
         for k in sums:
             additive = picked.additive[picked.added[few[k]]]
-            mean, _ = additive.moments(phi, draws.sizes[draw[k]], float(noise[k]))
-            left[k] = centred - design.weighted(mean - additive.centre)[0]
+            mean, _ = additive.mean(phi, additive.design.gains(draws.rows(draw[k : k + 1])))
+            left[k] = centred - design.weighted(mean[0] - additive.centre)[0]
     return weights @ left
 
 
