@@ -218,6 +218,8 @@ class AttemptRecord:
         That it ran on.
     cancelled
         Whether it was ended from outside.
+    suspended
+        Whether it was ended because it had been suspended: its time is not that of the program.
     allocated
         When the job began that the attempt ran in, if the job says so: the attempt is charged from then on.
     printed
@@ -237,6 +239,7 @@ class AttemptRecord:
     timed_out: bool = False
     nodes: tuple[str, ...] = ()
     cancelled: bool = False
+    suspended: bool = False
     allocated: float | None = None
     printed: int | None = None
     load: Mapping[str, float] = field(default_factory=dict)

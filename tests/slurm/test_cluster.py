@@ -131,6 +131,17 @@ def test_a_job_cancelled_from_outside_is_not_a_failure_of_the_application(
     assert [observation.elapsed] == pytest.approx(accounted(cluster, handle), abs=1)
 
 
+def test_a_job_that_was_suspended_is_no_measurement(tested: ExecutorUnderTest, cluster: SlurmCluster) -> None:
+    ours, request = tested.make(), tested.request("echo begun\nsleep 3\necho late\n")
+    handle = running(ours, request).handle
+    cluster.run("scontrol", "suspend", handle)
+    time.sleep(3)
+    cluster.run("scontrol", "resume", handle)
+    observation = last(ours, request)
+    assert observation.state is AttemptState.FINISHED
+    assert "suspension" in observation.reason
+
+
 def test_a_waiting_job_cancelled_from_outside_is_lost_at_no_cost(
     tested: ExecutorUnderTest, cluster: SlurmCluster
 ) -> None:

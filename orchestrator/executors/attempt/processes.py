@@ -24,7 +24,8 @@ KILL_WAIT = 4.0  # seconds to wait for processes to die of SIGKILL
 _AFTERMATH = 0.05
 _LONGEST_SLEEP = 86400.0  # seconds; the system call's number of them is finite
 _CANCEL = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_WATCHED = (signal.SIGCHLD, *_CANCEL)
+_CONTINUE = signal.SIGCONT  # ends a suspension; Slurm sends it before SIGTERM, too
+_WATCHED = (signal.SIGCHLD, *_CANCEL, _CONTINUE)
 _GONE = (FileNotFoundError, ProcessLookupError)  # what reading /proc/PID raises once the process has ended
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
@@ -140,23 +141,31 @@ def _reap(ended: dict[int, int]) -> bool:
 
 
 def wait_for(pid: int, deadline: float, ended: dict[int, int], doubtful: bool = False) -> str:
-    """Return "ended", "deadline" or "cancelled", whichever happens first to a child.
+    """Return "ended", "deadline", "cancelled" or "suspended", whichever happens first to a child.
 
     An exit code of 0 means "ended", unless it is ``doubtful``: a shell whose command was ended from outside
-    continues, and may exit with 0.
+    continues, and may exit with 0. "suspended": this process was stopped for a while, and so was the child.
     """
     while True:
         _reap(ended)
         if pid in ended:
             # Schedulers signal every process of a job: the child may have got it a moment before us.
-            signalled = (ended[pid] or doubtful) and signal.sigtimedwait(_CANCEL, _AFTERMATH)
-            return "cancelled" if signalled else "ended"
+            if ended[pid] or doubtful:
+                return _told(signal.sigtimedwait((*_CANCEL, _CONTINUE), _AFTERMATH)) or "ended"
+            return "ended"
         remaining = deadline - time.monotonic()
-        if remaining <= 0:
-            return "deadline"
-        received = signal.sigtimedwait(_WATCHED, min(remaining, _LONGEST_SLEEP))
-        if received is not None and received.si_signo in _CANCEL:
-            return "cancelled"
+        if remaining <= 0:  # perhaps only because of a suspension
+            return _told(signal.sigtimedwait((_CONTINUE,), 0)) or "deadline"
+        if told := _told(signal.sigtimedwait(_WATCHED, min(remaining, _LONGEST_SLEEP))):
+            return told
+
+
+def _told(received: signal.struct_siginfo | None) -> str:
+    """Return what a signal to this process says of its child; empty if it says nothing."""
+    if received is None or received.si_signo == signal.SIGCHLD:
+        return ""
+    ends = received.si_signo in _CANCEL or signal.sigtimedwait(_CANCEL, _AFTERMATH)
+    return "cancelled" if ends else "suspended"
 
 
 def end_all(ended: dict[int, int], grace: float) -> int:

@@ -20,6 +20,8 @@ from orchestrator.types import AttemptRecord
 T = TypeVar("T")
 
 _LOAD = ("cpus", "busy", "stolen")
+SUSPENDED = "ended when it was resumed after a suspension: its time would not be that of the program"
+"""Why an attempt was ended, in words."""
 _MOST_NODES = 100_000  # a range of more is no list of nodes
 
 
@@ -67,6 +69,7 @@ def _record(document: Mapping[str, Any]) -> AttemptRecord:
         timed_out=_field({"timed_out": False, **document}, "timed_out", bool),
         nodes=expand_nodes(_field({"nodes": host, **document}, "nodes", str)),
         cancelled=_field({"cancelled": False, **document}, "cancelled", bool),
+        suspended=_field({"suspended": False, **document}, "suspended", bool),
         allocated=_allocated(document, started),
         printed=_field(document, "printed", int) if "printed" in document else None,
         load={} if finished is None else _shares(document.get("load"), finished - started),

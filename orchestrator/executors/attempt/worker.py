@@ -22,7 +22,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from signal import SIGKILL, SIGTERM
+from signal import SIGCONT, SIGKILL, SIGTERM
 
 from orchestrator import __version__
 from orchestrator.executors import inherited
@@ -195,7 +195,8 @@ class _Attempt:
             "finished": iso(self.started + time.monotonic() - self.begin),
             "exit_code": exit_code,
             "timed_out": how == "deadline",
-            "cancelled": how == "cancelled",
+            "cancelled": how in ("cancelled", "suspended"),
+            "suspended": how == "suspended",
             "leftover": leftover,
             "printed": _size(os.path.join(self.directory, STDOUT)),
         }
@@ -306,6 +307,9 @@ def _guard(attempt: _Attempt, worker: int) -> int:
             break
         if how == "cancelled":
             processes.kill(worker, SIGTERM)
+        elif how == "suspended":  # Slurm may tell only the first process of a job; the worker ends it now
+            processes.kill(worker, SIGCONT)
+            deadline = max(deadline, time.monotonic() + TERM_GRACE + KILL_WAIT + GUARD_SLACK)
         elif time.monotonic() >= deadline and processes.descendants() != [worker]:
             break  # the worker was stopped; a worker without children still tries to write the record
         _touch(os.path.join(attempt.directory, CLAIM))

@@ -233,6 +233,7 @@ class LocalExecutor:
             return self._classify_unreadable(request, error)
         if record is not None and record.finished is not None:
             reason = "cancelled, or its processes were killed" if record.cancelled else ""
+            reason = files.SUSPENDED if record.suspended else reason
             return Observation(request.attempt, AttemptState.FINISHED, record=record, reason=reason)
         if owners is None:
             return self._unclaimed(request)

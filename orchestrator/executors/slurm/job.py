@@ -126,7 +126,8 @@ def _one(directory: str) -> tuple[int, str]:
             os._exit(worker.BROKEN)
         os._exit(worker.execute(directory))
     ended: dict[int, int] = {}
-    how = processes.wait_for(child, math.inf, ended)
+    while (how := processes.wait_for(child, math.inf, ended)) == "suspended":
+        processes.kill(child, signal.SIGCONT)  # Slurm may tell only this process
     if how == "cancelled" and child not in ended:
         processes.kill(child, signal.SIGTERM)
         processes.wait_for(child, math.inf, ended)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.executors.attempt.record import expand_nodes
+from orchestrator.executors.attempt.record import SUSPENDED, expand_nodes
 from orchestrator.executors.attempt.worker import HEARTBEAT, OVERRUN, OWNER
 from orchestrator.executors.slurm import commands
 from orchestrator.executors.slurm.commands import Job
@@ -209,6 +209,8 @@ def _fault(evidence: Evidence, record: AttemptRecord, state: str) -> str:
         return f"the file system does not show the {record.printed} bytes that it printed"
     if record.timed_out or (record.exit_code == 0 and not record.cancelled):
         return ""
+    if record.suspended and not commands.from_outside(state):
+        return SUSPENDED
     if record.cancelled or commands.from_outside(state):
         return f"ended from outside (Slurm: {state or 'not asked'})"
     return ""

@@ -67,6 +67,37 @@ def test_a_signal_that_ends_the_script_first_cancels_too(
     assert record.exit_code == code
 
 
+@pytest.mark.parametrize("told", ["all", "guard"])
+@pytest.mark.parametrize("limit", [600.0, 0.5])
+def test_a_run_that_was_suspended_is_ended_when_it_is_resumed(
+    prepared: Prepared, told: str, limit: float
+) -> None:
+    request = prepared("echo $$\nsleep 600\n", limit=limit)
+    with start(request, FAST) as process:
+        script = int(wait_for_file(request.directory / "stdout"))
+        guard, worker = owners(request)
+        for pid in (script, worker, guard):
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(1.5 * limit if limit < 1 else 0.05)
+        # Where control groups are frozen, only the first process of a job is sent a signal.
+        for pid in (script, worker, guard) if told == "all" else (guard,):
+            os.kill(pid, signal.SIGCONT)
+        assert process.wait(60) == DONE
+    record = files.read_record(request.directory)
+    assert record is not None and record.suspended and record.cancelled and not record.timed_out
+    assert not processes_of(request.directory)
+
+
+def test_a_cancellation_that_begins_with_a_continuation_is_no_suspension(prepared: Prepared) -> None:
+    request = prepared("echo begun\nsleep 600\n")
+    with start(request) as process:
+        wait_for_file(request.directory / "stdout")
+        process.send_signal(signal.SIGCONT)
+        process.terminate()
+    record = files.read_record(request.directory)
+    assert record is not None and record.cancelled and not record.suspended
+
+
 def test_leftovers_are_counted(prepared: Prepared) -> None:
     request = prepared("(setsid sleep 600 &)\n(setsid sleep 600 &)\n")
     assert execute(request).exit_code == 0
