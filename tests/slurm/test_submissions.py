@@ -235,6 +235,28 @@ def test_of_an_array_that_is_too_large_now_a_part_is_submitted(fake: FakeSlurm) 
     assert {item.state for item in observations} == {AttemptState.QUEUED}
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Required partition not available (inactive or drain)",
+        "I/O error writing script/environment to file",
+        "Slurm backup controller in standby mode",
+    ],
+)
+def test_a_partition_that_is_closed_is_waited_for(fake: FakeSlurm, words: str) -> None:
+    """An administrator closes it before a maintenance: no run fails because of that."""
+    requests = [fake.request() for _ in range(8)]
+    executor = fake.executor()
+    fake.answer("sbatch", err=f"sbatch: error: Batch job submission failed: {words}", code=1)
+    observations = executor.submit(requests)
+    assert {item.state for item in observations} == {AttemptState.QUEUED}
+    assert words in observations[0].reason
+    assert len(fake.calls("sbatch")) == 1, "fewer jobs would be refused, too"
+    fake.answer("sbatch", "Submitted batch job 102\n")
+    fake.turn(20)
+    assert [item.handle for item in executor.poll(requests)] == [f"102_{index}" for index in range(8)]
+
+
 def test_arrays_respect_the_limits_of_site_and_user(fake: FakeSlurm) -> None:
     fake.answer("sacctmgr", "project|3|\nother||\n")
     fake.executor().submit([fake.request() for _ in range(8)])

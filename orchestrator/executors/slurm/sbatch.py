@@ -37,6 +37,10 @@ _MOST_AT_ONCE = 10**6  # elements of an array: the campaign limits how many are 
 
 # What ``sbatch`` says where the same submission may succeed later, and where it may have succeeded.
 _NOT_NOW = re.compile(r"SubmitJob|temporarily un(?:able|available)", re.IGNORECASE)
+# An administrator closed the partition, or Slurm's controller cannot save a job: no submission succeeds then.
+_CLOSED = re.compile(
+    r"partition not available|in standby mode|I/O error writing script|due to maintenance", re.IGNORECASE
+)
 _UNCLEAR = re.compile(
     r"timed? ?out|unable to contact|communication|connection|not responding|zero bytes|insane"
     r"|unexpected message|transport endpoint|message (?:send|receive)|protocol|credential|munge"
@@ -53,7 +57,14 @@ _INVALID = re.compile(
 
 
 class SubmitLater(SubmitRejected):
-    """A submission that was refused because the user has too many jobs: it will be accepted later."""
+    """A submission that was refused for now: the user has too many jobs, or the partition is closed.
+
+    ``closed``: no smaller submission would be accepted either.
+    """
+
+    def __init__(self, message: str, closed: bool = False) -> None:
+        super().__init__(message)
+        self.closed = closed
 
 
 def parameters(
@@ -194,7 +205,7 @@ def submit(
     Raises
     ------
     SubmitLater
-        If Slurm accepts no more jobs of this user now.
+        If Slurm accepts no more jobs of this user, or none in this partition, now.
     SubmitRejected
         If it certainly did not accept these, saying why.
     SubmitUncertain
@@ -245,7 +256,10 @@ def _classified(error: CommandFailed) -> SubmitRejected | SubmitUncertain:
     # command that it called. Slurm's own commands exit with 1 or 255.
     if error.code < 0 or 128 < error.code < 255 or _UNCLEAR.search(error.output):
         return SubmitUncertain(str(error))
-    return SubmitLater(str(error)) if _NOT_NOW.search(error.output) else SubmitRejected(str(error))
+    closed = bool(_CLOSED.search(error.output))
+    if closed or _NOT_NOW.search(error.output):
+        return SubmitLater(str(error), closed)
+    return SubmitRejected(str(error))
 
 
 def _root() -> Path:

@@ -121,7 +121,7 @@ class SubmissionQueue:
             done.update({item.name: _unknown(item, str(error)) for pack in group for item in pack})
         except SubmitLater as error:
             self._arrays.drop(array)
-            if len(group) > 1:
+            if len(group) > 1 and not error.closed:
                 self._submit_group(group[: len(group) // 2], done)
                 group = group[len(group) // 2 :]
             self._postpone(group, str(error), done)
