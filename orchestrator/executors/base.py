@@ -48,14 +48,18 @@ class ExecutorContext:
     truth: Truth | None = None
 
 
+QUEUE = "queue"
+"""The name of an outage in which every job waits for what no other job's end changes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A service that an executor depends on, and that does not answer.
+    """A service that an executor depends on, and that does not answer; or a queue in which nothing moves.
 
     Attributes
     ----------
     since
-        When it first did not answer (Unix seconds).
+        When it first did not answer, or every job was first seen to wait (Unix seconds).
     reason
         What was seen last, for people.
     blocking

@@ -227,7 +227,7 @@ class CampaignPaused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageBegan:
-    """A service that the executor depends on does not answer; written again every hour that it lasts.
+    """A service that the executor depends on does not answer, or no job can begin; again every hour.
 
     ``since`` in Unix seconds, ``lasted`` in seconds so far; ``jobs``: how many are out; ``blocking``: nothing
     is submitted meanwhile; ``repeated``: it was reported before.

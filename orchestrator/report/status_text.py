@@ -206,7 +206,8 @@ def _trouble_lines(status: Mapping[str, Any]) -> list[str]:
     lines = []
     for item in status["outages"]:
         since = datetime.fromisoformat(item["since"]).timestamp()
-        lines.append(outage(item["what"], since, item["jobs"], item["blocking"], max(0.0, now - since)))
+        lasted = max(0.0, now - since)
+        lines.append(outage(item["what"], since, item["jobs"], item["blocking"], lasted, item["reason"]))
     found = status["infrastructure"]
     if found["waits_until"] is not None and datetime.fromisoformat(found["waits_until"]).timestamp() > now:
         lines.append(

@@ -12,6 +12,7 @@ from rich.layout import Layout
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.executors.base import QUEUE
 from orchestrator.models.effort import EFFORT
 from orchestrator.report.callpath_names import named
 from orchestrator.report.models_document import label, shown
@@ -76,7 +77,8 @@ def _head(found: Mapping[str, Any], width: int) -> list[Text]:
             Text(f"paused: {found['paused']['cause']} ({found['paused']['detail']})", style="yellow")
         )
     for item in found["outages"]:
-        lines.append(Text(f"{item['what']} does not answer ({item['reason']})", style="red"))
+        what = "no job begins" if item["what"] == QUEUE else f"{item['what']} does not answer"
+        lines.append(Text(f"{what} ({item['reason']})", style="red"))
     if found["state"] != "stopped":
         lines.append(Text(_next_round(found)))
         lines.append(Text(found["nearest_rule"] if found["pace"] is None else pace_line(found)))

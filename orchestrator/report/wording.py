@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from orchestrator.executors.base import QUEUE
 from orchestrator.units import count, format_duration
 from orchestrator.units import plain as plain
 from orchestrator.units import uncertainty as uncertainty
@@ -78,8 +79,8 @@ def last_event(text: str, virtual: bool) -> str:
     return moment(text)
 
 
-def outage(what: str, since: float, jobs: int, blocking: bool, lasted: float) -> str:
-    """Return in one line that a service does not answer.
+def outage(what: str, since: float, jobs: int, blocking: bool, lasted: float, reason: str) -> str:
+    """Return in one line that a service does not answer, or that no job begins.
 
     Parameters
     ----------
@@ -87,9 +88,13 @@ def outage(what: str, since: float, jobs: int, blocking: bool, lasted: float) ->
         Its name; since when it does not answer, in Unix seconds; for how many seconds so far.
     jobs, blocking
         How many jobs are out, and whether nothing is submitted meanwhile.
+    reason
+        Why no job begins; not told of a service.
     """
     clock = datetime.fromtimestamp(since).astimezone().strftime("%H:%M")
     long = f" ({about(lasted)} ago)" if lasted >= _LONG_OUTAGE else ""
+    if what == QUEUE:
+        return f"all jobs have waited since {clock}{long}: {reason}"
     out = f"{count(jobs, 'job')} {'is' if jobs == 1 else 'are'} out"
     effect = "nothing is submitted" if blocking else "charges remain upper bounds"
     return f"{what} has not answered since {clock}{long}; {out}; {effect}"

@@ -13,7 +13,7 @@ import pytest
 from orchestrator.campaign import loader
 from orchestrator.control import settle
 from orchestrator.control.notify import Notifier
-from orchestrator.executors.base import Outage, services
+from orchestrator.executors.base import QUEUE, Outage, services
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
 from orchestrator.journal.state import State, apply
@@ -138,7 +138,7 @@ def test_slurm_is_asked_every_minute_although_no_job_is_out(fake: FakeSlurm) -> 
     assert 55 <= len(fake.calls("scontrol")) <= 70
     fake.answer("scontrol", "KillWait = 30 sec\n")
     fake.turn(70)
-    assert services(executor) == {"slurmctld": None}
+    assert services(executor) == {"slurmctld": None, QUEUE: None}
 
 
 def test_accounting_that_is_away_does_not_block(fake: FakeSlurm) -> None:
@@ -151,6 +151,52 @@ def test_accounting_that_is_away_does_not_block(fake: FakeSlurm) -> None:
     found = services(executor)
     assert found["slurmctld"] is None
     assert found["slurmdbd"] is not None and not found["slurmdbd"].blocking
+
+
+@pytest.mark.parametrize(
+    "reason",
+    ["JobHeldAdmin", "PartitionDown", "ReqNodeNotAvail, Reserved for maintenance", "QOSGrpCPUMinutesLimit"],
+)
+def test_a_queue_in_which_nothing_moves_is_reported_with_slurms_reason(fake: FakeSlurm, reason: str) -> None:
+    requests = [fake.request(), fake.request()]
+    executor = fake.executor()
+    executor.submit(requests)
+    fake.queue("100_0 PENDING Resources", f"100_1 PENDING {reason}")
+    executor.poll(requests)
+    assert services(executor)[QUEUE] is None, "one waits for other jobs only"
+    fake.queue(f"100_0 PENDING {reason}", f"100_1 PENDING {reason}")
+    fake.turn(20)
+    executor.poll(requests)
+    since = fake.now
+    assert services(executor)[QUEUE] is not None
+    fake.turn(20)
+    executor.poll(requests)
+    assert services(executor)[QUEUE] == Outage(since, reason, blocking=False)
+    fake.queue("100_0 RUNNING", f"100_1 PENDING {reason}")
+    fake.turn(20)
+    executor.poll(requests)
+    assert services(executor)[QUEUE] is None
+
+
+@pytest.mark.parametrize("reason", ["QOSMaxJobsPerUserLimit", "AssocGrpNodeLimit", "Priority"])
+def test_waiting_for_other_jobs_is_not_worth_a_report(fake: FakeSlurm, reason: str) -> None:
+    request = fake.request()
+    executor = fake.executor()
+    executor.submit([request])
+    fake.queue(f"100_0 PENDING {reason}")
+    executor.poll([request])
+    assert services(executor)[QUEUE] is None
+
+
+def test_a_closed_partition_is_reported(fake: FakeSlurm) -> None:
+    request = fake.request()
+    executor = fake.executor()
+    closed = "Required partition not available (inactive or drain)"
+    fake.answer("sbatch", err=f"sbatch: error: Batch job submission failed: {closed}", code=1)
+    executor.submit([request])
+    executor.find([request])
+    found = services(executor)[QUEUE]
+    assert found is not None and closed in found.reason
 
 
 def test_an_executor_without_services_needs_no_method() -> None:
@@ -189,6 +235,20 @@ def test_status_log_and_stderr_say_what_does_not_answer(monkeypatch: pytest.Monk
     entries = [Entry(number, START, event) for number, event in enumerate((*happens, ended), 1)]
     found = log.document(entries)
     assert [item["kind"] for item in found["events"]][-2:] == ["outage", "outage"]
+
+
+def test_status_and_log_say_what_all_jobs_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    monkeypatch.setattr("time.time", lambda: START + 90)
+    campaign = {"name": "c", "stop": {"budget": "3600.0 core-seconds", "patience": 3}}
+    began = events.OutageBegan(what=QUEUE, since=START, reason="JobHeldAdmin", blocking=False, lasted=60.0)
+    text = "all jobs have waited since 08:00: JobHeldAdmin"
+    assert log.describe(began) == text
+    assert log.describe(events.OutageEnded(QUEUE, 120.0)) == "the queue moves again, after 2 min"
+    state = happened(events.CampaignStarted("id", campaign, "1"), PROPOSED, *intended(RUNS[0]), began)
+    document = status.combined(state, status_measurements(), {"models": [], "validation": []})
+    assert text in status_text.plain_text(document)
 
 
 def status_measurements() -> Measurements:

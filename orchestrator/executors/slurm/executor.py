@@ -29,7 +29,7 @@ from orchestrator.executors.attempt.record import (
     record_version,
 )
 from orchestrator.executors.attempt.worker import OWNER
-from orchestrator.executors.base import ExecutorContext, Outage
+from orchestrator.executors.base import QUEUE, ExecutorContext, Outage
 from orchestrator.executors.slurm import options, sbatch
 from orchestrator.executors.slurm.arrays import FOLDER, JobArrays, name_of
 from orchestrator.executors.slurm.commands import CommandFailed, Job, call, read_site
@@ -38,7 +38,7 @@ from orchestrator.executors.slurm.outcome import HOPELESS, SETTLED, Evidence, cl
 from orchestrator.executors.slurm.poller import Elements, SlurmPoller
 from orchestrator.executors.slurm.shared_jobs import SharedJobs
 from orchestrator.executors.slurm.submission import SubmissionQueue, revoke
-from orchestrator.executors.slurm.tracked import Phase, TrackedAttempt
+from orchestrator.executors.slurm.tracked import Phase, Stopwatch, TrackedAttempt
 from orchestrator.types import AttemptRequest, AttemptState, Observation
 
 _READY = 30.0  # seconds for the controller to answer before a campaign begins
@@ -66,6 +66,12 @@ _HOPELESS = {
     "QOSMinCpuNotSatisfied",
     "QOSNotAllowed",
 }
+# With these reasons, a job begins when others have ended. With any other it waits for somebody to act: it is
+# held, its partition is down, its nodes are reserved, the allocation is used up.
+_ORDINARY = re.compile(
+    r"(?:None|Priority|Resources|BeginTime|JobArrayTaskLimit|Cleaning|Prolog|)$"
+    r"|(?:.*\b)?(?:Assoc|QOS)(?:Max|Grp)(?!\w*Min)"
+)
 _NO_NODES = ("ReqNodeNotAvail", "NodeDown")  # likewise, of a job that names its nodes
 
 
@@ -136,6 +142,7 @@ class SlurmExecutor:
         self._poller = SlurmPoller(settings.poll_interval, settings.command_timeout, read, clock, rng)
         self._queue = SubmissionQueue(self._arrays, settings, clock)
         self._tracked: dict[str, TrackedAttempt] = {}  # by name; see `Phase` for how long
+        self._standing = Stopwatch()  # how long no job could begin
 
     # --- the contract ---------------------------------------------------------------------------------
 
@@ -152,8 +159,16 @@ class SlurmExecutor:
         return None
 
     def services(self) -> Mapping[str, Outage | None]:
-        """Return whether Slurm's controller and its accounting answer, as far as they were asked."""
-        return self._poller.services()
+        """Return whether Slurm's controller and its accounting answer, as far as known, and jobs begin."""
+        found = self._poller.services()
+        return found if self._poller.silence else {**found, QUEUE: self._standstill()}
+
+    def _standstill(self) -> Outage | None:
+        """Return why none of the jobs begins, if somebody must act before one can."""
+        reasons = [item.waits_for for item in self._tracked.values() if item.phase is Phase.OPEN]
+        stands = bool(reasons) and not any(map(_ORDINARY.match, reasons))
+        lasts = self._standing.seconds(self._clock(), stands)
+        return Outage(self._clock() - lasts, reasons[0], blocking=False) if stands else None
 
     def reserved_seconds(self, *limits: float) -> float:
         """Return the whole minutes asked for, and what Slurm may take to end a job after them."""
@@ -271,6 +286,9 @@ class SlurmExecutor:
         finished = [item for item in requests if found[item.name].state is AttemptState.FINISHED]
         self._scancel([job for item in finished for job in self._obsolete_jobs(item)])
         for item in requests:
+            if item.name in self._tracked:
+                last = found[item.name]
+                self._tracked[item.name].waits_for = last.reason if last.state is AttemptState.QUEUED else ""
             self._settle(item, found[item.name])
         return [found[item.name] for item in requests]
 

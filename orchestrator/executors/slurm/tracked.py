@@ -61,6 +61,8 @@ class TrackedAttempt:
         Of its job, as ``sbatch`` or a query reported it; empty while that is unknown.
     cancelled
         Whether every job of it is to be cancelled, also one that turns up later.
+    waits_for
+        Why its job is still queued, as of the last look; empty where it is not.
     last_queued
         When Slurm last reported it as queued (Unix seconds).
     record_version
@@ -76,6 +78,7 @@ class TrackedAttempt:
     phase: Phase = Phase.SUBMITTED
     job_id: str = ""
     cancelled: bool = False
+    waits_for: str = ""
     last_queued: float = float("-inf")
     record_version: tuple[int, int] | None = None
     finished: Stopwatch = field(default_factory=Stopwatch)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from orchestrator.executors.base import QUEUE
 from orchestrator.journal import events, setbacks
 from orchestrator.journal.state import RunStatus, State, apply, replay
 from orchestrator.types import Attempt, FailureClass
@@ -99,9 +100,10 @@ def _paused(outcome: Outcome) -> Iterator[str]:
 def _announced(outcome: Outcome) -> Iterator[str]:
     """Daemons that do not answer for minutes are reported, where a controller asks; nothing else is."""
     faults = outcome.scenario.faults
-    reported = [item for item in outcome.entries if isinstance(item.event, events.OutageBegan)]
+    began = [item.event for item in outcome.entries if isinstance(item.event, events.OutageBegan)]
+    reported = [event for event in began if event.what != QUEUE]
     if reported and not any(fault.command in {SITE, "squeue", "scontrol", "sacct"} for fault in faults):
-        yield f"an outage was reported, and there was none: {reported[0].event}"
+        yield f"an outage was reported, and there was none: {reported[0]}"
     if any(fault.what == "our clock" for fault in faults):
         return
     site, asked = outcome.world.site, outcome.commands.log
