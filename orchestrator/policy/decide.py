@@ -194,7 +194,7 @@ def next_actions(state: State, policy: Policy, now: float, estimates: Estimates)
         dropped = _drop_unbegun(state)
         if dropped:
             return dropped
-    given_up = _give_up(state, policy)
+    given_up = _give_up(state, policy, estimates)
     if given_up:
         return given_up
     # A clock that was set back must not make the wait longer than that much twice.
@@ -264,12 +264,17 @@ def _drop_unbegun(state: State) -> list[Action]:
     return [Skip(run, f"the campaign stops: {state.stopping.rule}") for run in _candidates(state)]
 
 
-def _give_up(state: State, policy: Policy) -> list[Action]:
+def _give_up(state: State, policy: Policy, estimates: Estimates) -> list[Action]:
     actions: list[Action] = []
     for run in state.failed:
         item = state.runs[run]
-        if item.failures and not _may_retry(item, policy):
-            actions.append(GiveUp(run, f"{_reason(state, run)} ({count(len(item.failures), 'attempt')})"))
+        if not item.failures:
+            continue
+        reason = f"{_reason(state, run)} ({count(len(item.failures), 'attempt')})"
+        if not _may_retry(item, policy):
+            actions.append(GiveUp(run, reason))
+        elif item.failures[-1] is FailureClass.TIMEOUT and not estimates.fits_next(state, run):
+            actions.append(GiveUp(run, f"{reason}; measure.time_limit permits no longer one"))
     return actions
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from orchestrator.journal.state import RunState, State
+from orchestrator.journal.state import RunState, State, measured_before
 from orchestrator.policy.limits import limit_for
 from orchestrator.resources import Reservation, fair_limit
 from orchestrator.types import FailureClass, Point, Resources, Run, RunKind
@@ -74,6 +74,15 @@ class Estimates:
             run=state.runs.get(run, RunState()),
         )
         return self._with_limit(state, run, limit)
+
+    def fits_next(self, state: State, run: Run) -> bool:
+        """Return whether the next attempt at a run that reached its limit may end before its own.
+
+        It may if its limit is higher, if the run is known to take less, or if an earlier repetition did.
+        """
+        limit, known = self.reservation(state, run).limit, self.points[run.point].longest
+        takes_less = known is not None and self.slowdown.get(run.kind, 1.0) * known <= limit
+        return limit > state.runs[run].limit or takes_less or measured_before(state, run)
 
     def _with_limit(self, state: State, run: Run, limit: float) -> Reservation:
         known, slowdown = self.points[run.point], self.slowdown.get(run.kind, 1.0)

@@ -14,6 +14,7 @@ from orchestrator.journal.references import REASON
 from orchestrator.journal.state import RunStatus, State, apply
 from orchestrator.policy import decide
 from orchestrator.policy.decide import Policy, next_actions
+from orchestrator.policy.estimates import Estimates
 from orchestrator.resources import Reservation
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.policy.known import estimates
@@ -107,7 +108,7 @@ def test_a_point_that_fails_is_tried_again_by_one_run_and_the_others_wait_for_it
     state = after(events.RoundProposed(1, (*same, RUNS[1]), ("",) * 4), *map(intended, same[:2]))
     failed = (
         finished(same[0], failure=FailureClass.APPLICATION),
-        finished(same[1], failure=FailureClass.TIMEOUT),
+        finished(same[1], failure=FailureClass.APPLICATION),
     )
     state = after(*failed, state=state)
     assert begun_by(actions(state, more)) == [same[0], RUNS[1]]
@@ -121,6 +122,26 @@ def test_a_point_that_fails_is_tried_again_by_one_run_and_the_others_wait_for_it
     fails = after(events.RunGivenUp(same[0], "why"), state=fails)
     skipped = [action.run for action in actions(fails, more) if isinstance(action, decide.Skip)]
     assert skipped == [same[1], same[2]]
+
+
+def test_a_run_is_not_tried_again_within_the_limit_that_it_reached() -> None:
+    state = after(PROPOSED, intended(RUNS[0]), finished(RUNS[0], failure=FailureClass.TIMEOUT))
+
+    def first(known: Estimates, state: State = state) -> decide.Action:
+        return next_actions(state, POLICY, 1.0, known)[0]
+
+    for known in (estimates(), estimates(margin=2.0, longest=11.0)):
+        end = first(known)
+        assert isinstance(end, decide.GiveUp)
+        assert end.reason == "timeout: why (1 attempt); measure.time_limit permits no longer one"
+    again = [decide.Submit]
+    assert [type(first(estimates(limit=11.0)))] == again, "a higher limit"
+    assert [type(first(estimates(margin=2.0, longest=9.0)))] == again, "it is known to take less"
+    same = tuple(Run(RUNS[0].point, "time", k) for k in (1, 2))
+    late = finished(same[1], failure=FailureClass.TIMEOUT)
+    proposed = events.RoundProposed(1, same, ("", ""))
+    other = after(proposed, *map(intended, same), finished(same[0]), late)
+    assert [type(first(estimates(), other))] == again, "another repetition took less"
 
 
 def begun_by(found: Sequence[decide.Action]) -> list[Run]:
@@ -148,7 +169,9 @@ def test_each_class_of_failure_has_its_own_number_of_attempts(failure: FailureCl
     refused = failure is FailureClass.INFRASTRUCTURE  # other failures of that class do not count
     state = after(events.RoundProposed(1, RUNS[:1], ("",)))
     for number in range(1, attempts + 1):
-        assert actions(state) == [decide.Submit(Attempt(RUNS[0], number), reservation(RUNS[0]))]
+        known = estimates(limit=10.0 * number)  # the limit that was reached is raised
+        (submit,) = next_actions(state, POLICY, 1.0, known)
+        assert isinstance(submit, decide.Submit) and submit.attempt == Attempt(RUNS[0], number)
         end = replace(finished(RUNS[0], number, failure), refused=refused)
         state = after(intended(RUNS[0], number), end, state=state)
     (given_up,) = actions(state)
