@@ -38,9 +38,9 @@ def is_rehearsal(campaign: Mapping[str, Any]) -> bool:
 class RunStatus(StrEnum):
     """Where a run stands."""
 
-    WAITING = "waiting"  # proposed, not begun
+    WAITING = "waiting"  # proposed, and not begun; or all attempts were withdrawn, or ended by the user
     IN_FLIGHT = "in flight"
-    FAILED = "failed"  # the last attempt failed or was withdrawn: try again, or give up
+    FAILED = "failed"  # an attempt failed: try again, or give up
     MEASURED = "measured"
     GIVEN_UP = "given up"
     SKIPPED = "skipped"  # never begun: the remaining budget could not hold it, or the campaign stopped
@@ -371,7 +371,7 @@ def _attempt_withdrawn(event: events.AttemptWithdrawn, state: State) -> State:
     return state._replace(
         in_flight=state.in_flight.delete(event.attempt),
         holds=allocations.charged(state.holds, state.in_flight[event.attempt].pack, 0.0, final=True),
-        runs=state.runs.set(run, current._replace(status=RunStatus.FAILED, attempts=used)),
+        runs=state.runs.set(run, _open_again(current._replace(attempts=used))),
         failed=(*state.failed, run),
     )
 
@@ -422,12 +422,16 @@ def _attempt_finished(event: events.AttemptFinished, state: State) -> State:
             consecutive_given_up=0,
         )
     failed = current._replace(
-        status=RunStatus.FAILED,
         failures=current.failures if event.cancelled else (*current.failures, event.failure),
         reason=event.reason,
         refused=current.refused + event.refused,
     )
-    return state._replace(runs=state.runs.set(run, failed), failed=(*state.failed, run))
+    return state._replace(runs=state.runs.set(run, _open_again(failed)), failed=(*state.failed, run))
+
+
+def _open_again(item: RunState) -> RunState:
+    """Return a run that another attempt may follow; it did not fail if nothing but the user ended it."""
+    return item._replace(status=RunStatus.FAILED if item.failures else RunStatus.WAITING)
 
 
 def _placed(state: State, event: events.AttemptFinished) -> State:

@@ -78,7 +78,7 @@ def test_what_had_not_begun_when_the_user_cancelled_is_withdrawn(tmp_path: Path)
     withdrawn = [event for event in happened if isinstance(event, events.AttemptWithdrawn)]
     assert [event.cancelled for event in finished] == [True]
     assert len(withdrawn) == 3 and all(event.barred for event in withdrawn)
-    assert {item.status for item in state.runs.values()} == {RunStatus.FAILED}
+    assert {item.status for item in state.runs.values()} == {RunStatus.WAITING}
     assert not any(item.failures for item in state.runs.values())
 
 
