@@ -78,6 +78,21 @@ def test_one_that_hangs_ends_at_its_limit_and_the_next_goes_on(
     assert_charged(cluster, [hung, failed, good])
 
 
+def test_after_one_that_was_suspended_the_next_goes_on(
+    tested: ExecutorUnderTest, cluster: SlurmCluster
+) -> None:
+    requests = pack(tested, "echo begun\nsleep 600\n", "sleep 1\n")
+    ours = tested.make()
+    handle = ours.submit(requests)[0].handle
+    wait_for_file(requests[0].directory / "stdout")
+    cluster.run("scontrol", "suspend", handle)
+    cluster.run("scontrol", "resume", handle)
+    suspended, good = settle(ours, requests)
+    assert suspended.record is not None and suspended.record.suspended and "suspension" in suspended.reason
+    assert good.record is not None and good.record.exit_code == 0 and not good.reason
+    assert_charged(cluster, [suspended, good])
+
+
 @pytest.mark.parametrize("how", ["cancelled", "node fails"])
 def test_what_never_began_is_free_and_revoked(
     tested: ExecutorUnderTest, cluster: SlurmCluster, how: str
