@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.executors.attempt import worker
 from orchestrator.executors.attempt.directory import prepare
+from orchestrator.executors.attempt.record import read_record
 from orchestrator.executors.slurm import job
 from tests.slurm.fake_slurm import FakeSlurm
 
@@ -69,6 +70,15 @@ def test_a_run_that_needs_no_job_step_does_not_wait(away: FakeSlurm, script: str
     execute(away, ["srun true\n", script], ends_in=30.0)
     assert begun(away) == [True, True]
     assert not away.calls("scontrol")
+
+
+def test_where_only_the_first_process_of_a_job_is_told_that_it_was_suspended(fake: FakeSlurm) -> None:
+    """Slurm freezes control groups, and signals nothing else when they go on."""
+    parent = "$(ps -o ppid= -p {})".format
+    execute(fake, [f"kill -CONT {parent(parent('$PPID'))}\nsleep 60\n", "true\n"], ends_in=600.0)
+    first, second = (read_record(request.directory) for request in fake.requests)
+    assert first is not None and first.suspended
+    assert second is not None and second.exit_code == 0 and not second.cancelled
 
 
 def test_a_machine_without_scontrol_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
