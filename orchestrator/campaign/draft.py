@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import re
 import shlex
@@ -54,6 +55,8 @@ class Draft:
         In core-hours.
     tried
         What one run showed, for a comment.
+    copied
+        Files that the template copies into the directory of every run.
     """
 
     name: str
@@ -71,16 +74,21 @@ class Draft:
     cores_per_node: int = 0
     budget: float = 1.0
     tried: str = ""
+    copied: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A command with ``{parameters}``: the program, the rest as a template, and the ranks it asks for."""
+    """A command with ``{parameters}``: the program, the rest as a template, and the ranks it asks for.
+
+    ``copied`` are files that every run gets into its directory before the program starts.
+    """
 
     program: str
     arguments: tuple[str, ...]
     parameters: tuple[str, ...]
     ranks: str = "1"
+    copied: tuple[str, ...] = ()
 
 
 def parse_command(text: str) -> Command:
@@ -178,6 +186,7 @@ def _ranks(text: str, words: list[str]) -> tuple[str, list[str]]:
 def template_of(command: Command, name: str) -> str:
     """Return the launch template of a command."""
     words = " ".join(_word(word) for word in command.arguments)
+    copies = [f"cp {shlex.quote(path)} .  # the command names it" for path in command.copied]
     lines = [
         "#!/bin/bash",
         f"# {name}: how it is started. Lines before the command may prepare a run, lines after it follow it.",
@@ -190,6 +199,7 @@ def template_of(command: Command, name: str) -> str:
             for parameter in command.parameters
         ),
         "",
+        *copies,
         f"{{{{launcher}}}} {{{{executable}}}} {words}".rstrip(),
     ]
     return "\n".join(lines) + "\n"
@@ -279,6 +289,7 @@ def _program(draft: Draft) -> list[str]:
     lines.append(_commented("  output:", "found in the output of one run: keep what is right"))
     for item in draft.output:
         parts = [f"callpath: {_text(item.callpath)}", f"pattern: {_single(item.pattern)}"]
+        parts += [f"file: {_single(glob.escape(item.file))}"] if item.file != "stdout" else []
         parts += [f"scale: {item.scale:g}"] if item.scale != 1 else []
         parts += [f"aggregate: {item.aggregate}"] if item.aggregate != "last" else []
         parts += [f'thousands: "{item.thousands}"'] if item.thousands else []

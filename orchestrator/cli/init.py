@@ -94,6 +94,7 @@ def _document(written: Written) -> dict[str, object]:
         "tried": written.tried or None,
         "trouble": written.trouble or None,
         "untried": written.untried or None,
+        "notes": list(written.notes),
     }
 
 
@@ -104,6 +105,8 @@ def _show(written: Written) -> None:
         print(written.tried)
     if written.untried:
         print(written.untried)
+    for note in written.notes:
+        print(f"note: {note}")
     if written.trouble:
         print(f"error: {written.trouble}", file=sys.stderr)
     print(f"next: {_next(written)}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,12 +24,13 @@ from orchestrator.doctor import slurm
 from orchestrator.doctor.probe import here
 from orchestrator.doctor.trial_run import one_run, smallest
 from orchestrator.errors import CampaignError, OrchestratorError
+from orchestrator.executors.attempt.directory import OURS
 from orchestrator.executors.slurm import partitions
 from orchestrator.executors.slurm.commands import environment
 from orchestrator.journal.state import RunState, RunStatus
-from orchestrator.launch.failures import misses_a_file
+from orchestrator.launch.failures import last_telling_line, misses_a_file, says_it_failed
 from orchestrator.launch.script import template_of
-from orchestrator.readers.candidates import Candidate, times
+from orchestrator.readers.candidates import Candidate, times_in
 from orchestrator.types import Application, FailureClass, Point, Run, Value
 from orchestrator.units import count, did_you_mean
 
@@ -36,6 +38,8 @@ _RUNS = 60  # that the budget is to pay for, of the largest cores, each
 _GROWTH = 10.0  # times as long as the one that was tried
 _LEAST = {"local": 0.05, "slurm": 1.0}  # core-hours
 _MOST = 1000  # core-hours for the one run
+_LONGEST = 2**22  # bytes of a text that is searched for times
+_INTERPRETERS = re.compile(r"python[\d.]*|julia|Rscript|perl|ruby|lua|octave|bash|sh")
 _DOUBLINGS = 20  # of the budget, until it pays for the first round
 
 
@@ -61,12 +65,13 @@ class Wanted:
 class Written:
     """What was written, and what a run showed.
 
-    ``trouble`` says why the run failed, ``untried`` why there was none.
+    ``trouble`` says why the run failed, ``untried`` why there was none, ``notes`` what to look at.
     """
 
     files: tuple[Path, ...]
     points: int
     tried: str = ""
+    notes: tuple[str, ...] = ()
     trouble: str = ""
     untried: str = ""
 
@@ -76,7 +81,8 @@ class _Trial:
     seconds: float
     text: str
     values: int
-    stdout: str
+    outputs: Mapping[str, str]
+    where: Path
 
 
 def write(wanted: Wanted, interrupted: Callable[[], bool]) -> Written:
@@ -123,19 +129,52 @@ def _completed_by_a_run(
     wanted: Wanted, draft: Draft, files: tuple[Path, ...], interrupted: Callable[[], bool]
 ) -> Written:
     campaign = files[-1]
+    notes = _of_copies(draft)
     variable = draft.executable.strip("${}")
     if draft.executable.startswith("$") and not os.environ.get(variable):
         why = f"no run was tried: the program is not known. Set {variable}, or write its path into {campaign}"
         return Written(files=files, points=_size(loader.load(campaign, starts=False)), untried=why)
     chosen = _affordable(draft, campaign)
     if not wanted.tries:
-        return Written(files=files, points=_size(chosen), untried="no run was tried, as asked")
+        return Written(files=files, points=_size(chosen), untried="no run was tried, as asked", notes=notes)
     # One run may take its whole limit, whatever the budget of the campaign.
-    trial = _tried(loader.load(campaign, [f"stop.budget={_MOST} core-hours"]), _inputs(draft), interrupted)
+    trial = _tried(loader.load(campaign, [f"stop.budget={_MOST} core-hours"]), draft, interrupted)
     if isinstance(trial, str):
-        return Written(files=files, points=_size(chosen), trouble=trial)
+        return Written(files=files, points=_size(chosen), trouble=trial, notes=notes)
     draft = _completed(draft, trial, chosen)
-    return Written(files=files, points=_size(_affordable(draft, campaign)), tried=draft.tried)
+    if draft.application == "generic":
+        notes += _of_outputs(draft, trial)
+    if not any(str(trial.where) in note for note in notes):
+        shutil.rmtree(trial.where.parents[3], ignore_errors=True)
+    return Written(files=files, points=_size(_affordable(draft, campaign)), tried=draft.tried, notes=notes)
+
+
+def _of_copies(draft: Draft) -> tuple[str, ...]:
+    if not draft.copied:
+        return ()
+    names = ", ".join(Path(path).name for path in draft.copied)
+    return (f"every run has a directory of its own: {draft.template} copies {names} there",)
+
+
+def _of_outputs(draft: Draft, trial: _Trial) -> tuple[str, ...]:
+    """Say what makes doubtful that a run did its work, though its exit code is 0."""
+    notes = []
+    printed = {name: trial.outputs[name] for name in ("stderr", "stdout")}
+    failure = says_it_failed(printed.values())
+    if failure or draft.output == ():
+        last = last_telling_line(printed)
+        line = failure or (last[1] if last else "")
+        said = f"it printed: {line}; " if line else ""
+        notes.append(f"check that this run did its work: {said}see {trial.where}")
+    if draft.output == () and misses_a_file(printed.values()):
+        notes.append(_inputs(draft))
+    here = {path.name for path in Path.cwd().iterdir()} - {Path(path).name for path in draft.copied}
+    if both := sorted(here & trial.outputs.keys()):
+        notes.append(
+            f"the run wrote {', '.join(both)}, which stands here, too: a program that should have read the "
+            f"one here did not see it; {_inputs(draft)}"
+        )
+    return tuple(notes)
 
 
 def _inputs(draft: Draft) -> str:
@@ -229,7 +268,8 @@ def _of_command(wanted: Wanted) -> tuple[Draft, str]:
     if unknown := [name for name in wanted.values if name not in command.parameters]:
         raise CampaignError(f"--values {unknown[0]}: the command has only {', '.join(command.parameters)}")
     program = _program(wanted.executable or command.program)
-    name = wanted.name or _free(_name(program), wanted.directory, program)
+    command, script = _with_files(command)
+    name = wanted.name or _free(_name(script or program), wanted.directory, script or program)
     cores, executor = _machine(wanted)
     values = {**drafts.guessed_values(command, cores), **wanted.values}
     draft = Draft(
@@ -244,8 +284,32 @@ def _of_command(wanted: Wanted) -> tuple[Draft, str]:
         executor=executor,
         slots=cores,
         budget=_LEAST[executor],
+        copied=command.copied,
     )
     return draft, drafts.template_of(command, name)
+
+
+def _with_files(command: Command) -> tuple[Command, str]:
+    """Return a command that finds the files which it names in the directory of any run, and its script.
+
+    The script of an interpreter stays beside what it imports: it gets its absolute path. Other files are
+    copied: what was written by an earlier run must not be written by all.
+    """
+    interprets = bool(_INTERPRETERS.fullmatch(Path(command.program).name))
+    words, copied, script = [], dict[str, str](), ""
+    for word in command.arguments:
+        option, equals, value = word.rpartition("=")
+        path, whole = Path(value), str(Path(value).resolve())
+        if path.is_absolute() or not path.is_file():
+            words.append(word)
+        elif interprets and not script and not equals:
+            script = whole
+            words.append(script)
+        elif copied.setdefault(path.name, whole) == whole:
+            words.append(f"{option}{equals}{path.name}")
+        else:  # two of one name
+            words.append(f"{option}{equals}{whole}")
+    return replace(command, arguments=tuple(words), copied=tuple(copied.values())), script
 
 
 def _guessed(command: Command, given: Mapping[str, object]) -> dict[str, str]:
@@ -317,7 +381,7 @@ def _affordable(draft: Draft, path: Path) -> Campaign:
     raise CampaignError(f"{path}: no budget was found that pays for the first round: set stop.budget")
 
 
-def _tried(chosen: Campaign, hint: str, interrupted: Callable[[], bool]) -> _Trial | str:
+def _tried(chosen: Campaign, draft: Draft, interrupted: Callable[[], bool]) -> _Trial | str:
     """Run the smallest point once; return what it showed, or why not (with a hint, if a file was missing)."""
     point = smallest(assemble(chosen))
     folder = Path(tempfile.mkdtemp(prefix=f"{chosen.name}.try-", dir=Path.cwd()))
@@ -334,12 +398,30 @@ def _tried(chosen: Campaign, hint: str, interrupted: Callable[[], bool]) -> _Tri
         reason = item.reason or (state.stopped.detail if state.stopped else "interrupted")
         where = folder / RUNS / run.id
         missing = FailureClass.APPLICATION in item.failures and misses_a_file(_printed(where))
-        return f"the run at {point} failed: {reason}; see {where}{missing * f'; {hint}'}"
-    stdout = (folder / RUNS / run.id / f"attempt-{item.accepted}" / "stdout").read_text(errors="replace")
-    shutil.rmtree(folder, ignore_errors=True)
+        return f"the run at {point} failed: {reason}; see {where}{missing * f'; {_inputs(draft)}'}"
+    where = folder / RUNS / run.id / f"attempt-{item.accepted}"
     values = sum(map(len, item.samples.values()))
     text = f"one run at {point} took {item.elapsed:.3g} s"
-    return _Trial(seconds=item.elapsed, text=text, values=values, stdout=stdout)
+    outputs = _outputs(where, draft.copied)
+    return _Trial(seconds=item.elapsed, text=text, values=values, outputs=outputs, where=where)
+
+
+def _outputs(attempt: Path, copied: Sequence[str]) -> dict[str, str]:
+    """Return the texts that a run printed and wrote, by name."""
+    names = [path for path in sorted(attempt.iterdir()) if path.name not in OURS]
+    texts = {path.name: text for path in names if (text := _text(path)) is not None}
+    for path in map(Path, copied):
+        if texts.get(path.name) == _text(path):
+            texts.pop(path.name, None)
+    return {name: _text(attempt / name) or "" for name in ("stdout", "stderr")} | texts
+
+
+def _text(path: Path) -> str | None:
+    """Return the text of a file; None of one that is none, or too long for people to read."""
+    if not path.is_file() or path.stat().st_size > _LONGEST:
+        return None
+    data = path.read_bytes()
+    return None if b"\0" in data else data.decode(errors="replace")
 
 
 def _printed(run: Path) -> list[str]:
@@ -352,7 +434,7 @@ def _completed(draft: Draft, trial: _Trial, chosen: Campaign) -> Draft:
     built = assemble(chosen)
     cores = max(built.cores(point) for point in chosen.space)
     budget = _RUNS * _GROWTH * trial.seconds * cores / 3600
-    output = None if draft.output is None else times(trial.stdout, trial.seconds)
+    output = None if draft.output is None else times_in(trial.outputs, trial.seconds)
     tried = f"{trial.text} and {_yield(output, trial.values)}"
     return replace(draft, budget=max(float(f"{budget:.2g}"), draft.budget), output=output, tried=tried)
 
@@ -363,4 +445,5 @@ def _yield(output: tuple[Candidate, ...] | None, values: int) -> str:
         return f"yielded {count(values, 'value')}"
     if not output:
         return "printed no time that was recognised"
-    return f"printed {count(len(output), 'time')}: {', '.join(item.callpath for item in output)}"
+    where = "" if output[0].file == "stdout" else f" in {output[0].file}"
+    return f"printed {count(len(output), 'time')}{where}: {', '.join(item.callpath for item in output)}"

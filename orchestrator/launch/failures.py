@@ -141,6 +141,10 @@ _NO_FILE = re.compile(
     r"|(?:can(?:no|'| no)t|could(?: not|n't)|unable to|failed to|error) (?:open|opening|find|read|locate)",
     re.IGNORECASE,
 )
+# Of what is there in numbers, an error or a count of failed tests, a program only reports.
+_FAILED = re.compile(
+    r"\bFATAL\b|^\W*(?i:error)\b(?!\W*[\d.])|\bFAILED\b(?!\W*[\d.])|\bNOT CONVERGED\b", re.MULTILINE
+)
 _OF_LOADER = re.compile(r"shared (?:object|librar)|command not found|execvp?\b|cannot start", re.IGNORECASE)
 
 # The job itself may end in good order after one of its steps was out of memory.
@@ -195,6 +199,11 @@ def misses_a_file(texts: Iterable[str]) -> bool:
     """Whether what a program printed looks as if it did not find a file of its input."""
     lines = (line for text in texts for line in text.splitlines())
     return any(_NO_FILE.search(line) and not _OF_LOADER.search(line) for line in lines)
+
+
+def says_it_failed(texts: Iterable[str]) -> str:
+    """Return the first line in which a program that ended in good order says that it failed, or empty."""
+    return next((_line(text, found.start()) for text in texts if (found := _FAILED.search(text))), "")
 
 
 def _line(text: str, position: int) -> str:

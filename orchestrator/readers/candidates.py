@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 _UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
     **dict.fromkeys(("us", "µs", "usec", "microsecond", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nsec", "nanosecond", "nanoseconds"), 1e-9),
     **dict.fromkeys(("minute", "minutes"), 60.0),
 }
 _NUMBER = r"[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eEdD][+-]?\d+)?"
 _GROUPED = rf"(?:[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?(?!,?\d)|{_NUMBER})"  # thousands, too
 # Neither begins nor ends within a number: `0,5` and `1,2,3` are none that could be read.
 _VALUE = re.compile(
-    rf"(?<![\w.+:-])(?<!\d,)({_GROUPED})(?![\w.:]|,\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
+    rf"(?<![\w.+:-])(?<!\d,)({_GROUPED})(?![\w.:/]|,\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
     rf"|(?<!\d)(?<!\d[.,])(?<!\d[eEdD][+-])({_GROUPED})(ms|us|s)\b"
 )
-_TIMED = re.compile(r"\b(time|elapsed|seconds|duration|wall|walltime|runtime)\b", re.IGNORECASE)
+_TIMED = re.compile(r"\b(time|elapsed|seconds|duration|wall|walltime|wtime|runtime)\b", re.IGNORECASE)
+_HEADER = re.compile(r"\b(times?|timings?|timers?|seconds)\b", re.IGNORECASE)
+_FIELDS = re.compile(r"\s{2,}|\t|\s*\|\s*")
 _UNIT_IN_LABEL = re.compile(r"[(\[]\s*([a-zµ]+)\s*[)\]]")
 # What has a unit of time, or speaks of one, and is none: rates, dates, sizes of steps.
 _OTHER = re.compile(
     r"per |/|rate|flop|%|date|stamp|time ?step|\b(mon|tue|wed|thu|fri|sat|sun)\b", re.IGNORECASE
 )
+_SIMULATED = re.compile(r"\b(?:dt|cycle|cycles|step|steps)\s*=", re.IGNORECASE)  # so is what is beside it
 _END = r"(?=[\s;)]|,(?!\d)|$)"  # of a value: a comma before a digit belongs to the number
-_WHOLE = ("total", "all", "overall", "main", "run", "program")
+_WHOLE = {"total", "all", "overall", "main", "run", "program", "execution", "simulation"}
 MOST = 12
+_MANY = 5
 _SHARE = 0.1  # of the time of a whole run, below which a time is hardly that of the run
 
 
@@ -36,7 +42,7 @@ class Candidate:
     """A time in an output: an item of ``program.output``.
 
     ``value`` is what it yields there, in seconds; ``line`` is the line that it was found in. ``thousands`` is
-    what separates groups of three digits there.
+    what separates groups of three digits there. ``file`` is the output: ``stdout``, or a file.
     """
 
     callpath: str
@@ -46,13 +52,30 @@ class Candidate:
     thousands: str | None = None
     value: float
     line: str
+    file: str = "stdout"
+
+
+def times_in(outputs: Mapping[str, str], elapsed: float = 0.0) -> tuple[Candidate, ...]:
+    """Return candidates for times in what a run printed, or else in the other output that has most.
+
+    Parameters
+    ----------
+    outputs
+        Texts by name: ``stdout``, ``stderr`` and files.
+    elapsed
+        As in `times`.
+    """
+    found = {name: times(text, elapsed) for name, text in outputs.items()}
+    best = max(found, key=lambda name: (bool(found[name]) and name == "stdout", len(found[name])), default="")
+    return tuple(replace(item, file=best) for item in found.get(best, ()))
 
 
 def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
     """Return candidates for times in a text, at most `MOST`, the one of the whole run first.
 
-    A number is a time if a unit follows it, or if the words before it say so. Of several in a line the first
-    counts. Where a label is repeated, its values are added.
+    A number is a time if a unit follows it, or if the words before it say so, or the header of a table above
+    it. Of several in a line the first counts. Where a label is repeated, its values are added, unless they
+    add up already: the time so far, after every step.
 
     Parameters
     ----------
@@ -63,11 +86,24 @@ def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
         there is no larger one. Starting a program may take longer than the program.
     """
     found: dict[str, list[Candidate]] = {}
+    tables: set[str] = set()
+    column = None
     for line in text.splitlines():
         candidate = _of(line)
+        if candidate is None and column is not None:
+            candidate = column.of(line)
+            tables.update([candidate.pattern] if candidate else [])
         if candidate is not None:
             found.setdefault(candidate.pattern, []).append(candidate)
-    merged = [_merged(items) for items in found.values()]
+        column = _column(line, column, candidate is not None)
+    merged = []
+    for pattern, items in found.items():
+        item = _merged(items, elapsed)
+        aggregate = _of_table(item, len(items), text) if pattern in tables else item.aggregate
+        merged += [replace(item, aggregate=aggregate)] if aggregate else []
+    possible = [item for item in merged if item.value <= elapsed]
+    if any(map(_names_the_whole, possible)):
+        merged = possible  # what is longer than the whole run is a time of what is simulated
     least = _SHARE * elapsed
     largest = max((item.value for item in merged), default=0.0)
     ranked = sorted(merged, key=lambda item: _rank(item, least if largest >= least else 0.0))[:MOST]
@@ -75,23 +111,71 @@ def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
     return tuple(_with_paths(ranked, whole))
 
 
+@dataclass(frozen=True)
+class _Column:
+    """The times of a table: which column of how many, their unit, and whether a row was seen."""
+
+    index: int
+    number: int
+    unit: float
+    begun: bool = False
+
+    def of(self, line: str) -> Candidate | None:
+        """Return the time in a row: a label, and as many numbers as the header has columns."""
+        numbers = list(_VALUE.finditer(line))
+        if len(numbers) != self.number or not re.match(r"\s*[A-Za-z]", line):
+            return None
+        between = [line[a.end() : b.start()] for a, b in pairwise(numbers)] + [line[numbers[-1].end() :]]
+        if any(text.strip(" \t|%") for text in between):
+            return None
+        if self.unit == 1 and re.fullmatch(r"\d+", numbers[self.index][0]):
+            return None  # a count among times
+        return _candidate(line, numbers[self.index], self.unit)
+
+
+def _column(line: str, above: _Column | None, is_time: bool) -> _Column | None:
+    """Return the column of times that a line begins, or goes on with; None where there is none."""
+    if is_time:
+        return above and replace(above, begun=True)
+    if not re.search(r"\w", line):
+        return above if above is None or not above.begun or line.strip() else None
+    if _VALUE.search(line) or not _HEADER.search(line) or _OTHER.search(line):
+        return None
+    fields = [field for field in _FIELDS.split(line.strip()) if re.search(r"\w", field)]
+    units = [found for field in fields if (found := _unit(None, field))]
+    if len(fields) == 1:
+        is_header = line.rstrip().endswith(":") or _UNIT_IN_LABEL.search(line)
+        return _Column(0, 1, units[0] if units else 1.0) if is_header else None
+    index = next((k for k, field in enumerate(fields[1:]) if _HEADER.search(field)), None)
+    return None if index is None else _Column(index, len(fields) - 1, _unit(None, fields[index + 1]) or 1.0)
+
+
 def _of(line: str) -> Candidate | None:
+    if _SIMULATED.search(line):
+        return None
+    end = 0
     for match in _VALUE.finditer(line):
-        label = line[: match.start()]
+        label, end = line[end : match.start()], match.end(1 if match[1] else 3)
         unit = _unit(match[2] or match[4], label)
         if unit is None or not re.search(r"[A-Za-z]", label) or _OTHER.search(label):
             continue
-        number = match[1] or match[3]
-        value = float(re.sub("[dD]", "e", number.replace(",", ""))) * unit
-        return Candidate(
-            callpath=_words(label),
-            pattern=f"^{_pattern(label)}(\\S+?)" + (re.escape(match[4]) if match[4] else _END),
-            scale=unit,
-            thousands="," if "," in number else None,
-            value=value,
-            line=line.strip(),
-        )
+        return _candidate(line, match, unit)
     return None
+
+
+def _candidate(line: str, match: re.Match[str], unit: float) -> Candidate:
+    """Return the time that was found in a line."""
+    label = line[: match.start()]
+    number = match[1] or match[3]
+    before = [other.end(1 if other[1] else 3) for other in _VALUE.finditer(label)]
+    return Candidate(
+        callpath=(_words(label[before[-1] :]) if before else "") or _words(label),
+        pattern=f"^{_pattern(label)}(\\S+?)" + (re.escape(match[4]) if match[4] else _END),
+        scale=unit,
+        thousands="," if "," in number else None,
+        value=float(re.sub("[dD]", "e", number.replace(",", ""))) * unit,
+        line=line.strip(),
+    )
 
 
 def _unit(after: str | None, label: str) -> float | None:
@@ -125,16 +209,39 @@ def _words(label: str) -> str:
     return " ".join(words.replace("->", " ").split())[:60]
 
 
-def _merged(items: Sequence[Candidate]) -> Candidate:
+def _merged(items: Sequence[Candidate], elapsed: float) -> Candidate:
     if len(items) == 1:
         return items[0]
     thousands = next((item.thousands for item in items if item.thousands), None)
-    value = sum(item.value for item in items)
-    return replace(items[0], aggregate="sum", thousands=thousands, value=value)
+    values = [item.value for item in items]
+    if _is_so_far(values, elapsed):
+        return replace(items[-1], thousands=thousands)
+    return replace(items[0], aggregate="sum", thousands=thousands, value=sum(values))
+
+
+def _is_so_far(values: Sequence[float], elapsed: float) -> bool:
+    """Whether values are the time so far, of which the last is the sum of all.
+
+    They never fall, and either their sum is more than the whole run took, or there are so many that times of
+    steps would hardly be in that order by chance.
+    """
+    rises = values[0] < values[-1] and all(a <= b for a, b in pairwise(values))
+    return rises and (0 < elapsed < sum(values) or len(values) >= _MANY)
+
+
+def _of_table(item: Candidate, number: int, text: str) -> str:
+    """Return how so many rows are told from other lines with their label; empty where nothing tells them."""
+    found = re.findall(item.pattern, text, re.MULTILINE)
+    if len(found) == number:
+        return item.aggregate
+    if number > 1:
+        return ""
+    value = item.line.split()
+    return "first" if found[0] in value else "last" if found[-1] in value else ""
 
 
 def _names_the_whole(item: Candidate) -> bool:
-    return not item.callpath or item.callpath.lower() in _WHOLE
+    return set(item.callpath.lower().split()) <= _WHOLE
 
 
 def _rank(item: Candidate, least: float) -> tuple[bool, float]:

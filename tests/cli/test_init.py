@@ -106,6 +106,48 @@ def test_a_program_that_misses_its_input_is_told_where_runs_look_for_it() -> Non
     assert "next: correct heat-scaling.sh or heat-scaling.yaml (or remove" in shown.out
 
 
+def test_files_that_the_command_names_are_copied_and_a_script_stays_where_it_is() -> None:
+    Path("in").mkdir()
+    Path("in/heat.in").write_text("total time: 9 s\n")
+    Path("run.sh").write_text("echo solve time: 1.5 s\n")
+    shown = run("init", "--command", "sh run.sh --deck=in/heat.in old.out {n}", "--values", "n=1,2,3")
+    assert shown.code == 0, shown.err
+    assert "note: every run has a directory of its own: run-scaling.sh copies heat.in there" in shown.out
+    text = Path("run-scaling.sh").read_text()
+    assert f"cp {Path('in/heat.in').resolve()} .  # the command names it\n" in text
+    assert f"{{{{executable}}}} {Path('run.sh').resolve()} --deck=heat.in old.out {{{{n}}}}\n" in text
+    assert not list(Path().glob("*.try-*"))
+
+
+def test_times_in_a_file_that_the_program_writes_are_found() -> None:
+    program("prog", "#!/bin/sh\necho begin\necho total time: 0.0$1 s >$2\n")
+    shown = run("init", "--command", "./prog {n} results.log", "--values", "n=1,2,3")
+    assert "and printed 1 time in results.log: main" in shown.out, shown.err
+    chosen = loader.load(Path("prog-scaling.yaml"))
+    assert chosen.program is not None
+    assert [item.file for item in chosen.program.output] == ["results.log"]
+    assert main(["run", "prog-scaling.yaml", "--set", "stop.budget=1 core-hour"]) == 0
+    models = run("status", "prog-scaling", "--json").document["models"]
+    assert "main" in {item["callpath"] for item in models}
+
+
+def test_a_run_that_ends_in_good_order_and_says_that_it_failed_is_shown() -> None:
+    program("heat", "#!/bin/sh\necho '### FATAL ERROR: could not open deck.in'\necho bye\n")
+    shown = run("init", "--command", "./heat {n}")
+    assert shown.code == 0
+    said = re.search(r"check that this run did its work: it printed: ### FATAL ERROR.*; see (\S+)", shown.out)
+    assert said is not None and Path(said[1], "stdout").exists()
+    assert "note: every run has a directory of its own: give files" in shown.out
+
+
+def test_a_program_that_wrote_what_it_should_have_read_is_told_apart() -> None:
+    program("heat", "#!/bin/sh\n[ -e heat.in ] || echo default >heat.in\necho total time: 0.0$1 s\n")
+    Path("heat.in").write_text("mine\n")
+    shown = run("init", "--command", "./heat {n}", "--values", "n=1,2,3")
+    assert shown.code == 0
+    assert "note: the run wrote heat.in, which stands here, too" in shown.out
+
+
 def test_a_run_that_fails_is_reported_and_the_files_stay() -> None:
     path = program("broken", "#!/bin/sh\necho no such luck >&2\nexit 3\n")
     shown = run("init", "lulesh", "--executable", path, "--executor", "local")

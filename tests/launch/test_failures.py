@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.launch.failures import SIGNS, last_telling_line, misses_a_file, sign_of_infrastructure
+from orchestrator.launch.failures import (
+    SIGNS,
+    last_telling_line,
+    misses_a_file,
+    says_it_failed,
+    sign_of_infrastructure,
+)
 
 INFRASTRUCTURE = {
     "controller away": "srun: error: Unable to contact slurm controller (connect failure)",
@@ -203,3 +209,21 @@ def test_a_signal_that_a_launcher_noticed_is_telling() -> None:
 )
 def test_only_what_speaks_of_a_missing_file_looks_so(text: str, missing: bool) -> None:
     assert misses_a_file(["begin\n", f"{text}\n"]) is missing
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("### FATAL ERROR in function [f]", True),
+        ("   ***ERROR: INPUT_CHECK: NPEY*NPEZ must equal", True),
+        ("Error: no such solver", True),
+        (" This run FAILED (Difference is within 11285 %)", True),
+        (" Error: \t\t6.336299e-31", False),
+        ("error   1.2E-3", False),
+        ("relative error: 1e-9", False),
+        ("tests FAILED: 0", False),
+        ("0 errors", False),
+    ],
+)
+def test_a_program_says_that_it_failed(text: str, said: bool) -> None:
+    assert says_it_failed(["begin\n", f"one\n{text}\nbye\n"]) == (text.strip() if said else "")

@@ -10,7 +10,7 @@ from orchestrator.campaign import loader
 from orchestrator.campaign.draft import Draft, campaign_of
 from orchestrator.campaign.schema import OutputSection
 from orchestrator.launch.generic import application
-from orchestrator.readers.candidates import MOST, times
+from orchestrator.readers.candidates import MOST, times, times_in
 from orchestrator.types import Sample
 
 
@@ -127,3 +127,68 @@ def test_there_are_not_too_many_and_they_are_regular_expressions() -> None:
     found = times(text)
     assert len(found) == MOST
     assert all(re.compile(item.pattern).groups == 1 for item in found)
+
+
+SNAP = """\
+  keyword Timing Summary
+****************************
+  Code Section                          Time (seconds)
+ **************                        ****************
+    Input                                1.4377E-02
+    Solve                                2.7374E-01
+       Transport Sweeps                  2.3411E-01
+  Total Execution time                   2.8827E-01
+
+  Grind Time (nanoseconds)         3.4808E+01
+  Inverse Grind Time FOM (1/ns)         2.8729E-02
+"""
+CLOVER = """\
+ Step       1 time   0.0000000 control    sound
+ Wall clock    0.1
+ Step       2 time   0.8000000 control    sound
+ Wall clock    0.25
+ Step       3 time   1.6000000 control    sound
+ Wall clock    0.4
+
+Profiler Output                 Time            Percentage
+PdV                   :          0.0700         17.5
+MPI Halo Exchange     :          0.0100          2.5
+"""
+YAML_LIKE = "Time Summary: \n  Total   : 0.42\n  DDOT    : 0.1\nMFLOPS Summary: \n  Total   : 1912.5\n"
+
+
+def test_times_of_a_table_are_found_by_its_header() -> None:
+    assert read(SNAP) == {
+        "main": 0.28827,
+        "main->Solve": 0.27374,
+        "main->Transport Sweeps": 0.23411,
+        "main->Input": 0.014377,
+        "main->Grind": pytest.approx(34.808e-9),
+    }
+    assert read(YAML_LIKE) == {"main": 0.42, "main->DDOT": 0.1}
+    columns = "Function | Calls | Time (ms)\nsolve | 12 | 350\nhalo | 3 | 20\n\nTemperature | 1 | 3\n"
+    assert read(columns) == {"main": pytest.approx(0.35), "main->halo": 0.02}
+    assert times("Time statistics:\n  iterations : 50\n\nenergy 5.5\n") == ()
+
+
+def test_time_so_far_is_not_added_and_simulated_time_is_not_the_run() -> None:
+    found = {item.callpath: (item.value, item.aggregate) for item in times(CLOVER, elapsed=0.5)}
+    assert found == {
+        "main": (0.4, "last"),
+        "main->PdV": (0.07, "last"),
+        "main->MPI Halo Exchange": (0.01, "last"),
+    }
+    simulated = "cycle=1 time=2.5e-2 dt=3e-3\nomp wtime used = 0.25\n"
+    assert [item.value for item in times(simulated, elapsed=0.5)] == [0.25]
+
+
+def test_a_time_behind_a_rate_is_found() -> None:
+    [found] = times("Rate (MB/s):  2614.64  Avg time (s):  0.0016\n", elapsed=0.5)
+    assert (found.callpath, found.value) == ("Avg", 0.0016)
+
+
+def test_of_several_outputs_what_is_printed_counts_first_then_the_one_with_most() -> None:
+    outputs = {"stdout": "hello", "stderr": "time: 1 s", "prog.log": "total time: 2 s\nsolve time: 1 s\n"}
+    assert [(item.file, item.value) for item in times_in(outputs)] == [("prog.log", 2.0), ("prog.log", 1.0)]
+    assert [item.file for item in times_in({**outputs, "stdout": "time: 3 s"})] == ["stdout"]
+    assert times_in({"stdout": "", "stderr": ""}) == ()
