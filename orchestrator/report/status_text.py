@@ -56,6 +56,8 @@ def render(status: Mapping[str, Any], directory: Path | None = None) -> Renderab
     if large_rows:
         parts += [Text(line) for line in meanings(status["metrics"])]
         parts.append(models_table(large_rows, units(status["metrics"])))
+        if lines := _left_out_lines(large_rows):
+            parts.append(Text("\n".join(lines)))
     if status["fastest"]:
         parts.append(fastest_table(status["fastest"]))
         parts += [Text(line) for line in fastest_lines(status["fastest"])]
@@ -256,6 +258,18 @@ def _contradiction_lines(items: Sequence[Mapping[str, Any]]) -> list[str]:
     if len(items) > _REASONS:
         lines.append(f"and {count(len(items) - _REASONS, 'other contradiction')}: status --json")
     return lines
+
+
+def _left_out_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the notes of models that were fitted to a part of their values, and how many more there are."""
+    notes = [
+        f"note: {row['callpath']} {row['metric']}: {note}"
+        for row in rows
+        for note in row["notes"]
+        if "were left out" in note
+    ]
+    rest = len(notes) - _REASONS
+    return notes[:_REASONS] + ([f"and {count(rest, 'other note')}: status --json"] if rest > 0 else [])
 
 
 def predicted(model: Mapping[str, Any]) -> float | None:

@@ -6,7 +6,13 @@ from typing import Any
 
 from rich.console import Console
 
-from orchestrator.report.status_text import _jobs_line, _reason_lines, models_table, validation_table
+from orchestrator.report.status_text import (
+    _jobs_line,
+    _left_out_lines,
+    _reason_lines,
+    models_table,
+    validation_table,
+)
 
 NO_BELIEF = "their models give no covariances between points, so chosen as gpr does"
 
@@ -92,3 +98,12 @@ def test_models_name_the_unit_of_their_metric() -> None:
         "predictions": [],
     }
     assert printed(models_table([model], {"rate": "cells/s"}))[3][1] == "rate / cells/s"
+
+
+def test_values_that_models_were_fitted_without_are_named() -> None:
+    zeros = "2 values are zero and were left out: a relative error has no meaning there"
+    rows = [{"callpath": f"f{k}", "metric": "time", "notes": ["p has 2 values", zeros]} for k in range(7)]
+    lines = _left_out_lines(rows)
+    assert lines[0] == f"note: f0 time: {zeros}" and len(lines) == 6
+    assert lines[-1] == "and 2 other notes: status --json"
+    assert _left_out_lines([{"callpath": "f", "metric": "time", "notes": ["p has 2 values"]}]) == []
