@@ -369,6 +369,19 @@ class Campaign:
             raise CampaignError(_emptiness(space))
         return space
 
+    @property
+    def long_walk(self) -> str:
+        """What to know before a strategy walks a space that takes minutes; empty of a smaller one."""
+        walks = self.strategy.name in _WALKING and not isinstance(self.space, ListedSpace)
+        if not walks or not self.space.describe().drawn:
+            return ""
+        return (
+            f"the parameters have {self.space.combinations:.3g} combinations, and strategy "
+            f"{self.strategy.name} looks at all of them, several times: it may take minutes, or hours, "
+            "before anything is chosen. Use strategy sample or active, fewer values, or leave out a "
+            "parameter that follows from the others by an equation among the constraints"
+        )
+
     def space_of(self, check: Check) -> SearchSpace:
         """Return all points that satisfy the constraints and pass a check."""
         given = self.derivation

@@ -105,7 +105,10 @@ def read_campaign(arguments: argparse.Namespace, extra: tuple[str, ...] = ()) ->
     from orchestrator.api import finding
     from orchestrator.campaign import loader
 
-    return loader.load(finding.campaign_path(arguments.campaign), [*arguments.overrides, *extra])
+    chosen = loader.load(finding.campaign_path(arguments.campaign), [*arguments.overrides, *extra])
+    if chosen.long_walk:
+        print(f"note: {chosen.long_walk}", file=sys.stderr, flush=True)
+    return chosen
 
 
 def print_json(document: Any) -> None:

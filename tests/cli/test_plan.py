@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.control import planning
 from orchestrator.journal.events import RoundProposed
 from orchestrator.journal.file import FILE_NAME, read
 from tests.cli.running import LOCAL, SIMULATED, Result, run, tree, write_campaign
@@ -211,3 +212,18 @@ def test_the_size_of_a_space_in_which_draws_found_no_point_has_a_limit() -> None
     assert "search space: fewer than 15000 points of 1e+08 combinations" in found.out, found.err
     document = run("plan", "sparse.yaml", "--no-rehearsal", "--json").document
     assert document["space"]["at_most"] == pytest.approx(14980, rel=0.01)
+
+
+def test_before_a_strategy_walks_millions_of_combinations_that_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(planning, "first_round", refuse)
+    text = SPARSE.replace("CONSTRAINT", "a + b + c + d <= 300")
+    Path("sparse.yaml").write_text(text.replace("strategy: sample", "strategy: information"))
+    warned = run("plan", "sparse.yaml", "--no-rehearsal")
+    assert "note: the parameters have 1e+08 combinations, and strategy information looks at" in warned.err
+    Path("sparse.yaml").write_text(text)
+    assert "note:" not in run("plan", "sparse.yaml", "--no-rehearsal").err
