@@ -169,7 +169,7 @@ def _of_outputs(draft: Draft, trial: _Trial) -> tuple[str, ...]:
     if draft.output == () and misses_a_file(printed.values()):
         notes.append(_inputs(draft))
     here = {path.name for path in Path.cwd().iterdir()} - {Path(path).name for path in draft.copied}
-    if both := sorted(here & trial.outputs.keys()):
+    if both := sorted(here & trial.outputs.keys() - printed.keys()):
         notes.append(
             f"the run wrote {', '.join(both)}, which stands here, too: a program that should have read the "
             f"one here did not see it; {_inputs(draft)}"

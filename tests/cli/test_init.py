@@ -143,6 +143,7 @@ def test_a_run_that_ends_in_good_order_and_says_that_it_failed_is_shown() -> Non
 def test_a_program_that_wrote_what_it_should_have_read_is_told_apart() -> None:
     program("heat", "#!/bin/sh\n[ -e heat.in ] || echo default >heat.in\necho total time: 0.0$1 s\n")
     Path("heat.in").write_text("mine\n")
+    Path("stdout").write_text("of a run by hand\n")
     shown = run("init", "--command", "./heat {n}", "--values", "n=1,2,3")
     assert shown.code == 0
     assert "note: the run wrote heat.in, which stands here, too" in shown.out
