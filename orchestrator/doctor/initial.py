@@ -82,7 +82,8 @@ class _Trial:
     text: str
     values: int
     outputs: Mapping[str, str]
-    where: Path
+    campaign: Path  # the directory of the campaign of this one run
+    where: Path  # that of the run itself
 
 
 def write(wanted: Wanted, interrupted: Callable[[], bool]) -> Written:
@@ -145,7 +146,7 @@ def _completed_by_a_run(
     if draft.application == "generic":
         notes += _of_outputs(draft, trial)
     if not any(str(trial.where) in note for note in notes):
-        shutil.rmtree(trial.where.parents[3], ignore_errors=True)
+        shutil.rmtree(trial.campaign, ignore_errors=True)
     return Written(files=files, points=_size(_affordable(draft, campaign)), tried=draft.tried, notes=notes)
 
 
@@ -403,7 +404,9 @@ def _tried(chosen: Campaign, draft: Draft, interrupted: Callable[[], bool]) -> _
     values = sum(map(len, item.samples.values()))
     text = f"one run at {point} took {item.elapsed:.3g} s"
     outputs = _outputs(where, draft.copied)
-    return _Trial(seconds=item.elapsed, text=text, values=values, outputs=outputs, where=where)
+    return _Trial(
+        seconds=item.elapsed, text=text, values=values, outputs=outputs, campaign=folder, where=where
+    )
 
 
 def _outputs(attempt: Path, copied: Sequence[str]) -> dict[str, str]:
