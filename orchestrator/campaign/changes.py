@@ -29,16 +29,16 @@ CHANGEABLE = (
 )
 """Sections that may change between a stop and a resume; the template if the commands of runs do not."""
 
+_SAID = ("success", "failure")  # of ``measure``: what tells runs that did their work
 CHANGEABLE_KEYS = {
-    "measure": ("time_limit", "limit_margin", "expected_time", "repetitions", "reference"),
+    "measure": ("time_limit", "limit_margin", "expected_time", "repetitions", "reference", *_SAID),
     "program": ("output",),
 }
 """Keys that may change of sections that may not: how long and how often, and what is read."""
 
 
-_OUTPUT = (
-    "program.output holds for further runs: earlier measurements keep their values, unless 'orchestrator "
-    "reread' reads them again"
+_LATER = (
+    "for further runs: earlier measurements keep their values, unless 'orchestrator reread' reads them again"
 )
 
 
@@ -49,12 +49,19 @@ def changed_rules(chosen: Campaign, known: State) -> list[str]:
     if old.get("template") != chosen.raw.get("template"):
         found.append("template: changed; the commands of all runs so far stay the same")
     if _of_program(old, "output") != _of_program(chosen.raw, "output"):
-        found.append(_OUTPUT)
+        found.append(f"program.output holds {_LATER}")
+    if _said(old) != _said(chosen.raw):
+        found.append(f"measure.success and measure.failure hold {_LATER}")
     return found
 
 
 def _of_program(raw: Mapping[str, Any], key: str) -> Any:
     return (raw.get("program") or {}).get(key)
+
+
+def _said(raw: Mapping[str, Any]) -> list[Any]:
+    """Return what tells runs that did their work."""
+    return [raw["measure"][key] for key in _SAID]
 
 
 def refusal(chosen: Campaign, known: State) -> str | None:
@@ -73,13 +80,15 @@ def refusal(chosen: Campaign, known: State) -> str | None:
 def may_try_again(chosen: Campaign, known: State) -> bool:
     """Return whether runs that were given up under the old rules may be tried again.
 
-    They may if time limits or what is read of outputs changed: runs may have timed out or been
-    unreadable before. They may in a campaign that stopped, or was about to stop, because of failures:
-    changing a rule says that their cause is fixed. After any other stop, they may if the executor or the
-    retries changed.
+    They may if time limits, or what is read of outputs or must stand in them, changed: runs may have
+    timed out or been unreadable before. They may in a campaign that stopped, or was about to stop, because
+    of failures: changing a rule says that their cause is fixed. After any other stop, they may if the
+    executor or the retries changed.
     """
     new, old = chosen.raw, loader.normalised(known.campaign)
-    if _of_program(old, "output") != _of_program(new, "output") or _limits(old) != _limits(new):
+    if _of_program(old, "output") != _of_program(new, "output"):
+        return True
+    if _said(old) != _said(new) or _limits(old) != _limits(new):
         return True
     reason = known.stopped or known.stopping
     if reason is None:

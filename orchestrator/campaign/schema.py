@@ -121,6 +121,17 @@ def _number_or_text(expression: str) -> float | str:
         return expression
 
 
+def _pattern(text: str) -> str:
+    """Accept a regular expression that tells a text from the empty one."""
+    try:
+        pattern = re.compile(text, re.MULTILINE)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from None
+    if pattern.search(""):
+        raise ValueError(f"{text!r} matches an empty output, too: write what stands in it")
+    return text
+
+
 def value_pattern(text: str) -> str:
     """Accept a regular expression with one group, or a group called ``value``."""
     try:
@@ -348,6 +359,8 @@ class Measure(Section):
     expected_time: Seconds | None = None
     limit_margin: Annotated[float, Field(ge=1)] | None = 2.0
     reference: bool = True
+    success: Annotated[str, AfterValidator(_pattern)] | None = None
+    failure: Annotated[str, AfterValidator(_pattern)] | None = None
 
     @property
     def measured(self) -> tuple[str, ...]:

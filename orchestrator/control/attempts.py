@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator import registry
 from orchestrator.campaign.resolve import EFFORT_METRICS
-from orchestrator.control import preloading
+from orchestrator.control import preloading, success
 from orchestrator.control.assembly import Assembly
 from orchestrator.errors import ReadError
 from orchestrator.journal import nodes
@@ -100,6 +100,7 @@ def measured(
     if effort is not None:
         profiler, aggregate = effort.profiler, effort.aggregate or aggregate
     if samples is None:
+        success.check(directory, measure.success, measure.failure)
         read: Reader = registry.load("reader", profiler)
         samples = tuple(read(directory, assembly.application, measure.inclusive))
         if effort is None:

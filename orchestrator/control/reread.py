@@ -26,7 +26,7 @@ from orchestrator.journal.file import Boundary, Entry, Journal
 from orchestrator.journal.state import UNREADABLE, RunStatus, State, origin, replay, standalone_duration
 from orchestrator.types import Attempt, FailureClass
 
-CHANGEABLE = {"program": ("output",), "measure": ("metrics", "aggregate", "inclusive")}
+CHANGEABLE = {"program": ("output",), "measure": ("metrics", "aggregate", "inclusive", "success", "failure")}
 """Keys that say what is read: they may change here, and nothing else."""
 
 

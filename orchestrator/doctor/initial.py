@@ -166,7 +166,10 @@ def _of_outputs(draft: Draft, trial: _Trial) -> tuple[str, ...]:
         last = last_telling_line(printed)
         line = failure or (last[1] if last else "")
         said = f"it printed: {line}; " if line else ""
-        notes.append(f"check that this run did its work: {said}see {trial.where}")
+        notes.append(
+            f"check that this run did its work: {said}a regular expression as measure.success or "
+            f"measure.failure tells runs that did from others; see {trial.where}"
+        )
     if draft.output == () and misses_a_file(printed.values()):
         notes.append(_inputs(draft))
     here = {path.name for path in Path.cwd().iterdir()} - {Path(path).name for path in draft.copied}

@@ -157,7 +157,7 @@ def sign_of_memory(texts: Iterable[str]) -> str:
     """Return the line in which Slurm says that a step used too much memory; empty without one."""
     for text in texts:
         if found := _MEMORY.search(text):
-            return _line(text, found.start())
+            return printed_line(text, found.start())
     return ""
 
 
@@ -179,7 +179,7 @@ def sign_of_infrastructure(texts: Iterable[str], timed_out: bool = False) -> str
         for text in known:
             found = sign.pattern.search(text)
             if found is not None and (sign.decisive or not own):
-                return f"{sign.name}: {_line(text, found.start())}"
+                return f"{sign.name}: {printed_line(text, found.start())}"
     return ""
 
 
@@ -203,10 +203,10 @@ def misses_a_file(texts: Iterable[str]) -> bool:
 
 def says_it_failed(texts: Iterable[str]) -> str:
     """Return the first line in which a program that ended in good order says that it failed, or empty."""
-    return next((_line(text, found.start()) for text in texts if (found := _FAILED.search(text))), "")
+    return next((printed_line(text, found.start()) for text in texts if (found := _FAILED.search(text))), "")
 
 
-def _line(text: str, position: int) -> str:
+def printed_line(text: str, position: int) -> str:
     """Return the line at a position, printable: terminals would obey control characters."""
     start = text.rfind("\n", 0, position) + 1
     return printable(text[start:].partition("\n")[0])

@@ -25,11 +25,11 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
         Where a file cannot be read, the application does not find its values in the output, or a value is
         not finite or negative.
     """
-    texts = {"stdout": _text(directory / "stdout"), "stderr": ""}
+    texts = {"stdout": text_of(directory / "stdout"), "stderr": ""}
     if (directory / "stderr").exists():
-        texts["stderr"] = _text(directory / "stderr")
+        texts["stderr"] = text_of(directory / "stderr")
     for path in _output_files(directory, application.output_files):
-        texts[path.relative_to(directory).as_posix()] = _text(path)
+        texts[path.relative_to(directory).as_posix()] = text_of(path)
     names = ", ".join(name for name in texts if name != "stderr")
     where = f"{directory / 'stdout'}" if names == "stdout" else f"{directory} ({names})"
     try:
@@ -53,7 +53,8 @@ def _output_files(directory: Path, patterns: Iterable[str]) -> list[Path]:
     return sorted(found)
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Return what a file says, of a long one its first and its last part; raises ``ReadError``."""
     try:
         with path.open("rb") as stream:
             head = stream.read(LIMIT)

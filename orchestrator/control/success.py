@@ -1,0 +1,43 @@
+"""Whether a run did its work, by what it printed: programs may end with exit code 0 though they failed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from orchestrator.errors import ReadError
+from orchestrator.launch.failures import last_telling_line, printed_line
+from orchestrator.readers.stdout import text_of
+
+_STREAMS = ("stderr", "stdout")
+
+
+def check(directory: Path, success: str | None, failure: str | None) -> None:
+    """Check what the run in a directory printed on standard output and standard error.
+
+    Parameters
+    ----------
+    directory
+        That of the attempt.
+    success
+        A regular expression (``^`` and ``$`` match at lines) that must match somewhere; None: nothing must.
+    failure
+        One that must not match anywhere; None: anything may.
+
+    Raises
+    ------
+    ReadError
+        Where a run did not print what it must, or printed what it must not, with the line.
+    """
+    if success is None and failure is None:
+        return
+    texts = {name: text_of(directory / name) for name in _STREAMS if (directory / name).exists()}
+    for name, text in texts.items() if failure is not None else ():
+        if found := re.search(failure or "", text, re.MULTILINE):
+            line = printed_line(text, found.start())
+            raise ReadError(f"{directory / name}: measure.failure '{failure}' matches: {line}")
+    if success is None or any(re.search(success, text, re.MULTILINE) for text in texts.values()):
+        return
+    last = last_telling_line(texts)
+    said = f"last line of {last[0]}: {last[1]}" if last else "it printed nothing"
+    raise ReadError(f"{directory}: nothing matches measure.success '{success}'; {said}")

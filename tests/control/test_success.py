@@ -1,0 +1,104 @@
+"""Runs that end with exit code 0 and did not do their work, by what they print."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from orchestrator.campaign import loader
+from orchestrator.campaign.definition import Campaign
+from orchestrator.control import session, success
+from orchestrator.control.reread import reread
+from orchestrator.errors import CampaignError, ReadError
+from orchestrator.journal.state import RunStatus, State
+from orchestrator.types import FailureClass
+
+CAMPAIGN = """
+name: verified
+application: generic
+executable: /bin/sh
+program:
+  arguments: ["-c", 'echo "total {n}.5 s"; test {n} -lt 30 && echo PASSED || echo "NOT CONVERGED" >&2']
+  output: [{callpath: main, pattern: 'total (\\S+) s'}]
+parameters: {n: [10, 20, 30]}
+measure: {time_limit: 60 s, expected_time: 5 s, repetitions: {initial: 1, maximum: 1}}
+strategy: {name: full, batch_size: 4}
+stop: {budget: 2 core-hours, patience: 1}
+retries: {application: 2, parse: 0}
+executor: {name: local, slots: 1, launcher: none, oversubscribe: true}
+"""
+SUCCESS, FAILURE = 'measure.success="^PASSED$"', 'measure.failure="NOT CONVERGED"'
+
+
+def load(*overrides: str) -> Campaign:
+    return loader.loads(CAMPAIGN, "test.yaml", Path.cwd(), overrides)
+
+
+def statuses(state: State) -> dict[object, RunStatus]:
+    return {run.point["n"]: item.status for run, item in state.runs.items()}
+
+
+ALL_MEASURED = dict.fromkeys((10, 20, 30), RunStatus.MEASURED)
+ONE_FAILED = {**ALL_MEASURED, 30: RunStatus.GIVEN_UP}
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        (
+            SUCCESS,
+            r"attempt-1: nothing matches measure.success '\^PASSED\$'; last line of stderr: NOT CONVERGED",
+        ),
+        (FAILURE, r"stderr: measure.failure 'NOT CONVERGED' matches: NOT CONVERGED"),
+    ],
+)
+@pytest.mark.parametrize("profiler", ["stdout", "time"])
+def test_what_a_run_prints_decides_whether_it_failed(
+    tmp_path: Path, rule: str, reason: str, profiler: str
+) -> None:
+    state = session.run(load(rule, f"measure.profiler={profiler}"), tmp_path, session.Hooks())
+    assert statuses(state) == ONE_FAILED
+    (failed,) = (item for item in state.runs.values() if item.status is RunStatus.GIVEN_UP)
+    assert failed.failures == (FailureClass.PARSE,), "it would fail again"
+    assert re.search(reason, failed.reason)
+    assert state.spent > 0
+
+
+def test_without_a_rule_the_exit_code_decides(tmp_path: Path) -> None:
+    assert statuses(session.run(load(), tmp_path, session.Hooks())) == ALL_MEASURED
+
+
+def test_a_wrong_rule_loses_nothing(tmp_path: Path) -> None:
+    begun = session.run(load('measure.success="DONE"'), tmp_path, session.Hooks())
+    assert set(statuses(begun).values()) == {RunStatus.GIVEN_UP}
+    found = reread(tmp_path, load(SUCCESS))
+    assert (found.recovered, len(found.unreadable)) == (2, 1)
+    assert statuses(session.replayed(tmp_path)) == ONE_FAILED
+
+
+def test_a_rule_that_turns_measurements_into_failures_is_refused_with_their_names(tmp_path: Path) -> None:
+    session.run(load(), tmp_path, session.Hooks())
+    found = reread(tmp_path, load(FAILURE))
+    assert found.refused
+    assert list(found.unreadable) == ["n=30/time-1/attempt-1"]
+    assert statuses(session.replayed(tmp_path)) == ALL_MEASURED
+
+
+def test_another_rule_holds_from_a_resume_on(tmp_path: Path) -> None:
+    session.run(load('measure.success="DONE"'), tmp_path, session.Hooks())
+    assert statuses(session.run(load(SUCCESS), tmp_path, session.Hooks())) == ONE_FAILED
+
+
+@pytest.mark.parametrize("pattern", ["(", "", "x*", "^"])
+def test_patterns_that_say_nothing_are_refused(pattern: str) -> None:
+    with pytest.raises(CampaignError, match=r"measure\.success"):
+        load(f'measure.success="{pattern}"')
+
+
+def test_a_program_that_prints_nothing_did_not_succeed(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("")
+    with pytest.raises(ReadError, match="'PASSED'; it printed nothing"):
+        success.check(tmp_path, "PASSED", None)
+    success.check(tmp_path, None, "FAILED")
