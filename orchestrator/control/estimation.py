@@ -43,16 +43,18 @@ def at_points(
 
     points = list(dict.fromkeys(points))
     stated = [campaign.expected_time(point) if expected_at(point) or limited else None for point in points]
-    longest = _longest(durations, points) if limited else [None] * len(points)
+    needed = limited or campaign.measure.time_limit is not None
+    known = _by_models(durations, points) if needed else {}
     return {
         point: PointEstimate(
             assembly.resources(point),
             campaign.time_limit(point),
             estimate,
             _predicted(durations, point) if expected_at(point) else None,
-            ESTIMATE * estimate if most is None and limited and estimate is not None else most,
+            _longest(known.get(point), estimate) if limited else None,
+            known[point][0] if point in known else None,
         )
-        for point, estimate, most in zip(points, stated, longest, strict=True)
+        for point, estimate in zip(points, stated, strict=True)
     }
 
 
@@ -62,20 +64,33 @@ def _predicted(durations: Sequence[Model], point: Point) -> float | None:
     return seconds if math.isfinite(seconds) else None
 
 
-def _longest(durations: Iterable[Model], points: Sequence[Point]) -> list[float | None]:
-    """Return the most seconds that runs take by a model of durations; None where there is none."""
-    found: dict[Point, float] = {}
+def _by_models(durations: Iterable[Model], points: Sequence[Point]) -> dict[Point, tuple[float, float]]:
+    """Return how many seconds runs take by a model of durations, where there is one, and at most."""
+    found: dict[Point, tuple[float, float]] = {}
     for model in durations:
         here = [point for point in points if point not in found and holds_at(model, point)]
         if here:
             predicted = model.predict(here)
-            seconds = map(likely_longest, predicted.value.tolist(), predicted.high.tolist())
-            found |= {point: most for point, most in zip(here, seconds, strict=True) if math.isfinite(most)}
-    return [found.get(point) for point in points]
+            longest = map(likely_longest, predicted.value.tolist(), predicted.high.tolist())
+            seconds = zip(predicted.value.tolist(), longest, strict=True)
+            found |= {point: own for point, own in zip(here, seconds, strict=True) if math.isfinite(own[1])}
+    return found
 
 
-def too_expensive(known: Estimates, state: State, points: Iterable[Point], left: float) -> frozenset[Point]:
+def _longest(by_models: tuple[float, float] | None, stated: float | None) -> float | None:
+    """Return the most seconds that a run takes, by a model or else by the user's estimate, if any says so."""
+    if by_models is not None:
+        return by_models[1]
+    return None if stated is None else ESTIMATE * stated
+
+
+def too_expensive(known: Estimates, state: State, left: float) -> frozenset[Point]:
     """Return the points at which not even one run more can be reserved within ``left`` core-seconds."""
     return frozenset(
-        point for point in points if known.least(state, Run(point, "time", _NEXT)).reserved > left
+        point for point in known.points if known.least(state, Run(point, "time", _NEXT)).reserved > left
     )
+
+
+def too_long(known: Estimates) -> dict[Point, str]:
+    """Return the points at which runs would more probably reach the time limit than not, and why."""
+    return {point: why for point, estimate in known.points.items() if (why := estimate.too_long)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,7 @@ from orchestrator.policy import decide, effort_runs, progress, reference
 from orchestrator.policy.effort_runs import EffortChecks
 from orchestrator.policy.estimates import Estimates, PointEstimate
 from orchestrator.report import models_document
-from orchestrator.strategies.base import Choice, View
+from orchestrator.strategies.base import Choice, Nothing, View
 from orchestrator.strategies.drawing import Law
 from orchestrator.types import Attempt, AttemptRequest, Measurements, Observation, Point, Run
 
@@ -119,27 +119,33 @@ class Runtime:
         kept = decide.kept_for_validation(state, self.policy, self.estimates(state, models))
         view = self.assembly.view(state, models, known, checks, kept)
         choices = self.strategy(view, rng)
-        if (
-            not choices
-            or not models
-            or not self._too_expensive(state, models, view, (c.point for c in choices))
-        ):
+        if not choices or not models:
             return choices
-        points = itertools.chain((c.point for c in choices), itertools.islice(view.space, _MOST_POINTS))
-        excluded = self._too_expensive(state, models, view, points)
-        again = self.strategy(replace(view, infeasible=view.infeasible | excluded), rng)
-        return again or choices  # of which the decision skips all that do not fit, with the figures
+        points = [choice.point for choice in choices]
+        if not any(self._not_to_begin(state, models, view, points)):
+            return choices
+        too_long, too_expensive = self._not_to_begin(
+            state, models, view, itertools.chain(points, itertools.islice(view.space, _MOST_POINTS))
+        )
+        infeasible = view.infeasible | too_long.keys() | too_expensive
+        again = self.strategy(replace(view, infeasible=infeasible), rng)
+        if again:
+            return again
+        # Of the first ones, the decision skips all that do not fit the budget, with the figures.
+        if rest := [choice for choice in choices if choice.point not in too_long]:
+            return rest
+        return Nothing("exhausted", f"at {points[0]}, as at all that would help, {too_long[points[0]]}")
 
-    def _too_expensive(
+    def _not_to_begin(
         self, state: State, models: tuple[Model, ...], view: View, points: Iterable[Point]
-    ) -> frozenset[Point]:
-        """Return the points at which a run cannot be begun any more: the budget left holds no reservation.
+    ) -> tuple[Mapping[Point, str], frozenset[Point]]:
+        """Return the points at which runs would reach the time limit, with why, and those beyond the budget.
 
         What a run is expected to cost, which strategies compare with the budget, is less than it reserves.
         """
         known = estimation.at_points(self.assembly, points, models)
         table = estimation.estimates(self.assembly, self.executor, known)
-        return estimation.too_expensive(table, state, known, view.budget_left)
+        return estimation.too_long(table), estimation.too_expensive(table, state, view.budget_left)
 
     def references(self, state: State, choices: Sequence[Choice]) -> Sequence[Choice]:
         """Return the reference run that a round needs, if it needs one."""

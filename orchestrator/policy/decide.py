@@ -322,6 +322,9 @@ def _begin(state: State, policy: Policy, estimates: Estimates, may_wait: bool) -
         if run.point in state.infeasible:
             chosen[run] = Skip(run, f"{run.point} was given up")
             continue
+        if (why := estimates.points[run.point].too_long) and not measured_before(state, run):
+            chosen[run] = Skip(run, why)
+            continue
         if tried_again.get((run.kind, run.point), run) != run:
             continue
         alone = estimates.reservation(state, run)

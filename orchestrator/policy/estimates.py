@@ -14,6 +14,7 @@ from orchestrator.journal.state import RunState, State, measured_before
 from orchestrator.policy.limits import limit_for
 from orchestrator.resources import Reservation, fair_limit
 from orchestrator.types import FailureClass, Point, Resources, Run, RunKind
+from orchestrator.units import format_duration
 
 _ROUNDING = 1e-9  # relative: what fits must fit after all sums
 CLOSE = 1.25  # times the expected duration: within such a limit, most runs end
@@ -32,7 +33,8 @@ class PointEstimate(NamedTuple):
 
     ``limit``: the fixed time limit of the campaign file. ``stated``: the user's estimate. ``predicted``: by
     the models of durations, with the overhead of a job. ``longest``: what the run takes at most, by the
-    interval of that prediction, or else by the user's estimate.
+    interval of that prediction, or else by the user's estimate. ``median``: what it takes as probably
+    as not, by that prediction.
     """
 
     resources: Resources
@@ -40,6 +42,15 @@ class PointEstimate(NamedTuple):
     stated: float | None = None
     predicted: float | None = None
     longest: float | None = None
+    median: float | None = None
+
+    @property
+    def too_long(self) -> str:
+        """Why a run would more probably reach the time limit than end before; empty where it would not."""
+        if self.limit is None or self.median is None or self.median <= self.limit:
+            return ""
+        takes, limit = format_duration(round(self.median, 1)), format_duration(self.limit)
+        return f"it takes {takes} by the models, and measure.time_limit is {limit}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ def estimates(
     reserved_seconds: ReservedSeconds = total,
     seconds: float | None = None,
     longest: float | None = None,
+    median: float | None = None,
     margin: float | None = None,
 ) -> Estimates:
     """Runs at ``p`` occupy p cores, have a fixed limit, and are stated to take ``seconds``."""
@@ -37,6 +38,7 @@ def estimates(
             limit,
             stated=seconds,
             longest=longest,
+            median=median,
         )
 
     return Estimates(points=_EveryPoint(at), reserved_seconds=reserved_seconds, slowdown={}, margin=margin)

@@ -144,6 +144,21 @@ def test_a_run_is_not_tried_again_within_the_limit_that_it_reached() -> None:
     assert [type(first(estimates(), other))] == again, "another repetition took less"
 
 
+def test_a_run_that_would_reach_its_limit_is_not_begun() -> None:
+    state, long = after(PROPOSED), estimates(limit=10.0, median=10.06)
+    found = next_actions(state, POLICY, 1.0, long)
+    why = "it takes 10.1 s by the models, and measure.time_limit is 10 s"
+    assert found == [decide.Skip(run, why) for run in RUNS]
+    assert begun_by(next_actions(state, POLICY, 1.0, estimates(limit=10.0, median=9.9))) == list(RUNS[:2])
+    unlimited = estimates(limit=None, median=9e9)
+    assert begun_by(next_actions(state._replace(time_limit=5.0), POLICY, 1.0, unlimited)) == list(RUNS[:2])
+    same = tuple(Run(RUNS[0].point, "time", k) for k in (1, 2))
+    state = after(events.RoundProposed(1, same, ("", "")), *measured(same[:1]))
+    assert begun_by(next_actions(state, POLICY, 1.0, long)) == [same[1]], (
+        "an earlier repetition ended in time"
+    )
+
+
 def begun_by(found: Sequence[decide.Action]) -> list[Run]:
     return [action.attempt.run for action in found if isinstance(action, decide.Submit)]
 

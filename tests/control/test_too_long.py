@@ -1,0 +1,46 @@
+"""Points at which models say that a run would reach its time limit: nothing is spent there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from orchestrator.campaign import loader
+from orchestrator.control import session
+from orchestrator.journal.state import RunStatus, State
+from orchestrator.types import Point
+
+CAMPAIGN = """
+name: too-long
+application: generic
+executable: /bin/true
+program: {output: [{callpath: main, pattern: "(.*)"}]}
+parameters: {n: [2, 4, 6, 8, 10, 12, 14, 20, 30]}
+measure: {time_limit: 30 s, repetitions: {initial: 1, maximum: 3}}
+stop: {budget: 10 core-hours, patience: 3}
+executor: {name: simulated, noise: 1, truth: {main: 2 * n}}
+"""
+
+
+def finished(folder: Path, *overrides: str) -> State:
+    return session.run(loader.loads(CAMPAIGN, "test.yaml", Path.cwd(), overrides), folder, session.Hooks())
+
+
+def begun(state: State) -> set[float]:
+    return {run.point.number("n") for run, item in state.runs.items() if item.attempts}
+
+
+def test_points_that_take_longer_than_the_limit_are_not_begun(tmp_path: Path) -> None:
+    state = finished(tmp_path / "limited")
+    assert max(begun(state)) == 14  # 28 s
+    assert all(item.status is RunStatus.MEASURED for item in state.runs.values())
+    assert state.stopped is not None and state.stopped.rule == "exhausted"
+    assert "by the models, and measure.time_limit is 30 s" in state.stopped.detail
+    assert max(begun(finished(tmp_path / "free", "measure.time_limit=2 min"))) == 30
+
+
+def test_a_validation_that_takes_longer_is_skipped_with_the_figures(tmp_path: Path) -> None:
+    state = finished(tmp_path, "evaluation_point={n: 40}", "validate=true")
+    assert state.validation is not None and state.validation.point == Point.of(n=40)
+    skipped = state.runs[state.validation]
+    assert skipped.status is RunStatus.SKIPPED and skipped.attempts == 0
+    assert "by the models, and measure.time_limit is 30 s" in skipped.reason
