@@ -11,7 +11,8 @@ import heapq
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from functools import cached_property
+from itertools import islice, product
 
 from orchestrator.strategies.base import Choice, View
 from orchestrator.strategies.candidates import cost_text, initial_runs, run_cost, within_budget
@@ -19,11 +20,14 @@ from orchestrator.types import Parameter, Point, Value, format_value
 
 # Points per parameter in the papers' starting set (docs/strategies.md).
 POINTS_PER_LINE = 5
+# Points that are kept after the first walk over them, some ten megabytes: an equation among many parameters
+# leaves few of millions of combinations.
+_KEPT = 20_000
 
 _Constants = tuple[tuple[str, Value], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Slice:
     """The usable points of one combination of categorical values, and what they cost."""
 
@@ -41,7 +45,15 @@ class _Slice:
         return point != self.view.evaluation_point and point not in self.view.infeasible
 
     def points(self) -> Iterator[Point]:
-        """Walk the whole slice."""
+        """Walk the whole slice; once, if its points are few enough to be kept."""
+        return self._walk() if self._kept is None else iter(self._kept)
+
+    @cached_property
+    def _kept(self) -> tuple[Point, ...] | None:
+        found = tuple(islice(self._walk(), _KEPT + 1))
+        return found if len(found) <= _KEPT else None
+
+    def _walk(self) -> Iterator[Point]:
         return filter(self.usable, self.view.space.within(self.category))
 
     @property
@@ -79,8 +91,8 @@ def starting_points(
     added: a model needs different values.
 
     The lowest lines need one look at each of their points, the points off the lines one pass over the
-    space, constrained lines up to two further passes per parameter; memory is needed for as many numbers
-    as there are lines, only in the constrained case.
+    space, constrained lines up to two further passes per parameter (none if all points can be kept); memory
+    is needed for as many numbers as there are lines, only in the constrained case.
 
     Parameters
     ----------

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import pytest
 
+from orchestrator.strategies import starting_set
 from orchestrator.strategies.starting_set import first_round, spread_lines, starting_points
-from orchestrator.types import Parameter, Point
+from orchestrator.types import Parameter, Point, Value
 from tests.strategies.views import Box, make_view
 
 P = Parameter("p", (8, 27, 64, 125, 216, 343))
@@ -158,3 +161,22 @@ def test_spread_lines_leave_out_what_must_not_be_measured() -> None:
     assert spread_lines(everywhere) == [Point.of(p=p, layout=x) for p, x in ((1, "a"), (1, "b"), (4, "b"))]
     aimed = make_view(space, evaluation_point=Point.of(p=4, layout="b"))
     assert spread_lines(aimed) == [Point.of(p=1, layout="b")]
+
+
+def test_a_constrained_space_is_walked_once_if_its_points_can_be_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An equation leaves few of millions of combinations, and looking at all of these takes long."""
+    walks: list[int] = []
+
+    class Counted(Box):
+        def within(self, fixed: Mapping[str, Value]) -> Iterator[Point]:
+            walks.append(1)
+            return super().within(fixed)
+
+    space = Counted((P, S), lambda point: (point.number("p") + point.number("s")) % 4 == 2)
+    chosen = starting_points(make_view(space))
+    assert len(walks) == 1
+    monkeypatch.setattr(starting_set, "_KEPT", 3)
+    assert starting_points(make_view(space)) == chosen
+    assert len(walks) > 3
