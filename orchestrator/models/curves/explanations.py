@@ -26,6 +26,8 @@ from orchestrator.models.unseen import doublings
 
 # Probability from which a formula is the answer.
 LIKELY = 0.5
+# Numbers in the factors of covariances that are looked at together: of many points some at a time.
+_TOGETHER = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,19 +143,22 @@ class Explanations:
         """
         design, draws = self.process.design, self.process.draws
         phi, (base, slopes) = design.features(x), self._formulas_at(x)
-        size = sum(design.basis.shape)
+        # Slopes of sums may span more or fewer directions than the features themselves.
+        size = max(sum(item.basis.shape) for item in (design, *(sums.design for sums in self.additive)))
         mean = np.empty((len(self.draws), len(phi)))
         factor = np.zeros((len(self.draws), size + self.slopes.shape[1], len(phi)))
         for number, additive in enumerate(self.additive):
             rows = np.flatnonzero(self.added == number)
             # Not kept as those of the shared process are: each call path would have matrices of its own.
-            mean[rows], factor[rows, :size] = additive.moments(phi, draws.rows(self.draws[rows]))
+            mean[rows], own = additive.moments(phi, draws.rows(self.draws[rows]))
+            factor[rows, : own.shape[1]] = own
         others = np.flatnonzero(self.added < 0)
         used, which = np.unique(self.draws[others], return_inverse=True)
         for number, (draw, gain) in enumerate(zip(used, self.process.gains(used), strict=True)):
             rows, moved = others[which == number], phi @ gain
             if draws.sizes[draw].any():
-                factor[rows, :size] = design.factor(phi, gain[None], draws.rows(used[number : number + 1]))
+                own = design.factor(phi, gain[None], draws.rows(used[number : number + 1]))
+                factor[rows, : own.shape[1]] = own
             for k in rows:
                 form = self.formula[k]
                 mean[k] = base[form] + moved @ self.residuals[form]
@@ -172,9 +177,11 @@ class Explanations:
         -------
         Weights (members,), means and standard deviations (members, n).
         """
-        mean, factor = self.moments(x)
+        step = max(1, _TOGETHER // (len(self.draws) * self.dimensions))
+        parts = [self._marginals(x[begin : begin + step]) for begin in range(0, max(len(x), 1), step)]
+        mean, variance = (np.concatenate(found, axis=1) for found in zip(*parts, strict=True))
         missed = np.outer(self.unseen, doublings(self.process.design.points, x))
-        spread = np.sqrt(np.einsum("kqn,kqn->kn", factor, factor) + self.rough[:, None] ** 2 + missed**2)
+        spread = np.sqrt(variance + self.rough[:, None] ** 2 + missed**2)
         inexact = self.inexact
         kept = self.weights * np.where(inexact, 1 - TAIL_SHARE, 1.0)
         return (
@@ -182,6 +189,11 @@ class Explanations:
             np.concatenate([mean, mean[inexact]]),
             np.concatenate([spread, in_tail(spread[inexact])]),
         )
+
+    def _marginals(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return means and variances of the logarithm of the truth, for every member, (members, n)."""
+        mean, factor = self.moments(x)
+        return mean, np.einsum("kqn,kqn->kn", factor, factor)
 
     def _formulas_at(self, x: Floats) -> tuple[Floats, Floats]:
         """Logarithms, the centre last, and scaled slopes."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
 from orchestrator.models.base import Floats
+from orchestrator.models.curves import explanations
 from orchestrator.models.curves.additive import Additive, Structure, structures
-from orchestrator.models.curves.design import Design
+from orchestrator.models.curves.design import Design, Process
 from orchestrator.models.curves.evidence import of_curves, of_values
 from orchestrator.models.curves.explanations import Explanations
 from orchestrator.models.curves.features import KINDS, Features
@@ -247,3 +249,38 @@ def test_single_runs_have_sums_too() -> None:
     scatter = [Scatter(sigma=0.025, freedom=GUESS_WEIGHT)]
     (found,) = explain(design_of(TWO, 1.0), log_value[None], scatter, None, learned())
     assert share_of_sums(found) > 0.95
+
+
+def test_slopes_of_sums_may_span_another_number_of_directions_than_features() -> None:
+    """Both are projected onto what they span, but for rounding: of many close values that may differ."""
+    found = explained(lambda x: f(x[:, 0]) + g(x[:, 1]), TWO)
+    there = np.array([[64.0, 50.0], [6.0, 15.0]])
+    mean, factor = found.moments(there)
+    first, *rest = found.additive
+    phi = first.design.features(TWO)
+    one_less = replace(
+        first, design=first.design.with_slopes(np.where(np.arange(len(TWO))[:, None] < 5, phi, 0))
+    )
+    assert len(one_less.design.basis) < len(found.process.design.basis)
+    others = found.added != 0
+    fewer = replace(found, additive=(one_less, *rest)).moments(there)
+    assert np.array_equal(fewer[0][others], mean[others])
+    assert np.array_equal(fewer[1][others], factor[others])
+    smaller = replace(
+        found.process.design, basis=one_less.design.basis, projection=one_less.design.projection
+    )
+    process = Process.of(smaller, [found.process.draws])
+    onto = found.residuals[:, : len(smaller.basis)]
+    more = replace(found, process=process, residuals=onto).moments(there)
+    assert np.array_equal(more[0][~others], mean[~others])
+    assert np.array_equal(more[1][~others], factor[~others])
+
+
+def test_many_points_are_looked_at_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = explained(lambda x: f(x[:, 0]) + g(x[:, 1]), TWO)
+    far = grid((4.0, 64.0), (10.0, 50.0, 70.0))
+    at_once = found.mixture(far)
+    monkeypatch.setattr(explanations, "_TOGETHER", 1)
+    for whole, part in zip(at_once, found.mixture(far), strict=True):
+        assert part == pytest.approx(whole, rel=1e-9)
+    assert [item.shape[-1] for item in found.mixture(far[:0])[1:]] == [0, 0]
