@@ -28,7 +28,7 @@ from orchestrator.models.pmnf.build import Case, Solved, Together
 from orchestrator.models.pmnf.candidates import Candidates
 from orchestrator.models.pmnf.correction import Features
 from orchestrator.models.pmnf.fit import Fits, fit
-from orchestrator.models.pmnf.hypotheses import block_values, canonical, structures, terms_used
+from orchestrator.models.pmnf.hypotheses import block_values, canonical, fall, structures, terms_used
 from orchestrator.models.pmnf.neighbours import Expected
 from orchestrator.models.pmnf.solver import Solution, Task, joined
 from orchestrator.models.pmnf.weighting import Weighting
@@ -198,7 +198,14 @@ class _Category:
         return cls(
             group=group,
             rows=rows,
-            task=Task(tables, features(points), space.keep, case.task.wide, _expected(solved, rows, space)),
+            task=Task(
+                tables,
+                fall(space.blocks),
+                features(points),
+                space.keep,
+                case.task.wide,
+                _expected(solved, rows, space),
+            ),
             features=features,
             solution=solution,
             evidence=total - math.log(structures(len(solved.group.parameters))),

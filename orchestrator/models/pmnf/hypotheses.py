@@ -103,6 +103,11 @@ def block_values(x: Floats, exponents: Floats) -> Floats:
         return np.where(log_power == 0, values, values * np.power(np.log2(np.maximum(x, 1.0)), log_power))
 
 
+def fall(blocks: Iterable[Floats]) -> tuple[NDArray[np.bool_], ...]:
+    """Return which blocks of each parameter fall: in the end, ``log2(x)/x``, too."""
+    return tuple(np.asarray(pairs[:, 0] < 0) for pairs in blocks)
+
+
 def partitions(items: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:
     """Yield every way to divide items into groups: each group becomes one product term.
 

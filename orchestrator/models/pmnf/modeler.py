@@ -22,7 +22,14 @@ from orchestrator.models.pmnf.build import Solved
 from orchestrator.models.pmnf.categories import with_shared_forms
 from orchestrator.models.pmnf.correction import Features
 from orchestrator.models.pmnf.exact_sums import doubtful, with_exact_sums
-from orchestrator.models.pmnf.hypotheses import FALLING, HIGHER, Exponents, block_values, exponent_set
+from orchestrator.models.pmnf.hypotheses import (
+    FALLING,
+    HIGHER,
+    Exponents,
+    block_values,
+    exponent_set,
+    fall,
+)
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.neighbours import (
     NOTHING,
@@ -274,7 +281,7 @@ def _solve(
     if options.neighbours.items:
         known = options.neighbours.of_group(group)
         expected = tuple(Expected.of(known[row], group.parameters, blocks) for row in rows)
-    task = Task(tables, features(points), _fitted(len(rows)), options.wide, expected)
+    task = Task(tables, fall(blocks), features(points), _fitted(len(rows)), options.wide, expected)
     solution = solve(task, group.values[rows], located.rows(rows))
     return assemble.Case(
         group=group,

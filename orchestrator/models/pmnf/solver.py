@@ -16,8 +16,9 @@ from orchestrator.models.pmnf.beam import Effort, search
 from orchestrator.models.pmnf.candidates import PENALTY, REACH, REPEATED, Candidates
 from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, screen
 from orchestrator.models.pmnf.fit import Fits, columns, fit
-from orchestrator.models.pmnf.hypotheses import blocks_chosen, blocks_used, terms_used
+from orchestrator.models.pmnf.hypotheses import blocks_chosen, canonical, first_occurrences, terms_used
 from orchestrator.models.pmnf.neighbours import Expected
+from orchestrator.models.pmnf.overheads import overheads
 from orchestrator.models.pmnf.parents import shared
 from orchestrator.models.pmnf.start import start
 from orchestrator.models.pmnf.weighting import Weighting, weighting
@@ -33,7 +34,8 @@ _MISFITS = (0.003, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 _EXCESS = 1.5
 _CHANCE = 4.0
 _ERROR = 1e-4
-# Best hypotheses of a call path from which lack of fit is explored. Chosen by hand; not derived.
+# Best hypotheses of a call path from which lack of fit and overheads are explored. Chosen by hand; not
+# derived.
 _EXAMINED = 12
 # Blocks per parameter for the start of a search, by number of parameters, and for the second search of call
 # paths that none fits. As many as keep the number of combinations in the thousands; chosen by hand.
@@ -65,6 +67,8 @@ class Task:
     ----------
     tables
         Block values per parameter at the points, shape (blocks, points).
+    falling
+        Which blocks of each parameter fall, shape (blocks,).
     features
         Monomials of the smooth correction at the points, shape (points, features).
     keep
@@ -76,6 +80,7 @@ class Task:
     """
 
     tables: tuple[Floats, ...]
+    falling: tuple[NDArray[np.bool_], ...]
     features: Floats
     keep: int
     wide: bool
@@ -89,7 +94,7 @@ class Task:
 
     def log_prior(self, candidates: Candidates) -> Floats:
         """Return the log prior of hypotheses."""
-        result = log_prior(candidates, self.tables)
+        result = log_prior(candidates, self.falling)
         for expected, mine in self.informed(candidates):
             result[mine], _ = expected.mixed(result[mine], candidates.terms[mine])
         return result
@@ -177,7 +182,24 @@ def _plain(task: Task, located: Located) -> Solution:
         candidates = _search(task, located.log_value, replace(weights, variance=noise))
     candidates = task.with_expected(_with_constant(candidates, len(located.sigma)))
     fits = fit(candidates, task.tables, located.log_value, weights, task.log_prior(candidates))
-    return Solution(*_ordered(candidates, fits), located, weights)
+    found = Solution(*_ordered(candidates, fits), located, weights)
+    # Of one parameter, screening finds every two terms.
+    return _with_overheads(task, found) if task.wide and len(task.tables) > 1 else found
+
+
+def _with_overheads(task: Task, solution: Solution) -> Solution:
+    """Let parameters along which the best hypotheses fall grow in a further term: noise may hide it."""
+    index = _best(solution)
+    args = (task.tables, task.falling, solution.located.log_value, solution.weighting.weights)
+    best, rss = solution.candidates.take(index), solution.fits.rss[index]
+    more = overheads(best, rss, *args, solution.weighting.variance)
+    if not len(more.row):
+        return solution
+    fits = fit(more, task.tables, args[2], solution.weighting, task.log_prior(more))
+    candidates, fits = joined([(more, fits), (solution.candidates, solution.fits)])
+    # Other campaigns may have expected some of them.
+    once = first_occurrences(candidates.row, canonical(candidates.terms)[1])
+    return replace(solution, candidates=candidates.take(once), fits=fits.take(once))
 
 
 def _possible_noise(weights: Weighting, points: int) -> Floats:
@@ -219,14 +241,20 @@ def _search(task: Task, log_value: Floats, weights: Weighting) -> Candidates:
     return Candidates.join([candidates, Candidates(lost[more.row], more.terms)])
 
 
-def log_prior(candidates: Candidates, tables: tuple[Floats, ...]) -> Floats:
+def log_prior(candidates: Candidates, falling: tuple[NDArray[np.bool_], ...]) -> Floats:
     """Log prior of hypotheses.
 
     Every set of parameters and way to combine them is equally probable, and so is each choice of blocks
     for it; a parameter that appears in a second term pays for its block once more, unless both share it.
+    A second term costs more on top, except that it is the rule for one to fall and one to grow: work that is
+    divided, and what dividing it costs.
     """
-    again = np.maximum(blocks_used(candidates.terms) - 1, 0).sum(axis=1)
-    sizes = np.log([max(len(table) - 1, 1) for table in tables])
+    again = np.zeros(len(candidates.terms), dtype=np.intp)
+    for k, falls in enumerate(falling):
+        blocks = candidates.terms[:, :, k]
+        for alike in (falls, ~falls):
+            again += np.maximum(np.count_nonzero(alike[blocks] & (blocks > 0), axis=1) - 1, 0)
+    sizes = np.log([max(len(falls) - 1, 1) for falls in falling])
     prior: Floats = -blocks_chosen(candidates.terms) @ sizes - REPEATED * again
     return prior
 
@@ -378,8 +406,7 @@ def _fitted(task: Task, candidates: Candidates, located: Located, weights: Weigh
 
 def _wider(task: Task, part: Solution) -> Candidates:
     """Add hypotheses with several terms per parameter or negative coefficients."""
-    place = _position(part.candidates.row)
-    index = np.flatnonzero((place < _EXAMINED) & np.isfinite(part.fits.score))
+    index = _best(part)
     args = (task.tables, part.located.log_value, part.weighting.weights, part.weighting.variance)
     first = part.candidates.take(index), part.fits.rss[index]
     if len(task.tables) > 1:
@@ -400,8 +427,13 @@ def _merged(*parts: tuple[Candidates, Floats]) -> tuple[Candidates, Floats]:
 
 def _examined(part: Solution) -> Candidates:
     """Return the best hypotheses of every call path, from which lack of fit is explored."""
-    index = np.flatnonzero((_position(part.candidates.row) < _EXAMINED) & np.isfinite(part.fits.score))
-    return part.candidates.take(index)
+    return part.candidates.take(_best(part))
+
+
+def _best(part: Solution) -> NDArray[np.intp]:
+    """Return which are the best hypotheses of every call path, from which further ones are explored."""
+    place = _position(part.candidates.row)
+    return np.flatnonzero((place < _EXAMINED) & np.isfinite(part.fits.score))
 
 
 def _total(task: Task, candidates: Candidates, located: Located, weights: Weighting) -> Floats:

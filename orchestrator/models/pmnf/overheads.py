@@ -1,0 +1,85 @@
+"""Hypotheses with a falling and a growing term of one parameter: work that is divided, and what that costs.
+
+Where times fall with the processes, what every one of them computes falls, and what they exchange grows.
+Among few processes noise hides what they exchange, among many there is hardly anything else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.models.base import Floats
+from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates
+from orchestrator.models.pmnf.sweep import Problem, problems, sweep
+
+# Hypotheses that are kept for each one that gets a growing term. Chosen by hand; not derived.
+_KEPT = 100
+# Call paths swept at a time: keeps the arrays within the cache. Chosen by hand; not derived.
+_TOGETHER = 64
+
+
+def overheads(
+    first: Candidates,
+    rss: Floats,
+    tables: tuple[Floats, ...],
+    falling: tuple[NDArray[np.bool_], ...],
+    log_value: Floats,
+    precision: Floats,
+    variance: Floats,
+) -> Candidates:
+    """Give hypotheses a further term in which a parameter grows that falls in another one.
+
+    Parameters
+    ----------
+    first, rss
+        Hypotheses ordered by call path, and their weighted residual sums of squares.
+    tables, log_value, precision, variance
+        As in `exhaustive.screen`, for two and more parameters.
+    falling
+        Which blocks of each parameter fall, shape (blocks,).
+
+    Returns
+    -------
+    Those among them that explain a call path nearly as well as the hypothesis they come from, or better;
+    alone, or as a factor of a block of another parameter.
+    """
+    terms = np.pad(first.terms, ((0, 0), (0, 1), (0, 0)))
+    found = [Candidates(first.row[:0], terms[:0])]
+    for begin, problem in problems(tables, log_value, precision, variance, wide=False, together=_TOGETHER):
+        mine = np.flatnonzero((first.row >= begin) & (first.row < begin + _TOGETHER))
+        for k, falls in enumerate(falling):
+            which = mine[falls[terms[mine, :, k]].any(axis=1)]
+            states = Candidates(first.row[which] - begin, terms[which])
+            if len(which):
+                more = _with_growth(problem, states, rss[which], k, np.flatnonzero(~falls)[1:])
+                found.append(Candidates(more.row + begin, more.terms))
+    return Candidates.join(found)
+
+
+def _with_growth(
+    problem: Problem, states: Candidates, rss: Floats, k: int, growing: NDArray[np.intp]
+) -> Candidates:
+    """Return the best hypotheses with a last term of growing blocks of parameter k, and maybe another."""
+    slot, count = states.terms.shape[1] - 1, len(states.row)
+    energies, blocks = [], []
+    for j in range(states.terms.shape[2]):
+        # Two parameters that change together have no constant block, one alone has it.
+        swept = (k,) if j == k else (k, j)
+        sums = sweep(problem, states.row, states.terms, slot, swept, (False,) * len(swept))
+        chosen = sums[:, growing] if j == k else sums[:, growing - 1]
+        price = PENALTY * len(swept)
+        energies.append(chosen.reshape(count, -1) / (2 * problem.variance[states.row, None]) + price)
+        last = np.arange(1 if j == k else chosen.shape[2])
+        pair = np.zeros((len(growing), len(last), states.terms.shape[2]), dtype=np.int16)
+        pair[:, :, j] = last + 1
+        pair[:, :, k] = growing[:, None]
+        blocks.append(pair.reshape(-1, states.terms.shape[2]))
+    energy, block = np.concatenate(energies, axis=1), np.concatenate(blocks)
+    most = min(_KEPT, energy.shape[1])
+    best = np.argpartition(energy, most - 1, axis=1)[:, :most]
+    limit = rss / (2 * problem.variance[states.row]) + REACH
+    state, place = np.nonzero(np.take_along_axis(energy, best, axis=1) <= limit[:, None])
+    terms = states.terms[state]
+    terms[:, slot] = block[best[state, place]]
+    return Candidates(states.row[state], terms)
