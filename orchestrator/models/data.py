@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Category, Floats, Integers
+from orchestrator.models.unseen import tied
 from orchestrator.models.unvaried import Unvaried
 from orchestrator.types import Measurement, Measurements, Point, Value, format_value
 
@@ -293,6 +294,11 @@ def _group(measurements: Measurements, parts: list[_Series]) -> Group:
         for name, column, v in zip(numeric, coordinates.T, varies, strict=True)
         if not v
     )
+    together = [name for name, v in zip(numeric, varies, strict=True) if v]
+    together = [together[k] for k in tied(coordinates[:, varies])]
+    if together:
+        names = f"{', '.join(together[:-1])} and {together[-1]}"
+        fixed += (f"{names} were only varied together: measure other combinations to know what each does",)
     width = max(part.values.shape[1] for part in parts)
     values = np.full((len(parts), len(coordinates), width), np.nan)
     for k, part in enumerate(parts):

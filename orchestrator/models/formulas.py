@@ -26,7 +26,7 @@ from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import fitter
 from orchestrator.models.pmnf.neighbours import NOTHING, Neighbours, informed
 from orchestrator.models.pmnf.posterior import Posterior
-from orchestrator.models.unseen import Unseen
+from orchestrator.models.unseen import Unseen, ties
 from orchestrator.types import Measurements
 
 Label = tuple[str, str]
@@ -109,8 +109,8 @@ def modeler(
         }
         guessed = {label for label, guess in zip(group.labels, located.is_guess, strict=True) if guess}
         alone = (
-            _doubted(form, group.points) if (form.callpath, form.metric) in guessed else form
-            for form in found
+            _doubted(form, group.points, form.smape / 100 if label in guessed else 0.0)
+            for label, form in models.items()
             if not form.is_exact
         )
         by_law = laws(group, models)
@@ -151,9 +151,14 @@ def _without_sum(form: PmnfModel) -> PmnfModel:
     return before if isinstance(before, PmnfModel) else form
 
 
-def _doubted(form: PmnfModel, points: Floats) -> PmnfModel:
-    """Return a formula of single runs, whose intervals allow for what it misses beyond the range."""
-    return replace(form, unseen=Unseen.of(points, form.smape / 100))
+def _doubted(form: PmnfModel, points: Floats, scatter: float) -> PmnfModel:
+    """Return a formula whose intervals allow for what it misses beyond single runs that scatter around it.
+
+    And for what nothing shows of parameters that were only varied together.
+    """
+    if not scatter and not len(ties(points)):
+        return form
+    return replace(form, unseen=Unseen.of(points, scatter))
 
 
 def _notes(form: Model, model: CurveModel) -> tuple[str, ...]:

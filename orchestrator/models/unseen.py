@@ -1,8 +1,11 @@
-"""What may begin beyond the measured range and shows nowhere in it.
+"""What may begin beyond the measured range and shows nowhere in it, and what tied parameters do apart.
 
 Formulas that explain single runs are off by more beyond them than their coefficients say: without repetitions
 nobody can tell what they miss from noise. With repetitions, a formula that leaves no more than their noise is
 taken at its word.
+
+Parameters that were only varied together (weak scaling with one problem per process) show what they do
+together. What each of them does is the guess of whoever chose among the models that agree there.
 """
 
 from __future__ import annotations
@@ -17,6 +20,11 @@ from orchestrator.models.base import Floats
 # How much of the logarithm a formula misses per doubling, as a standard deviation: at most so much, and at
 # most so many times the scatter around it. Chosen by hand; not derived.
 _MOST, _TIMES = 0.01, 10.0
+# Standard deviation of an exponent that no measurement shows: models expect it to be like those that were
+# measured, but `n / p` and `n**3 / p` are constant, or nearly, where p grows with n. Deviation of the
+# logarithms from a line (root mean square) up to which parameters are tied to it, and points beyond the
+# parameters that must show it. Chosen by hand; not derived.
+_EXPONENT, _TIED, _SPARE = 1.5, 0.01, 2
 
 
 def per_doubling(scatter: Floats) -> Floats:
@@ -35,9 +43,41 @@ def doublings(points: Floats, x: Floats) -> Floats:
     return np.asarray(np.linalg.norm(np.log2(np.maximum(beyond, 1.0)), axis=1), np.float64)
 
 
+def ties(points: Floats) -> Floats:
+    """Return the directions in logarithms along which points (points, parameters) hardly differ.
+
+    Returns
+    -------
+    Unit vectors, shape (directions, parameters); none where parameters are not all positive, or where there
+    are too few points to say.
+    """
+    count, size = points.shape
+    if count < size + _SPARE or np.any(points <= 0):
+        return np.empty((0, size))
+    logs = np.log(points)
+    _, lengths, directions = np.linalg.svd(logs - logs.mean(axis=0), full_matrices=False)
+    return np.asarray(directions[lengths <= _TIED * np.sqrt(count)], np.float64)
+
+
+def tied(points: Floats) -> list[int]:
+    """Return which parameters of points (points, parameters) were only varied together."""
+    found = ties(points)
+    return [int(k) for k in np.flatnonzero((np.abs(found) > _TIED).any(axis=0))]
+
+
+def apart(points: Floats, x: Floats) -> Floats:
+    """Return the standard deviation of the logarithm that tied parameters leave at coordinates, (n,)."""
+    found = ties(points)
+    if not len(found):
+        return np.zeros(len(x))
+    with np.errstate(divide="ignore", invalid="ignore"):  # at zero nothing is known
+        away = (np.log(x) - np.log(points).mean(axis=0)) @ found.T
+    return np.asarray(_EXPONENT * np.linalg.norm(np.nan_to_num(away), axis=1), np.float64)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Unseen:
-    """What one formula may miss beyond the points it was fitted to, shape (points, parameters)."""
+    """What one formula may miss beyond and beside the points it was fitted to, (points, parameters)."""
 
     points: Floats
     per_doubling: float
@@ -49,4 +89,4 @@ class Unseen:
 
     def at(self, x: Floats) -> Floats:
         """Return the standard deviation of the logarithm at coordinates (n, parameters), shape (n,)."""
-        return self.per_doubling * doublings(self.points, x)
+        return np.hypot(self.per_doubling * doublings(self.points, x), apart(self.points, x))

@@ -76,6 +76,14 @@ def test_zeros_are_left_out_with_a_note() -> None:
     assert zeros == []
 
 
+def test_parameters_that_were_only_varied_together_are_named() -> None:
+    weak = {point([p, 1000 * p]): (float(p),) for p in (4, 8, 16, 32)}
+    note = "p and q were only varied together: measure other combinations to know what each does"
+    assert grouped(one(weak, ("p", "q")))[0][0].notes == ((note,),)
+    apart = {**weak, point([8, 4000]): (5.0,)}
+    assert grouped(one(apart, ("p", "q")))[0][0].notes == ((),)
+
+
 @pytest.mark.parametrize("values", [(NAN,), (-1.0, INFINITE), ()])
 def test_nothing_usable_is_an_error_with_a_remedy(values: tuple[float, ...]) -> None:
     with pytest.raises(ModelError, match="another metric"):

@@ -87,6 +87,22 @@ def test_without_repetitions_a_formula_may_miss_what_begins_beyond_the_range() -
     assert max(exact) - min(exact) < 1e-4
 
 
+@pytest.mark.parametrize("growth", [0.0, 0.5])
+def test_away_from_parameters_that_were_varied_together_nothing_is_certain(growth: float) -> None:
+    rng = np.random.default_rng(4)
+    values = {
+        Point.of(p=p, n=50 * p): tuple(p**growth * np.exp(0.02 * rng.standard_normal(3)))
+        for p in (4, 8, 16, 32, 64, 128)
+    }
+    (model,) = modeler()(Measurements(("p", "n"), (Measurement("main", "time", values),)))
+    found = model.predict([Point.of(p=256, n=50 * 256), Point.of(p=256, n=50 * 64)])
+    on_line, beside = found.high / found.low
+    assert on_line < 2
+    # With n / p for the whole truth a quarter of the size takes a quarter of the time.
+    assert beside > 16
+    assert "p and n were only varied together" in model.notes[0]
+
+
 def test_a_formula_is_not_the_model_alone_where_points_scatter_more_than_their_repetitions() -> None:
     rng = np.random.default_rng(1)
     own: dict[tuple[float, float], float] = {

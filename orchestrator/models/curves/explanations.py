@@ -22,7 +22,7 @@ from orchestrator.models.curves.design import Process
 from orchestrator.models.curves.evidence import Formulas
 from orchestrator.models.curves.prior import TAIL_SHARE, in_tail
 from orchestrator.models.curves.regimes import Regimes
-from orchestrator.models.unseen import doublings
+from orchestrator.models.unseen import apart, doublings
 
 # Probability from which a formula is the answer.
 LIKELY = 0.5
@@ -177,10 +177,11 @@ class Explanations:
         -------
         Weights (members,), means and standard deviations (members, n).
         """
+        points = self.process.design.points
+        missed = np.hypot(np.outer(self.unseen, doublings(points, x)), apart(points, x))
         step = max(1, _TOGETHER // (len(self.draws) * self.dimensions))
         parts = [self._marginals(x[begin : begin + step]) for begin in range(0, max(len(x), 1), step)]
         mean, variance = (np.concatenate(found, axis=1) for found in zip(*parts, strict=True))
-        missed = np.outer(self.unseen, doublings(self.process.design.points, x))
         spread = np.sqrt(variance + self.rough[:, None] ** 2 + missed**2)
         inexact = self.inexact
         kept = self.weights * np.where(inexact, 1 - TAIL_SHARE, 1.0)
