@@ -15,8 +15,13 @@ from orchestrator.models.base import Category, Floats, Integers
 from orchestrator.models.unseen import tied
 from orchestrator.models.unvaried import Unvaried
 from orchestrator.types import Measurement, Measurements, Point, Value, format_value
+from orchestrator.units import count
 
 Fitted = TypeVar("Fitted")
+
+# Ticks of a coarse clock (or samples of a profiler) of which the middle value at a point has at most so many
+# where a repetition that has none is one as well. Chosen by hand; not derived.
+_FEW_TICKS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,9 +252,16 @@ def _clean(
             notes=(),
             origins=origins,
         ), False
+    notes: list[str] = []
+    tick, below = _below_a_tick(values) if positive else (0.0, np.zeros(values.shape, dtype=np.bool_))
+    if below.any():
+        values = np.where(below, tick / 2, values)
+        notes.append(
+            f"values are multiples of {format_value(tick)}: {count(int(below.sum()), 'zero')} beside others "
+            "of their point count as half of it"
+        )
     with np.errstate(invalid="ignore"):
         good = np.isfinite(values) & (values > least)
-    notes: list[str] = []
     some = good.any(axis=1)
     missing = np.isnan(values)
     zero = int(np.count_nonzero(values == 0)) if positive else 0
@@ -268,6 +280,32 @@ def _clean(
         origins=None if origins is None else origins[some],
     )
     return series, zero > 0 and not good.any() and not bad
+
+
+def _below_a_tick(values: Floats) -> tuple[float, NDArray[np.bool_]]:
+    """Return the tick that all values are multiples of, and which are zero because they are less than it.
+
+    Where other repetitions of the point have a few ticks, to leave out those that have none would say that
+    all have some. Half of a tick stands for them, as for what is below any limit of detection (Hornung and
+    Reed 1990, Estimation of average concentration in the presence of nondetectable values).
+
+    Parameters
+    ----------
+    values
+        Shape (points, repetitions), NaN where there is none.
+    """
+    none = np.zeros(values.shape, dtype=np.bool_)
+    known = values[np.isfinite(values) & (values > 0)]
+    mixed = (values > 0).any(axis=1) & (values == 0).any(axis=1)
+    if not mixed.any() or not len(known):
+        return 0.0, none
+    tick = float(known.min())
+    if not np.allclose(known / tick, np.rint(known / tick), rtol=1e-6, atol=0.0):
+        return 0.0, none
+    for row in np.flatnonzero(mixed):
+        here = values[row][values[row] > 0]
+        none[row] = (values[row] == 0) & (np.median(here) <= _FEW_TICKS * tick)
+    return tick, none
 
 
 def _merge(

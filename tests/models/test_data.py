@@ -76,6 +76,25 @@ def test_zeros_are_left_out_with_a_note() -> None:
     assert zeros == []
 
 
+def test_zeros_beside_a_few_ticks_of_a_coarse_clock_are_half_of_one() -> None:
+    coarse = {point([1]): (0.0, 0.0), point([2]): (0.0, 0.01, 0.03), point([4]): (0.12, 0.11, 0.0)}
+    found, zeros = grouped(one(coarse))
+    assert found[0].points.ravel().tolist() == [2, 4]
+    assert found[0].values[0, 0].tolist() == [0.005, 0.01, 0.03]
+    assert np.isnan(found[0].values[0, 1, 2])  # where others have many ticks, one run must have failed
+    assert found[0].notes[0] == (
+        "values are multiples of 0.01: 1 zero beside others of their point count as half of it",
+        "3 values are zero and were left out: a relative error has no meaning there",
+    )
+    assert zeros == []
+
+
+def test_zeros_beside_values_that_no_coarse_clock_gives_are_left_out() -> None:
+    found, _ = grouped(one({point([2]): (0.0, 1.37, 1.41), point([4]): (2.6, 0.0)}))
+    assert np.isnan(found[0].values[0, :, :2]).tolist() == [[True, False], [False, True]]
+    assert found[0].notes[0][0].startswith("2 values are zero and were left out")
+
+
 def test_parameters_that_were_only_varied_together_are_named() -> None:
     weak = {point([p, 1000 * p]): (float(p),) for p in (4, 8, 16, 32)}
     note = "p and q were only varied together: measure other combinations to know what each does"
