@@ -22,8 +22,8 @@ from orchestrator.models.base import Floats
 _MOST, _TIMES = 0.01, 10.0
 # Standard deviation of an exponent that no measurement shows: models expect it to be like those that were
 # measured, but `n / p` and `n**3 / p` are constant, or nearly, where p grows with n. Deviation of the
-# logarithms from a line (root mean square) up to which parameters are tied to it, and points beyond the
-# parameters that must show it. Chosen by hand; not derived.
+# logarithms from a line up to which parameters are tied to it, as a share of how much they vary, and points
+# beyond the parameters that must show it. Chosen by hand; not derived.
 _EXPONENT, _TIED, _SPARE = 1.5, 0.01, 2
 
 
@@ -44,25 +44,30 @@ def doublings(points: Floats, x: Floats) -> Floats:
 
 
 def ties(points: Floats) -> Floats:
-    """Return the directions in logarithms along which points (points, parameters) hardly differ.
+    """Return the directions in logarithms along which points (points, parameters) do not differ.
 
     Returns
     -------
-    Unit vectors, shape (directions, parameters); none where parameters are not all positive, or where there
-    are too few points to say.
+    Unit vectors, shape (directions, parameters); none where parameters are not all positive and varied, or
+    where there are too few points to say.
     """
     count, size = points.shape
-    if count < size + _SPARE or np.any(points <= 0):
+    if count < size + _SPARE or np.any(points <= 0) or not np.ptp(points, axis=0).all():
         return np.empty((0, size))
     logs = np.log(points)
-    _, lengths, directions = np.linalg.svd(logs - logs.mean(axis=0), full_matrices=False)
-    return np.asarray(directions[lengths <= _TIED * np.sqrt(count)], np.float64)
+    spread = logs.std(axis=0)
+    _, lengths, found = np.linalg.svd((logs - logs.mean(axis=0)) / spread, full_matrices=False)
+    directions = found[lengths <= _TIED * np.sqrt(count)] / spread
+    return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True), np.float64)
 
 
 def tied(points: Floats) -> list[int]:
     """Return which parameters of points (points, parameters) were only varied together."""
     found = ties(points)
-    return [int(k) for k in np.flatnonzero((np.abs(found) > _TIED).any(axis=0))]
+    if not len(found):
+        return []
+    moved = np.abs(found) * np.log(points).std(axis=0)
+    return [int(k) for k in np.flatnonzero((moved > _TIED * moved.max()).any(axis=0))]
 
 
 def apart(points: Floats, x: Floats) -> Floats:

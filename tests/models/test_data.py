@@ -103,6 +103,11 @@ def test_parameters_that_were_only_varied_together_are_named() -> None:
     assert grouped(one(apart, ("p", "q")))[0][0].notes == ((),)
 
 
+def test_a_parameter_of_small_range_is_not_tied_to_others() -> None:
+    clocks = {point([p, hertz]): (float(p),) for p in (4, 8, 16) for hertz in (2.400e9, 2.401e9)}
+    assert "together" not in str(grouped(one(clocks, ("p", "q")))[0][0].notes)
+
+
 @pytest.mark.parametrize("values", [(NAN,), (-1.0, INFINITE), ()])
 def test_nothing_usable_is_an_error_with_a_remedy(values: tuple[float, ...]) -> None:
     with pytest.raises(ModelError, match="another metric"):
