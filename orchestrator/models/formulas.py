@@ -19,7 +19,7 @@ from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.curves.modeler import Known, fit
 from orchestrator.models.curves.prior import Sizes, learned
 from orchestrator.models.groupwise import of_groups
-from orchestrator.models.noise import Located
+from orchestrator.models.noise import CLOCK_NOISE, Located
 from orchestrator.models.pmnf.build import AT_EDGE, SCATTERED, UNFIT
 from orchestrator.models.pmnf.exact_sums import doubtful
 from orchestrator.models.pmnf.model import PmnfModel
@@ -154,9 +154,11 @@ def _without_sum(form: PmnfModel) -> PmnfModel:
 def _doubted(form: PmnfModel, points: Floats, scatter: float) -> PmnfModel:
     """Return a formula whose intervals allow for what it misses beyond single runs that scatter around it.
 
-    And for what nothing shows of parameters that were only varied together.
+    And for what nothing shows of parameters that were only varied together. A count that is the same
+    everywhere depends on none of them: that n / p is exactly so much would be a coincidence.
     """
-    if not scatter and not len(ties(points)):
+    counted = form.noise < CLOCK_NOISE and not any(term["factors"] for term in form.terms)
+    if counted or (not scatter and not len(ties(points))):
         return form
     return replace(form, unseen=Unseen.of(points, scatter))
 

@@ -103,6 +103,13 @@ def test_away_from_parameters_that_were_varied_together_nothing_is_certain(growt
     assert "p and n were only varied together" in model.notes[0]
 
 
+def test_a_count_that_is_always_the_same_is_so_away_from_them_too() -> None:
+    values = {Point.of(p=p, n=50 * p): (1000.0, 1000.0) for p in (4, 8, 16, 32, 64)}
+    (model,) = modeler()(Measurements(("p", "n"), (Measurement("main", "visits", values),)))
+    found = model.predict([Point.of(p=256, n=50)])
+    assert (found.low[0], found.high[0]) == pytest.approx((1000, 1000))
+
+
 def test_a_formula_is_not_the_model_alone_where_points_scatter_more_than_their_repetitions() -> None:
     rng = np.random.default_rng(1)
     own: dict[tuple[float, float], float] = {
