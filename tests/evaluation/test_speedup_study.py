@@ -76,7 +76,7 @@ def test_only_the_full_data_variant_and_the_optimal_one_see_what_they_may() -> N
 
 
 def test_tested_runs_are_never_seen_by_others_than_the_full_data_variant() -> None:
-    """Nonsense above the cut-off changes no prediction: relative errors follow from it alone."""
+    """Nonsense above the cut-off changes no prediction, only what it is compared with."""
     runs = runs_by(0.95)
     nonsense = replace(runs, seconds=np.where(runs.nodes > 8, 1000 * runs.seconds, runs.seconds))
     names = ("aggregate", "optimal", "forest", "oliveira", "pmnf:members=20")
@@ -84,8 +84,9 @@ def test_tested_runs_are_never_seen_by_others_than_the_full_data_variant() -> No
         rows(case(runs), *names).items(), rows(case(nonsense), *names).values(), strict=True
     ):
         assert sane["failure"] is None
-        first, second = (1 + np.array(item["relative_rse"][2]) for item in (sane, other))
-        assert second == pytest.approx(1000 * first, rel=0.2), name
+        error, of_nonsense = (np.array(item["relative_rse"][2]) for item in (sane, other))
+        predicted = (1 + of_nonsense) / 1000  # over the sane speedup, of which the error has no sign
+        assert np.abs(predicted - 1) == pytest.approx(error, abs=0.02), name
 
 
 def test_oliveira_is_left_out_of_other_scaling_than_strong() -> None:
@@ -168,8 +169,15 @@ def test_kinds_of_scaling_share_a_fit_that_does_not_depend_on_them(monkeypatch: 
     monkeypatch.setattr("orchestrator.evaluation.speedup_study.contender", counted)
     together = speedup_study.rows(todo, 1)
     assert sorted(fits) == ["aggregate", "aggregate", "pmnf:members=20"]
-    for one, other in zip(alone, together, strict=True):
-        assert {**one, "seconds": 0} == {**other, "seconds": 0}
+    for one, other in zip(map(dict, alone), map(dict, together), strict=True):
+        numbers = {key for key, value in one.items() if isinstance(value, float | list)}
+        for key in numbers - {
+            "seconds"
+        }:  # but for rounding: matrices of more points are multiplied otherwise
+            assert one[key] == pytest.approx(other[key], rel=1e-9), key
+        assert {k: v for k, v in one.items() if k not in numbers} == {
+            k: v for k, v in other.items() if k not in numbers
+        }
 
 
 def draws(*errors: float | None, program: str = "toy", cutoff: float = 8, share: float = 0.5) -> list[Row]:
