@@ -121,23 +121,23 @@ def _number_or_text(expression: str) -> float | str:
         return expression
 
 
-def _pattern(text: str) -> str:
-    """Accept a regular expression that tells a text from the empty one."""
+def _compiled(text: str) -> re.Pattern[str]:
     try:
-        pattern = re.compile(text, re.MULTILINE)
+        return re.compile(text, re.MULTILINE)
     except re.error as error:
         raise ValueError(f"not a regular expression: {error}") from None
-    if pattern.search(""):
+
+
+def _pattern(text: str) -> str:
+    """Accept a regular expression that tells a text from the empty one."""
+    if _compiled(text).search(""):
         raise ValueError(f"{text!r} matches an empty output, too: write what stands in it")
     return text
 
 
 def value_pattern(text: str) -> str:
     """Accept a regular expression with one group, or a group called ``value``."""
-    try:
-        pattern = re.compile(text, re.MULTILINE)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from None
+    pattern = _compiled(text)
     if "value" not in pattern.groupindex and pattern.groups != 1:
         raise ValueError(
             f"has {pattern.groups} groups; put the number into exactly one (...), or into (?P<value>...)"

@@ -32,8 +32,8 @@ def check(directory: Path, success: str | None, failure: str | None) -> None:
     if success is None and failure is None:
         return
     texts = {name: text_of(directory / name) for name in _STREAMS if (directory / name).exists()}
-    for name, text in texts.items() if failure is not None else ():
-        if found := re.search(failure or "", text, re.MULTILINE):
+    for name, text in texts.items():
+        if failure is not None and (found := re.search(failure, text, re.MULTILINE)):
             line = printed_line(text, found.start())
             raise ReadError(f"{directory / name}: measure.failure '{failure}' matches: {line}")
     if success is None or any(re.search(success, text, re.MULTILINE) for text in texts.values()):

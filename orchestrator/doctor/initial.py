@@ -85,6 +85,11 @@ class _Trial:
     campaign: Path  # the directory of the campaign of this one run
     where: Path  # that of the run itself
 
+    @property
+    def printed(self) -> dict[str, str]:
+        """What it printed, by stream."""
+        return {name: self.outputs[name] for name in ("stderr", "stdout")}
+
 
 def write(wanted: Wanted, interrupted: Callable[[], bool]) -> Written:
     """Write a template and a campaign; try one run of it, and complete the campaign.
@@ -143,10 +148,13 @@ def _completed_by_a_run(
     if isinstance(trial, str):
         return Written(files=files, points=_size(chosen), trouble=trial, notes=notes)
     draft = _completed(draft, trial, chosen)
-    if draft.application == "generic":
-        notes += _of_outputs(draft, trial)
-    if not any(str(trial.where) in note for note in notes):
+    doubt = _doubt(draft, trial) if draft.application == "generic" else ""
+    if doubt:
+        notes += (doubt,)
+    else:
         shutil.rmtree(trial.campaign, ignore_errors=True)
+    if draft.application == "generic":
+        notes += _of_inputs(draft, trial)
     return Written(files=files, points=_size(_affordable(draft, campaign)), tried=draft.tried, notes=notes)
 
 
@@ -157,23 +165,27 @@ def _of_copies(draft: Draft) -> tuple[str, ...]:
     return (f"every run has a directory of its own: {draft.template} copies {names} there",)
 
 
-def _of_outputs(draft: Draft, trial: _Trial) -> tuple[str, ...]:
-    """Say what makes doubtful that a run did its work, though its exit code is 0."""
+def _doubt(draft: Draft, trial: _Trial) -> str:
+    """Say what makes doubtful that a run did its work, though its exit code is 0; empty if nothing does."""
+    failure = says_it_failed(trial.printed.values())
+    if not failure and draft.output != ():
+        return ""
+    last = last_telling_line(trial.printed)
+    line = failure or (last[1] if last else "")
+    said = f"it printed: {line}; " if line else ""
+    return (
+        f"check that this run did its work: {said}a regular expression as measure.success or "
+        f"measure.failure tells runs that did from others; see {trial.where}"
+    )
+
+
+def _of_inputs(draft: Draft, trial: _Trial) -> tuple[str, ...]:
+    """Say which files a run may have missed."""
     notes = []
-    printed = {name: trial.outputs[name] for name in ("stderr", "stdout")}
-    failure = says_it_failed(printed.values())
-    if failure or draft.output == ():
-        last = last_telling_line(printed)
-        line = failure or (last[1] if last else "")
-        said = f"it printed: {line}; " if line else ""
-        notes.append(
-            f"check that this run did its work: {said}a regular expression as measure.success or "
-            f"measure.failure tells runs that did from others; see {trial.where}"
-        )
-    if draft.output == () and misses_a_file(printed.values()):
+    if draft.output == () and misses_a_file(trial.printed.values()):
         notes.append(_inputs(draft))
     here = {path.name for path in Path.cwd().iterdir()} - {Path(path).name for path in draft.copied}
-    if both := sorted(here & trial.outputs.keys() - printed.keys()):
+    if both := sorted(here & trial.outputs.keys() - trial.printed.keys()):
         notes.append(
             f"the run wrote {', '.join(both)}, which stands here, too: a program that should have read the "
             f"one here did not see it; {_inputs(draft)}"

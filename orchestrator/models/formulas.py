@@ -107,9 +107,10 @@ def modeler(
             for label, item in more.items()
             if not models[label].is_exact
         }
+        tied = ties(group.points)
         guessed = {label for label, guess in zip(group.labels, located.is_guess, strict=True) if guess}
         alone = (
-            _doubted(form, group.points, form.smape / 100 if label in guessed else 0.0)
+            _doubted(form, group.points, tied, form.smape / 100 if label in guessed else 0.0)
             for label, form in models.items()
             if not form.is_exact
         )
@@ -151,16 +152,16 @@ def _without_sum(form: PmnfModel) -> PmnfModel:
     return before if isinstance(before, PmnfModel) else form
 
 
-def _doubted(form: PmnfModel, points: Floats, scatter: float) -> PmnfModel:
+def _doubted(form: PmnfModel, points: Floats, tied: Floats, scatter: float) -> PmnfModel:
     """Return a formula whose intervals allow for what it misses beyond single runs that scatter around it.
 
     And for what nothing shows of parameters that were only varied together. A count that is the same
     everywhere depends on none of them: that n / p is exactly so much would be a coincidence.
     """
     counted = form.noise < CLOCK_NOISE and not any(term["factors"] for term in form.terms)
-    if counted or (not scatter and not len(ties(points))):
+    if counted or (not scatter and not len(tied)):
         return form
-    return replace(form, unseen=Unseen.of(points, scatter))
+    return replace(form, unseen=Unseen.of(points, tied, scatter))
 
 
 def _notes(form: Model, model: CurveModel) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from typing import Self
 import numpy as np
 
 from orchestrator.models.base import Floats
+from orchestrator.models.blas import decomposed
 
 # How much of the logarithm a formula misses per doubling, as a standard deviation: at most so much, and at
 # most so many times the scatter around it. Chosen by hand; not derived.
@@ -56,7 +57,7 @@ def ties(points: Floats) -> Floats:
         return np.empty((0, size))
     logs = np.log(points)
     spread = logs.std(axis=0)
-    _, lengths, found = np.linalg.svd((logs - logs.mean(axis=0)) / spread, full_matrices=False)
+    _, lengths, found = decomposed((logs - logs.mean(axis=0)) / spread)
     directions = found[lengths <= _TIED * np.sqrt(count)] / spread
     return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True), np.float64)
 
@@ -70,13 +71,15 @@ def tied(points: Floats) -> list[int]:
     return [int(k) for k in np.flatnonzero((moved > _TIED * moved.max()).any(axis=0))]
 
 
-def apart(points: Floats, x: Floats) -> Floats:
-    """Return the standard deviation of the logarithm that tied parameters leave at coordinates, (n,)."""
-    found = ties(points)
-    if not len(found):
+def apart(points: Floats, directions: Floats, x: Floats) -> Floats:
+    """Return the standard deviation of the logarithm that tied parameters leave at coordinates, (n,).
+
+    ``directions`` are the `ties` of the points.
+    """
+    if not len(directions):
         return np.zeros(len(x))
     with np.errstate(divide="ignore", invalid="ignore"):  # at zero nothing is known
-        away = (np.log(x) - np.log(points).mean(axis=0)) @ found.T
+        away = (np.log(x) - np.log(points).mean(axis=0)) @ directions.T
     return np.asarray(_EXPONENT * np.linalg.norm(np.nan_to_num(away), axis=1), np.float64)
 
 
@@ -85,13 +88,14 @@ class Unseen:
     """What one formula may miss beyond and beside the points it was fitted to, (points, parameters)."""
 
     points: Floats
+    ties: Floats
     per_doubling: float
 
     @classmethod
-    def of(cls, points: Floats, scatter: float) -> Self:
-        """Return it for a relative scatter of the points around the formula."""
-        return cls(points, float(per_doubling(np.array(scatter))))
+    def of(cls, points: Floats, directions: Floats, scatter: float) -> Self:
+        """Return it for a relative scatter of the points, with these `ties`, around the formula."""
+        return cls(points, directions, float(per_doubling(np.array(scatter))))
 
     def at(self, x: Floats) -> Floats:
         """Return the standard deviation of the logarithm at coordinates (n, parameters), shape (n,)."""
-        return np.hypot(self.per_doubling * doublings(self.points, x), apart(self.points, x))
+        return np.hypot(self.per_doubling * doublings(self.points, x), apart(self.points, self.ties, x))

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
-import scipy.linalg
 
 from orchestrator.models.base import Floats, Integers
+from orchestrator.models.blas import decomposed
 from orchestrator.models.curves.features import Features
 from orchestrator.models.curves.prior import Draws
+from orchestrator.models.unseen import ties
 
 _TOGETHER = 4_000_000  # numbers in the matrices that are factorised at once
 _RANK = 1e-10  # singular values below this share of the largest one are rounding
@@ -40,6 +41,8 @@ class Design:
         Weighted features of the points, projected, shape (rank, features).
     projection
         From weighted values at the points to the projected ones, shape (rank, points).
+    ties
+        Directions along which points do not differ, see `orchestrator.models.unseen.ties`.
     """
 
     features: Features
@@ -48,6 +51,7 @@ class Design:
     typical: float
     basis: Floats
     projection: Floats
+    ties: Floats
 
     @classmethod
     def of(cls, points: Floats, count: Floats) -> Design:
@@ -63,6 +67,7 @@ class Design:
             typical=typical,
             basis=basis,
             projection=projection,
+            ties=ties(points),
         )
 
     def with_slopes(self, slopes: Floats) -> Self:
@@ -195,18 +200,9 @@ def solved_lower(lower: Floats, values: Floats) -> Floats:
 
 def _projected(features: Floats, precision: Floats) -> tuple[Floats, Floats]:
     """Return weighted features of the points, projected onto what they span, and that projection."""
-    left, size, right = _decomposed(features * np.sqrt(precision)[:, None])
+    left, size, right = decomposed(features * np.sqrt(precision)[:, None])
     rank = max(1, int(np.count_nonzero(size > _RANK * size[0])))
     return size[:rank, None] * right[:rank], left[:, :rank].T
-
-
-def _decomposed(matrix: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return the singular value decomposition; LAPACK's fast one does not converge for every matrix."""
-    try:
-        left, size, right = np.linalg.svd(matrix, full_matrices=False)
-    except np.linalg.LinAlgError:
-        left, size, right = scipy.linalg.svd(matrix, full_matrices=False, lapack_driver="gesvd")
-    return left, size, right
 
 
 @dataclass(frozen=True, slots=True)

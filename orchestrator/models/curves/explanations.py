@@ -177,8 +177,9 @@ class Explanations:
         -------
         Weights (members,), means and standard deviations (members, n).
         """
-        points = self.process.design.points
-        missed = np.hypot(np.outer(self.unseen, doublings(points, x)), apart(points, x))
+        design = self.process.design
+        beyond = np.outer(self.unseen, doublings(design.points, x))
+        missed = np.hypot(beyond, apart(design.points, design.ties, x))
         step = max(1, _TOGETHER // (len(self.draws) * self.dimensions))
         parts = [self._marginals(x[begin : begin + step]) for begin in range(0, max(len(x), 1), step)]
         mean, variance = (np.concatenate(found, axis=1) for found in zip(*parts, strict=True))
