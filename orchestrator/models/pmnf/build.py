@@ -176,7 +176,7 @@ class _Learned:
         if not any(case.task.expected):
             return cls({}, None)
         candidates = case.solution.candidates.take(possible.index)
-        standard = log_prior(candidates, case.task.falling)
+        standard = log_prior(candidates, case.task.growth)
         notes, share = {}, np.zeros(len(possible.index))
         for expected, mine in case.task.informed(candidates):
             _, parts = expected.mixed(standard[mine], candidates.terms[mine])

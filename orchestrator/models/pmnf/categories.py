@@ -28,7 +28,7 @@ from orchestrator.models.pmnf.build import Case, Solved, Together
 from orchestrator.models.pmnf.candidates import Candidates
 from orchestrator.models.pmnf.correction import Features
 from orchestrator.models.pmnf.fit import Fits, fit
-from orchestrator.models.pmnf.hypotheses import block_values, canonical, fall, structures, terms_used
+from orchestrator.models.pmnf.hypotheses import block_values, canonical, growth_of, structures, terms_used
 from orchestrator.models.pmnf.neighbours import Expected
 from orchestrator.models.pmnf.solver import Solution, Task, joined
 from orchestrator.models.pmnf.weighting import Weighting
@@ -200,7 +200,7 @@ class _Category:
             rows=rows,
             task=Task(
                 tables,
-                fall(space.blocks),
+                growth_of(space.blocks),
                 features(points),
                 space.keep,
                 case.task.wide,
@@ -314,6 +314,7 @@ def _weighed(parts: Sequence[_Category], space: _Space) -> list[Case]:
             part.solution.located.log_value,
             part.solution.weighting,
             nothing,
+            part.task.growth,
             misfit=_MISFIT,
         )
         for part in able

@@ -16,8 +16,10 @@ from scipy.special import gammainc, gammaln, log_ndtr
 from orchestrator.models.base import Floats, Integers
 from orchestrator.models.noise import GUESS_WEIGHT, LEAST_NOISE
 from orchestrator.models.pmnf.candidates import NEGATIVE, Candidates
-from orchestrator.models.pmnf.hypotheses import stacked, terms_used
+from orchestrator.models.pmnf.division import division, with_cost, with_serial_part
+from orchestrator.models.pmnf.hypotheses import FALLS, stacked, terms_used
 from orchestrator.models.pmnf.kernels import coefficients, residuals
+from orchestrator.models.pmnf.truncation import truncated
 from orchestrator.models.pmnf.weighting import Weighting
 
 # Prior probability that the truth is not among the hypotheses, and the largest lack of fit considered, as a
@@ -84,6 +86,7 @@ def fit(
     log_value: Floats,
     weighting: Weighting,
     log_prior: Floats,
+    growth: tuple[Integers, ...],
     *,
     free: bool = False,
     misfit: float = MISFIT,
@@ -102,6 +105,8 @@ def fit(
         Distribution of the values of every call path.
     log_prior
         Log prior of every candidate.
+    growth
+        How the blocks of each parameter grow, see `hypotheses.growth_of`.
     free
         Accept only hypotheses with a negative constant (at a cost) instead of only those without.
     misfit
@@ -124,7 +129,8 @@ def fit(
             row = candidates.row[some]
             # Hypotheses that cannot be fitted overflow somewhere; they end with an infinite score.
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                part = _fit_same_size(data, row, np.ascontiguousarray(candidates.terms[some, :size]), free)
+                mine = np.ascontiguousarray(candidates.terms[some, :size])
+                part = _fit_same_size(data, row, mine, growth, free)
                 score, variance = _evidence(part, weighting, row, log_value.shape[1], misfit)
             result.score[some] = np.where(np.isfinite(score), score + log_prior[some], -np.inf)
             result.variance[some] = variance
@@ -181,7 +187,9 @@ class _Part:
     valid: NDArray[np.bool_]
 
 
-def _fit_same_size(data: _Data, row: Integers, terms: NDArray[np.int16], free: bool) -> _Part:
+def _fit_same_size(
+    data: _Data, row: Integers, terms: NDArray[np.int16], growth: tuple[Integers, ...], free: bool
+) -> _Part:
     """Least squares relative to the measured value, then a Gauss-Newton step on the logarithm.
 
     A coefficient is measured by the mean share of its term in the measured values: the prior is
@@ -192,14 +200,19 @@ def _fit_same_size(data: _Data, row: Integers, terms: NDArray[np.int16], free: b
     found = coefficients(row, terms, *values, data.share, data.variance, data.freedom, free)
     scale, c, inverse, whole, noise, deviation, log_det = found
     dropped = (deviation[0] < 0) & (size > 1) & (not free)
+    log_prior = np.full(len(row), float(gammaln(size)))
     if size > 1 and not free:
-        c, inverse = _truncated(c, inverse, whole, dropped, deviation[0], noise)
+        c, inverse = truncated(c, inverse, whole, whole[0], deviation[0], noise, dropped)
+        if any((kinds == FALLS).any() for kinds in growth):
+            shares = division(terms, growth)
+            c, inverse, cost = with_cost(shares, c, inverse, noise)
+            c, inverse, serial = with_serial_part(shares, c, inverse, whole, deviation[0], noise)
+            log_prior += cost + serial
     # A constant of which nothing can be seen is none, and so is a term.
     unseen = np.clip(_SEEN * np.sqrt(data.variance[row]), _INVISIBLE, _VISIBLE)
     c[0] = np.where((np.abs(c[0]) < unseen) & (size > 1), 0.0, c[0])
     rss, positive = residuals(row, terms, *values, c / scale)
     valid = np.all(np.isfinite(c), axis=0) & positive
-    log_prior = np.full(len(row), float(gammaln(size)))
     if free:
         valid &= c[0] < 0
         log_prior -= NEGATIVE
@@ -217,37 +230,6 @@ def _fit_same_size(data: _Data, row: Integers, terms: NDArray[np.int16], free: b
         log_prior=log_prior,
         valid=valid,
     )
-
-
-def _truncated(
-    c: Floats, inverse: Floats, whole: Floats, dropped: NDArray[np.bool_], deviation: Floats, noise: Floats
-) -> tuple[Floats, Floats]:
-    """Move the constant from its mode to its mean, given that it is not negative; the rest follows.
-
-    A constant that would be negative is not known to be zero: near it, the mode is biased, and the
-    extrapolation with it.
-
-    Parameters
-    ----------
-    c, inverse
-        Coefficients and inverse normal matrix, with zeros for the constant where it was dropped.
-    whole
-        Row of the constant in the inverse normal matrix with the constant.
-    dropped
-        Where the constant would be negative.
-    deviation
-        The unrestricted constant in units of its standard deviation.
-    noise
-        Residual variance.
-    """
-    z = np.clip(deviation, -30, 30)
-    ratio = np.exp(-(z**2) / 2 - np.log(2 * np.pi) / 2 - log_ndtr(z))
-    width = np.sqrt(whole[0] * noise)
-    direction = whole / whole[0]
-    change = width * np.where(dropped, z + ratio, ratio)
-    left = whole[0] * np.clip(1 - z * ratio - ratio**2, 1e-6, 1.0)
-    known = np.where(dropped, left, left - whole[0])
-    return c + direction * change, inverse + direction[:, None] * direction[None] * known
 
 
 def _evidence(

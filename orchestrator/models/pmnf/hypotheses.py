@@ -51,6 +51,10 @@ HIGHER: tuple[Exponents, ...] = tuple(
     (float(Fraction(i)), j) for i in ["10/3", "7/2", "11/3", "4", "9/2", "5"] for j in (0.0, 1.0)
 )
 
+# How a block grows in the end: it falls (``log2(x)/x``, too), is the factor 1, grows at most in proportion to
+# its parameter, or faster.
+FALLS, NO_BLOCK, IN_PROPORTION, FASTER = -1, 0, 1, 2
+
 SETS = {"paper": PAPER, "extra-p": EXTRAP}
 
 
@@ -103,9 +107,14 @@ def block_values(x: Floats, exponents: Floats) -> Floats:
         return np.where(log_power == 0, values, values * np.power(np.log2(np.maximum(x, 1.0)), log_power))
 
 
-def fall(blocks: Iterable[Floats]) -> tuple[NDArray[np.bool_], ...]:
-    """Return which blocks of each parameter fall: in the end, ``log2(x)/x``, too."""
-    return tuple(np.asarray(pairs[:, 0] < 0) for pairs in blocks)
+def growth_of(blocks: Iterable[Floats]) -> tuple[Integers, ...]:
+    """Return how the blocks of each parameter grow in the end: one of the numbers above, shape (blocks,)."""
+    return tuple(_growth(pairs[:, 0], pairs[:, 1]) for pairs in blocks)
+
+
+def _growth(power: Floats, log_power: Floats) -> Integers:
+    grows = np.where((power < 1) | ((power == 1) & (log_power == 0)), IN_PROPORTION, FASTER)
+    return np.where(power < 0, FALLS, np.where((power == 0) & (log_power == 0), NO_BLOCK, grows))
 
 
 def partitions(items: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], ...]]:

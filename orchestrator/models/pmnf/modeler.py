@@ -28,7 +28,7 @@ from orchestrator.models.pmnf.hypotheses import (
     Exponents,
     block_values,
     exponent_set,
-    fall,
+    growth_of,
 )
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.neighbours import (
@@ -281,7 +281,7 @@ def _solve(
     if options.neighbours.items:
         known = options.neighbours.of_group(group)
         expected = tuple(Expected.of(known[row], group.parameters, blocks) for row in rows)
-    task = Task(tables, fall(blocks), features(points), _fitted(len(rows)), options.wide, expected)
+    task = Task(tables, growth_of(blocks), features(points), _fitted(len(rows)), options.wide, expected)
     solution = solve(task, group.values[rows], located.rows(rows))
     return assemble.Case(
         group=group,

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.models.base import Floats
+from orchestrator.models.base import Floats, Integers
 from orchestrator.models.pmnf.candidates import PENALTY, REACH, Candidates
+from orchestrator.models.pmnf.hypotheses import FALLS
 from orchestrator.models.pmnf.sweep import Problem, problems, sweep
 
 # Hypotheses that are kept for each one that gets a growing term. Chosen by hand; not derived.
@@ -23,7 +24,7 @@ def overheads(
     first: Candidates,
     rss: Floats,
     tables: tuple[Floats, ...],
-    falling: tuple[NDArray[np.bool_], ...],
+    growth: tuple[Integers, ...],
     log_value: Floats,
     precision: Floats,
     variance: Floats,
@@ -36,8 +37,8 @@ def overheads(
         Hypotheses ordered by call path, and their weighted residual sums of squares.
     tables, log_value, precision, variance
         As in `exhaustive.screen`, for two and more parameters.
-    falling
-        Which blocks of each parameter fall, shape (blocks,).
+    growth
+        How the blocks of each parameter grow, see `hypotheses.growth_of`.
 
     Returns
     -------
@@ -48,7 +49,8 @@ def overheads(
     found = [Candidates(first.row[:0], terms[:0])]
     for begin, problem in problems(tables, log_value, precision, variance, wide=False, together=_TOGETHER):
         mine = np.flatnonzero((first.row >= begin) & (first.row < begin + _TOGETHER))
-        for k, falls in enumerate(falling):
+        for k, kinds in enumerate(growth):
+            falls = kinds == FALLS
             which = mine[falls[terms[mine, :, k]].any(axis=1)]
             states = Candidates(first.row[which] - begin, terms[which])
             if len(which):

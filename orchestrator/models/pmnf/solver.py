@@ -16,7 +16,7 @@ from orchestrator.models.pmnf.beam import Effort, search
 from orchestrator.models.pmnf.candidates import PENALTY, REACH, REPEATED, Candidates
 from orchestrator.models.pmnf.exhaustive import EXHAUSTIVE, screen
 from orchestrator.models.pmnf.fit import Fits, columns, fit
-from orchestrator.models.pmnf.hypotheses import blocks_chosen, canonical, first_occurrences, terms_used
+from orchestrator.models.pmnf.hypotheses import FALLS, blocks_chosen, canonical, first_occurrences, terms_used
 from orchestrator.models.pmnf.neighbours import Expected
 from orchestrator.models.pmnf.overheads import overheads
 from orchestrator.models.pmnf.parents import shared
@@ -67,8 +67,8 @@ class Task:
     ----------
     tables
         Block values per parameter at the points, shape (blocks, points).
-    falling
-        Which blocks of each parameter fall, shape (blocks,).
+    growth
+        How the blocks of each parameter grow, see `hypotheses.growth_of`.
     features
         Monomials of the smooth correction at the points, shape (points, features).
     keep
@@ -80,7 +80,7 @@ class Task:
     """
 
     tables: tuple[Floats, ...]
-    falling: tuple[NDArray[np.bool_], ...]
+    growth: tuple[Integers, ...]
     features: Floats
     keep: int
     wide: bool
@@ -94,7 +94,7 @@ class Task:
 
     def log_prior(self, candidates: Candidates) -> Floats:
         """Return the log prior of hypotheses."""
-        result = log_prior(candidates, self.falling)
+        result = log_prior(candidates, self.growth)
         for expected, mine in self.informed(candidates):
             result[mine], _ = expected.mixed(result[mine], candidates.terms[mine])
         return result
@@ -181,7 +181,7 @@ def _plain(task: Task, located: Located) -> Solution:
     else:
         candidates = _search(task, located.log_value, replace(weights, variance=noise))
     candidates = task.with_expected(_with_constant(candidates, len(located.sigma)))
-    fits = fit(candidates, task.tables, located.log_value, weights, task.log_prior(candidates))
+    fits = fit(candidates, task.tables, located.log_value, weights, task.log_prior(candidates), task.growth)
     found = Solution(*_ordered(candidates, fits), located, weights)
     # Of one parameter, screening finds every two terms.
     return _with_overheads(task, found) if task.wide and len(task.tables) > 1 else found
@@ -190,12 +190,12 @@ def _plain(task: Task, located: Located) -> Solution:
 def _with_overheads(task: Task, solution: Solution) -> Solution:
     """Let parameters along which the best hypotheses fall grow in a further term: noise may hide it."""
     index = _best(solution)
-    args = (task.tables, task.falling, solution.located.log_value, solution.weighting.weights)
+    args = (task.tables, task.growth, solution.located.log_value, solution.weighting.weights)
     best, rss = solution.candidates.take(index), solution.fits.rss[index]
     more = overheads(best, rss, *args, solution.weighting.variance)
     if not len(more.row):
         return solution
-    fits = fit(more, task.tables, args[2], solution.weighting, task.log_prior(more))
+    fits = fit(more, task.tables, args[2], solution.weighting, task.log_prior(more), task.growth)
     candidates, fits = joined([(more, fits), (solution.candidates, solution.fits)])
     # Other campaigns may have expected some of them.
     once = first_occurrences(candidates.row, canonical(candidates.terms)[1])
@@ -241,7 +241,7 @@ def _search(task: Task, log_value: Floats, weights: Weighting) -> Candidates:
     return Candidates.join([candidates, Candidates(lost[more.row], more.terms)])
 
 
-def log_prior(candidates: Candidates, falling: tuple[NDArray[np.bool_], ...]) -> Floats:
+def log_prior(candidates: Candidates, growth: tuple[Integers, ...]) -> Floats:
     """Log prior of hypotheses.
 
     Every set of parameters and way to combine them is equally probable, and so is each choice of blocks
@@ -250,11 +250,11 @@ def log_prior(candidates: Candidates, falling: tuple[NDArray[np.bool_], ...]) ->
     divided, and what dividing it costs.
     """
     again = np.zeros(len(candidates.terms), dtype=np.intp)
-    for k, falls in enumerate(falling):
-        blocks = candidates.terms[:, :, k]
-        for alike in (falls, ~falls):
-            again += np.maximum(np.count_nonzero(alike[blocks] & (blocks > 0), axis=1) - 1, 0)
-    sizes = np.log([max(len(falls) - 1, 1) for falls in falling])
+    for k, kinds in enumerate(growth):
+        chosen = kinds[candidates.terms[:, :, k]]
+        for alike in (chosen == FALLS, chosen > 0):
+            again += np.maximum(np.count_nonzero(alike, axis=1) - 1, 0)
+    sizes = np.log([max(len(kinds) - 1, 1) for kinds in growth])
     prior: Floats = -blocks_chosen(candidates.terms) @ sizes - REPEATED * again
     return prior
 
@@ -399,7 +399,7 @@ def _with_misfit(task: Task, solution: Solution) -> Solution:
 
 def _fitted(task: Task, candidates: Candidates, located: Located, weights: Weighting) -> Solution:
     """Fit hypotheses, with negative constants if the search is wide."""
-    args = (candidates, task.tables, located.log_value, weights, task.log_prior(candidates))
+    args = (candidates, task.tables, located.log_value, weights, task.log_prior(candidates), task.growth)
     pairs = [(candidates, fit(*args, free=free)) for free in ((False, True) if task.wide else (False,))]
     return Solution(*_ordered(*_concatenate(pairs)), located, weights)
 
@@ -439,7 +439,7 @@ def _best(part: Solution) -> NDArray[np.intp]:
 def _total(task: Task, candidates: Candidates, located: Located, weights: Weighting) -> Floats:
     """Logarithm of the evidence of some hypotheses of each call path, shape (call paths,)."""
     prior = task.log_prior(candidates)
-    score = fit(candidates, task.tables, located.log_value, weights, prior).score
+    score = fit(candidates, task.tables, located.log_value, weights, prior, task.growth).score
     total = np.full(len(located.sigma), -np.inf)
     np.logaddexp.at(total, candidates.row, score)
     return total

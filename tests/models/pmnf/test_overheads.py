@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from orchestrator.models.pmnf.candidates import REPEATED, Candidates
+from orchestrator.models.pmnf.hypotheses import FALLS, FASTER, IN_PROPORTION, NO_BLOCK
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.solver import log_prior
 from orchestrator.types import Point
@@ -54,8 +55,8 @@ def test_narrow_searches_have_one_term_per_parameter() -> None:
 
 
 def test_only_terms_that_grow_alike_cost_more_as_a_second_one() -> None:
-    falling = (np.array([False, False, False, True, True]),)
+    growth = (np.array([NO_BLOCK, IN_PROPORTION, FASTER, FALLS, FALLS]),)
     pairs = np.array([[1, 2], [3, 4], [1, 3], [2, 4]], dtype=np.int16)[:, :, None]
-    found = log_prior(Candidates(np.zeros(4, dtype=np.intp), pairs), falling)
+    found = log_prior(Candidates(np.zeros(4, dtype=np.intp), pairs), growth)
     plain = -2 * np.log(4)
     assert found == pytest.approx([plain - REPEATED, plain - REPEATED, plain, plain])
