@@ -114,10 +114,12 @@ def test_work_that_scales_perfectly_is_not_given_a_serial_part(parameters: int) 
 @pytest.mark.parametrize("parameters", [1, 2])
 def test_intervals_allow_for_costs_that_noise_hides(parameters: int) -> None:
     rng = np.random.default_rng(2)
-    truths: list[Truth] = []
-    for _ in range(40):
+
+    def drawn() -> Truth:
         serial, cost = 1.5 * 10 ** rng.uniform(-2, 0), 0.26 * 10 ** rng.uniform(-3, -0.5)
-        truths.append(lambda p, n, s=serial, c=cost: 100 * n / p + s + c * float(np.log2(p)))
+        return lambda p, n: 100 * n / p + serial + cost * float(np.log2(p))
+
+    truths = [drawn() for _ in range(40)]
     models = models_of(parameters, truths, seed=3)
     place = (1024, 4 if parameters == 2 else 1)
     holds = []

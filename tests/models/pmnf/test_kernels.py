@@ -14,7 +14,7 @@ from orchestrator.models.base import Floats
 from orchestrator.models.pmnf import exhaustive, hypotheses, kernels, modeler
 from orchestrator.models.pmnf.candidates import Candidates
 from orchestrator.models.pmnf.fit import columns, fit
-from orchestrator.models.pmnf.hypotheses import stacked
+from orchestrator.models.pmnf.hypotheses import growth_of, stacked
 from orchestrator.models.pmnf.kernels import compiled
 from orchestrator.models.pmnf.sweep import Problem, factors, sweep, swept_residuals
 from orchestrator.models.pmnf.weighting import weighting
@@ -92,7 +92,10 @@ def test_a_fit_is_the_minimum_of_the_squares(seed: int, smooth: float) -> None:
     one = np.ones(1)
     weights = weighting(np.full((1, len(GRID)), 3.0), 0.02 * one, 8 * one, smooth * one, features)
     terms = np.array([[(2, 2, 0), (0, 0, 4)]], dtype=np.int16)
-    found = fit(Candidates(np.zeros(1, dtype=np.intp), terms), TABLES, log_value, weights, np.zeros(1))
+    growth = growth_of([np.array([(e, 0.0) for e in EXPONENTS])] * 3)
+    found = fit(
+        Candidates(np.zeros(1, dtype=np.intp), terms), TABLES, log_value, weights, np.zeros(1), growth
+    )
     assert found.coefficients[0] == pytest.approx([10, 3, 1], rel=0.2)
     covariance = np.diag(1 / weights.weights[0]) + weights.smooth[0] * features @ features.T
     z = np.concatenate([np.ones((1, len(GRID))), columns(terms, TABLES)[:, 0]])
