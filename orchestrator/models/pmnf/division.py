@@ -20,6 +20,8 @@ from orchestrator.models.pmnf.truncation import excess, moved, truncated
 # Smallest share of the measured times that is looked for. Chosen by hand; not derived.
 LEAST_SHARE = 1e-3
 _RANGE = -float(np.log(LEAST_SHARE))
+# Standard deviations by which a cost may be negative; with more, there is none. Chosen by hand; not derived.
+_UNLIKELY = 3.0
 _TINY = 1e-300
 
 
@@ -96,7 +98,8 @@ def with_cost(shares: Division, c: Floats, inverse: Floats, noise: Floats) -> tu
         c[:, some], inverse[:, :, some], column, own, deviation, noise[some]
     )
     # Residuals are those of the mean, the evidence is that of the mode.
-    log_prior[some] = excess(deviation)[1] ** 2 / 2
+    mode = excess(deviation)[1] ** 2 / 2
+    log_prior[some] = np.where(deviation > -_UNLIKELY, mode, -np.inf)
     log_prior[some] += np.where(shares.mild[some], _visible(c[t, some]), 0.0)
     return c, inverse, log_prior
 

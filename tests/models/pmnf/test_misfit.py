@@ -141,6 +141,7 @@ def test_exponents_beyond_the_set_are_found_where_nothing_else_fits() -> None:
 def test_turning_values_are_noted() -> None:
     (model,) = fit(1, series(lambda p: 5 + 20 * abs(np.log2(p) - 7), grid(1), repetitions=2))
     assert any(note.startswith("not monotone in p") for note in model.notes)
+    assert 1 < value(model, 1024) < 10_000
 
 
 def test_jumps_are_noted_with_their_place() -> None:
