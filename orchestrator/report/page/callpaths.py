@@ -32,6 +32,8 @@ _MOST_MEASURED, _MOST_CURVES, _MOST_TYPESET = 150_000, 240, 400
 _SECONDS, _TRIED_POINTS, _TRIED_MODELS, _FEWEST_POINTS = 60.0, (4, 64), 5, 9
 _CURVE = 40  # points of a curve
 _CONSTANT = "constant"
+# Slope of the logarithm from which values are said to change although the formula does not. By hand.
+_CHANGES = 0.1
 # What deserves a badge: relative noise, SMAPE in percent, relative width of an interval, measured points.
 _NOISY, _MISFIT, _UNCERTAIN, _FEW = 0.1, 10.0, 1.0, 5
 
@@ -221,30 +223,47 @@ def _described(model: Model, subject: Subject, is_typeset: bool) -> dict[str, An
 
 
 def described_growth(model: Model, grid: Grid, values: Floats) -> list[dict[str, Any]]:
-    """Return how a model grows in every numeric parameter: by its terms, else by its values over the grid."""
-    terms = terms_of(model)
-    if terms:
-        # A constant of a thousandth of the value says nothing about how a call path scales here.
-        leading = significant(terms, _ends(grid, model.parameters))
-        found = [(name, *growth(leading, name)) for name in model.parameters]
-        texts = {name: f"{name} (falls to a constant)" for name in model.parameters if falls(leading, name)}
-        return [
-            {
-                "parameter": name,
-                "text": _power(name, n, log) if (n, log) != (0, 0) else texts.get(name, _CONSTANT),
-                "exponent": n,
-                "log": log,
-                "kind": "terms",
-            }
-            for name, n, log in found
-        ]
+    """Return how a model grows in every numeric parameter: by its terms, else by its values over the grid.
+
+    Values are the median of all that is possible. Where they change with a parameter that the most probable
+    formula does not contain, they say how.
+    """
     table = values.reshape(grid.shape)
-    slopes = [(axis.name, _slope(grid, table, k)) for k, axis in enumerate(grid.axes)]
-    return [
-        {"parameter": name, "text": _power(name, slope, 0.0), "exponent": slope, "log": 0.0, "kind": "slope"}
-        for name, slope in slopes
-        if slope is not None and name in model.parameters
-    ]
+    slopes = {axis.name: _slope(grid, table, k) for k, axis in enumerate(grid.axes)}
+    terms = terms_of(model)
+    if not terms:
+        return [
+            _by_slope(name, slope)
+            for name, slope in slopes.items()
+            if slope is not None and name in model.parameters
+        ]
+    # A constant of a thousandth of the value says nothing about how a call path scales here.
+    leading = significant(terms, _ends(grid, model.parameters))
+    found = []
+    for name in model.parameters:
+        n, log = growth(leading, name)
+        slope = slopes.get(name)
+        if (n, log) != (0, 0):
+            text = _power(name, n, log)
+        elif falls(leading, name):
+            text = f"{name} (falls to a constant)"
+        elif slope is not None and abs(slope) >= _CHANGES:
+            found.append(_by_slope(name, slope))
+            continue
+        else:
+            text = _CONSTANT
+        found.append({"parameter": name, "text": text, "exponent": n, "log": log, "kind": "terms"})
+    return found
+
+
+def _by_slope(name: str, slope: float) -> dict[str, Any]:
+    return {
+        "parameter": name,
+        "text": _power(name, slope, 0.0),
+        "exponent": slope,
+        "log": 0.0,
+        "kind": "slope",
+    }
 
 
 def _ends(grid: Grid, names: Sequence[str]) -> dict[str, Floats]:

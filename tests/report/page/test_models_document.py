@@ -232,3 +232,16 @@ def test_downloads_hold_measurements_and_formulas() -> None:
         float(main.value([Point.of(p=16, n=30)])[0]), rel=5e-3
     )
     assert "double main_time(double p, double n)" in files["models.c"]
+
+
+def test_growth_is_that_of_the_values_where_the_formula_is_constant() -> None:
+    """The values are the median of all that is possible, the formula only the most probable of it."""
+    points = {Point.of(p=p): (2.0,) for p in P}
+    known = Measurements(("p",), (Measurement("main", "time", points),))
+    (model,) = registry.load("model", "pmnf")()(known)
+    grid = grid_of(Subject(known=known, models=(model,), point=None, study=None))
+    x = np.array([point["p"] for point in grid.points()], dtype=float)
+    (constant,) = callpaths.described_growth(model, grid, np.full(len(x), 2.0))
+    (changing,) = callpaths.described_growth(model, grid, 2.0 * x**0.4)
+    assert (constant["text"], constant["kind"]) == ("constant", "terms")
+    assert (changing["text"], changing["kind"], changing["exponent"]) == ("p**0.4", "slope", 0.4)
