@@ -123,7 +123,8 @@ def with_serial_part(
     As from `with_cost`.
     """
     width, (z, _) = np.sqrt(np.maximum(whole[0] * noise, _TINY)), excess(deviation)
-    mean, variance = c[0], inverse[0, 0] * noise
+    # A cost that was moved may have taken more than there was.
+    mean, variance = np.maximum(c[0], 0.0), inverse[0, 0] * noise
     seen, unseen = _visible(mean), _hidden(width, z)
     both = np.logaddexp(seen, unseen)
     share = np.where(shares.serial, np.exp(seen - both), 1.0)
@@ -131,7 +132,7 @@ def with_serial_part(
     expected = share * mean
     spread = share * variance + share * (1 - share) * mean**2
     change = (spread - variance) / np.maximum(noise, _TINY)
-    found = moved(c, inverse, whole / whole[0], expected - mean, change)
+    found = moved(c, inverse, whole / whole[0], expected - c[0], change)
     return *found, np.where(shares.serial, both, 0.0)
 
 

@@ -126,5 +126,6 @@ def test_intervals_allow_for_costs_that_noise_hides(parameters: int) -> None:
     for model, truth in zip(models, truths, strict=True):
         _, low, high = far(model, parameters)
         holds.append(low <= truth(*place) <= high)
+    assert all((model.posterior.coefficients >= 0).all() for model in models)
     # With uniform shares 75 and 60 %.
     assert np.mean(holds) >= (0.8 if parameters == 1 else 0.68)
