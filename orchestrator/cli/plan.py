@@ -62,6 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     built = assemble(chosen)
     session.refuse_launch(built)
     first = planning.first_round(built, executor(chosen, Path(chosen.name), 0.0))
+    session.refuse_limits(built, first)
     document = describe(built, first)
     if arguments.points:
         document["points"] = [

@@ -14,10 +14,12 @@ from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.control import preloading
 from orchestrator.errors import OrchestratorError
-from orchestrator.executors.slurm.options import JobOptions, job_options
+from orchestrator.executors.slurm.ceilings import Enforced, ceiling, chosen, lifted
+from orchestrator.executors.slurm.options import JobOptions, job_options, minutes
 from orchestrator.executors.slurm.partitions import Partition, meant
 from orchestrator.launch import mpi, script
-from orchestrator.types import Point, Resources
+from orchestrator.types import Point, Resources, Run
+from orchestrator.units import count, format_duration
 
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH (or derived)"}
 _WORDS = ("time", "command", "builtin", "eval", "exec")  # words of the shell, no programs
@@ -94,6 +96,92 @@ def node_fault(
             f"partition {largest.name} has {largest.cores[-1]} cores; only those of the ranks are reserved",
             remedy,
         )
+    return None
+
+
+def size_fault(
+    campaign: Campaign,
+    runs: Iterable[tuple[Point, Resources]],
+    known: Callable[[], Sequence[Partition]],
+    limits: Callable[[], Enforced],
+) -> Fault | None:
+    """Return a fault where a run needs more nodes, or more cores of a node, than its partition ever has.
+
+    Parameters
+    ----------
+    campaign
+        The campaign.
+    runs
+        Points with their resources.
+    known, limits
+        Ask for the partitions of the cluster, and for what accounting limits.
+    """
+    if not isinstance(campaign.executor, SlurmOptions):
+        return None
+    options = job_options(campaign.executor.model_dump())
+    every: dict[tuple[int, int, int], tuple[Point, Resources]] = {}
+    for point, item in runs:
+        every.setdefault((item.nodes, item.ranks_per_node * item.threads, item.ranks), (point, item))
+    for point, item in every.values():
+        own = options.fitting(item)
+        partitions = meant(known(), chosen(own, "partition"))
+        if not partitions or not all(partition.cores for partition in partitions):
+            continue
+        need = item.ranks_per_node * item.threads
+        large = [partition for partition in partitions if need <= partition.cores[-1] * partition.threads]
+        names = " and ".join(partition.name for partition in partitions)
+        if not large:
+            cores = max(partition.cores[-1] for partition in partitions)
+            return Fault(
+                f"{point} needs {need} cores of a node, and nodes of partition {names} have {cores}: "
+                "such runs never start",
+                f"correct executor.cores_per_node ({cores}) or resources, or set another executor.partition",
+            )
+        free = lifted("PartitionMaxNodes", own, limits())
+        nodes = max(partition.nodes if free else partition.most_nodes for partition in large)
+        if item.nodes > nodes:
+            return Fault(
+                f"{point} needs {count(item.nodes, 'node')}, and a job in partition {names} gets at most "
+                f"{nodes}: such runs never start",
+                "set another executor.partition, or exclude such points by constraints",
+            )
+    return None
+
+
+def time_fault(
+    campaign: Campaign,
+    runs: Iterable[tuple[Run, Resources, float]],
+    known: Callable[[], Sequence[Partition]],
+    limits: Callable[[], Enforced],
+) -> Fault | None:
+    """Return a fault where the time limit of a run is more than Slurm allows a job: it would never start.
+
+    Parameters
+    ----------
+    campaign
+        The campaign.
+    runs
+        Runs with their resources and time limits in seconds.
+    known, limits
+        Ask for the partitions of the cluster, and for what accounting limits.
+    """
+    if not isinstance(campaign.executor, SlurmOptions):
+        return None
+    options = job_options(campaign.executor.model_dump())
+    longest: dict[tuple[str | None, ...], tuple[float, Run, JobOptions]] = {}
+    for run, item, limit in runs:
+        own = options.fitting(item)
+        key = tuple(own.named().values())
+        longest[key] = max(longest.get(key, (0.0, run, own)), (limit, run, own), key=lambda entry: entry[0])
+    for limit, run, own in longest.values():
+        most = ceiling(own, known(), limits())
+        if most is not None and not most.holds(limit):
+            return Fault(
+                f"{run.point} {run.kind} may take {format_duration(limit)}, for which its job needs "
+                f"{minutes(limit)} min, and {most.of} allows {format_duration(most.seconds)}: "
+                "such runs never start",
+                most.remedy(campaign.slowdown(run.kind)),
+            )
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import socket
@@ -23,7 +24,7 @@ from orchestrator.control.planning import FirstRound
 from orchestrator.control.runtime import Runtime
 from orchestrator.errors import CampaignError, ExecutorError
 from orchestrator.executors.base import Executor
-from orchestrator.executors.slurm import partitions, sbatch
+from orchestrator.executors.slurm import ceilings, partitions, sbatch
 from orchestrator.journal import events
 from orchestrator.journal.file import (
     FILE_NAME,
@@ -36,11 +37,11 @@ from orchestrator.journal.file import (
     require_campaign,
     writing,
 )
-from orchestrator.journal.state import State, replay
+from orchestrator.journal.state import State, apply, replay
 from orchestrator.policy import decide
 from orchestrator.report import advice
 from orchestrator.storage import write_atomically
-from orchestrator.types import Point, Run
+from orchestrator.types import Point, Resources, Run
 from orchestrator.units import format_cost, in_unit
 
 CAMPAIGN_FILE = "campaign.yaml"
@@ -106,6 +107,8 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             start = None  # also where another controller began the campaign meanwhile
             first = _changed(built, known, bool(changes))
             built_executor = executor(chosen, directory, known.time)
+            changed = functools.reduce(lambda state, event: apply(state, event, known.time), first, known)
+            _refuse_open(built, directory, built_executor, changed)
         else:
             start = start or _prepare(built, directory)  # a journal without a complete line
             priors.save(chosen, directory)
@@ -154,6 +157,7 @@ def _prepare(built: Assembly, directory: Path) -> _Start:
     if (why := starter.ready()) is not None:
         raise ExecutorError(f"{why}. Nothing was begun; see: orchestrator doctor")
     refuse_launch(built)
+    refuse_limits(built, plan)
     return _Start(starter, plan)
 
 
@@ -203,9 +207,43 @@ def refuse_launch(built: Assembly) -> None:
         launcher = preflight.fault(chosen, preflight.most_ranks(map(built.resources, points())))
     if launcher is not None:
         raise CampaignError(f"launcher: {launcher.detail}; {launcher.remedy}. Nothing was begun")
-    runs = ((point, built.resources(point)) for point in points())
-    found = preflight.node_fault(chosen, runs, partitions.partitions) or preflight.submission_fault(
-        chosen, map(built.resources, points()), sbatch.refusal
+
+    def runs() -> Iterator[tuple[Point, Resources]]:
+        return ((point, built.resources(point)) for point in points())
+
+    known = functools.cache(partitions.partitions)
+    found = (
+        preflight.node_fault(chosen, runs(), known)
+        or preflight.submission_fault(chosen, map(built.resources, points()), sbatch.refusal)
+        or preflight.size_fault(chosen, runs(), known, functools.cache(ceilings.enforced))
+    )
+    if found is not None:
+        raise CampaignError(f"{found.detail}; {found.remedy}. Nothing was begun")
+
+
+def refuse_limits(built: Assembly, plan: FirstRound) -> None:
+    """Raise `CampaignError` where Slurm would never start runs with the time limits of the first round."""
+    runs = list(zip(plan.runs, plan.limits, strict=True))
+    point = built.campaign.evaluation_point
+    if plan.validation is not None and point is not None:
+        runs.append((Run(point), plan.validation.limit))
+    _refuse_limits(built, runs)
+
+
+def _refuse_open(built: Assembly, directory: Path, starter: Executor, state: State) -> None:
+    """Raise `CampaignError` where Slurm would never start the runs that are open."""
+    waiting = (*state.failed, *state.waiting)
+    if built.campaign.executor.name != "slurm" or state.stopped is not None or not waiting:
+        return
+    runtime = Runtime(built, directory, starter)
+    known = runtime.estimates(state, runtime.fit(state) if state.rounds_completed else ())
+    _refuse_limits(built, [(run, known.reservation(state, run).limit) for run in waiting])
+
+
+def _refuse_limits(built: Assembly, runs: Sequence[tuple[Run, float]]) -> None:
+    known, limits = functools.cache(partitions.partitions), functools.cache(ceilings.enforced)
+    found = preflight.time_fault(
+        built.campaign, [(run, built.resources(run.point), limit) for run, limit in runs], known, limits
     )
     if found is not None:
         raise CampaignError(f"{found.detail}; {found.remedy}. Nothing was begun")

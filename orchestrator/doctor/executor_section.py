@@ -9,6 +9,8 @@ from orchestrator.campaign.schema import Pack, SlurmOptions
 from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
 from orchestrator.doctor.probe import Probe
 from orchestrator.doctor.slurm import Association, Cluster
+from orchestrator.executors.slurm.ceilings import ceiling
+from orchestrator.executors.slurm.options import job_options, minutes
 from orchestrator.executors.slurm.partitions import Partition, meant
 from orchestrator.types import Point, Resources
 from orchestrator.units import did_you_mean, format_duration
@@ -42,6 +44,8 @@ def of_size(
     yield from _partition(options, cluster, found)
     if found:
         yield from _fit(options, found[0], largest, longest)
+        if longest is not None:
+            yield from _time(options, cluster, longest)
         yield from _nodes_there(found[0], widest or largest)
     if cluster.associations is not None:
         yield from _account(options, cluster.associations)
@@ -122,13 +126,16 @@ def _fit(
         )
         # With the defaults this is no mistake of the user: the runs of a rejected job start one by one.
         yield ok("pack", detail) if pack == Pack() else warning("pack", detail, remedy)
-    if longest is not None and item.time is not None and longest > item.time:
-        allowed = format_duration(item.time)
+
+
+def _time(options: SlurmOptions, cluster: Cluster, longest: float) -> Iterator[Check]:
+    most = ceiling(job_options(options.model_dump()), cluster.partitions, cluster.enforced)
+    if most is not None and not most.holds(longest):
         detail = (
-            f"runs may take {format_duration(longest)}, {item.name} allows {allowed}: they would be rejected"
+            f"runs may take {format_duration(longest)}, for which a job needs {minutes(longest)} min, and "
+            f"{most.of} allows {format_duration(most.seconds)}: they would never start"
         )
-        remedy = f"set measure.time_limit: {allowed}, or another executor.partition"
-        yield failed("time limit", detail, remedy)
+        yield failed("time limit", detail, most.remedy())
 
 
 def _hardware_threads(options: SlurmOptions, item: Partition) -> Iterator[Check]:
@@ -143,8 +150,11 @@ def _hardware_threads(options: SlurmOptions, item: Partition) -> Iterator[Check]
 
 def _nodes_there(item: Partition, widest: tuple[Point, Resources]) -> Iterator[Check]:
     point, resources = widest
-    if resources.nodes > item.nodes:
-        detail = f"{point} needs {resources.nodes} nodes, {item.name} has {item.nodes}: such runs never start"
+    if resources.nodes > item.most_nodes:
+        detail = (
+            f"{point} needs {resources.nodes} nodes, a job in {item.name} gets at most {item.most_nodes}: "
+            "such runs never start"
+        )
         remedy = "set another executor.partition, or exclude such points by constraints"
         yield failed("nodes", detail, remedy)
 

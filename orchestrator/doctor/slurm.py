@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
 from orchestrator.doctor.probe import Probe
+from orchestrator.executors.slurm.ceilings import Enforced, enforced
 from orchestrator.executors.slurm.commands import parse_configuration
-from orchestrator.executors.slurm.partitions import SINFO, Partition, parse_partitions, parse_time
+from orchestrator.executors.slurm.partitions import Partition, parse_time
+from orchestrator.executors.slurm.partitions import partitions as known_partitions
 
 PROGRAMS = ("sbatch", "squeue", "scontrol", "scancel", "sinfo", "sacct")
 _OPTIONAL = ("sacct",)  # without accounting it reports nothing
@@ -39,6 +41,7 @@ class Cluster:
     configuration: Mapping[str, str]
     partitions: tuple[Partition, ...]
     associations: tuple[Association, ...] | None  # None: not known
+    enforced: Enforced = field(default_factory=Enforced)
 
     @property
     def accounting(self) -> bool:
@@ -59,13 +62,18 @@ def examine(probe: Probe, user: str) -> tuple[list[Check], Cluster | None]:
         detail = f"slurmctld does not answer: {ping.complaint}; needed only for the executor slurm"
         return [*found, missing("slurmctld", detail, remedy)], None
     configuration = parse_configuration(probe.ask(["scontrol", "show", "config"]).output)
-    partitions = parse_partitions(probe.ask(SINFO).output)
-    cluster = Cluster(configuration, partitions, None)
+
+    def ask(command: Sequence[str]) -> str | None:
+        answer = probe.ask(command)
+        return answer.output if answer.ok else None
+
+    partitions = known_partitions(ask)
+    cluster = Cluster(configuration, partitions, None, enforced(ask))
     if cluster.accounting and probe.which("sacctmgr"):
         query = ["sacctmgr", "--noheader", "--parsable2", "show", "associations", f"user={user}"]
         answer = probe.ask([*query, f"cluster={configuration.get('ClusterName', '')}", _ASSOCIATIONS])
         if answer.ok:
-            cluster = Cluster(configuration, partitions, parse_associations(answer.output))
+            cluster = replace(cluster, associations=parse_associations(answer.output))
     found += [_controller(configuration), _partitions(partitions), _limits(configuration)]
     found += [_accounting(cluster, probe), *_associations(cluster, user), _mpi(probe)]
     return found, cluster

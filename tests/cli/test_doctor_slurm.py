@@ -249,6 +249,9 @@ def test_cores_per_node_must_be_known_for_runs_larger_than_a_node() -> None:
 
 def test_a_run_that_takes_longer_than_the_partition_allows() -> None:
     assert faults({}, limit=86401)["time limit"].status is Status.FAILED
+    whole_day = faults({}, limit=86400)["time limit"]  # ending the run takes time, too
+    assert whole_day.remedy.startswith("set measure.time_limit to at most 23 h 59 min")
+    assert faults({}, limit=86400 - 60) == {}
     assert faults({"partition": "threads", "threads_per_core": 2}, limit=1e6) == {}
     assert faults({}, limit=None) == {}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import preflight
 from orchestrator.errors import CampaignError
+from orchestrator.executors.slurm.ceilings import Enforced, Qos
 from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.executors.slurm.partitions import Partition, parse_partitions
 from orchestrator.launch import mpi
-from orchestrator.types import Point, Resources
+from orchestrator.types import Point, Resources, Run
 
 TEXT = """\
 name: tiny
@@ -208,3 +210,63 @@ def test_other_executors_ask_no_slurm() -> None:
         raise AssertionError("not needed")
 
     assert preflight.submission_fault(load(""), [Resources(ranks=1)], refusal) is None
+
+
+# --- what Slurm would never start --------------------------------------------------------------------------
+
+LIMITED = "debug*|up|idle|4|4|1:4:1|1:00:00\nbig|up|idle|2|64|2:16:2|infinite\n"
+
+
+def known(most: int | None = None) -> tuple[Partition, ...]:
+    return tuple(replace(item, most=most) for item in parse_partitions(LIMITED))
+
+
+def wide(nodes: int = 1, cores: int = 1) -> list[tuple[Point, Resources]]:
+    return [(Point.of(n=1), Resources(ranks=nodes * cores, nodes=nodes, ranks_per_node=cores))]
+
+
+@pytest.mark.parametrize(
+    ("runs", "most", "words"),
+    [
+        (wide(nodes=5), None, "P(n=1) needs 5 nodes, and a job in partition debug gets at most 4"),
+        (wide(nodes=3), 2, "P(n=1) needs 3 nodes, and a job in partition debug gets at most 2"),
+        (wide(cores=8), None, "P(n=1) needs 8 cores of a node, and nodes of partition debug have 4"),
+    ],
+)
+def test_runs_of_a_size_that_the_partition_never_has_are_refused(
+    runs: list[tuple[Point, Resources]], most: int | None, words: str
+) -> None:
+    campaign = on_slurm("executor.cores_per_node=8")
+    fault = preflight.size_fault(campaign, runs, lambda: known(most), Enforced)
+    assert fault is not None and words in fault.detail and "executor.partition" in fault.remedy
+    assert preflight.size_fault(campaign, runs, lambda: (), Enforced) is None  # Slurm does not answer
+    assert preflight.size_fault(load(""), runs, lambda: known(most), Enforced) is None
+
+
+def test_one_of_several_partitions_that_takes_a_run_is_enough() -> None:
+    both = on_slurm("executor.cores_per_node=8", "executor.partition='debug,big'")
+    assert preflight.size_fault(both, wide(cores=64), known, Enforced) is None
+    assert preflight.size_fault(both, wide(nodes=4, cores=4), known, Enforced) is None
+    assert preflight.size_fault(both, wide(nodes=4, cores=8), known, Enforced) is not None
+
+
+def test_a_qos_may_lift_the_most_nodes_of_a_job() -> None:
+    lifted = Enforced(qos={"wide": Qos(wall=None, flags=frozenset({"PartitionMaxNodes"}))})
+    runs = wide(nodes=3)
+    campaign = on_slurm("executor.cores_per_node=4", "executor.qos=wide")
+    assert preflight.size_fault(campaign, runs, lambda: known(2), lambda: lifted) is None
+
+
+def test_the_longest_run_of_every_partition_must_fit_its_time() -> None:
+    sizes = "[{up_to: 4, partition: debug, cores_per_node: 4}, {partition: big, cores_per_node: 64}]"
+    campaign = on_slurm(f"executor.by_size={sizes}", "measure.time_limit=2 h")
+    small, large = (Resources(ranks=n, ranks_per_node=n) for n in (2, 16))
+    run = Run(Point.of(n=1))
+    limits = [(run, large, 7200.0), (run, small, 60.0), (run, small, 3590.0)]
+    assert preflight.time_fault(campaign, limits[:2], known, Enforced) is None
+    fault = preflight.time_fault(campaign, limits, known, Enforced)
+    assert fault is not None
+    assert "needs 61 min, and partition debug allows 1 h" in fault.detail
+    assert "measure.time_limit to at most 59 min" in fault.remedy
+    assert preflight.time_fault(campaign, limits, lambda: (), Enforced) is None
+    assert preflight.time_fault(load(""), limits, known, Enforced) is None

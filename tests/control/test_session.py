@@ -494,3 +494,38 @@ def test_runs_without_their_journal_are_not_begun_again(tmp_path: Path) -> None:
     (tmp_path / "d" / "runs" / "p=1" / "time-1" / "attempt-1").mkdir(parents=True)
     with pytest.raises(CampaignError, match=r"journal\.jsonl is missing: restore it"):
         session.run(load(), tmp_path / "d", session.Hooks())
+
+
+def test_time_limits_that_slurm_never_grants_are_refused_at_the_start_and_on_resuming(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("sbatch", "squeue", "scancel", "scontrol", "sinfo", "srun"):
+        command = tmp_path / name
+        command.write_text(f"#!/bin/sh\ncat {tmp_path}/{name}.out 2>/dev/null\nexit 0\n")
+        command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    (tmp_path / "scontrol.out").write_text("KillWait = 30 sec\n")
+
+    def allow(time: str) -> None:
+        (tmp_path / "sinfo.out").write_text(f"debug*|up|idle|4|16|1:16:1|{time}\n")
+
+    slurm = "executor={name: slurm, cores_per_node: 16, launcher: 'srun'}"
+    chosen = load(
+        slurm, "executable=/bin/true", "validate=false", "measure={time_limit: 60 s}", "stop.budget=9"
+    )
+    words = r"may take 1 min, .* 2 min, and partition debug allows 1 min.* measure.time_limit to at most 38 s"
+    allow("1:00")
+    with pytest.raises(CampaignError, match=words):
+        session.run(chosen, tmp_path / "c", session.Hooks())
+    assert not (tmp_path / "c").exists()
+    allow("2:00")
+    answers = iter([False])
+    session.run(chosen, tmp_path / "c", session.Hooks(interrupted=lambda: next(answers, True)))
+    assert session.replayed(tmp_path / "c").waiting
+    before = (tmp_path / "c" / FILE_NAME).read_bytes()
+    allow("1:00")
+    with pytest.raises(CampaignError, match=words):
+        session.run(chosen, tmp_path / "c", session.Hooks())
+    assert (tmp_path / "c" / FILE_NAME).read_bytes() == before
+    (tmp_path / "sinfo.out").write_text("")  # Slurm does not say
+    session.run(chosen, tmp_path / "c", session.Hooks(interrupted=lambda: True))

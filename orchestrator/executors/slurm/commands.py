@@ -92,6 +92,14 @@ def call(command: Sequence[str], seconds: float, env: Mapping[str, str] | None =
     return output
 
 
+def answer(command: Sequence[str], seconds: float = 30.0) -> str | None:
+    """Return what a command prints; None where it fails."""
+    try:
+        return call(command, seconds)
+    except CommandFailed:
+        return None
+
+
 def in_one_line(complaint: str, command: str) -> str:
     """Return what a command complained about in one line, without its own name in front of each."""
     lines = [re.sub(rf"^{re.escape(command)}: (?:error: )?", "", line) for line in complaint.splitlines()]

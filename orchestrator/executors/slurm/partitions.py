@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.executors.slurm.commands import CommandFailed, call
+from orchestrator.executors.slurm.commands import answer
 
 _SIZES = ("sinfo", "--noheader", "--exact", "--format=%P|%s")
 SINFO = ("sinfo", "--noheader", "--exact", "--format=%P|%a|%T|%D|%c|%z|%l")
 _DOWN = ("down", "drain", "error", "fail", "future", "inval", "maint", "perfctrs", "reboot", "unknown")
-_ANSWER = 30.0  # seconds to wait for sinfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,19 +31,21 @@ class Partition:
     time: float | None
     most: int | None = None
 
+    @property
+    def most_nodes(self) -> int:
+        """The most nodes that a job can ever get."""
+        return self.nodes if self.most is None else min(self.nodes, self.most)
+
 
 def meant(known: Sequence[Partition], name: str | None) -> list[Partition]:
     """Return the partitions that ``executor.partition`` names; for None the default one."""
     return [item for item in known if (item.default if name is None else item.name in name.split(","))]
 
 
-def partitions() -> tuple[Partition, ...]:
+def partitions(ask: Callable[[Sequence[str]], str | None] = answer) -> tuple[Partition, ...]:
     """Ask ``sinfo`` for the partitions; empty where it does not answer."""
-    try:
-        found = parse_partitions(call(SINFO, _ANSWER))
-        limits = parse_sizes(call(_SIZES, _ANSWER))
-    except CommandFailed:
-        return ()
+    found = parse_partitions(ask(SINFO) or "")
+    limits = parse_sizes(ask(_SIZES) or "") if found else {}
     return tuple(replace(item, most=limits.get(item.name)) for item in found)
 
 
