@@ -77,7 +77,7 @@ def _head(found: Mapping[str, Any], width: int) -> list[Text]:
             Text(f"paused: {found['paused']['cause']} ({found['paused']['detail']})", style="yellow")
         )
     for item in found["outages"]:
-        what = "no job begins" if item["what"] == QUEUE else f"{item['what']} does not answer"
+        what = "all jobs wait" if item["what"] == QUEUE else f"{item['what']} does not answer"
         lines.append(Text(f"{what} ({item['reason']})", style="red"))
     if found["state"] != "stopped":
         lines.append(Text(_next_round(found)))

@@ -279,3 +279,19 @@ def test_the_hook_is_called_for_the_begin_and_the_end_but_not_every_hour(tmp_pat
 def test_the_journal_gives_back_what_was_written(event: events.Event) -> None:
     written = json.loads(json.dumps(events.to_json(event)))
     assert events.from_json(events.name_of(event), written) == event
+
+
+@pytest.mark.parametrize("state", ["SUSPENDED", "STOPPED"])
+def test_a_job_that_is_suspended_waits_until_somebody_resumes_it(fake: FakeSlurm, state: str) -> None:
+    requests = [replace(fake.request(), pack="shared") for _ in range(2)]
+    executor = fake.executor()
+    executor.submit(requests)
+    fake.begin(requests[0])
+    fake.queue(f"100_0 {state}")
+    executor.poll(requests)
+    found = services(executor)[QUEUE]
+    assert found is not None and found.reason == state
+    fake.queue("100_0 RUNNING")
+    fake.turn(20.0)
+    executor.poll(requests)
+    assert services(executor)[QUEUE] is None

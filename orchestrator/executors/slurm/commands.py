@@ -138,6 +138,9 @@ _ENDED = (
 # If Slurm ends a job in one of these, a failure of the application is not the application's fault.
 _FROM_OUTSIDE = ("BOOT_FAIL", "CANCELLED", "DEADLINE", "NODE_FAIL", "PREEMPTED", "REVOKED")
 
+# A job in one of these has its nodes, and does nothing until somebody, or Slurm, resumes it.
+_STANDING = ("STOPPED", "SUSPENDED")
+
 # If a job ends in one of these, its node failed.
 _NODE = ("BOOT_FAIL", "LAUNCH_FAILED", "NODE_FAIL")
 
@@ -172,6 +175,11 @@ def word(state: str) -> str:
 def from_outside(state: str) -> bool:
     """Return whether a job in this state was ended by Slurm, its nodes or a person."""
     return word(state) in _FROM_OUTSIDE
+
+
+def stands_still(state: str) -> bool:
+    """Return whether a job in this state has begun, and is stopped until somebody resumes it."""
+    return word(state) in _STANDING
 
 
 def blames_node(state: str) -> bool:

@@ -67,7 +67,7 @@ _HOPELESS = {
     "QOSNotAllowed",
 }
 # With these reasons, a job begins when others have ended. With any other it waits for somebody to act: it is
-# held, its partition is down, its nodes are reserved, the allocation is used up.
+# held or suspended, its partition is down, its nodes are reserved, the allocation is used up.
 _ORDINARY = re.compile(
     r"(?:None|Priority|Resources|BeginTime|JobArrayTaskLimit|Cleaning|Prolog|)$"
     r"|(?:.*\b)?(?:Assoc|QOS)(?:Max|Grp)(?!\w*Min)"
@@ -164,7 +164,7 @@ class SlurmExecutor:
         return found if self._poller.silence else {**found, QUEUE: self._standstill()}
 
     def _standstill(self) -> Outage | None:
-        """Return why none of the jobs begins, if somebody must act before one can."""
+        """Return why none of the jobs begins or goes on, if somebody must act before one does."""
         reasons = [item.waits_for for item in self._tracked.values() if item.phase is Phase.OPEN]
         stands = bool(reasons) and not any(map(_ORDINARY.match, reasons))
         lasts = self._standing.seconds(self._clock(), stands)
@@ -288,7 +288,8 @@ class SlurmExecutor:
         for item in requests:
             if item.name in self._tracked:
                 last = found[item.name]
-                self._tracked[item.name].waits_for = last.reason if last.state is AttemptState.QUEUED else ""
+                waits = last.state in (AttemptState.QUEUED, AttemptState.RUNNING)
+                self._tracked[item.name].waits_for = last.reason if waits else ""
             self._settle(item, found[item.name])
         return [found[item.name] for item in requests]
 

@@ -137,7 +137,8 @@ def _classify_alone(evidence: Evidence, settings: SlurmSettings, unconfirmed: bo
         job = status.active[0]
         if job.meaning is AttemptState.UNKNOWN:
             return _unknown(evidence, f"Slurm calls its job {job.state}")
-        reason = job.reason if job.meaning is AttemptState.QUEUED else ""
+        frozen = commands.word(job.state) if commands.stands_still(job.state) else ""
+        reason = job.reason if job.meaning is AttemptState.QUEUED else frozen
         return Observation(
             request.attempt, job.meaning, evidence.job_id, record=evidence.record, reason=reason
         )
@@ -295,7 +296,8 @@ def _classify_shared(
         return found
     match found.state:
         case AttemptState.RUNNING:
-            return replace(found, state=AttemptState.QUEUED, reason="its job executes others before it")
+            reason = found.reason or "its job executes others before it"
+            return replace(found, state=AttemptState.QUEUED, reason=reason)
         case AttemptState.ABSENT:
             return replace(found, elapsed=0.0, revoked=True)
         case AttemptState.LOST if evidence.deleted:

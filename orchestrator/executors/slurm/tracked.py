@@ -62,7 +62,7 @@ class TrackedAttempt:
     cancelled
         Whether every job of it is to be cancelled, also one that turns up later.
     waits_for
-        Why its job is still queued, as of the last look; empty where it is not.
+        Why its job is still queued, or does not go on, as of the last look; empty where it runs.
     last_queued
         When Slurm last reported it as queued (Unix seconds).
     record_version
