@@ -224,6 +224,8 @@ class AttemptRecord:
         When the job began that the attempt ran in, if the job says so: the attempt is charged from then on.
     printed
         Bytes of its standard output at its end, as seen on its node; None in records of earlier versions.
+    full
+        Why nothing more could be written into its directory at its end; empty where it could.
     load
         What else its CPUs did, as shares of their time: ``others`` (CPU time of other processes) and
         ``stolen`` (by a hypervisor), as far as they are known.
@@ -242,6 +244,7 @@ class AttemptRecord:
     suspended: bool = False
     allocated: float | None = None
     printed: int | None = None
+    full: str = ""
     load: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -174,7 +174,9 @@ def drive(
     """
     if not progress:
         with interruptible(begin) as interrupted:
-            hooks = session.Hooks(interrupted=interrupted, cancel_on_interrupt=cancel, again=again)
+            hooks = session.Hooks(
+                interrupted=interrupted, cancel_on_interrupt=cancel, again=again, patient=True
+            )
             return session.run(rules, directory, hooks)
     from orchestrator.api.progress import Display
 
@@ -188,6 +190,7 @@ def drive(
             interrupted=interrupted,
             cancel_on_interrupt=cancel,
             again=again,
+            patient=True,
         )
         return session.run(rules, directory, hooks)
 

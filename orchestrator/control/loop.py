@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from orchestrator import __version__
-from orchestrator.control import settle
+from orchestrator.control import disk, settle
 from orchestrator.control.runtime import Runtime
-from orchestrator.executors.base import services
+from orchestrator.executors.attempt.directory import DirectoryUnwritable
+from orchestrator.executors.base import DISK, services
 from orchestrator.journal import events
-from orchestrator.journal.file import Entry, Journal
+from orchestrator.journal.file import SPACE, Entry, Journal
 from orchestrator.journal.state import InFlight, RunStatus, State, apply
 from orchestrator.models.base import Model
 from orchestrator.policy import decide
@@ -59,10 +60,12 @@ def run(
     begun = events.ControllerStarted(socket.gethostname(), os.getpid(), __version__, runtime.provenance())
     controller.commit([begun])
     while controller.state.stopped is None and not interrupted() and not decide.is_paused(controller.state):
-        controller.observe()
-        estimates = runtime.estimates(controller.state, controller.models())
-        actions = decide.next_actions(controller.state, runtime.policy, runtime.executor.now(), estimates)
-        progressed = controller.perform(actions)
+        try:
+            progressed = controller.step()
+        except DirectoryUnwritable as error:
+            if not _has_patience(runtime, error):
+                raise
+            continue  # attempts that were not begun are found so, and submitted again
         if not progressed and controller.state.stopped is None:
             runtime.executor.wait(runtime.poll_interval)
     if controller.state.stopped is None:
@@ -90,6 +93,15 @@ class Controller:
         self._cancelled: frozenset[Attempt] = frozenset()  # by the user
         self.state = state
 
+    def step(self) -> bool:
+        """Observe, decide and act; return whether anything was done."""
+        self.observe()
+        runtime = self._runtime
+        estimates = runtime.estimates(self.state, self.models())
+        return self.perform(
+            decide.next_actions(self.state, runtime.policy, runtime.executor.now(), estimates)
+        )
+
     def commit(self, new: Sequence[events.Event], durable: bool = True) -> None:
         """Make events durable, then apply them."""
         if not new:
@@ -111,7 +123,10 @@ class Controller:
         if self.state.unconfirmed:
             self._correct()
         executor = self._runtime.executor
-        self.commit(settle.outages(services(executor), self.state, executor.now()))
+        found, now = services(executor), executor.now()
+        if executor.name != "simulated":
+            found = {**found, DISK: disk.outage(self._runtime.directory, now)}
+        self.commit(settle.outages(found, self.state, now))
 
     def _correct(self) -> None:
         """Replace estimated charges by those that the scheduler has confirmed by now."""
@@ -265,6 +280,14 @@ class Controller:
             self._stop(choices.rule, choices.reason)
         else:
             self._stop("exhausted", "the strategy has nothing left to measure")
+
+
+def _has_patience(runtime: Runtime, error: DirectoryUnwritable) -> bool:
+    """Wait for space where that is what an attempt's directory lacks; return whether to go on."""
+    cause = error.__cause__
+    if runtime.patience is None or not isinstance(cause, OSError) or cause.errno not in SPACE:
+        return False
+    return runtime.patience(cause)
 
 
 def _in_order(attempts: Iterable[Attempt]) -> list[Attempt]:

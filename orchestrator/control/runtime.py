@@ -20,7 +20,7 @@ from orchestrator.control.fastest import fastest
 from orchestrator.errors import ModelError
 from orchestrator.executors.base import Executor
 from orchestrator.journal.events import Samples
-from orchestrator.journal.file import writing
+from orchestrator.journal.file import Patience, persistently, writing
 from orchestrator.journal.measurements import Collector
 from orchestrator.journal.state import InFlight, State
 from orchestrator.models import check_counts
@@ -56,10 +56,17 @@ class Runtime:
         Executes attempts.
     cancel_on_interrupt
         Whether an interrupt ends attempts in flight, which are charged, instead of leaving them running.
+    patience
+        For a full disk; without it, that stops the campaign.
     """
 
     def __init__(
-        self, assembly: Assembly, directory: Path, executor: Executor, cancel_on_interrupt: bool = False
+        self,
+        assembly: Assembly,
+        directory: Path,
+        executor: Executor,
+        cancel_on_interrupt: bool = False,
+        patience: Patience | None = None,
     ):
         campaign = assembly.campaign
         self.assembly = assembly
@@ -67,6 +74,7 @@ class Runtime:
         self.directory = directory
         self.executor = executor
         self.cancel_on_interrupt = cancel_on_interrupt
+        self.patience = patience
         self.policy = plugins.policy(campaign)
         self.strategy = plugins.strategy(campaign)
         self.modeler = plugins.modeler(campaign)
@@ -182,7 +190,9 @@ class Runtime:
         quickest = fastest(self.assembly, models, self.measurements(state))
         with writing(self.directory / models_document.FILE_NAME):
             point = self.campaign.evaluation_point
-            models_document.write(self.directory, state, models, point, quickest)
+            persistently(
+                lambda: models_document.write(self.directory, state, models, point, quickest), self.patience
+            )
 
     def _effort_checks(self, state: State) -> EffortChecks:
         if self._checks is None or self._checks[0] != state.round:

@@ -17,6 +17,7 @@ from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import attempts, loop, planning, preflight, priors, store
 from orchestrator.control.assembly import Assembly, assemble
+from orchestrator.control.disk import Patience
 from orchestrator.control.execution import executor
 from orchestrator.control.keeping import Keeper
 from orchestrator.control.notify import Notifier
@@ -52,7 +53,7 @@ class Hooks:
     """Functions that the loop calls: for each entry, for changed rules, for remarks, to ask whether to stop.
 
     ``boundary`` (see `Journal`) is for tests of crashes. ``again``: continue a campaign that has stopped
-    because of failures, also with the same rules.
+    because of failures, also with the same rules. ``patient``: wait on a full disk instead of stopping.
     """
 
     listen: loop.Listener = lambda entry, state: None
@@ -62,6 +63,7 @@ class Hooks:
     boundary: Boundary | None = None
     cancel_on_interrupt: bool = False
     again: bool = False
+    patient: bool = False
 
 
 def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
@@ -93,7 +95,8 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     if start is not None:
         _refuse_runs_without_journal(directory)
     _create(directory)
-    with Journal(directory, hooks.boundary) as journal, Notifier(chosen, directory) as notifier:
+    patience = Patience(directory, hooks.remark, hooks.interrupted) if hooks.patient else None
+    with Journal(directory, hooks.boundary, patience) as journal, Notifier(chosen, directory) as notifier:
         keeper = Keeper(directory, journal)
         known = replay(notifier.seen(keeper.seen(journal.entries())))
         priors.refuse_other_copy(chosen, known)
@@ -129,7 +132,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             ended = f"{known.stopped.rule} ({known.stopped.detail})"
             hooks.remark(f"nothing is begun: the campaign has stopped: {ended}")
             hooks.remark(advice.to_continue(known, directory))
-        runtime = Runtime(built, directory, built_executor, hooks.cancel_on_interrupt)
+        runtime = Runtime(built, directory, built_executor, hooks.cancel_on_interrupt, patience)
         if changes and (missing := _no_validation(runtime, known)) is not None:
             hooks.remark(missing)
         notifier.begin(known)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.errors import ReadError
-from orchestrator.executors.base import Outage
+from orchestrator.executors.base import DISK, Outage
 from orchestrator.journal import allocations, events
 from orchestrator.journal.measurements import repetitions
 from orchestrator.journal.state import InFlight, State
@@ -139,7 +139,8 @@ def outages(found: Mapping[str, Outage | None], state: State, now: float) -> lis
                 new.append(events.OutageEnded(what, max(0.0, now - known.since)))
             continue
         since = outage.since if known is None else known.since
-        waited, patience = (now - since, UNNOTICED) if known is None else (now - known.noted, REPORTED)
+        first = 0.0 if what == DISK else UNNOTICED  # a disk does not get full for an instant
+        waited, patience = (now - since, first) if known is None else (now - known.noted, REPORTED)
         if abs(waited) >= patience:  # the clock may be set back
             new.append(
                 events.OutageBegan(
@@ -244,6 +245,9 @@ def _finished(
 def _failure(observation: Observation, request: AttemptRequest) -> tuple[FailureClass | None, str]:
     record = observation.record
     assert record is not None
+    if record.full:  # what it wrote may be cut, whatever its exit code
+        reason = f"{record.full} when it ended, so its output may be cut: {request.directory}"
+        return FailureClass.INFRASTRUCTURE, reason
     if record.timed_out:
         ended = f"ended at its time limit of {request.limit:.6g} s"
         sign = sign_of_infrastructure(_tails(request).values(), timed_out=True)

@@ -51,10 +51,13 @@ class ExecutorContext:
 QUEUE = "queue"
 """The name of an outage in which every job waits for what no other job's end changes."""
 
+DISK = "disk"
+"""The name of an outage in which the file system of the campaign directory is full."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """A service that an executor depends on, and that does not answer; or a queue in which nothing moves.
+    """A service that does not answer; or a queue in which nothing moves, or a full disk.
 
     Attributes
     ----------

@@ -31,6 +31,10 @@ FILE_NAME = "journal.jsonl"
 LOCK_NAME = "controller.lock"
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Error numbers of a full disk, an exhausted quota, and a limit on the size of files."""
+SPACE = FULL - {errno.EFBIG}
+"""Those that pass when somebody frees some space."""
+Patience = Callable[[OSError], bool]
+"""Waits after a write that failed for want of space; returns whether to try again."""
 HOLDER_NAME = "controller.json"
 # Seconds. A process that a killed controller was just starting shares the lock until it executes its program.
 _PATIENCE = 2.0
@@ -272,6 +276,16 @@ def holder(directory: Path) -> tuple[str, int] | None:
         return None
 
 
+def persistently(write: Callable[[], None], patience: Patience | None) -> None:
+    """Write; where the disk is full, again, as long as there is patience."""
+    while True:
+        try:
+            return write()
+        except OSError as error:
+            if error.errno not in SPACE or patience is None or not patience(error):
+                raise
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Raise `JournalWriteError`, after which the campaign can be resumed, where a file cannot be written."""
@@ -306,15 +320,18 @@ class Journal:
     boundary
         Called with ``"before"`` or ``"after"`` and the entries around each append; tests end the process
         there.
+    patience
+        For a full disk; without it, that is an error.
     """
 
-    def __init__(self, directory: Path, boundary: Boundary | None = None):
+    def __init__(self, directory: Path, boundary: Boundary | None = None, patience: Patience | None = None):
         self.path = directory / FILE_NAME
         self._holder = directory / HOLDER_NAME
         # Imported here: it loads asyncio, and those who only read a journal need no lock.
         from filelock import FileLock
 
         self._lock = FileLock(directory / LOCK_NAME)
+        self._patience = patience
         self._boundary = boundary or (lambda moment, entries: None)
         self._descriptor = -1
         self._sequence = 0
@@ -402,17 +419,23 @@ class Journal:
         content = b"".join(encode(entry) for entry in entries)
         self._boundary("before", entries)
         try:
-            self._check()
-            _write_all(self._descriptor, content)
-            if durable:
-                os.fsync(self._descriptor)
+            persistently(lambda: self._write(content, durable), self._patience)
         except OSError as error:
-            self._undo()
             raise _stopped_by(f"cannot write to {self.path}", error) from error
         self._sequence += len(entries)
         self._length += len(content)
         self._boundary("after", entries)
         return entries
+
+    def _write(self, content: bytes, durable: bool) -> None:
+        try:
+            self._check()
+            _write_all(self._descriptor, content)
+            if durable:
+                os.fsync(self._descriptor)
+        except OSError:
+            self._undo()
+            raise
 
     def _check(self) -> None:
         """Raise `JournalWriteError` unless the file is the one that was opened, and unchanged since."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import immutables
 
-from orchestrator.executors.base import QUEUE
+from orchestrator.executors.base import DISK, QUEUE
 from orchestrator.journal import allocations, events, executables
 from orchestrator.journal.differences import differences
 from orchestrator.journal.file import Entry, require_campaign
@@ -86,9 +86,11 @@ def describe(event: events.Event, said: str = "") -> str:
             return f"paused: {cause} ({detail}); nothing more is begun until somebody resumes the campaign"
         case events.OutageBegan():
             text = outage(event.what, event.since, event.jobs, event.blocking, event.lasted, event.reason)
-            return text if event.repeated or event.what == QUEUE else f"{text} ({event.reason})"
+            return text if event.repeated or event.what in (DISK, QUEUE) else f"{text} ({event.reason})"
         case events.OutageEnded(what, lasted) if what == QUEUE:
             return f"the queue moves again, after {about(lasted)}"
+        case events.OutageEnded(what, lasted) if what == DISK:
+            return f"there is space on the disk again, after {about(lasted)}"
         case events.OutageEnded(what, lasted):
             return f"{what} answers again, after {about(lasted)}"
         case events.ValidationProposed(run):

@@ -12,7 +12,7 @@ from rich.layout import Layout
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.executors.base import QUEUE
+from orchestrator.executors.base import DISK, QUEUE
 from orchestrator.models.effort import EFFORT
 from orchestrator.report.callpath_names import named
 from orchestrator.report.models_document import label, shown
@@ -29,6 +29,7 @@ _BETWEEN = 2  # characters between columns
 _QUIT = "   q quits"
 _TITLE = "bold cyan"
 _STATES = {"running": "green", "stopped": "bold", "paused": "yellow", "interrupted": "red"}
+_TROUBLE = {QUEUE: "all jobs wait", DISK: "the disk is full: nothing is begun"}
 
 
 def screen(found: Mapping[str, Any], width: int, height: int) -> RenderableType:
@@ -77,7 +78,7 @@ def _head(found: Mapping[str, Any], width: int) -> list[Text]:
             Text(f"paused: {found['paused']['cause']} ({found['paused']['detail']})", style="yellow")
         )
     for item in found["outages"]:
-        what = "all jobs wait" if item["what"] == QUEUE else f"{item['what']} does not answer"
+        what = _TROUBLE.get(item["what"], f"{item['what']} does not answer")
         lines.append(Text(f"{what} ({item['reason']})", style="red"))
     if found["state"] != "stopped":
         lines.append(Text(_next_round(found)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from orchestrator.executors.base import QUEUE
+from orchestrator.executors.base import DISK, QUEUE
 from orchestrator.units import count, format_duration
 from orchestrator.units import plain as plain
 from orchestrator.units import uncertainty as uncertainty
@@ -80,7 +80,7 @@ def last_event(text: str, virtual: bool) -> str:
 
 
 def outage(what: str, since: float, jobs: int, blocking: bool, lasted: float, reason: str) -> str:
-    """Return in one line that a service does not answer, or that no job begins.
+    """Return in one line that a service does not answer, that no job begins, or that the disk is full.
 
     Parameters
     ----------
@@ -89,12 +89,14 @@ def outage(what: str, since: float, jobs: int, blocking: bool, lasted: float, re
     jobs, blocking
         How many jobs are out, and whether nothing is submitted meanwhile.
     reason
-        Why no job begins; not told of a service.
+        Why no job begins, or what is free; not told of a service.
     """
     clock = datetime.fromtimestamp(since).astimezone().strftime("%H:%M")
     long = f" ({about(lasted)} ago)" if lasted >= _LONG_OUTAGE else ""
     if what == QUEUE:
         return f"all jobs have waited since {clock}{long}: {reason}"
+    if what == DISK:
+        return f"the disk has been full since {clock}{long} ({reason}); nothing is begun until there is space"
     out = f"{count(jobs, 'job')} {'is' if jobs == 1 else 'are'} out"
     effect = "nothing is submitted" if blocking else "charges remain upper bounds"
     return f"{what} has not answered since {clock}{long}; {out}; {effect}"

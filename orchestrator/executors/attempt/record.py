@@ -72,6 +72,7 @@ def _record(document: Mapping[str, Any]) -> AttemptRecord:
         suspended=_field({"suspended": False, **document}, "suspended", bool),
         allocated=_allocated(document, started),
         printed=_field(document, "printed", int) if "printed" in document else None,
+        full=_field({"full": "", **document}, "full", str),
         load={} if finished is None else _shares(document.get("load"), finished - started),
     )
 

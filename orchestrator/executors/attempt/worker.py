@@ -44,6 +44,7 @@ HEARTBEAT = 10.0  # the guard touches the claim this often: the last sign of lif
 WRITE_PATIENCE = 30.0  # seconds to retry writing the outcome while the disk is full
 
 _MODULE = "orchestrator.executors.attempt.worker"
+_PROBE, _ROOM = ".room", 65536  # a file, and its bytes, that must fit where an attempt writes
 _GROWTH = 1024  # bytes that the final record may be longer than the first
 _NEXT = ".next"  # suffix of the file that becomes the final record
 
@@ -94,6 +95,27 @@ def _reserve(directory: str, size: int) -> None:
             raise
     finally:
         os.close(file)
+
+
+def _want_of_space(directory: str) -> str:
+    """Return why nothing more can be written beside what an attempt wrote; empty where it can."""
+    path = os.path.join(directory, _PROBE)
+    try:
+        try:
+            _write_and_close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "0" * _ROOM, durable=False)
+        finally:
+            _remove(path)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return error.strerror or "full"
+    return ""
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass  # it was not there
 
 
 def _write_final(directory: str, record: dict[str, object]) -> int:
@@ -265,6 +287,8 @@ def _work(attempt: _Attempt) -> int:
     beside = processes.load_between(before, processes.cpu_times(), os.sched_getaffinity(0))
     record["load"] = {**beside, "own": own}
     final = attempt.final_record(record, ended.get(script, 128 + SIGKILL), how, leftover)
+    # What it wrote may be cut, whatever its exit code. Looked at last: that takes no time of the run.
+    final["full"] = _want_of_space(attempt.directory)
     return _write_final(attempt.directory, final)
 
 

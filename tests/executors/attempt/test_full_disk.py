@@ -35,6 +35,7 @@ def test_the_end_is_recorded_on_a_disk_that_the_application_filled(
     assert done.returncode == 0, done.stderr
     record, size_of_more = done.stdout.splitlines()
     assert json.loads(record)["exit_code"] == 6
+    assert json.loads(record)["full"] == "No space left on device"
     assert size_of_more == "0", "the disk was not full"
 
 
@@ -51,8 +52,10 @@ os.rename = fail
 
 
 def test_writing_the_end_is_tried_again(prepared: Prepared) -> None:
-    record = execute(prepared("exit 5\n"), FULL_DISK.replace("COUNT", "2"))
+    request = prepared("exit 5\n")
+    record = execute(request, FULL_DISK.replace("COUNT", "2"))
     assert record.exit_code == 5
+    assert record.full == "" and not (request.directory / worker._PROBE).exists()
 
 
 def test_a_record_that_cannot_be_completed_stays_whole(prepared: Prepared) -> None:

@@ -1,0 +1,80 @@
+"""A full disk: nothing is begun on it, and what cannot be written waits until there is space again."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.executors.base import Outage
+
+# Less than this is full, for what the controller and the runs in flight still have to write.
+_LEAST_BYTES, _LEAST_SHARE = 5e6, 0.05
+_LEAST_FILES = 50
+_PAUSE = 5.0  # seconds between tries
+_TICK = 0.2  # seconds between looks at whether the user interrupts
+_REMIND = 3600.0  # seconds between reports
+
+
+def outage(directory: Path, now: float) -> Outage | None:
+    """Return that the file system of a campaign directory is full; None where it is not, or does not say.
+
+    The quota of a user is not seen here.
+    """
+    try:
+        found = os.statvfs(directory)
+    except OSError:
+        return None
+    free, total = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
+    files = found.f_favail if found.f_files else math.inf  # some file systems count none
+    if free >= min(_LEAST_BYTES, _LEAST_SHARE * total) and files >= _LEAST_FILES:
+        return None
+    return Outage(now, free_at(directory), blocking=True)
+
+
+def free_at(directory: Path) -> str:
+    """Return what is free where a directory is, for people; empty where that is not known."""
+    try:
+        found = os.statvfs(directory)
+    except OSError:
+        return ""
+    files = f" and {found.f_favail} files" if found.f_files and found.f_favail < _LEAST_FILES else ""
+    return f"{found.f_bavail * found.f_frsize / 1e6:.4g} MB{files} free at {directory}"
+
+
+@dataclass(slots=True)
+class Patience:
+    """Waits after a write that failed for want of space: the call returns whether to try again.
+
+    Attributes
+    ----------
+    directory
+        The campaign directory.
+    remark
+        Tells the user, when a wait begins and then every hour.
+    interrupted
+        Whether the user does not want to wait.
+    """
+
+    directory: Path
+    remark: Callable[[str], None]
+    interrupted: Callable[[], bool]
+    said: float = field(default=-math.inf, init=False)
+
+    def __call__(self, error: OSError) -> bool:
+        """Wait a little; return false where the user interrupts."""
+        if time.monotonic() - self.said >= _REMIND:
+            self.said = time.monotonic()
+            self.remark(
+                f"{error.strerror} ({free_at(self.directory)}): nothing is begun until there is; free some "
+                "(df -h), files (df -i) or quota"
+            )
+        ends = time.monotonic() + _PAUSE
+        while time.monotonic() < ends:
+            if self.interrupted():
+                return False
+            time.sleep(_TICK)
+        return True
