@@ -31,7 +31,14 @@ def request(number: int, directory: Path = Path("/c"), **changes: object) -> Att
 
 def test_names_are_those_that_jobs_in_the_queue_have() -> None:
     packs = [[request(1)], [request(2), request(3)]]
-    assert name_of(packs, "lulesh weak/ü") == "lulesh-weak-03e9bb821165995c"
+    assert name_of(packs, Path("/c/lulesh weak ü")) == "lulesh-weak-8d97f28a19878de8"
+
+
+def test_jobs_of_a_copied_campaign_are_no_duplicates_of_those_of_the_original(tmp_path: Path) -> None:
+    """Both controllers ask Slurm for jobs by name, and cancel all but the first of an attempt."""
+    names = [JobArrays(tmp_path / place / "study").begin([[request(1)]], 0.0).name for place in ("a", "b")]
+    assert names[0] != names[1]
+    assert {name.rpartition("-")[0] for name in names} == {"study"}
 
 
 def test_a_manifest_is_read_as_it_was_written(tmp_path: Path) -> None:

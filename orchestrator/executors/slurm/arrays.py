@@ -76,11 +76,15 @@ def groups(requests: Sequence[AttemptRequest], most: int) -> Iterator[list[Pack]
             yield group[start : start + most]
 
 
-def name_of(packs: Sequence[Pack], prefix: str) -> str:
-    """Return the name of the array of these packs: the same for the same attempts, in any process."""
-    lines = ("+".join(request.name for request in pack) for pack in packs)
-    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", prefix)[:_READABLE].strip("-.")
+def name_of(packs: Sequence[Pack], directory: Path) -> str:
+    """Return the name of the array of these packs: the same for the same attempts, in any process.
+
+    In a copy of the campaign directory it is another one: each of two controllers would take the jobs of the
+    other for duplicates of its own.
+    """
+    lines = [os.path.realpath(directory), *("+".join(request.name for request in pack) for pack in packs)]
+    digest = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", directory.name)[:_READABLE].strip("-.")
     return f"{readable or 'campaign'}-{digest[:16]}"
 
 
@@ -96,7 +100,7 @@ class JobArrays:
 
     def begin(self, packs: Sequence[Pack], now: float) -> JobArray:
         """Make the manifest of an array durable, before its submission; raise ``OSError`` if that fails."""
-        name = name_of(packs, self.folder.parent.name)
+        name = name_of(packs, self.folder.parent)
         names = tuple(tuple(request.name for request in pack) for pack in packs)
         shared = [request for pack in packs if len(pack) > 1 for request in pack]
         directories = {item.name: os.path.relpath(item.directory, self.folder.parent) for item in shared}

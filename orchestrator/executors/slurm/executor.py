@@ -103,7 +103,7 @@ def build(context: ExecutorContext) -> SlurmExecutor:
 def sbatch_script(context: ExecutorContext, request: AttemptRequest) -> str:
     """Return the script that would be submitted for one attempt. Needs no Slurm and touches nothing."""
     directory = context.directory.absolute()
-    name = name_of([[request]], directory.name)
+    name = name_of([[request]], directory)
     folder = directory / FOLDER / name
     return sbatch.script(name, request.resources, [request.limit], job_options(context.options), folder)
 
