@@ -137,8 +137,9 @@ def size_fault(
                 "such runs never start",
                 f"correct executor.cores_per_node ({cores}) or resources, or set another executor.partition",
             )
-        free = lifted("PartitionMaxNodes", own, limits())
-        nodes = max(partition.nodes if free else partition.most_nodes for partition in large)
+        nodes = max(partition.most_nodes for partition in large)
+        if item.nodes > nodes and lifted("PartitionMaxNodes", own, limits()):
+            nodes = max(partition.nodes for partition in large)
         if item.nodes > nodes:
             return Fault(
                 f"{point} needs {count(item.nodes, 'node')}, and a job in partition {names} gets at most "

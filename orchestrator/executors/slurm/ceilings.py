@@ -84,9 +84,12 @@ def enforced(ask: Callable[[Sequence[str]], str | None] = answer) -> Enforced:
     configuration = parse_configuration(ask(["scontrol", "show", "config"]) or "")
     if not {"limits", "safe"} & set(configuration.get("AccountingStorageEnforce", "").split(",")):
         return Enforced()
+    known = ask([*_SHOW, "qos", "format=Name,MaxWall,Flags"])
+    if known is None:  # the next question would take as long
+        return Enforced()
     mine = ["associations", f"user={getpass.getuser()}", f"cluster={configuration.get('ClusterName', '')}"]
     return Enforced(
-        qos=parse_qos(ask([*_SHOW, "qos", "format=Name,MaxWall,Flags"]) or ""),
+        qos=parse_qos(known),
         associations=parse_associations(
             ask([*_SHOW, *mine, "format=Account,Partition,QOS,DefaultQOS,MaxWall"]) or ""
         ),
