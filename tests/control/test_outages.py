@@ -20,7 +20,7 @@ from orchestrator.journal.state import State, apply
 from orchestrator.policy import decide
 from orchestrator.policy.decide import Policy, next_actions
 from orchestrator.report import log, status, status_text
-from orchestrator.types import Attempt, FailureClass, Measurements, Point, Run
+from orchestrator.types import Attempt, AttemptState, FailureClass, Measurements, Point, Run
 from tests.policy.known import estimates
 from tests.slurm.fake_slurm import START, FakeSlurm, install
 
@@ -295,3 +295,22 @@ def test_a_job_that_is_suspended_waits_until_somebody_resumes_it(fake: FakeSlurm
     fake.turn(20.0)
     executor.poll(requests)
     assert services(executor)[QUEUE] is None
+
+
+def test_accounting_is_asked_again_while_jobs_wait_until_it_answers(fake: FakeSlurm) -> None:
+    requests = [fake.request(), fake.request()]
+    executor = fake.executor()
+    executor.submit(requests)
+    fake.queue("100_0 PENDING Priority")
+    fake.answer("sacct", err="sacct: error: Connection refused", code=1)
+    executor.poll(requests)
+    assert services(executor)["slurmdbd"] is not None
+    fake.queue("100_0 PENDING Priority", "100_1 PENDING Priority")
+    fake.answer("sacct", "")
+    fake.turn(100.0)
+    assert [item.state for item in executor.poll(requests)] == [AttemptState.QUEUED] * 2
+    assert services(executor)["slurmdbd"] is None
+    asked = len(fake.calls("sacct"))
+    fake.turn(100.0)
+    executor.poll(requests)
+    assert len(fake.calls("sacct")) == asked

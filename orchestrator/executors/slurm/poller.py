@@ -190,6 +190,8 @@ class SlurmPoller:
             return _Answer(time=now, error=str(error))
         inactive = (element for element in elements if not _active(_element(queue, element)))
         missing = {array.name: array for array, _ in inactive}
+        if self._services.get(ACCOUNTING) is not None:  # else nobody learns that it is back
+            missing = arrays
         if not (missing and self.site.accounting):
             return _Answer(time=now, queue=queue)
         since = min(array.first for array in missing.values()) - _CLOCK_DIFFERENCE
