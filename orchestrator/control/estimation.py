@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from orchestrator.control.assembly import Assembly, policy
 from orchestrator.executors.base import Executor
@@ -13,7 +13,7 @@ from orchestrator.models.base import Model, holds_at
 from orchestrator.models.costs import expected_total
 from orchestrator.policy.estimates import Estimates, PointEstimate
 from orchestrator.policy.limits import ESTIMATE, likely_longest
-from orchestrator.types import Point, Run
+from orchestrator.types import Point, Resources, Run
 
 _NEXT = 10**9  # a repetition that nobody has made: its limit follows what is known of the point alone
 
@@ -29,8 +29,12 @@ def estimates(assembly: Assembly, executor: Executor, points: Mapping[Point, Poi
     )
 
 
+Granted = Callable[[Resources], tuple[float, str]]
+"""The longest time limit that a run with these resources is granted, in seconds, and by what."""
+
+
 def at_points(
-    assembly: Assembly, points: Iterable[Point], models: Sequence[Model]
+    assembly: Assembly, points: Iterable[Point], models: Sequence[Model], granted: Granted | None = None
 ) -> dict[Point, PointEstimate]:
     """Return what is known of time runs at points; only figures that a decision will use."""
     campaign, rules = assembly.campaign, policy(assembly.campaign)
@@ -45,14 +49,16 @@ def at_points(
     stated = [campaign.expected_time(point) if expected_at(point) or limited else None for point in points]
     needed = limited or campaign.measure.time_limit is not None
     known = _by_models(durations, points) if needed else {}
+    resources = {point: assembly.resources(point) for point in points}
     return {
         point: PointEstimate(
-            assembly.resources(point),
+            resources[point],
             campaign.time_limit(point),
             estimate,
             _predicted(durations, point) if expected_at(point) else None,
             _longest(known.get(point), estimate) if limited else None,
             known[point][0] if point in known else None,
+            *(granted(resources[point]) if granted is not None else ()),
         )
         for point, estimate in zip(points, stated, strict=True)
     }

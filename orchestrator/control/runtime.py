@@ -58,6 +58,8 @@ class Runtime:
         Whether an interrupt ends attempts in flight, which are charged, instead of leaving them running.
     patience
         For a full disk; without it, that stops the campaign.
+    granted
+        The longest time limit that the executor grants to a run; without it, any.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Runtime:
         executor: Executor,
         cancel_on_interrupt: bool = False,
         patience: Patience | None = None,
+        granted: estimation.Granted | None = None,
     ):
         campaign = assembly.campaign
         self.assembly = assembly
@@ -75,6 +78,7 @@ class Runtime:
         self.executor = executor
         self.cancel_on_interrupt = cancel_on_interrupt
         self.patience = patience
+        self._granted = granted
         self.policy = plugins.policy(campaign)
         self.strategy = plugins.strategy(campaign)
         self.modeler = plugins.modeler(campaign)
@@ -99,7 +103,8 @@ class Runtime:
             points = dict.fromkeys(run.point for run in open_runs)
             if self.policy.validation_point is not None:
                 points[self.policy.validation_point] = None
-            self._table = _Table(models, state.queue, estimation.at_points(self.assembly, points, models))
+            known = estimation.at_points(self.assembly, points, models, self._granted)
+            self._table = _Table(models, state.queue, known)
         return estimation.estimates(self.assembly, self.executor, self._table.points)
 
     def request(self, state: State, attempt: Attempt, flight: InFlight) -> AttemptRequest:
@@ -151,7 +156,7 @@ class Runtime:
 
         What a run is expected to cost, which strategies compare with the budget, is less than it reserves.
         """
-        known = estimation.at_points(self.assembly, points, models)
+        known = estimation.at_points(self.assembly, points, models, self._granted)
         table = estimation.estimates(self.assembly, self.executor, known)
         return estimation.too_long(table), estimation.too_expensive(table, state, view.budget_left)
 

@@ -18,6 +18,7 @@ from orchestrator.campaign.definition import Campaign
 from orchestrator.control import attempts, loop, planning, preflight, priors, store
 from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.disk import Patience
+from orchestrator.control.estimation import Granted
 from orchestrator.control.execution import executor
 from orchestrator.control.keeping import Keeper
 from orchestrator.control.notify import Notifier
@@ -26,6 +27,7 @@ from orchestrator.control.runtime import Runtime
 from orchestrator.errors import CampaignError, ExecutorError
 from orchestrator.executors.base import Executor
 from orchestrator.executors.slurm import ceilings, partitions, sbatch
+from orchestrator.executors.slurm.options import job_options
 from orchestrator.journal import events
 from orchestrator.journal.file import (
     FILE_NAME,
@@ -132,7 +134,9 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             ended = f"{known.stopped.rule} ({known.stopped.detail})"
             hooks.remark(f"nothing is begun: the campaign has stopped: {ended}")
             hooks.remark(advice.to_continue(known, directory))
-        runtime = Runtime(built, directory, built_executor, hooks.cancel_on_interrupt, patience)
+        runtime = Runtime(
+            built, directory, built_executor, hooks.cancel_on_interrupt, patience, _granted(chosen)
+        )
         if changes and (missing := _no_validation(runtime, known)) is not None:
             hooks.remark(missing)
         notifier.begin(known)
@@ -234,9 +238,14 @@ def refuse_limits(built: Assembly, plan: FirstRound) -> None:
 
 
 def _refuse_open(built: Assembly, directory: Path, starter: Executor, state: State) -> None:
-    """Raise `CampaignError` where Slurm would never start the runs that are open."""
-    waiting = (*state.failed, *state.waiting)
-    if built.campaign.executor.name != "slurm" or state.stopped is not None or not waiting:
+    """Raise `CampaignError` where Slurm would never start the runs that are open.
+
+    Limits that the user has not stated are lowered to what is granted.
+    """
+    waiting, chosen = (*state.failed, *state.waiting), built.campaign
+    if chosen.executor.name != "slurm" or chosen.measure.time_limit is None:
+        return
+    if state.stopped is not None or not waiting:
         return
     runtime = Runtime(built, directory, starter)
     known = runtime.estimates(state, runtime.fit(state) if state.rounds_completed else ())
@@ -250,6 +259,12 @@ def _refuse_limits(built: Assembly, runs: Sequence[tuple[Run, float]]) -> None:
     )
     if found is not None:
         raise CampaignError(f"{found.detail}; {found.remedy}. Nothing was begun")
+
+
+def _granted(chosen: Campaign) -> Granted | None:
+    """Return the longest time limits that Slurm grants; None for another executor."""
+    options = chosen.executor
+    return ceilings.granting(job_options(options.model_dump())) if options.name == "slurm" else None
 
 
 def save(chosen: Campaign, directory: Path) -> None:

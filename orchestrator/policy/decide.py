@@ -274,7 +274,8 @@ def _give_up(state: State, policy: Policy, estimates: Estimates) -> list[Action]
         if not _may_retry(item, policy):
             actions.append(GiveUp(run, reason))
         elif item.failures[-1] is FailureClass.TIMEOUT and not estimates.fits_next(state, run):
-            actions.append(GiveUp(run, f"{reason}; measure.time_limit permits no longer one"))
+            bound = estimates.points[run.point].bound
+            actions.append(GiveUp(run, f"{reason}; {bound} permits no longer one"))
     return actions
 
 

@@ -34,7 +34,8 @@ class PointEstimate(NamedTuple):
     ``limit``: the fixed time limit of the campaign file. ``stated``: the user's estimate. ``predicted``: by
     the models of durations, with the overhead of a job. ``longest``: what the run takes at most, by the
     interval of that prediction, or else by the user's estimate. ``median``: what it takes as probably
-    as not, by that prediction.
+    as not, by that prediction. ``granted``: the longest time limit that the scheduler grants, and
+    ``granted_by`` what in it, such as ``partition debug``.
     """
 
     resources: Resources
@@ -43,14 +44,24 @@ class PointEstimate(NamedTuple):
     predicted: float | None = None
     longest: float | None = None
     median: float | None = None
+    granted: float = math.inf
+    granted_by: str = ""
+
+    @property
+    def bound(self) -> str:
+        """What a time limit may not exceed, by its name."""
+        stated = self.limit is not None and self.limit <= self.granted
+        return "measure.time_limit" if stated or not self.granted_by else self.granted_by
 
     @property
     def too_long(self) -> str:
         """Why a run would more probably reach the time limit than end before; empty where it would not."""
-        if self.limit is None or self.median is None or self.median <= self.limit:
+        limit = min(self.granted, math.inf if self.limit is None else self.limit)
+        if self.median is None or self.median <= limit:
             return ""
-        takes, limit = format_duration(round(self.median, 1)), format_duration(self.limit)
-        return f"it takes {takes} by the models, and measure.time_limit is {limit}"
+        takes, longest = format_duration(round(self.median, 1)), format_duration(limit)
+        word = "is" if limit == self.limit else "grants it"
+        return f"it takes {takes} by the models, and {self.bound} {word} {longest}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +95,7 @@ class Estimates:
             longest=None if known.longest is None else slowdown * known.longest,
             run=state.runs.get(run, RunState()),
         )
-        return self._with_limit(state, run, limit)
+        return self._with_limit(state, run, min(limit, known.granted))
 
     def fits_next(self, state: State, run: Run) -> bool:
         """Return whether the next attempt at a run that reached its limit may end before its own.

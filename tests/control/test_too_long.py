@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from orchestrator.campaign import loader
 from orchestrator.control import session
+from orchestrator.journal import events
+from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import Point
 
@@ -44,3 +48,20 @@ def test_a_validation_that_takes_longer_is_skipped_with_the_figures(tmp_path: Pa
     skipped = state.runs[state.validation]
     assert skipped.status is RunStatus.SKIPPED and skipped.attempts == 0
     assert "by the models, and measure.time_limit is 30 s" in skipped.reason
+
+
+def test_limits_and_points_keep_to_what_the_scheduler_grants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else jobs would be queued for ever: a limit that follows from the budget or the models grows."""
+    monkeypatch.setattr(session, "_granted", lambda chosen: lambda resources: (30.0, "partition debug"))
+    state = finished(tmp_path / "granted", "measure={repetitions: {initial: 1, maximum: 3}}")
+    assert max(begun(state)) == 14  # 28 s
+    assert state.stopped is not None
+    assert "by the models, and partition debug grants it 30 s" in state.stopped.detail
+    limits = [
+        entry.event.limit
+        for entry in read(tmp_path / "granted" / FILE_NAME)
+        if isinstance(entry.event, events.AttemptIntended)
+    ]
+    assert max(limits) <= 30.0

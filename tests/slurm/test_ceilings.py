@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -10,6 +11,7 @@ from orchestrator.executors.slurm import ceilings
 from orchestrator.executors.slurm.ceilings import Ceiling, Enforced
 from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.executors.slurm.partitions import parse_partitions
+from orchestrator.types import Resources
 from orchestrator.units import parse_duration
 
 SINFO = """\
@@ -91,3 +93,19 @@ def test_the_remedy_is_a_limit_that_fits(seconds: float, slowdown: float) -> Non
 
 def test_a_partition_that_is_too_short_for_any_run() -> None:
     assert Ceiling(0, "partition debug").remedy() == "set another executor.partition"
+
+
+def test_slurm_is_asked_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def partitions() -> object:
+        asked.append("sinfo")
+        return parse_partitions(SINFO)
+
+    monkeypatch.setattr(ceilings, "partitions", partitions)
+    monkeypatch.setattr(ceilings, "enforced", Enforced)
+    granted = ceilings.granting(JobOptions())
+    for ranks in (1, 2, 2):
+        assert granted(Resources(ranks=ranks, ranks_per_node=ranks)) == (3600 - 22, "partition debug")
+    assert asked == ["sinfo"]
+    assert ceilings.granting(JobOptions(partition="free"))(Resources(ranks=1)) == (math.inf, "")

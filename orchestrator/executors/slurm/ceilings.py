@@ -6,7 +6,9 @@ does not say is taken to be no limit.
 
 from __future__ import annotations
 
+import functools
 import getpass
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +16,8 @@ from dataclasses import dataclass, field
 from orchestrator.executors.attempt.worker import OVERRUN
 from orchestrator.executors.slurm.commands import answer, parse_configuration
 from orchestrator.executors.slurm.options import START_UP, JobOptions, minutes
-from orchestrator.executors.slurm.partitions import Partition, meant, parse_time
+from orchestrator.executors.slurm.partitions import Partition, meant, parse_time, partitions
+from orchestrator.types import Resources
 from orchestrator.units import format_duration
 
 _SHOW = ("sacctmgr", "--noheader", "--parsable2", "show")
@@ -32,10 +35,15 @@ class Ceiling:
         """Return whether a job of one run with this time limit starts."""
         return 60 * minutes(limit) <= self.seconds
 
+    @property
+    def limit(self) -> float:
+        """The longest time limit of a run alone in its job, in seconds."""
+        return 60 * (self.seconds // 60) - START_UP - OVERRUN
+
     def remedy(self, slowdown: float = 1.0) -> str:
         """Return what to change in a campaign file whose run may take ``slowdown`` times its time limit."""
         key = f"another executor.{self.of.split()[0].lower()}"
-        longest = (60 * (self.seconds // 60) - START_UP - OVERRUN) / slowdown
+        longest = self.limit / slowdown
         longest -= longest % (60 if longest > 600 else 1)
         if longest <= 0:
             return f"set {key}"
@@ -151,22 +159,32 @@ def ceiling(options: JobOptions, known: Sequence[Partition], limits: Enforced) -
     limits
         What accounting limits.
     """
-    partitions = meant(known, chosen(options, "partition"))
+    possible = meant(known, chosen(options, "partition"))
     found = [
-        *_of_partitions(partitions, options, limits),
-        *_of_accounting([item.name for item in partitions], options, limits),
+        *_of_partitions(possible, options, limits),
+        *_of_accounting([item.name for item in possible], options, limits),
     ]
     return min(found, key=lambda item: item.seconds, default=None)
 
 
-def _of_partitions(
-    partitions: Sequence[Partition], options: JobOptions, limits: Enforced
-) -> Iterator[Ceiling]:
-    times = [item.time for item in partitions if item.time is not None]
-    if not times or len(times) < len(partitions):  # a job starts in whichever partition takes it
+def granting(options: JobOptions) -> Callable[[Resources], tuple[float, str]]:
+    """Return the longest time limit of a run with some resources, and by what; Slurm is asked once."""
+    known, limits = functools.cache(partitions), functools.cache(enforced)
+
+    @functools.cache
+    def granted(resources: Resources) -> tuple[float, str]:
+        most = ceiling(options.fitting(resources), known(), limits())
+        return (math.inf, "") if most is None else (max(most.limit, 0.0), most.of)
+
+    return granted
+
+
+def _of_partitions(possible: Sequence[Partition], options: JobOptions, limits: Enforced) -> Iterator[Ceiling]:
+    times = [item.time for item in possible if item.time is not None]
+    if not times or len(times) < len(possible):  # a job starts in whichever partition takes it
         return
     if not lifted("PartitionTimeLimit", options, limits):
-        yield Ceiling(max(times), f"partition {' and '.join(item.name for item in partitions)}")
+        yield Ceiling(max(times), f"partition {' and '.join(item.name for item in possible)}")
 
 
 def lifted(flag: str, options: JobOptions, limits: Enforced) -> bool:
@@ -178,12 +196,12 @@ def lifted(flag: str, options: JobOptions, limits: Enforced) -> bool:
     return any(name in limits.qos and flag in limits.qos[name].flags for name in names)
 
 
-def _of_accounting(partitions: Sequence[str], options: JobOptions, limits: Enforced) -> Iterator[Ceiling]:
+def _of_accounting(names: Sequence[str], options: JobOptions, limits: Enforced) -> Iterator[Ceiling]:
     """Yield the limit by QOS and association, where all associations that a job may be under have one."""
     found = [
-        _under(item, chosen(options, "qos") or item.qos, partitions, limits)
+        _under(item, chosen(options, "qos") or item.qos, names, limits)
         for item in _mine(options, limits)
-        if item.partition in ("", *partitions)
+        if item.partition in ("", *names)
     ]
     stated = [item for item in found if item is not None]
     if stated and len(stated) == len(found):
@@ -195,11 +213,11 @@ def _mine(options: JobOptions, limits: Enforced) -> list[Association]:
     return [item for item in limits.associations if account in (None, item.account)]
 
 
-def _under(association: Association, qos: str, partitions: Sequence[str], limits: Enforced) -> Ceiling | None:
+def _under(association: Association, qos: str, possible: Sequence[str], limits: Enforced) -> Ceiling | None:
     """Return the limit of the first that states one: the partition's QOS, the job's QOS, the association."""
     names = [qos]
-    if len(partitions) == 1:
-        names.insert(0, limits.of_partition.get(partitions[0], ""))
+    if len(possible) == 1:
+        names.insert(0, limits.of_partition.get(possible[0], ""))
     if qos in limits.qos and "OverPartQOS" in limits.qos[qos].flags:
         names.reverse()
     for name in names:
