@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from orchestrator.cli import common
-from orchestrator.journal.state import collecting_nothing
+from orchestrator.journal.replay import collecting_nothing
 from orchestrator.report import log, log_text
 
 

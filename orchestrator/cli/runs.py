@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.cli import common
-from orchestrator.journal.state import RunStatus, collecting_nothing
+from orchestrator.journal.replay import collecting_nothing
+from orchestrator.journal.state import RunStatus
 
 _SHOWN = 200  # rows of a table, unless asked for more
 

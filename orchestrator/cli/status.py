@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from orchestrator.cli import common, watch
-from orchestrator.journal.state import collecting_nothing
+from orchestrator.journal.replay import collecting_nothing
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

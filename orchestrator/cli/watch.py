@@ -19,7 +19,7 @@ from types import FrameType, TracebackType
 from orchestrator.cli import common
 from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.journal.file import require_campaign
-from orchestrator.journal.state import collecting_nothing
+from orchestrator.journal.replay import collecting_nothing
 
 _QUIT = b"qQ\x04"  # Ctrl-D, too
 

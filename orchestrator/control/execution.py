@@ -21,7 +21,8 @@ from orchestrator.executors.simulated import truth
 from orchestrator.executors.simulated.truth import Exact
 from orchestrator.journal.file import FILE_NAME, read, require_campaign
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN, measurements
-from orchestrator.journal.state import State, replay
+from orchestrator.journal.replay import replay
+from orchestrator.journal.state import State
 from orchestrator.models.base import Model
 from orchestrator.policy import effort_runs
 from orchestrator.readers import load as measured_files

@@ -19,7 +19,8 @@ from orchestrator.executors.attempt.directory import DirectoryUnwritable
 from orchestrator.executors.base import DISK, services
 from orchestrator.journal import events
 from orchestrator.journal.file import SPACE, Entry, Journal
-from orchestrator.journal.state import InFlight, RunStatus, State, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import InFlight, RunStatus, State
 from orchestrator.models.base import Model
 from orchestrator.policy import decide
 from orchestrator.policy.decide import Action

@@ -17,7 +17,8 @@ from orchestrator.errors import CampaignError, JournalError
 from orchestrator.journal.file import FILE_NAME as JOURNAL
 from orchestrator.journal.file import holds_campaign, read
 from orchestrator.journal.measurements import measurements
-from orchestrator.journal.state import State, replay
+from orchestrator.journal.replay import replay
+from orchestrator.journal.state import State
 from orchestrator.models import of_measurements
 from orchestrator.models.effort import EFFORT
 from orchestrator.storage import write_atomically

@@ -21,9 +21,11 @@ from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.attempts import RUNS, measured
 from orchestrator.errors import CampaignError, ReadError
 from orchestrator.journal import events
+from orchestrator.journal.attempt_end import origin, standalone_duration
 from orchestrator.journal.differences import differences
 from orchestrator.journal.file import Boundary, Entry, Journal
-from orchestrator.journal.state import UNREADABLE, RunStatus, State, origin, replay, standalone_duration
+from orchestrator.journal.replay import replay
+from orchestrator.journal.state import UNREADABLE, RunStatus, State
 from orchestrator.types import Attempt, FailureClass
 
 CHANGEABLE = {"program": ("output",), "measure": ("metrics", "aggregate", "inclusive", "success", "failure")}

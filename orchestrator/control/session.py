@@ -40,7 +40,8 @@ from orchestrator.journal.file import (
     require_campaign,
     writing,
 )
-from orchestrator.journal.state import State, apply, replay
+from orchestrator.journal.replay import apply, replay
+from orchestrator.journal.state import State
 from orchestrator.policy import decide
 from orchestrator.report import advice
 from orchestrator.storage import write_atomically

@@ -24,7 +24,7 @@ from orchestrator import __version__
 from orchestrator.errors import DamagedJournal, JournalError
 from orchestrator.journal.file import FILE_NAME, START, Entry, Position, damaged, scan
 from orchestrator.journal.forms import Form
-from orchestrator.journal.state import collecting_nothing
+from orchestrator.journal.replay import collecting_nothing
 from orchestrator.storage import write_atomically
 
 T = TypeVar("T")

@@ -13,16 +13,9 @@ from dataclasses import dataclass
 
 from orchestrator import resources
 from orchestrator.journal import setbacks
+from orchestrator.journal.attempt_end import RECENT
 from orchestrator.journal.references import is_reference
-from orchestrator.journal.state import (
-    RECENT,
-    InFlight,
-    RunState,
-    RunStatus,
-    State,
-    has_measured,
-    measured_before,
-)
+from orchestrator.journal.state import InFlight, RunState, RunStatus, State, has_measured, measured_before
 from orchestrator.policy.estimates import Estimates
 from orchestrator.policy.packing import Job, JobPlan, SharingRules
 from orchestrator.policy.placement import Placement

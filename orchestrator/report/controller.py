@@ -13,8 +13,9 @@ from typing import Any, Literal, NamedTuple
 from orchestrator.journal import events
 from orchestrator.journal.file import LOCK_NAME, Entry, holder
 from orchestrator.journal.forms import Form, record
+from orchestrator.journal.replay import apply
 from orchestrator.journal.snapshot import Fold
-from orchestrator.journal.state import State, apply
+from orchestrator.journal.state import State
 from orchestrator.journal.state_form import STATE
 from orchestrator.storage import iso
 

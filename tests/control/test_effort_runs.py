@@ -14,7 +14,8 @@ from orchestrator.errors import CampaignError
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.measurements import WHOLE_RUN, counting_keeps_failing, measurements, repetitions
-from orchestrator.journal.state import RunStatus, State, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.policy import effort_runs
 from orchestrator.report import status_text
 from orchestrator.strategies.base import Choice

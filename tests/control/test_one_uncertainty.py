@@ -12,7 +12,7 @@ from orchestrator.control.runtime import fit
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.measurements import measurements
-from orchestrator.journal.state import replay
+from orchestrator.journal.replay import replay
 from orchestrator.models import uncertainty
 from orchestrator.models.selection import modeler
 from orchestrator.report import html, log, status, status_text

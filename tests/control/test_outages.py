@@ -16,7 +16,8 @@ from orchestrator.control.notify import Notifier
 from orchestrator.executors.base import QUEUE, Outage, services
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
-from orchestrator.journal.state import State, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import State
 from orchestrator.policy import decide
 from orchestrator.policy.decide import Policy, next_actions
 from orchestrator.report import log, status, status_text

@@ -17,7 +17,8 @@ from orchestrator.errors import CampaignError, JournalError
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
 from orchestrator.journal.measurements import measurements
-from orchestrator.journal.state import RunStatus, State, replay
+from orchestrator.journal.replay import replay
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.report import comparison_facts, dossier, log
 from orchestrator.types import Point, Run
 

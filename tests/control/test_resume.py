@@ -12,7 +12,8 @@ from orchestrator.control import session, settle
 from orchestrator.errors import CampaignError
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, Entry, holds_campaign, read
-from orchestrator.journal.state import RunStatus, State, replay
+from orchestrator.journal.replay import replay
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.control.test_session import load
 

@@ -21,7 +21,8 @@ from orchestrator.control import assembly, attempts, execution, planning, prefli
 from orchestrator.errors import CampaignError, ExecutorError, JournalWriteError
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
-from orchestrator.journal.state import State, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import State
 from orchestrator.types import Point
 
 CAMPAIGN = """

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
-from orchestrator.journal.state import RunStatus, State, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import Attempt, FailureClass, Point, Run
 
 T = TypeVar("T")

@@ -4,7 +4,8 @@ import immutables
 
 from orchestrator.journal import events
 from orchestrator.journal.executables import digests, used_after, warnings
-from orchestrator.journal.state import State, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import State
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.journal.journals import CAMPAIGN
 

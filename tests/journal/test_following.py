@@ -12,8 +12,9 @@ from orchestrator.errors import JournalError
 from orchestrator.journal import file, snapshot
 from orchestrator.journal.events import AttemptStarted
 from orchestrator.journal.file import FILE_NAME, Entry, read
+from orchestrator.journal.replay import replay
 from orchestrator.journal.snapshot import Followed
-from orchestrator.journal.state import State, replay
+from orchestrator.journal.state import State
 from orchestrator.report.controller import JOURNALED, Journaled
 from orchestrator.types import Attempt, Point, Run
 from tests.control.serving.running import GOLDEN, LINES, begin, go_on

@@ -13,7 +13,8 @@ import pytest
 from orchestrator.journal import events
 from orchestrator.journal.file import read
 from orchestrator.journal.measurements import measurements
-from orchestrator.journal.state import StopReason, replay
+from orchestrator.journal.replay import replay
+from orchestrator.journal.state import StopReason
 from orchestrator.report import dossier, log, status
 from orchestrator.resources import core_hours
 from orchestrator.types import FailureClass, Parameter, Point

@@ -10,7 +10,8 @@ import pytest
 from orchestrator import registry
 from orchestrator.control import settle
 from orchestrator.journal import events
-from orchestrator.journal.state import State, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import State
 from orchestrator.models.effort import CountCheck
 from orchestrator.models.swc.count_check import check_counts
 from orchestrator.policy import effort_runs

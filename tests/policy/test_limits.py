@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from orchestrator.campaign import loader
 from orchestrator.control import assembly
 from orchestrator.journal import events, nodes
-from orchestrator.journal.state import RunState, State, StopReason, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import RunState, State, StopReason
 from orchestrator.policy import decide
 from orchestrator.policy.limits import (
     MORE_MEMORY,

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
-from orchestrator.journal.state import MARKED, RoundMark, replay
+from orchestrator.journal.replay import MARKED, replay
+from orchestrator.journal.state import RoundMark
 from orchestrator.policy.pace import FEWEST, ROUNDS, pace
 
 

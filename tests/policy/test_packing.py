@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from orchestrator.control import settle
 from orchestrator.journal import events
 from orchestrator.journal.allocations import JobCosts, after_job
-from orchestrator.journal.state import RunStatus, State, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.policy import decide
 from orchestrator.policy.decide import Policy, next_actions
 from orchestrator.policy.packing import MOST, SharingRules

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.journal import events
-from orchestrator.journal.state import RunStatus, State, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.policy import decide
 from orchestrator.policy.decide import Policy, next_actions
 from orchestrator.policy.estimates import Estimates, PointEstimate

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from orchestrator.journal import events
-from orchestrator.journal.state import State, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import State
 from orchestrator.models.base import Model, Prediction
 from orchestrator.policy.progress import Quality, assess, enough, fits_better, gain
 from orchestrator.types import Point

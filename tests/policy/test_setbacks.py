@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.journal import events, setbacks
-from orchestrator.journal.state import State, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import State
 from orchestrator.policy import decide
 from orchestrator.policy.decide import Policy, next_actions
 from orchestrator.types import Attempt, FailureClass, Point, Run

@@ -4,7 +4,8 @@ import pytest
 
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
-from orchestrator.journal.state import State, replay
+from orchestrator.journal.replay import replay
+from orchestrator.journal.state import State
 from orchestrator.report.expected_end import seconds_to_next_round
 from orchestrator.types import Attempt, Point, Run
 

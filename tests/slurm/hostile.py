@@ -15,7 +15,8 @@ from orchestrator.control import session
 from orchestrator.executors.attempt.worker import HEARTBEAT
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, Entry, holds_campaign, read
-from orchestrator.journal.state import RunStatus, State, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import FailureClass
 from tests.slurm.controllers import begin
 from tests.slurm.daemons import wait_for

@@ -17,7 +17,8 @@ from pathlib import Path
 from orchestrator.control import session
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, Entry, holds_campaign, read
-from orchestrator.journal.state import RunStatus, State, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import FailureClass
 from tests.slurm.faulty.campaigns import charges
 from tests.slurm.hostile import executions, names_of, sharing

@@ -14,7 +14,8 @@ import pytest
 
 from orchestrator.journal.events import AttemptIntended
 from orchestrator.journal.file import FILE_NAME, read
-from orchestrator.journal.state import RunStatus, replay
+from orchestrator.journal.replay import replay
+from orchestrator.journal.state import RunStatus
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.daemons import wait_for
 

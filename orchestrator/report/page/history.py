@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
-from orchestrator.journal.state import State, apply
+from orchestrator.journal.replay import apply
+from orchestrator.journal.state import State
 from orchestrator.types import Attempt, Point, Run
 from orchestrator.units import campaign_budget
 

@@ -10,7 +10,8 @@ import pytest
 
 from orchestrator.control.serving import files
 from orchestrator.journal.file import decode, read
-from orchestrator.journal.state import State, replay
+from orchestrator.journal.replay import replay
+from orchestrator.journal.state import State
 from orchestrator.report.page.course import failures
 from orchestrator.report.page.history import History
 from tests.control.serving.running import GOLDEN, LINES, Answer, Running, begin, served

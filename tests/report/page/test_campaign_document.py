@@ -12,7 +12,8 @@ from orchestrator.control import reporting, session
 from orchestrator.journal import events
 from orchestrator.journal import file as journal
 from orchestrator.journal.file import Entry
-from orchestrator.journal.state import RunStatus, replay
+from orchestrator.journal.replay import replay
+from orchestrator.journal.state import RunStatus
 from orchestrator.report.page.course import attempts, failures, ledger, unmeasured
 from orchestrator.report.page.encoding import unpacked
 from orchestrator.report.page.history import History

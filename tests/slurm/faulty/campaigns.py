@@ -25,7 +25,8 @@ from orchestrator.executors.slurm.executor import SlurmExecutor
 from orchestrator.executors.slurm.options import SlurmSettings
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, Entry, Journal, read
-from orchestrator.journal.state import State, replay
+from orchestrator.journal.replay import replay
+from orchestrator.journal.state import State
 from orchestrator.models.base import Model
 from orchestrator.types import Attempt
 from tests.slurm.faulty.commands import COMMANDS, NEVER, Commands

@@ -10,7 +10,8 @@ from typing import Any
 
 from orchestrator.executors.base import QUEUE
 from orchestrator.journal import events, setbacks
-from orchestrator.journal.state import RunStatus, State, apply, replay
+from orchestrator.journal.replay import apply, replay
+from orchestrator.journal.state import RunStatus, State
 from orchestrator.types import Attempt, FailureClass
 from tests.slurm.faulty.campaigns import POLL_INTERVAL, START, Outcome, Scenario, charges
 from tests.slurm.faulty.faults import SITE

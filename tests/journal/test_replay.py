@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
 from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN, measurements, repetitions
-from orchestrator.journal.state import State, apply, replay
+from orchestrator.journal.replay import apply, replay
+from orchestrator.journal.state import State
 from orchestrator.types import Attempt, FailureClass, Parameter, Point, Run
 
 RUNS = tuple(Run(Point.of(p=p, n=n), "time", k) for p in (2, 16) for n in (5, 10) for k in (1, 2))
