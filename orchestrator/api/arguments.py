@@ -39,8 +39,8 @@ def mapping(
     return given
 
 
-def path(given: object, option: str, error: type[OrchestratorError] = CampaignError) -> Path:
-    """Return a path; raise ``error`` for anything that is none."""
+def path(given: object, option: str) -> Path:
+    """Return a path; raise ``CampaignError`` for anything that is none."""
     if not isinstance(given, str | os.PathLike):
-        raise error(f"{option} is of type {type(given).__name__}: give a path")
+        raise CampaignError(f"{option} is of type {type(given).__name__}: give a path")
     return Path(os.fspath(given))

@@ -29,6 +29,7 @@ CHANGEABLE = (
 )
 """Sections that may change between a stop and a resume; the template if the commands of runs do not."""
 
+_SHOWN = 300  # characters of a command
 _SAID = ("success", "failure")  # of ``measure``: what tells runs that did their work
 CHANGEABLE_KEYS = {
     "measure": ("time_limit", "limit_margin", "expected_time", "repetitions", "reference", *_SAID),
@@ -183,8 +184,8 @@ def _command(campaign: Campaign, point: Point) -> str:
     return "\n".join([body.before, "LAUNCHER " * body.launched + body.command, body.after]).strip()
 
 
-def _shortened(text: str, most: int = 300) -> str:
-    return text if len(text) <= most else f"{text[:most]}..."
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _fixed(raw: Mapping[str, Any]) -> dict[str, Any]:

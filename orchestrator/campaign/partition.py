@@ -28,11 +28,7 @@ class Unknown(ValueError):
     """A partition that does not say what a parameter may be; the text says why, and the remedy."""
 
 
-def resolve(
-    tree: Tree,
-    executor: Callable[[], Executor],
-    known: Callable[[], Sequence[Partition]] = partitions.partitions,
-) -> None:
+def resolve(tree: Tree, executor: Callable[[], Executor]) -> None:
     """Replace such values in a campaign file's data by ranges of numbers; what is wrong becomes a problem.
 
     Parameters
@@ -41,15 +37,13 @@ def resolve(
         The campaign file.
     executor
         Returns its ``executor`` section with that of its site; called only where a partition is meant.
-    known
-        Asks for the partitions of the cluster, likewise.
     """
     sections = tree.data.get("parameters")
     if not isinstance(sections, dict):
         return
     numbers = {}
     for name, section in sections.items():
-        most = functools.partial(_most, name, tree.data, executor, known)
+        most = functools.partial(_most, name, tree.data, executor)
         try:
             numbers[name] = _section(section, most)
         except Unknown as error:
@@ -94,12 +88,7 @@ def _refuse_empty(section: Mapping[str, Any]) -> None:
         raise Unknown(f"begins at {low}, and the partition has {section['to']}: lower it")
 
 
-def _most(
-    name: str,
-    data: Mapping[str, Any],
-    executor: Callable[[], Executor],
-    known: Callable[[], Sequence[Partition]],
-) -> int:
+def _most(name: str, data: Mapping[str, Any], executor: Callable[[], Executor]) -> int:
     """Return the most that a parameter can be in the partitions of a campaign."""
     role = _role(name, data)
     if role is None:
@@ -108,7 +97,7 @@ def _most(
             f"such as resources: {{nodes: {name}}}, or give a number"
         )
     options = executor()
-    found = _meant(options, known())
+    found = _meant(options, partitions.partitions())
     nodes = max(item.nodes if item.most is None else min(item.nodes, item.most) for item in found)
     stated = options.get("cores_per_node")
     cores = (

@@ -16,11 +16,12 @@ from orchestrator.report.figures import label_logarithmic
 
 _MARKERS = "osv^<>PX*"
 _WIDTH, _HEIGHT = 4.2, 3.2  # inches per panel
+_PANELS = 4  # side by side
 
 Quantity = Callable[[Row], float]
 
 
-def accuracy_figure(panels: Mapping[str, Sequence[Row]], path: Path, *, columns: int = 4) -> None:
+def accuracy_figure(panels: Mapping[str, Sequence[Row]], path: Path) -> None:
     """Draw the percentage of accurate models over the budget (logarithmic), as in figures 5 and 6.
 
     Parameters
@@ -29,10 +30,8 @@ def accuracy_figure(panels: Mapping[str, Sequence[Row]], path: Path, *, columns:
         Title -> rows, e.g. per noise level, or per tolerance of the same outcomes.
     path
         PNG file to write.
-    columns
-        Most panels side by side.
     """
-    width = min(columns, len(panels))
+    width = min(_PANELS, len(panels))
     height = -(-len(panels) // width)
     figure, axes = _grid(height, width)
     for place, (title, results) in zip(axes, panels.items(), strict=False):

@@ -25,7 +25,6 @@ def replay_outcomes(
     repetitions: int | None = None,
     together: bool = False,
     inside: bool = False,
-    metric: str = "time",
     workers: int | None = None,
     advance: Advance | None = None,
 ) -> list[Outcome]:
@@ -50,8 +49,6 @@ def replay_outcomes(
     inside
         Offer only points that are below P₊ in every numeric parameter: makes an extrapolation of data of
         which P₊ is a corner.
-    metric
-        Which metric to use.
     workers, advance
         As in `synthetic_outcomes`.
 
@@ -66,7 +63,7 @@ def replay_outcomes(
         When the holdout was not measured, nothing remains to be offered, or an expression is malformed or
         gives less than one core.
     """
-    whole = replay_bench(measurements, processes, holdout, inside=inside, metric=metric)
+    whole = replay_bench(measurements, processes, holdout, inside=inside)
     most = min(len(runs) for runs in whole.seconds.values())
     limit = most if repetitions is None else min(repetitions, most)
     benches = [whole] if together else [_alone(whole, callpath) for callpath in whole.truth]
@@ -80,10 +77,9 @@ def replay_bench(
     holdout: Mapping[str, Value],
     *,
     inside: bool = False,
-    metric: str = "time",
 ) -> Bench:
     """Turn measurements into a bench; see `replay_outcomes`."""
-    items = [item for item in measurements.items if item.metric == metric]
+    items = [item for item in measurements.items if item.metric == "time"]
     beyond = _held_out(measurements, items, holdout)
     points = [point for point in measurements.points if point != beyond]
     if inside:

@@ -32,14 +32,6 @@ class Manifest:
     range: Range
     programs: Mapping[str, tuple[Function, ...]]
 
-    def truths(self) -> dict[str, tuple[Product, ...]]:
-        """Return the growth of every timed call path."""
-        found = {}
-        for function in (f for functions in self.programs.values() for f in functions):
-            for callpath, part in zip(callpaths(function), parts(function), strict=True):
-                found[callpath] = part
-        return found
-
 
 def callpaths(function: Function) -> tuple[str, str]:
     """Return the call paths of computation and communication."""

@@ -336,7 +336,6 @@ class Journal:
         self._descriptor = -1
         self._sequence = 0
         self._length = 0
-        self.repaired_bytes = 0
 
     def __enter__(self) -> Journal:
         self._acquire()
@@ -385,7 +384,6 @@ class Journal:
             self.path.with_name(f"{FILE_NAME}.torn-{self._length}").write_bytes(tail)
             os.ftruncate(self._descriptor, self._length)
             os.fsync(self._descriptor)
-            self.repaired_bytes = size - self._length
 
     def entries(self) -> Iterator[Entry]:
         """Yield the existing entries, then repair a torn tail and open the file for appending."""

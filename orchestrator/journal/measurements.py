@@ -10,6 +10,7 @@ from orchestrator.types import Measurement, Measurements, Parameter, Point, Run,
 
 WHOLE_RUN = "(run)"
 ELAPSED = "elapsed"
+_TRIES = 3  # effort runs that were given up, after which no further one is tried
 _SETTLED = {RunStatus.MEASURED, RunStatus.GIVEN_UP, RunStatus.SKIPPED}
 
 
@@ -134,9 +135,9 @@ def repetitions(state: State, kind: RunKind = "time") -> dict[Point, int]:
     return {point: proposed[point] for point in sorted(proposed, key=_order) if proposed[point]}
 
 
-def counting_keeps_failing(state: State, tries: int = 3) -> bool:
-    """Whether effort runs were given up ``tries`` times and none was ever measured: that will not change."""
+def counting_keeps_failing(state: State) -> bool:
+    """Whether `_TRIES` effort runs were given up and none was ever measured: that will not change."""
     most: Mapping[Point, int] = state.proposed.get("effort", {})
     runs = (Run(point, "effort", k) for point, number in most.items() for k in range(1, number + 1))
     effort = [state.runs[run].status for run in runs if run in state.runs]
-    return RunStatus.MEASURED not in effort and effort.count(RunStatus.GIVEN_UP) >= tries
+    return RunStatus.MEASURED not in effort and effort.count(RunStatus.GIVEN_UP) >= _TRIES

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from orchestrator.report.wording import plain
 from orchestrator.types import Measurements, Point, Value
+from orchestrator.units import plain
 
 FAR = 2.0  # times the measured range: from there on it is said
 

@@ -17,9 +17,9 @@ from orchestrator.report.status_text import (
     run_interval,
     standing,
 )
-from orchestrator.report.wording import measure, place, smape, uncertainty
+from orchestrator.report.wording import measure, place, smape
 from orchestrator.types import Point
-from orchestrator.units import count, hours_in
+from orchestrator.units import count, hours_in, uncertainty
 
 
 def status_section(status: Mapping[str, Any]) -> str:

@@ -17,11 +17,19 @@ from orchestrator.journal.forms import ATTEMPT, EVENT, PLAIN, RUN, Form, members
 from orchestrator.journal.references import REASON
 from orchestrator.journal.snapshot import Fold, read_through
 from orchestrator.journal.state import is_rehearsal
-from orchestrator.report.wording import about, outage, place, smape, uncertainty
+from orchestrator.report.wording import about, outage, place, smape
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt, Run
-from orchestrator.units import CostUnit, campaign_budget, campaign_unit, count, format_cost, format_duration
+from orchestrator.units import (
+    CostUnit,
+    campaign_budget,
+    campaign_unit,
+    count,
+    format_cost,
+    format_duration,
+    uncertainty,
+)
 
 
 def document(entries: Iterable[Entry]) -> dict[str, Any]:

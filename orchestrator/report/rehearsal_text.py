@@ -11,9 +11,9 @@ from rich.text import Text
 
 from orchestrator.report.metrics import with_unit
 from orchestrator.report.status_text import interval
-from orchestrator.report.wording import about, measure, plain, uncertainty
+from orchestrator.report.wording import about, measure
 from orchestrator.types import Point
-from orchestrator.units import count, hours_in
+from orchestrator.units import count, hours_in, plain, uncertainty
 
 _ROWS = 12  # the call paths with the largest times; all are in the JSON document
 

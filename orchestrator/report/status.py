@@ -14,11 +14,10 @@ from orchestrator.models.effort import CALLS, EFFORT, unmatched, variation
 from orchestrator.policy import pace
 from orchestrator.report import controller, extrapolation, models_document
 from orchestrator.report.metrics import described
-from orchestrator.report.wording import uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Measurements, Point, Run, RunKind
-from orchestrator.units import campaign_budget, campaign_unit, count
+from orchestrator.units import campaign_budget, campaign_unit, count, uncertainty
 
 if TYPE_CHECKING:  # numpy, which a status of published models does without
     from orchestrator.models.base import Model

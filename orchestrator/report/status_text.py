@@ -21,19 +21,9 @@ from orchestrator.report import advice
 from orchestrator.report.callpath_names import named
 from orchestrator.report.metrics import meanings, units, with_unit
 from orchestrator.report.models_document import CORRECTED, is_inside, label, run_ends, shown
-from orchestrator.report.wording import (
-    REHEARSAL,
-    about,
-    instant,
-    moment,
-    outage,
-    plain,
-    smape,
-    uncertainty,
-    uncertainty_line,
-)
+from orchestrator.report.wording import REHEARSAL, about, instant, moment, outage, smape, uncertainty_line
 from orchestrator.types import Point, format_value
-from orchestrator.units import count, hours_in
+from orchestrator.units import count, hours_in, plain, uncertainty
 
 _WIDTH = 120
 # Rows of which a table shows all, and the share of the largest value below which longer ones leave rows out.

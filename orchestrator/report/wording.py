@@ -5,19 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from orchestrator.executors.base import DISK, QUEUE
-from orchestrator.units import count, format_duration
-from orchestrator.units import plain as plain
-from orchestrator.units import uncertainty as uncertainty
+from orchestrator.units import count, format_duration, uncertainty
 
 _LONG_OUTAGE = 1800.0  # seconds
 _LONG = 600.0  # seconds; to the minute is exact enough
 _EPOCH = "1970-01-01T00:00:00+00:00"
-
-UNCERTAINTY = (
-    "the width of the 90 % interval of a prediction as a share of the predicted value, as a mean over the "
-    "call paths, weighted by their predicted time"
-)
-"""What the uncertainty after a round is, everywhere: see `orchestrator.models.uncertainty`."""
 
 
 def place(targets: int) -> str:
@@ -26,7 +18,7 @@ def place(targets: int) -> str:
 
 
 def measure(targets: int) -> str:
-    """Return what an uncertainty is, in short: see `UNCERTAINTY`."""
+    """Return what an uncertainty is, in short: see `orchestrator.models.uncertainty`."""
     median = f", the median of {targets} random points" if targets else ""
     return f"mean width of the 90 % intervals{median}"
 

@@ -101,7 +101,6 @@ def test_a_torn_tail_is_kept_beside_the_journal(tmp_path: Path) -> None:
     (tmp_path / journal.FILE_NAME).write_bytes(content + b'{"schema":1,"sequ')
     with Journal(tmp_path) as opened:
         assert len(list(opened.entries())) == len(SOME)
-        assert opened.repaired_bytes == 17
     assert (tmp_path / f"{journal.FILE_NAME}.torn-{len(content)}").read_bytes() == b'{"schema":1,"sequ'
 
 

@@ -17,11 +17,10 @@ from orchestrator.journal.state import State
 from orchestrator.report import controller, models_document, status
 from orchestrator.report.controller import JOURNALED
 from orchestrator.report.status_text import standing
-from orchestrator.report.wording import uncertainty
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt, Parameter
-from orchestrator.units import campaign_budget, campaign_unit, hours_in
+from orchestrator.units import campaign_budget, campaign_unit, hours_in, uncertainty
 
 Row = Mapping[str, Any]
 """A campaign in the list, JSON-ready."""

@@ -16,9 +16,8 @@ from orchestrator.report.page.callpaths import CallPaths
 from orchestrator.report.page.encoding import number, place
 from orchestrator.report.page.subject import Subject
 from orchestrator.report.page.validation import Checked
-from orchestrator.report.wording import plain
 from orchestrator.types import Point
-from orchestrator.units import count
+from orchestrator.units import count, plain
 
 _MOST_PARTS = 8
 _DIGITS = 4  # of figures in the sentence

@@ -29,10 +29,9 @@ from orchestrator.report.page.grid import grid_of
 from orchestrator.report.page.history import History
 from orchestrator.report.page.runs import Runs
 from orchestrator.report.page.subject import Subject
-from orchestrator.report.wording import plain
 from orchestrator.resources import core_hours
 from orchestrator.types import Point
-from orchestrator.units import campaign_budget
+from orchestrator.units import campaign_budget, plain
 
 SCHEMA = 1
 

@@ -13,8 +13,8 @@ from orchestrator.models.mpi_costs import RECEIVED, SENT
 from orchestrator.report.page.callpaths import CallPaths
 from orchestrator.report.page.encoding import place
 from orchestrator.report.page.subject import TIME, Subject
-from orchestrator.report.wording import plain
 from orchestrator.types import Point
+from orchestrator.units import plain
 
 _MOST = 200  # call paths, largest first
 _COUNTED = (BLOCKS, SENT, RECEIVED, *CALLS)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from orchestrator.models.base import Floats, Prediction
+from orchestrator.models.base import Prediction
 from orchestrator.types import Point, Value
 
 _LARGEST = float(np.finfo(np.float32).max)
@@ -21,11 +21,6 @@ def packed(values: ArrayLike) -> str:
     array = np.asarray(values, dtype=np.float64).ravel()
     array = np.where(np.abs(array) <= _LARGEST, array, np.nan)
     return base64.b64encode(array.astype("<f4").tobytes()).decode("ascii")
-
-
-def unpacked(text: str) -> Floats:
-    """Return the numbers of `packed`."""
-    return np.frombuffer(base64.b64decode(text), dtype="<f4").astype(np.float64)
 
 
 def bands(found: Prediction) -> dict[str, str]:

@@ -14,10 +14,10 @@ from orchestrator.report.page.history import History
 from orchestrator.report.page.numerals import figure, interval, powers
 from orchestrator.report.page.subject import Subject
 from orchestrator.report.status_text import configuration
-from orchestrator.report.wording import clock, moment, place, rehearsed, uncertainty
+from orchestrator.report.wording import clock, moment, place, rehearsed
 from orchestrator.storage import iso
 from orchestrator.types import format_value
-from orchestrator.units import campaign_unit, count, format_cost, format_duration
+from orchestrator.units import campaign_unit, count, format_cost, format_duration, uncertainty
 
 _DIGEST = 12  # characters of a hash that are shown
 _MOST_HOSTS = 8

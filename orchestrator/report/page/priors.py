@@ -14,8 +14,8 @@ from orchestrator.models.symbolic import terms_of
 from orchestrator.report.page.callpaths import CallPaths, curves, described_growth
 from orchestrator.report.page.encoding import number
 from orchestrator.report.page.subject import Subject
-from orchestrator.report.wording import plain
 from orchestrator.types import Measurements, Point
+from orchestrator.units import plain
 
 COUNTING = "swc"  # the modeler that takes counts as priors
 _MOST = 100  # call paths, largest first

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from orchestrator.models.base import Floats
+
 HOSTILE = '<img src=x onerror="window.hacked=1">&amp;</script><script>window.hacked=2</script>'
 P = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
 N = [10, 15, 20, 25, 30, 35, 40]
@@ -67,8 +69,8 @@ def packed(values: Iterable[float]) -> str:
     return base64.b64encode(np.asarray(list(values), dtype="<f4").tobytes()).decode()
 
 
-def unpacked(text: str) -> list[float]:
-    return [float(value) for value in np.frombuffer(base64.b64decode(text), dtype="<f4")]
+def unpacked(text: str) -> Floats:
+    return np.frombuffer(base64.b64decode(text), dtype="<f4").astype(np.float64)
 
 
 def campaign(seed: int = 1) -> dict[str, Any]:

@@ -15,11 +15,11 @@ from orchestrator.journal.file import Entry
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import RunStatus
 from orchestrator.report.page.course import attempts, failures, ledger, unmeasured
-from orchestrator.report.page.encoding import unpacked
 from orchestrator.report.page.history import History
 from orchestrator.report.wording import about, clock
 from orchestrator.types import Attempt, FailureClass, Point, Run
 from tests.cli.running import run
+from tests.report.page.sample import unpacked
 
 CAMPAIGN = """
 name: rehearsal

@@ -16,10 +16,10 @@ from orchestrator.models.processes import required
 from orchestrator.models.scaling import Study
 from orchestrator.models.sums import with_sums
 from orchestrator.report.page import callpaths, document, runs
-from orchestrator.report.page.encoding import unpacked
 from orchestrator.report.page.grid import Grid, grid_of
 from orchestrator.report.page.subject import Subject
 from orchestrator.types import Measurement, Measurements, Point, Value
+from tests.report.page.sample import unpacked
 
 P, N = (2, 4, 8, 16, 32), (10, 20, 30, 40, 50)
 LAWS: dict[str, Callable[[Any, Any], float]] = {

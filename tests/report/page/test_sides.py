@@ -10,8 +10,8 @@ from orchestrator.models.comparison.pairs import aligned
 from orchestrator.report.comparison import Question
 from orchestrator.report.comparison import document as compared
 from orchestrator.report.page.comparison import document
-from orchestrator.report.page.encoding import unpacked
 from orchestrator.types import Measurement, Measurements, Point
+from tests.report.page.sample import unpacked
 
 POINTS = [Point.of(p=p, n=n) for p in (2, 4, 8, 16, 32) for n in (10, 20, 40)]
 
