@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from orchestrator.control.rehearsal import Options
 from orchestrator.policy import packing
 from orchestrator.report import rehearsal_text, status_text
 from orchestrator.resources import core_hours
-from orchestrator.types import format_value
+from orchestrator.types import Run, format_value
 from orchestrator.units import count, format_duration, hours_in, plain
 
 _EFFORT = " (effort)"
@@ -92,37 +92,14 @@ def _expected(arguments: argparse.Namespace, extra: tuple[str, ...], chosen: Cam
 
 def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
     """Return the plan, JSON-ready; costs in core-hours, limits in seconds."""
-    space = built.space.describe()
-    categories = _categories(built.campaign)
-    ends = {name: space.values[name] if name in categories else ends for name, ends in space.bounds.items()}
     return {
         "campaign": built.campaign.name,
-        "space": {
-            "combinations": space.combinations,
-            "points": space.feasible,
-            "drawn": space.drawn,
-            "at_most": space.at_most,
-            "bounds": {name: list(values) for name, values in ends.items()},
-            "infeasible": dict(space.infeasible),
-        },
+        "space": _space(built),
         "resources": [
             {**shapes.document(resources), "points": number}
             for resources, number in shapes.kinds(built).items()
         ],
-        "runs": [
-            {
-                "run": item.id,
-                "point": item.point.as_dict(),
-                "cores": cores,
-                "resources": shapes.document(built.resources(item.point)),
-                "time_limit": limit,
-                "reason": reason,
-                "script": _script(built, first, position),
-            }
-            for position, (item, cores, limit, reason) in enumerate(
-                zip(first.runs, first.cores, first.limits, first.reasons, strict=True)
-            )
-        ],
+        "runs": _runs(built, first),
         "cost": {
             "budget": core_hours(built.campaign.stop.budget),
             "worst": core_hours(first.worst),
@@ -139,6 +116,36 @@ def describe(built: Assembly, first: FirstRound) -> dict[str, Any]:
     }
 
 
+def _space(built: Assembly) -> dict[str, Any]:
+    space = built.space.describe()
+    categories = _categories(built.campaign)
+    ends = {name: space.values[name] if name in categories else ends for name, ends in space.bounds.items()}
+    return {
+        "combinations": space.combinations,
+        "points": space.feasible,
+        "drawn": space.drawn,
+        "at_most": space.at_most,
+        "bounds": {name: list(values) for name, values in ends.items()},
+        "infeasible": dict(space.infeasible),
+    }
+
+
+def _runs(built: Assembly, first: FirstRound) -> list[dict[str, Any]]:
+    planned = zip(first.runs, first.cores, first.limits, first.reasons, strict=True)
+    return [
+        {
+            "run": run.id,
+            "point": run.point.as_dict(),
+            "cores": cores,
+            "resources": shapes.document(built.resources(run.point)),
+            "time_limit": limit,
+            "reason": reason,
+            "script": _script(built, run),
+        }
+        for run, cores, limit, reason in planned
+    ]
+
+
 def _categories(campaign: Campaign) -> set[str]:
     """Return the names of the parameters whose values are no range."""
     return {item.name for item in campaign.parameters if item.categorical}
@@ -150,10 +157,9 @@ def _packs(campaign: Campaign) -> str | None:
     return None if rules is None else packing.describe(rules, format_duration)
 
 
-def _script(built: Assembly, first: FirstRound, position: int) -> str | None:
+def _script(built: Assembly, run: Run) -> str | None:
     if built.campaign.executor.name == "simulated":
         return None
-    run = first.runs[position]
     return attempts.script(built, run.point, built.resources(run.point), run.kind)
 
 
@@ -171,16 +177,35 @@ def show_batch(
     ``validated``: what the run at the evaluation point occupies, if one is to be made.
     """
     console = status_text.console(highlight=False)
-    space, cost, unit = document["space"], document["cost"], document["cost"]["shown_in"]
-    console.print(_size(space))
+    for line in _space_lines(chosen, document, validated):
+        console.print(line, markup=False)
+    console.print(_batch_table(document))
+    for line in _cost_lines(chosen, document["cost"]):
+        console.print(line, markup=False)
+    if document["packs"] is not None:
+        console.print(f"jobs: {document['packs']}", markup=False)
+    for text in (*document["extrapolation"], *document["names"]):
+        console.print(f"note: {text}", markup=False)
+    if document["side_by_side"] is not None:
+        console.print(f"note: {document['side_by_side']}", markup=False)
+
+
+def _space_lines(
+    chosen: Campaign, document: dict[str, Any], validated: Mapping[str, int] | None
+) -> Iterator[str]:
+    """Yield how large the search space is, what it excludes, and what its runs occupy."""
+    space = document["space"]
+    yield _size(space)
     for name, values in space["bounds"].items():
         text = (", " if name in _categories(chosen) else " .. ").join(map(str, values))
-        console.print(f"  {name}: {text}", markup=False)
+        yield f"  {name}: {text}"
     for reason, number in space["infeasible"].items():
         number = f"about {number:.3g}" if space["drawn"] else number
-        console.print(f"  excluded {number}: {reason}", markup=False)
-    for line in _kinds(document["resources"], validated):
-        console.print(line, markup=False)
+        yield f"  excluded {number}: {reason}"
+    yield from _kinds(document["resources"], validated)
+
+
+def _batch_table(document: dict[str, Any]) -> Table:
     runs = document["runs"]
     table = Table(
         title=f"first batch: {count(len(runs), 'run')}", title_justify="left", show_edge=False, pad_edge=False
@@ -191,27 +216,24 @@ def show_batch(
     for key, item in _points(document).items():
         cells = (key, repetitions[key], item["cores"], f"{item['time_limit']:.4g}", item["reason"])
         table.add_row(*(Text(str(cell)) for cell in cells))
-    console.print(table)
-    console.print(
-        f"{unit}: at most {hours_in(cost['worst'], unit)} for this batch"
-        + ("" if cost["expected"] is None else f", {hours_in(cost['expected'], unit)} expected")
-        + f"; budget {hours_in(cost['budget'], unit)}; {chosen.executor.name} executor, "
-        f"strategy {chosen.strategy.name}"
+    return table
+
+
+def _cost_lines(chosen: Campaign, cost: dict[str, Any]) -> Iterator[str]:
+    """Yield what the batch may cost, and the validation."""
+    unit = cost["shown_in"]
+    expected = "" if cost["expected"] is None else f", {hours_in(cost['expected'], unit)} expected"
+    yield (
+        f"{unit}: at most {hours_in(cost['worst'], unit)} for this batch{expected}; budget "
+        f"{hours_in(cost['budget'], unit)}; {chosen.executor.name} executor, strategy {chosen.strategy.name}"
     )
     if cost["validation"] is not None:
         kept = f"{hours_in(cost['kept_for_validation'], unit)} {unit}"
-        console.print(
+        yield (
             f"validation at {chosen.evaluation_point}: at most {hours_in(cost['validation'], unit)} {unit} "
             f"by what is known now; {kept} are kept back for it; this changes once a model predicts "
-            "its duration",
-            markup=False,
+            "its duration"
         )
-    if document["packs"] is not None:
-        console.print(f"jobs: {document['packs']}", markup=False)
-    for text in (*document["extrapolation"], *document["names"]):
-        console.print(f"note: {text}", markup=False)
-    if document["side_by_side"] is not None:
-        console.print(f"note: {document['side_by_side']}", markup=False)
 
 
 def _size(space: dict[str, Any]) -> str:

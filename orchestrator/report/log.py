@@ -185,18 +185,35 @@ class History:
         """Count an entry, and add a line if it deserves one."""
         event = entry.event
         self.started = entry.time if self.started is None else self.started
+        self._count(event, entry.time)
+        if text := self._line(event, entry.time):
+            cancelled = isinstance(event, events.AttemptFinished) and event.cancelled
+            self._add(entry.time, _CANCELLED if cancelled else _KINDS[type(event)], text)
+        if isinstance(event, events.RoundProposed):
+            self.note = event.note
+        if isinstance(event, events.AttemptFinished):
+            self._gone(event.attempt)
+        self.last = entry.time
+        if not isinstance(event, events.CampaignChanged):  # the next controller writes it before it starts
+            self.alive = entry.time
+
+    def _line(self, event: events.Event, time: float) -> str:
+        """Return what `describe` says of an event, with what was counted before, or an empty text."""
+        text = describe(event, self.note)
+        if text and isinstance(event, events.RoundCompleted):
+            return text + self._round(time)
+        if text and isinstance(event, events.AttemptFinished) and event.attempt in self.jobs:
+            return f"{text} (job {self.jobs[event.attempt]})"
+        return text
+
+    def _count(self, event: events.Event, time: float) -> None:
         match event:
             case events.CampaignStarted() | events.CampaignChanged():
-                self._rules(event, entry.time)
+                self._rules(event, time)
             case events.ControllerStarted() | events.ControllerStopped():
-                self._controller(event, entry.time)
-            case events.AttemptIntended(attempt=attempt):
-                self.in_flight[attempt] = 0.0 if event.pack else event.reserved
-                self.shared.pop(attempt, None)  # one that was withdrawn may begin again in a job of its own
-                if event.pack:
-                    self.shared[attempt] = event.pack
-                self.holds = allocations.begun(self.holds, event.pack, event.reserved)
-                self.packs[attempt] = event.pack or event.name
+                self._controller(event, time)
+            case events.AttemptIntended():
+                self._intended(event)
             case events.AttemptSubmitted(attempt, handle) | events.AttemptStarted(attempt, handle) if handle:
                 self.jobs[attempt] = handle
             case events.AttemptWithdrawn(attempt):
@@ -207,19 +224,14 @@ class History:
             case events.AttemptCharged(attempt, _, cost):
                 self._corrected(attempt, cost)
             case events.RoundProposed():
-                self.round_began, self.round_cost, self.in_round = entry.time, 0.0, Counter()
-                self.round_jobs.clear()
-                pairs = zip(event.runs, event.reasons, strict=True)
-                self.references |= {run for run, reason in pairs if reason.startswith(REASON)}
-                self.earlier = set(self.unconfirmed)
-                self.state = "running"
+                self._begin_round(event, time)
             case events.StopRuleReached():
                 self.state = "stopping"
             case events.CampaignPaused(cause, detail):
                 self.state = f"paused: {cause} ({detail})"
             case events.CampaignStopped(rule, detail):
                 self.state, self.running = f"stopped: {rule} ({detail})", None
-                self._add(entry.time, "stop", f"campaign stopped: {rule} ({detail})")
+                self._add(time, "stop", f"campaign stopped: {rule} ({detail})")
             case events.AttemptReread(attempt=attempt) if event.recovered:
                 self.recovered.add(attempt.run.id)
             case events.RereadBegan():
@@ -228,22 +240,7 @@ class History:
                 self.campaign = event.campaign
                 self.given_up = [item for item in self.given_up if item["run"] not in self.recovered]
             case events.RunGivenUp(run, reason):
-                self.given_up.append({"time": iso(entry.time), "run": run.id, "reason": reason})
-        text = describe(event, self.note)
-        if isinstance(event, events.RoundProposed):
-            self.note = event.note
-        if text and isinstance(event, events.RoundCompleted):
-            text += self._round(entry.time)
-        if text and isinstance(event, events.AttemptFinished) and event.attempt in self.jobs:
-            text += f" (job {self.jobs[event.attempt]})"
-        if isinstance(event, events.AttemptFinished):
-            self._gone(event.attempt)
-        if text:
-            cancelled = isinstance(event, events.AttemptFinished) and event.cancelled
-            self._add(entry.time, _CANCELLED if cancelled else _KINDS[type(event)], text)
-        self.last = entry.time
-        if not isinstance(event, events.CampaignChanged):  # the next controller writes it before it starts
-            self.alive = entry.time
+                self.given_up.append({"time": iso(time), "run": run.id, "reason": reason})
 
     def _add(self, time: float, kind: str, text: str) -> None:
         self.lines.append({"time": iso(time), "kind": kind, "text": text})
@@ -282,6 +279,23 @@ class History:
             text = "the executable is another one than before: measurements of both are mixed"
             self._add(time, "controller", text)
         self.executable = digest or self.executable
+
+    def _begin_round(self, event: events.RoundProposed, time: float) -> None:
+        self.round_began, self.round_cost, self.in_round = time, 0.0, Counter()
+        self.round_jobs.clear()
+        pairs = zip(event.runs, event.reasons, strict=True)
+        self.references |= {run for run, reason in pairs if reason.startswith(REASON)}
+        self.earlier = set(self.unconfirmed)
+        self.state = "running"
+
+    def _intended(self, event: events.AttemptIntended) -> None:
+        attempt = event.attempt
+        self.in_flight[attempt] = 0.0 if event.pack else event.reserved
+        self.shared.pop(attempt, None)  # one that was withdrawn may begin again in a job of its own
+        if event.pack:
+            self.shared[attempt] = event.pack
+        self.holds = allocations.begun(self.holds, event.pack, event.reserved)
+        self.packs[attempt] = event.pack or event.name
 
     def _gone(self, attempt: Attempt) -> None:
         for known in (self.in_flight, self.jobs, self.packs):
@@ -356,9 +370,8 @@ class History:
                 "reserved": core_hours(
                     sum(self.in_flight.values()) + sum(hold.left for hold in self.holds.values())
                 ),
-                "estimated": core_hours(self.estimated)
-                if self.unconfirmed
-                else 0.0,  # not what rounding leaves
+                # Without unconfirmed charges there is only what rounding leaves.
+                "estimated": core_hours(self.estimated) if self.unconfirmed else 0.0,
                 "unit": "core-hours",
                 "shown_in": self.unit,
             },
