@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator import expressions, registry
 from orchestrator.campaign.derivation import Derivation, derive, names_in
-from orchestrator.campaign.resolve import is_text
+from orchestrator.campaign.paths import is_text
 from orchestrator.campaign.schema import (
     VARIANT,
     ClusterOptions,

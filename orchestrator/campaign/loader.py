@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from orchestrator.campaign import partition, resolve, schema, validation
+from orchestrator.campaign import effort, partition, paths, schema, validation, values
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.messages import validate
-from orchestrator.campaign.schema import Compare, Document, ExecutorOptions, Notify, SimulatedOptions
+from orchestrator.campaign.schema import Compare, Document, ExecutorOptions, Notify, Priors, SimulatedOptions
 from orchestrator.campaign.site import apply
 from orchestrator.campaign.yaml import Path as KeyPath
 from orchestrator.campaign.yaml import Problem, Tree, expand, override, parse
@@ -176,44 +176,47 @@ def _resolve(document: Document, broken: frozenset[str], base: Path | None, tree
     """Look up what the document names, files only with a ``base``; what is missing becomes a problem."""
     settings = {} if "settings" in broken else document.settings
     parameters = () if "parameters" in broken else _parameters(document, settings, tree)
-    template, written_in = _template(document.template, base or Path.cwd(), tree)
+    template, template_source = _template(document.template, base or Path.cwd(), tree)
     executor = _executor(document.executor, base, tree) if base else document.executor
-    executable = document.executable
     written = tree.data.get("executor")
-    name = written.get("name") if isinstance(written, dict) else written
-    if base is None or name == "simulated":
+    rehearsal = (written.get("name") if isinstance(written, dict) else written) == "simulated"
+    programs = None if rehearsal else base  # where programs are looked up, if any is started
+    executable = document.executable
+    if programs is None:
         tree.problems = [problem for problem in tree.problems if not _only_for_starting(problem.path)]
     elif "executable" not in broken | tree.blocked():
-        executable = _found(resolve.executable, executable, base, ("executable",), tree)
-    compared = document.compare
-    if compared is not None and base is not None and name != "simulated":
-        compared = resolve.compared(compared, document.measure, base, tree)
+        executable = _found(paths.find_executable, executable, programs, ("executable",), tree)
+    compare = document.compare
+    if compare is not None and programs is not None:
+        compare = effort.compared(compare, document.measure, programs, tree)
     notify = _notify(document.notify, base, tree) if document.notify and base else document.notify
     measure, model = document.measure, document.model
-    if base is not None and name != "simulated":
-        measure = resolve.resolved_effort(measure, executable, base, tree)
+    if programs is not None:
+        measure = effort.resolved(measure, executable, programs, tree)
     if measure.effort is not None:
-        measure, model = resolve.effort_defaults(measure, model, tree.data)
+        measure, model = effort.defaults(measure, model, tree.data)
     point = _evaluation_point(document, parameters, tree)
     replayed = executor.dataset if isinstance(executor, SimulatedOptions) else None
-    nothing = dataset.check(replayed, [item.name for item in parameters], measure.measured)
-    validated = document.validate_ and (point is None or nothing(point.as_dict()) is None)
-    priors = document.priors
-    if base is not None:
-        named = tuple(resolve.folder(text, base) for text in priors.campaigns)
-        priors = priors.model_copy(update={"campaigns": named})
-    update: dict[str, Any] = {
+    why_not_replayed = dataset.check(replayed, [item.name for item in parameters], measure.measured)
+    found = {
         "executable": executable,
-        "compare": compared,
+        "compare": compare,
         "measure": measure,
         "model": model,
         "executor": executor,
+        "settings": settings,
+        "notify": notify,
+        "validate_": document.validate_ and (point is None or why_not_replayed(point.as_dict()) is None),
+        "template": template,
+        "priors": document.priors if base is None else _priors(document.priors, base),
     }
-    update |= {"settings": settings, "notify": notify, "validate_": validated, "template": template}
-    update["priors"] = priors
-    return replace(
-        _campaign(document.model_copy(update=update), parameters, point), template_source=written_in
-    )
+    campaign = _campaign(document.model_copy(update=found), parameters, point)
+    return replace(campaign, template_source=template_source)
+
+
+def _priors(priors: Priors, base: Path) -> Priors:
+    campaigns = tuple(paths.absolute_folder(text, base) for text in priors.campaigns)
+    return priors.model_copy(update={"campaigns": campaigns})
 
 
 def _campaign(document: Document, parameters: tuple[Parameter, ...], point: Point | None) -> Campaign:
@@ -253,7 +256,7 @@ def _parameters(document: Document, settings: Mapping[str, Value], tree: Tree) -
     result = []
     for name, section in document.parameters.items():
         try:
-            result.append(resolve.parameter(name, section, settings))
+            result.append(values.parameter(name, section, settings))
         except (ValueError, ExpressionError) as error:
             tree.problems.append(Problem(("parameters", name), str(error)))
     return tuple(result)
@@ -264,9 +267,9 @@ def _executor(executor: ExecutorOptions, base: Path, tree: Tree) -> ExecutorOpti
     if isinstance(executor, SimulatedOptions):
         for key in ("dataset", "models"):
             if (named := getattr(executor, key)) is not None:
-                update[key] = _found(resolve.file, named, base, ("executor", key), tree)
-    if executor.template is not None and resolve.is_path(executor.template, base):
-        update["template"] = _found(resolve.file, executor.template, base, ("executor", "template"), tree)
+                update[key] = _found(paths.find_file, named, base, ("executor", key), tree)
+    if executor.template is not None and paths.is_path(executor.template, base):
+        update["template"] = _found(paths.find_file, executor.template, base, ("executor", "template"), tree)
     return executor.model_copy(update=update)
 
 
@@ -276,10 +279,10 @@ def _template(template: str | None, base: Path, tree: Tree) -> tuple[str | None,
     So a campaign directory does not depend on a file that may be edited. A template that cannot be read is a
     problem, and left out.
     """
-    if template is None or resolve.is_text(template) or not resolve.is_path(template, base):
+    if template is None or paths.is_text(template) or not paths.is_path(template, base):
         return template, "template"
     try:
-        path = Path(resolve.file(template, base))
+        path = Path(paths.find_file(template, base))
         return path.read_text(encoding="utf-8").rstrip("\n") + "\n", str(path)
     except (OSError, ValueError) as error:
         tree.problems.append(Problem(("template",), f"{template} cannot be read as UTF-8 text: {error}"))
@@ -287,7 +290,7 @@ def _template(template: str | None, base: Path, tree: Tree) -> tuple[str | None,
 
 
 def _notify(notify: Notify, base: Path, tree: Tree) -> Notify:
-    program = _found(resolve.executable, notify.command[0], base, ("notify", "command"), tree)
+    program = _found(paths.find_executable, notify.command[0], base, ("notify", "command"), tree)
     return notify.model_copy(update={"command": (program, *notify.command[1:])})
 
 
@@ -304,7 +307,7 @@ def _evaluation_point(document: Document, parameters: tuple[Parameter, ...], tre
     if given is None or len(parameters) < len(document.parameters):
         return None
     try:
-        return resolve.evaluation_point(given, parameters)
+        return values.evaluation_point(given, parameters)
     except ValueError as error:
         tree.problems.append(Problem(("evaluation_point",), str(error)))
         return None

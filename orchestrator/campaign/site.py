@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.campaign import yaml
-from orchestrator.campaign.resolve import file, is_path
+from orchestrator.campaign.paths import find_file, is_path
 from orchestrator.campaign.yaml import Problem, Tree
 from orchestrator.errors import CampaignError
 from orchestrator.storage import YAML_SUFFIXES
@@ -98,7 +98,7 @@ def find(named: str | None, base: Path, environment: Mapping[str, str]) -> Path 
     origin = "" if named is not None else f" (from the variable {VARIABLE})"
     if os.sep in wanted or wanted.endswith(YAML_SUFFIXES):
         try:
-            return Path(file(wanted, base))
+            return Path(find_file(wanted, base))
         except ValueError as error:
             raise CampaignError(f"{error}{origin}") from None
     tried = [folder / "sites" / f"{wanted}.yaml" for folder in folders]

@@ -19,7 +19,7 @@ from pathlib import Path
 from orchestrator import registry
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.derivation import Unsolvable, names_in, solved
-from orchestrator.campaign.resolve import (
+from orchestrator.campaign.effort import (
     BUILD_WITH_COUNTERS,
     EFFORT_KEY,
     EFFORT_METRICS,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator import registry
-from orchestrator.campaign.resolve import EFFORT_METRICS
+from orchestrator.campaign.effort import EFFORT_METRICS
 from orchestrator.control import preloading, success
 from orchestrator.control.assembly import Assembly
 from orchestrator.errors import ReadError

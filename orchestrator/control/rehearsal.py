@@ -15,8 +15,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from orchestrator.campaign import loader, resolve
+from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
+from orchestrator.campaign.paths import find_file
 from orchestrator.campaign.schema import SimulatedOptions, executor_keys
 from orchestrator.control import assumption, fastest
 from orchestrator.control.assembly import assemble
@@ -175,7 +176,7 @@ class _File:
         """Return the earlier campaign that ``models`` names; raise `CampaignError`."""
         named = chosen.get("models") or self.section["models"]
         try:
-            return earlier(Path(resolve.file(str(named), self.path.absolute().parent)), self.callpaths)
+            return earlier(Path(find_file(str(named), self.path.absolute().parent)), self.callpaths)
         except ValueError as error:
             raise CampaignError(f"executor.models: {error}") from None
 

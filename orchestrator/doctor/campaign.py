@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 
 from orchestrator.campaign import changes
 from orchestrator.campaign.definition import Campaign
-from orchestrator.campaign.resolve import counts_for_sure
+from orchestrator.campaign.effort import counts_for_sure
 from orchestrator.campaign.schema import LocalOptions
 from orchestrator.control import assembly, execution, planning, preflight, session, shapes
 from orchestrator.control.assembly import Assembly

@@ -16,7 +16,7 @@ from orchestrator.campaign import draft as drafts
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.draft import Command, Draft
-from orchestrator.campaign.resolve import executable as find_executable
+from orchestrator.campaign.paths import find_executable
 from orchestrator.control import execution, planning, session
 from orchestrator.control.assembly import assemble
 from orchestrator.control.attempts import RUNS

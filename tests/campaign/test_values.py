@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.campaign import resolve as campaign_resolve
+from orchestrator.campaign import values as campaign_values
 from orchestrator.campaign.schema import Values
 from orchestrator.errors import ExpressionError
 from orchestrator.types import Parameter
 
 
 def parameter(**section: Any) -> Parameter:
-    return campaign_resolve.parameter("p", Values.model_validate(section), {"base": 2, "mode": "fast"})
+    return campaign_values.parameter("p", Values.model_validate(section), {"base": 2, "mode": "fast"})
 
 
 @given(st.sets(st.one_of(st.integers(-100, 100), st.floats(-100, 100)), min_size=1).map(tuple))
