@@ -16,8 +16,7 @@ import numpy as np
 from orchestrator import expressions
 from orchestrator.errors import CampaignError
 from orchestrator.evaluation.models_fit import Contender
-from orchestrator.evaluation.noise import PATTERNS, factors
-from orchestrator.evaluation.noise_study import Errors, Setting
+from orchestrator.evaluation.noise_study import Errors, Setting, disturbed
 from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.models import callpaths
 from orchestrator.models.base import Model, holds_at
@@ -235,9 +234,11 @@ def run(
 
 def _errors(task: tuple[Application, Contender, Setting, int]) -> list[Errors]:
     studied, contender, setting, seed = task
-    place = list(PATTERNS).index(setting.pattern)
-    rng = np.random.default_rng([seed, place, round(100 * setting.percent), setting.injection])
-    items = tuple(_disturbed(item, setting, rng) for item in studied.timed.items)
+    rng = setting.generator(seed)
+    items = tuple(
+        Measurement(item.callpath, item.metric, disturbed(item.values, setting, rng))
+        for item in studied.timed.items
+    )
     effort = () if contender.name in _BLIND else studied.effort
     models = contender.modeler()(replace(studied.timed, items=(*items, *effort)))
     metric = studied.timed.items[0].metric
@@ -264,17 +265,6 @@ def _of_callpath(
         points = [point for point in studied.expected[path] if holds_at(model, point)]
         if points:
             yield _of_model(studied, model, points, contender.label, setting)
-
-
-def _disturbed(item: Measurement, setting: Setting, rng: np.random.Generator) -> Measurement:
-    most = max(map(len, item.values.values()))
-    # Drawn for all repetitions, so that every subset and every modeler sees the same noise.
-    noise = factors(setting.pattern, setting.percent, (len(item.values), most), rng)
-    values = {
-        point: tuple(float(times[k] * row[k]) for k in setting.subset if k < len(times))
-        for (point, times), row in zip(item.values.items(), noise, strict=True)
-    }
-    return Measurement(item.callpath, item.metric, {point: found for point, found in values.items() if found})
 
 
 def _of_model(

@@ -6,7 +6,7 @@ sees times only, *swc* is the prior with coefficients from times, *combined* the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -20,7 +20,7 @@ from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.models import Priors, locate_times, skeletons, with_prior
 from orchestrator.models.base import Floats, Model, Modeler
 from orchestrator.models.symbolic import exponent_deviation, terms_of
-from orchestrator.types import Measurement, Measurements
+from orchestrator.types import Measurement, Measurements, Point
 
 CONTENDERS = ("classic", "swc", "combined")
 LEVELS = (0.0, 2.0, 5.0, 10.0, 50.0, 75.0)
@@ -38,6 +38,11 @@ class Setting:
     repetitions: int
     injection: int
     subset: tuple[int, ...] = ()
+
+    def generator(self, seed: int) -> np.random.Generator:
+        """Return the generator of its noise, the same for every subset and modeler."""
+        place = list(PATTERNS).index(self.pattern)
+        return np.random.default_rng([seed, place, round(100 * self.percent), self.injection])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +111,14 @@ def run(
 
 def _errors_of_setting(task: tuple[Study, Priors, Setting, int]) -> list[Errors]:
     study, priors, setting, seed = task
-    place = list(PATTERNS).index(setting.pattern)
-    rng = np.random.default_rng([seed, place, round(100 * setting.percent), setting.injection])
+    rng = setting.generator(seed)
     found: list[Errors] = []
     # The noise of computation and of communication differs, and so do their aggregates.
     for kind in dict.fromkeys(case.kind for case in study.cases):
         cases = [case for case in study.cases if case.kind == kind]
-        items = tuple(_disturbed(case, setting, rng) for case in cases)
+        items = tuple(
+            Measurement(case.callpath, "time", disturbed(case.times, setting, rng)) for case in cases
+        )
         timed = Measurements(study.parameters, items)
         classic = {model.callpath: model for model in _classic()(timed)}
         located = locate_times(timed, "auto")
@@ -129,15 +135,19 @@ def _classic() -> Modeler:
     return modeler
 
 
-def _disturbed(case: Case, setting: Setting, rng: np.random.Generator) -> Measurement:
-    repetitions = max(map(len, case.times.values()))
+def disturbed(
+    times: Mapping[Point, Sequence[float]], setting: Setting, rng: np.random.Generator
+) -> dict[Point, tuple[float, ...]]:
+    """Return the times that modelers get under a setting; points without any are left out."""
+    most = max(map(len, times.values()))
     # Drawn for all repetitions, so that fewer of them see the same noise.
-    noise = factors(setting.pattern, setting.percent, (len(case.times), repetitions), rng)
+    noise = factors(setting.pattern, setting.percent, (len(times), most), rng)
+    chosen = setting.subset or range(setting.repetitions)
     values = {
-        point: tuple(float(v * f) for v, f in zip(times[: setting.repetitions], row, strict=False))
-        for (point, times), row in zip(case.times.items(), noise, strict=True)
+        point: tuple(float(runs[k] * row[k]) for k in chosen if k < len(runs))
+        for (point, runs), row in zip(times.items(), noise, strict=True)
     }
-    return Measurement(case.callpath, "time", values)
+    return {point: found for point, found in values.items() if found}
 
 
 def _errors(
