@@ -152,9 +152,9 @@ class Status(Mapping[str, Any]):
         return status_text.plain_text(self._document, self._directory)
 
     def _repr_html_(self) -> str:
-        from orchestrator.report import html
+        from orchestrator.report import html_sections
 
-        return html.status_section(self)
+        return html_sections.status_section(self)
 
 
 def _runs(state: State, parameters: list[str]) -> pd.DataFrame:

@@ -486,9 +486,9 @@ class Models:
         return "\n".join(map(repr, self)) or "no models"
 
     def _repr_html_(self) -> str:
-        from orchestrator.report import html
+        from orchestrator.report import html_sections
 
-        return html.models_section([describe(model, []) for model in self.models])
+        return html_sections.models_section([describe(model, []) for model in self.models])
 
 
 def _identity(model: Model) -> tuple[object, ...]:

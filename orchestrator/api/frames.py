@@ -17,7 +17,7 @@ import pandas as pd
 from orchestrator.api.arguments import texts
 from orchestrator.api.points import LARGEST, is_plain, plain, point_of
 from orchestrator.errors import MeasurementError
-from orchestrator.readers.collect import DEFAULT_CALLPATH, DEFAULT_METRIC, Entry, assemble
+from orchestrator.readers.entries import DEFAULT_CALLPATH, DEFAULT_METRIC, Entry, assemble
 from orchestrator.report.export import COLUMNS, rows
 from orchestrator.types import Measurements, Point, Value
 from orchestrator.units import did_you_mean

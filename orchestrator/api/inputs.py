@@ -153,9 +153,9 @@ def of_metrics(known: Measurements, metrics: Collection[str]) -> Measurements:
     CampaignError
         If one of them was not measured.
     """
-    from orchestrator.readers import collect
+    from orchestrator.readers import entries
 
     try:
-        return collect.of_metrics(known, metrics, "the inputs")
+        return entries.of_metrics(known, metrics, "the inputs")
     except ReadError as error:
         raise CampaignError(str(error)) from None

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from orchestrator.api import arguments
-from orchestrator.api.finding import campaign_path
+from orchestrator.api.campaign_paths import campaign_path
 from orchestrator.api.temporary import Temporary
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign as Rules

@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _asked(text: str) -> dict[str, Any]:
     """Return what a campaign asks for, from its directory, its file, or its name."""
-    from orchestrator.api.finding import campaign_path
+    from orchestrator.api.campaign_paths import campaign_path
     from orchestrator.campaign import loader
     from orchestrator.control import session, store
 

@@ -35,7 +35,7 @@ def add_campaign(parser: argparse.ArgumentParser, optional: bool = False) -> Non
 
 def add_directory(parser: argparse.ArgumentParser) -> None:
     """Add the directory of a campaign that was begun."""
-    from orchestrator.api.finding import campaign_directory
+    from orchestrator.api.campaign_paths import campaign_directory
 
     parser.add_argument(
         "directory", metavar="DIR", type=campaign_directory, help="the campaign directory, or its name"
@@ -102,10 +102,10 @@ def number(allowed: str, fits: Callable[[float], bool]) -> Callable[[str], float
 
 def read_campaign(arguments: argparse.Namespace, extra: tuple[str, ...] = ()) -> Campaign:
     """Load the campaign that the arguments name."""
-    from orchestrator.api import finding
+    from orchestrator.api import campaign_paths
     from orchestrator.campaign import loader
 
-    chosen = loader.load(finding.campaign_path(arguments.campaign), [*arguments.overrides, *extra])
+    chosen = loader.load(campaign_paths.campaign_path(arguments.campaign), [*arguments.overrides, *extra])
     if chosen.long_walk:
         print(f"note: {chosen.long_walk}", file=sys.stderr, flush=True)
     return chosen

@@ -16,7 +16,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.api.finding import campaign_path
+from orchestrator.api.campaign_paths import campaign_path
 from orchestrator.api.running import interruptible
 from orchestrator.cli import common
 from orchestrator.cli.run import add_directory

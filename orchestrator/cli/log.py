@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from orchestrator.cli import common
-from orchestrator.journal.replay import collecting_nothing
+from orchestrator.journal.replay import garbage_collection_off
 from orchestrator.report import log, log_text
 
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    with collecting_nothing():
+    with garbage_collection_off():
         history = log.document_in(arguments.directory)
     if arguments.json:
         common.print_json(history)

@@ -16,7 +16,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.api import finding
+from orchestrator.api import campaign_paths
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import LocalOptions
 from orchestrator.cli import common
@@ -86,7 +86,7 @@ def _expected(arguments: argparse.Namespace, extra: tuple[str, ...], chosen: Cam
     """Return what the campaign is expected to cost and to find, on as many cores as it may use."""
     where = chosen.executor
     cores = where.slots if isinstance(where, LocalOptions) and not where.oversubscribe else None
-    path = finding.campaign_path(arguments.campaign)
+    path = campaign_paths.campaign_path(arguments.campaign)
     return expect(path, [*arguments.overrides, *extra], Options(cores=cores))
 
 

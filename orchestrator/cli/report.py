@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.api import finding
+from orchestrator.api import campaign_paths
 from orchestrator.api.fit import fit_measurements
 from orchestrator.api.inputs import campaign_directory, of_metrics
 from orchestrator.cli import common, inputs, modeling
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _campaign(paths: Sequence[Path]) -> Path | None:
     """Return the campaign directory among the inputs, also by its name; None where they are files."""
-    found = [finding.campaign_directory(str(path)) for path in paths]
+    found = [campaign_paths.campaign_directory(str(path)) for path in paths]
     directory = campaign_directory(found)
     if directory is None and len(paths) == 1 and _is_of_campaign(paths[0]):
         require_campaign(found[0])

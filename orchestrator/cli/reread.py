@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from orchestrator.api.finding import campaign_path
+from orchestrator.api.campaign_paths import campaign_path
 from orchestrator.cli import common
 from orchestrator.control import reread
 from orchestrator.control.reread import Reread

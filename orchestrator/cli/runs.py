@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.cli import common
-from orchestrator.journal.replay import collecting_nothing
+from orchestrator.journal.replay import garbage_collection_off
 from orchestrator.journal.state import RunStatus
 
 _SHOWN = 200  # rows of a table, unless asked for more
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; also while a controller is running."""
-    with collecting_nothing():
+    with garbage_collection_off():
         return _run(arguments)
 
 

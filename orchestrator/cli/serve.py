@@ -11,7 +11,7 @@ import socket
 import sys
 from pathlib import Path
 
-from orchestrator.api.finding import campaign_directory
+from orchestrator.api.campaign_paths import campaign_directory
 from orchestrator.cli import common
 
 _LAST_PORT = 65535

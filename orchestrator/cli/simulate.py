@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from orchestrator.api import finding, running
+from orchestrator.api import campaign_paths, running
 from orchestrator.cli import common
 from orchestrator.cli.run import add_directory
 from orchestrator.control import overview
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         failure_rate=arguments.failure_rate,
         queue_delay=arguments.queue_delay,
     )
-    chosen = prepare(finding.campaign_path(arguments.campaign), arguments.overrides, options)
+    chosen = prepare(campaign_paths.campaign_path(arguments.campaign), arguments.overrides, options)
     if arguments.directory is not None:
         return _rehearse(chosen, arguments.directory, arguments.json, kept=True)
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as directory:

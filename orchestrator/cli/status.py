@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from orchestrator.cli import common, watch
-from orchestrator.journal.replay import collecting_nothing
+from orchestrator.journal.replay import garbage_collection_off
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; also while a controller is running."""
     if arguments.watch:
         return watch.watch(arguments.directory, arguments.interval)
-    with collecting_nothing():
+    with garbage_collection_off():
         return _one_run(arguments) if arguments.run is not None else _status(arguments)
 
 

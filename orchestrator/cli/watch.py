@@ -19,7 +19,7 @@ from types import FrameType, TracebackType
 from orchestrator.cli import common
 from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.journal.file import require_campaign
-from orchestrator.journal.replay import collecting_nothing
+from orchestrator.journal.replay import garbage_collection_off
 
 _QUIT = b"qQ\x04"  # Ctrl-D, too
 
@@ -69,7 +69,7 @@ def watch(directory: Path, interval: float) -> int:
             from orchestrator.report import watch_screen
 
             campaign = Watch(directory)
-            with collecting_nothing():
+            with garbage_collection_off():
                 found = campaign.document()  # a damaged journal ends the view
             live.update(watch_screen.screen(found, *console.size), refresh=True)
             while keys.pressed(interval) not in _QUIT:

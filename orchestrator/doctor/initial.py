@@ -30,7 +30,7 @@ from orchestrator.executors.slurm.commands import environment
 from orchestrator.journal.state import RunState, RunStatus
 from orchestrator.launch.failures import last_telling_line, misses_a_file, says_it_failed
 from orchestrator.launch.script import template_of
-from orchestrator.readers.candidates import Candidate, times_in
+from orchestrator.readers.pattern_candidates import Candidate, times_in
 from orchestrator.types import Application, FailureClass, Point, Run, Value
 from orchestrator.units import count, did_you_mean
 

@@ -16,7 +16,7 @@ from orchestrator.generate import directory
 from orchestrator.generate.complexity import RANKS
 from orchestrator.generate.manifest import Manifest
 from orchestrator.launch.mpi import launcher_for
-from orchestrator.readers.collect import Entry, assemble
+from orchestrator.readers.entries import Entry, assemble
 from orchestrator.readers.extrap_json import read_json_lines
 from orchestrator.report.export import json_lines
 from orchestrator.types import Measurements, Resources, Value

@@ -33,14 +33,14 @@ MARKED = 12  # rounds of which is known where the campaign stood
 def replay(entries: Iterable[Entry], state: State | None = None) -> State:
     """Apply entries in order."""
     state = state or State()
-    with collecting_nothing():
+    with garbage_collection_off():
         for entry in entries:
             state = apply(state, entry.event, entry.time)
     return state
 
 
 @contextmanager
-def collecting_nothing() -> Iterator[None]:
+def garbage_collection_off() -> Iterator[None]:
     """Switch the search for cycles off: a replay creates none, and looking for them costs more than it."""
     collecting = gc.isenabled()
     gc.disable()

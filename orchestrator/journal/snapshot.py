@@ -24,7 +24,7 @@ from orchestrator import __version__
 from orchestrator.errors import DamagedJournal, JournalError
 from orchestrator.journal.file import FILE_NAME, START, Entry, Position, damaged, scan
 from orchestrator.journal.forms import Form
-from orchestrator.journal.replay import collecting_nothing
+from orchestrator.journal.replay import garbage_collection_off
 from orchestrator.storage import write_atomically
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ def load(directory: Path, fold: Fold[T]) -> tuple[T, Position] | None:
             return None
         if _digest(directory / FILE_NAME, position.offset) != head["sha256"]:
             return None
-        with collecting_nothing():
+        with garbage_collection_off():
             return fold.form.unpack(orjson.loads(content)), position
     except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError):
         return None  # there is none, or it is damaged, or somebody made it up
@@ -85,7 +85,7 @@ def save(directory: Path, fold: Fold[T], value: T, position: Position) -> None:
     try:
         if directory.stat().st_uid != os.geteuid():
             return
-        with collecting_nothing():
+        with garbage_collection_off():
             content = orjson.dumps(fold.form.pack(value))
         head = {
             "format": _FORMAT,
@@ -161,7 +161,7 @@ class Followed(Generic[T]):
 
     def _read(self, now: _Content) -> None:
         try:
-            with collecting_nothing():
+            with garbage_collection_off():
                 self._take()
         except DamagedJournal as error:
             self._damage = now, str(error)

@@ -16,7 +16,7 @@ from caliperreader import CaliperReader
 from caliperreader.readererror import ReaderError
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.collect import content_of, decoded
+from orchestrator.readers.entries import content_of, decoded
 
 _LAST = "__rec=globals"
 _NODE = re.compile(r"^__rec=node,id=(\d+),", re.MULTILINE)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from orchestrator.errors import ReadError
 from orchestrator.readers.base import reads
 from orchestrator.readers.cali import Contents, Record, read_cali
-from orchestrator.readers.collect import SECONDS
+from orchestrator.readers.entries import SECONDS
 from orchestrator.readers.profile_files import below, over_ranks
 from orchestrator.types import Application, Sample
 

@@ -15,8 +15,8 @@ from orchestrator.errors import ReadError
 from orchestrator.readers import profile_set
 from orchestrator.readers.cali import read_cali
 from orchestrator.readers.caliper import RANKS, SUFFIX, profile
-from orchestrator.readers.differing import Settings, differing, value_of
 from orchestrator.readers.profile_set import Profile
+from orchestrator.readers.settings import Settings, differing, value_of
 from orchestrator.types import Measurements, Value
 
 PROCESSES = "p"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.collect import is_number
+from orchestrator.readers.entries import is_number
 
 REPETITION = ("repetition", "rep")
 LONG = frozenset({"callpath", "metric", "value"})

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.collect import DEFAULT_CALLPATH, DEFAULT_METRIC, Entry, assemble, coordinate, finite
+from orchestrator.readers.entries import DEFAULT_CALLPATH, DEFAULT_METRIC, Entry, assemble, coordinate, finite
 from orchestrator.types import Measurements, Value
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ import re
 from difflib import get_close_matches
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.collect import DEFAULT_METRIC, Entry, assemble, number
+from orchestrator.readers.entries import DEFAULT_METRIC, Entry, assemble, number
 from orchestrator.types import Measurements, Value
 
 KEYWORDS = ("PARAMETER", "POINTS", "METRIC", "REGION", "DATA")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from orchestrator.errors import ReadError
 from orchestrator.readers import ramble, reframe
-from orchestrator.readers.collect import Entry, assemble, content_of, decoded, of_metrics
 from orchestrator.readers.columns import Choice
+from orchestrator.readers.entries import Entry, assemble, content_of, decoded, of_metrics
 from orchestrator.readers.extrap_json import read_json, read_json_lines
 from orchestrator.readers.extrap_text import KEYWORDS, read_text
 from orchestrator.readers.table import DELIMITERS, read_csv, read_parquet
@@ -95,13 +95,13 @@ def _profile_sets(
 ) -> list[Measurements]:
     if not folders:
         return []
-    from orchestrator.readers import caliper_set, cubeset  # only profiles need numpy and pycubexr
+    from orchestrator.readers import caliper_set, cube_set  # only profiles need numpy and pycubexr
 
     caliper = [
-        folder for folder in folders if not cubeset.profiles_in(folder) and caliper_set.profiles_in(folder)
+        folder for folder in folders if not cube_set.profiles_in(folder) and caliper_set.profiles_in(folder)
     ]
     cubes = [folder for folder in folders if folder not in caliper]
-    parts = [cubeset.read(cubes, metrics, aggregate, inclusive)] if cubes else []
+    parts = [cube_set.read(cubes, metrics, aggregate, inclusive)] if cubes else []
     return parts + ([caliper_set.read(caliper, metrics, aggregate, inclusive, parameters)] if caliper else [])
 
 

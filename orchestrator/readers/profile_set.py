@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.collect import Entry, assemble, number
+from orchestrator.readers.entries import Entry, assemble, number
 from orchestrator.readers.select import select
 from orchestrator.types import Measurement, Measurements, Sample, Value
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.collect import SECONDS, Entry, assemble, is_number, number
-from orchestrator.readers.differing import Settings, differing, follows, point_of
+from orchestrator.readers.entries import SECONDS, Entry, assemble, is_number, number
+from orchestrator.readers.settings import Settings, differing, follows, point_of
 from orchestrator.types import Measurements
 
 LATEST = "results.latest.json"

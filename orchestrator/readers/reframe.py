@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.collect import SECONDS, Entry, assemble, finite
-from orchestrator.readers.differing import Settings, differing, point_of
+from orchestrator.readers.entries import SECONDS, Entry, assemble, finite
+from orchestrator.readers.settings import Settings, differing, point_of
 from orchestrator.types import Measurements
 
 MARKS = ('"session_info"', '"testcases"')

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from orchestrator.errors import ReadError
 from orchestrator.readers.base import reads
-from orchestrator.readers.collect import SECONDS
 from orchestrator.readers.cubex import EXTREMES, Array, CubeMetric, CubeProfile, read_cubex
+from orchestrator.readers.entries import SECONDS
 from orchestrator.readers.profile_files import below
 from orchestrator.types import Application, Sample
 

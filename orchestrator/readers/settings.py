@@ -1,11 +1,11 @@
-"""Which of the settings that runs recorded are parameters: those in which the runs differ."""
+"""Settings that runs recorded: which of them are parameters, and what their values are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.collect import is_number, number
+from orchestrator.readers.entries import is_number, number
 from orchestrator.types import Value
 
 Settings = Mapping[str, str]

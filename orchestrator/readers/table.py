@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.collect import (
+from orchestrator.readers.columns import Choice, Layout, fitting, forgotten, is_header, layout, numbered
+from orchestrator.readers.entries import (
     DEFAULT_CALLPATH,
     DEFAULT_METRIC,
     Entry,
@@ -30,7 +31,6 @@ from orchestrator.readers.collect import (
     number,
     of_metrics,
 )
-from orchestrator.readers.columns import Choice, Layout, fitting, forgotten, is_header, layout, numbered
 from orchestrator.types import Measurements, Value
 from orchestrator.units import count
 

@@ -7,7 +7,7 @@ from html import escape
 
 from rich.table import Table
 
-from orchestrator.report import explore_figures, noise_report, pages
+from orchestrator.report import explore_figures, html_parts, noise_report
 from orchestrator.report.explore import Exploration, Ranked
 from orchestrator.report.explore_samples import Column
 from orchestrator.report.noise_report import NoiseReport
@@ -52,7 +52,7 @@ def page(found: Exploration, title: str, noise: NoiseReport | None) -> str:
         *(f'<p class="note">{escape(text)}</p>' for text in samples.notes),
         "<h2>Clusters</h2>",
         f'<p class="note">{escape(_CLUSTERS)}</p>',
-        pages.image(explore_figures.clusters(found), "clusters of parameters and responses"),
+        html_parts.image(explore_figures.clusters(found), "clusters of parameters and responses"),
         *_noise(noise),
         "<h2>Responses</h2>",
         f'<p class="note">{escape(_RANKING)}</p>',
@@ -62,14 +62,14 @@ def page(found: Exploration, title: str, noise: NoiseReport | None) -> str:
         metric = f" <small>{escape(response.unnamed_metric)}</small>" if response.unnamed_metric else ""
         parts.append(f"<h3>{escape(response.name)}{metric}</h3>")
         parts.append(_ranking(ranks))
-        parts.append(pages.image(explore_figures.associations(response, ranks), response.name))
-    return pages.document(f"Exploration of {title}", parts)
+        parts.append(html_parts.image(explore_figures.associations(response, ranks), response.name))
+    return html_parts.document(f"Exploration of {title}", parts)
 
 
 def _noise(found: NoiseReport | None) -> list[str]:
     if found is None:
         return []
-    picture = pages.image(noise_report.violins(found), "noise of repeated runs")
+    picture = html_parts.image(noise_report.violins(found), "noise of repeated runs")
     return ["<h2>Noise</h2>", f'<p class="note">{escape(_NOISE)}</p>', picture]
 
 
@@ -78,15 +78,15 @@ def _ranking(ranks: Sequence[Ranked]) -> str:
     rows = [
         (
             item.parameter.name,
-            None if item.association.rho is None else pages.Number(f"{item.association.rho:+.2f}"),
-            pages.Number(f"{item.explained:.2f}"),
-            None if item.factor is None else pages.Number(f"{item.factor:.3g}"),
-            pages.Number(f"{item.association.p_value:.2g}" if item.association.p_value else "< 1e-300"),
+            None if item.association.rho is None else html_parts.Number(f"{item.association.rho:+.2f}"),
+            html_parts.Number(f"{item.explained:.2f}"),
+            None if item.factor is None else html_parts.Number(f"{item.factor:.3g}"),
+            html_parts.Number(f"{item.association.p_value:.2g}" if item.association.p_value else "< 1e-300"),
             item.association.points,
         )
         for item in ranks
     ]
-    return pages.table(heads, rows)
+    return html_parts.table(heads, rows)
 
 
 def overview(found: Exploration) -> Table:

@@ -1,4 +1,4 @@
-"""A campaign and its models as HTML for notebooks: where it stands, and a table of models."""
+"""A campaign and its models as sections of HTML, for notebooks and `orchestrator serve`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from orchestrator.report import pages
+from orchestrator.report import html_parts
 from orchestrator.report.models_document import CORRECTED, label, shown
 from orchestrator.report.status_text import (
     configuration,
@@ -23,7 +23,7 @@ from orchestrator.units import count, hours_in, uncertainty
 
 
 def status_section(status: Mapping[str, Any]) -> str:
-    """Return where a campaign stands, its models and its validation, for a notebook."""
+    """Return where a campaign stands, its models and its validation."""
     return "\n".join(
         [
             f"<p><b>campaign {escape(status['campaign'])}</b></p>",
@@ -69,7 +69,12 @@ def models_section(described: Sequence[Mapping[str, Any]]) -> str:
     heads += [f"at {Point.of(predicted)}"] if predicted else []
     rows = []
     for item in described:
-        row: list[object] = [label(item), item["metric"], shown(item), pages.Number(smape(item["smape"]))]
+        row: list[object] = [
+            label(item),
+            item["metric"],
+            shown(item),
+            html_parts.Number(smape(item["smape"])),
+        ]
         if predicted:
             row.append(interval(item["predictions"][0]) if item["predictions"] else "")
         rows.append(row)
@@ -80,7 +85,7 @@ def models_section(described: Sequence[Mapping[str, Any]]) -> str:
     )
     corrected = any(item["expression"] != item["normal_form"] for item in described)
     legend = f'<p class="note">{escape(CORRECTED)}</p>' if corrected else ""
-    return pages.table(heads, rows) + legend + notes
+    return html_parts.table(heads, rows) + legend + notes
 
 
 def _validation(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -92,13 +97,15 @@ def _validation(rows: Sequence[Mapping[str, Any]]) -> str:
             row["metric"],
             row["measured"],
             run_interval(row),
-            None if row["error_percent"] is None else pages.Number(f"{row['error_percent']:+.1f}"),
+            None if row["error_percent"] is None else html_parts.Number(f"{row['error_percent']:+.1f}"),
             inside(row),
         )
         for row in rows
     ]
     heads = ("call path", "metric", "measured", "predicted, one run", "error %", "inside")
-    return f"<h2>Validation at {escape(str(Point.of(rows[0]['point'])))}</h2>" + pages.table(heads, cells)
+    return f"<h2>Validation at {escape(str(Point.of(rows[0]['point'])))}</h2>" + html_parts.table(
+        heads, cells
+    )
 
 
 def _fastest(found: Mapping[str, Any] | None) -> str:
@@ -115,4 +122,4 @@ def _fastest(found: Mapping[str, Any] | None) -> str:
     ]
     heads = ("configuration", "measured s", "runs", "predicted s")
     lines = "".join(f"<p>{escape(line)}</p>" for line in fastest_lines(found))
-    return "<h2>Fastest measured configurations</h2>" + pages.table(heads, rows) + lines
+    return "<h2>Fastest measured configurations</h2>" + html_parts.table(heads, rows) + lines

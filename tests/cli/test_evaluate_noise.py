@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import run
-from tests.report.test_html import read
+from tests.report.test_html_sections import read
 
 
 @pytest.fixture

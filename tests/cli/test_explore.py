@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from matplotlib.axes import Axes
 
-from orchestrator.report import pages
+from orchestrator.report import html_parts
 from tests.cli.running import run
-from tests.report.test_html import read
+from tests.report.test_html_sections import read
 
 
 @pytest.fixture
@@ -98,7 +98,9 @@ def test_the_page_never_replaces_the_measurements(table: Path) -> None:
 
 
 def test_tables_give_whole_numbers_in_full_and_align_their_heads() -> None:
-    text = pages.table(("name", "points", "rho"), [("a", 31924, None), ("b", 7, pages.Number("< 0.1"))])
+    text = html_parts.table(
+        ("name", "points", "rho"), [("a", 31924, None), ("b", 7, html_parts.Number("< 0.1"))]
+    )
     assert '<th>name</th><th class="number">points</th><th class="number">rho</th>' in text
     assert '<td class="number">31924</td><td class="number">-</td>' in text
     assert "&lt; 0.1" in text

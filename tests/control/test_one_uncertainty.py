@@ -15,7 +15,7 @@ from orchestrator.journal.measurements import measurements
 from orchestrator.journal.replay import replay
 from orchestrator.models import uncertainty
 from orchestrator.models.selection import modeler
-from orchestrator.report import html, log, status, status_text
+from orchestrator.report import html_sections, log, status, status_text
 
 CAMPAIGN = """
 name: rehearsal
@@ -66,7 +66,7 @@ def test_the_reasons_the_log_the_status_and_the_report_have_the_same_uncertainty
     assert document["uncertainty_percent"] == 100 * expected
     text = f"uncertainty at the evaluation point: {100 * expected:.3g} % (mean width of the 90 % intervals)"
     assert text in " ".join(status_text.plain_text(document).split())
-    assert text in html.status_section(document)
+    assert text in html_sections.status_section(document)
 
 
 def _share(text: str) -> float:

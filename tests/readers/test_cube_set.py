@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ReadError
-from orchestrator.readers.cubeset import read
+from orchestrator.readers.cube_set import read
 from orchestrator.types import Point
 from tests.readers.cubex_files import Cubex, Node, Stored
 from tests.requirements import measurement_data

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from orchestrator.errors import ReadError
 from orchestrator.readers.load import load
 from orchestrator.types import Measurement, Measurements, Point
-from tests.readers.test_cubeset import make
+from tests.readers.test_cube_set import make
 from tests.requirements import measurement_data
 
 TEXT = "# made by hand\nPARAMETER p\nPOINTS 1 2\nREGION main\nMETRIC time\nDATA 1.5 2\nDATA 3\n"

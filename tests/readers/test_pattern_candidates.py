@@ -10,7 +10,7 @@ from orchestrator.campaign import loader
 from orchestrator.campaign.draft import Draft, campaign_of
 from orchestrator.campaign.schema import OutputSection
 from orchestrator.launch.generic import application
-from orchestrator.readers.candidates import MOST, times, times_in
+from orchestrator.readers.pattern_candidates import MOST, times, times_in
 from orchestrator.types import Sample
 
 

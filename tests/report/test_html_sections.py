@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
-from orchestrator.report import html
+from orchestrator.report import html_sections
 from tests.cli.running import run
 
 CAMPAIGN = """
@@ -59,7 +59,7 @@ def test_models_of_categories_are_told_apart_and_predict_nothing_for_others(tmp_
     (tmp_path / "campaign.yaml").write_text(CAMPAIGN)
     assert run("run", tmp_path / "campaign.yaml", "--directory", tmp_path / "c").code == 0
     status = run("status", tmp_path / "c", "--json").document
-    page = parsed(html.status_section(status))
+    page = parsed(html_sections.status_section(status))
     text = " ".join(page.text)
     assert "Validation at P(n=60, k=a2)" in text and "[-, -]" not in text
     assert "solve<b>&" in text  # shown, not interpreted

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from orchestrator.control.serving.campaigns import Row
-from orchestrator.report import html, pages
+from orchestrator.report import html_parts, html_sections
 from orchestrator.report.wording import last_event, moment
 from orchestrator.types import Attempt
 
@@ -81,10 +81,10 @@ def status(document: Mapping[str, Any]) -> str:
     """Return where a campaign stands as a part of its page."""
     flights = document["in_flight"]
     rows = [(item["run"], item["attempt"], item["state"], moment(item["since"])) for item in flights]
-    table = pages.table(("run in flight", "attempt", "state", "since"), rows) if rows else ""
+    table = html_parts.table(("run in flight", "attempt", "state", "since"), rows) if rows else ""
     note = document["models_note"]
     said = f'<p class="note">{escape(note)}</p>' if note else ""
-    return html.status_section(document) + said + table
+    return html_sections.status_section(document) + said + table
 
 
 def files(attempt: Attempt, sizes: Mapping[str, int]) -> str:

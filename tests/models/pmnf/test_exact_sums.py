@@ -18,7 +18,7 @@ from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.models.pmnf.peeling import supports, usable
 from orchestrator.models.pmnf.posterior import Posterior
-from orchestrator.readers import cubeset
+from orchestrator.readers import cube_set
 from orchestrator.types import Measurement, Measurements, Point
 from tests.requirements import measurement_data
 
@@ -257,7 +257,7 @@ def test_terms_that_cancel_each_other_are_not_kept_above_a_share_of_their_sizes(
 
 def test_counts_of_a_shock_code_without_their_corner() -> None:
     folder = measurement_data() / "cubex" / "lulesh-effort"
-    known = cubeset.read([folder], ["basic_blocks", "bytes_sent"])
+    known = cube_set.read([folder], ["basic_blocks", "bytes_sent"])
     corner = next(q for q in known.points if (q.number("p"), q.number("s")) == (27, 14))
     items = [item for item in known.items if item.values[corner][0] > 0]
     kept = tuple(

@@ -10,7 +10,7 @@ from orchestrator.models.pmnf.modeler import modeler
 from orchestrator.models.swc import modeler as swc
 from orchestrator.models.swc.skeleton import Skeleton, skeletons
 from orchestrator.models.symbolic import growth, terms_of
-from orchestrator.readers import cubeset
+from orchestrator.readers import cube_set
 from orchestrator.types import Measurement, Measurements, Point
 from tests.requirements import measurement_data
 
@@ -39,7 +39,7 @@ NODE_KERNELS = (
 @pytest.fixture(scope="module")
 def lulesh() -> Measurements:
     folder = measurement_data() / "cubex" / "lulesh-effort"
-    return cubeset.read([folder], ["time", "basic_blocks", "bytes_sent", "bytes_received", "visits"])
+    return cube_set.read([folder], ["time", "basic_blocks", "bytes_sent", "bytes_received", "visits"])
 
 
 def small(known: Measurements) -> Measurements:
@@ -104,7 +104,7 @@ def test_times_of_oversubscribed_runs_do_not_hide_the_cubes(lulesh: Measurements
 
 
 def test_kripke_polls_in_its_sweep() -> None:
-    known = cubeset.read([measurement_data() / "cubex" / "samples" / "kripke.p8.d2.g32.r1"])
+    known = cube_set.read([measurement_data() / "cubex" / "samples" / "kripke.p8.d2.g32.r1"])
     models = {m.callpath: m for m in swc.modeler()(known) if m.metric == "time"}
     polling = [path for path, m in models.items() if any("polls" in note for note in m.notes)]
     assert [path.rpartition("->")[2] for path in polling] == ["MPI_Testany"]
