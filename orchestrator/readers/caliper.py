@@ -17,7 +17,7 @@ from orchestrator.errors import ReadError
 from orchestrator.readers.base import reads
 from orchestrator.readers.cali import Contents, Record, read_cali
 from orchestrator.readers.entries import SECONDS
-from orchestrator.readers.profile_files import below, over_ranks
+from orchestrator.readers.profile_files import only_one, over_ranks
 from orchestrator.types import Application, Sample
 
 SUFFIX = ".cali"
@@ -71,17 +71,11 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
     ReadError
         Where there is no profile, or more than one, or a truncated or damaged one.
     """
-    found = below(directory, f"*{SUFFIX}", DEPTH)
-    if not found:
-        raise ReadError(
-            f"{directory}: no {SUFFIX} file up to {DEPTH} folders deep; was {application.name} built with "
-            "Caliper and its annotations, and did it end normally (with MPI, profiles are written by "
-            "MPI_Finalize)?"
-        )
-    if len(found) > 1:
-        names = ", ".join(str(path.relative_to(directory)) for path in found)
-        raise ReadError(f"{directory}: several {SUFFIX} files where one was expected: {names}")
-    return profile(found[0], inclusive)
+    remedy = (
+        f"was {application.name} built with Caliper and its annotations, and did it end normally (with MPI, "
+        "profiles are written by MPI_Finalize)?"
+    )
+    return profile(only_one(directory, SUFFIX, DEPTH, remedy), inclusive)
 
 
 def profile(path: Path, inclusive: bool = False) -> list[Sample]:

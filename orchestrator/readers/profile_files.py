@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from orchestrator.errors import ReadError
+
 
 def below(directory: Path, pattern: str, depth: int) -> list[Path]:
     """Return the files that match a pattern up to ``depth`` folders below a directory, hidden ones excepted.
@@ -14,6 +16,23 @@ def below(directory: Path, pattern: str, depth: int) -> list[Path]:
     patterns = ("*/" * folders + pattern for folders in range(depth + 1))
     found = (path for text in patterns for path in sorted(directory.glob(text)))
     return [path for path in found if not path.name.startswith(".")]
+
+
+def only_one(directory: Path, suffix: str, depth: int, remedy: str) -> Path:
+    """Return the file with a suffix that is the only one below a directory: see `below`.
+
+    Raises
+    ------
+    ReadError
+        Where there is none, with the remedy, and where there are several.
+    """
+    found = below(directory, f"*{suffix}", depth)
+    if not found:
+        raise ReadError(f"{directory}: no {suffix} file up to {depth} folders deep; {remedy}")
+    if len(found) > 1:
+        names = ", ".join(str(path.relative_to(directory)) for path in found)
+        raise ReadError(f"{directory}: several {suffix} files where one was expected: {names}")
+    return found[0]
 
 
 def over_ranks(values: Sequence[float]) -> dict[str, float]:

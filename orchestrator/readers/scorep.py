@@ -11,7 +11,7 @@ from orchestrator.errors import ReadError
 from orchestrator.readers.base import reads
 from orchestrator.readers.cubex import EXTREMES, Array, CubeMetric, CubeProfile, read_cubex
 from orchestrator.readers.entries import SECONDS
-from orchestrator.readers.profile_files import below
+from orchestrator.readers.profile_files import only_one
 from orchestrator.types import Application, Sample
 
 DEPTH = 3  # folders below the attempt's directory; Score-P makes one of its own
@@ -29,16 +29,11 @@ def read(directory: Path, application: Application, inclusive: bool = False) -> 
     ReadError
         Where there is no profile, or more than one, or a broken one.
     """
-    found = below(directory, "*.cubex", DEPTH)
-    if not found:
-        raise ReadError(
-            f"{directory}: no .cubex file up to {DEPTH} folders deep; was {application.name} instrumented "
-            "with Score-P, and did it end normally (the profile is written at the end)?"
-        )
-    if len(found) > 1:
-        names = ", ".join(str(path.relative_to(directory)) for path in found)
-        raise ReadError(f"{directory}: several .cubex files where one was expected: {names}")
-    return profile(found[0], inclusive)
+    remedy = (
+        f"was {application.name} instrumented with Score-P, and did it end normally (the profile is written "
+        "at the end)?"
+    )
+    return profile(only_one(directory, ".cubex", DEPTH, remedy), inclusive)
 
 
 def profile(path: Path, inclusive: bool = False) -> list[Sample]:
