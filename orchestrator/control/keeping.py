@@ -10,7 +10,7 @@ from orchestrator.journal.file import Entry, Journal
 from orchestrator.journal.snapshot import WORTH, save
 from orchestrator.journal.state import State
 from orchestrator.report.controller import JOURNALED, ControllerHistory, Journaled
-from orchestrator.report.log import HISTORY, History
+from orchestrator.report.log import LOG, Log
 
 _GROWTH = (
     0.25  # share by which the journal has grown: all snapshots of a campaign cost what is in it, few times
@@ -26,24 +26,24 @@ class Keeper:
 
     def __init__(self, directory: Path, journal: Journal):
         self._directory, self._journal = directory, journal
-        self._controllers, self._history = ControllerHistory(), History()
+        self._controllers, self._log = ControllerHistory(), Log()
         self._saved = 0  # entries in the last snapshot
 
     def seen(self, entries: Iterable[Entry]) -> Iterator[Entry]:
         """Pass entries on that are journaled already."""
         for entry in self._controllers.observe(entries):
-            self._history.take(entry)
+            self._log.take(entry)
             yield entry
 
     def listen(self, entry: Entry, now: State) -> None:
         """Take note of a new entry and the state after it."""
         self._controllers.take(entry)
-        self._history.take(entry)
+        self._log.take(entry)
         end = isinstance(entry.event, _ENDS)
         new = entry.sequence - self._saved
         due = end or (isinstance(entry.event, events.RoundCompleted) and new > _GROWTH * self._saved)
         position = self._journal.position
         if due and new >= WORTH and position.entries == entry.sequence:
             save(self._directory, JOURNALED, Journaled(now, self._controllers), position)
-            save(self._directory, HISTORY, self._history, position)
+            save(self._directory, LOG, self._log, position)
             self._saved = entry.sequence

@@ -12,7 +12,7 @@ from orchestrator.journal.snapshot import Followed
 from orchestrator.journal.state import State, is_rehearsal
 from orchestrator.report import models_document, status, watch_document
 from orchestrator.report.controller import JOURNALED
-from orchestrator.report.log import HISTORY
+from orchestrator.report.log import LOG
 from orchestrator.types import Parameter
 
 
@@ -28,7 +28,7 @@ class Watch:
     def __init__(self, directory: Path):
         self._directory = directory
         self._state = Followed(directory, JOURNALED)
-        self._history = Followed(directory, HISTORY)
+        self._log = Followed(directory, LOG)
         self._records = watch_document.InFlightRecords(directory)
         self._collector: tuple[str, Collector] | None = None
         self._basis: object = None  # of the status that was made last
@@ -43,11 +43,11 @@ class Watch:
             If the directory is gone, or its journal is damaged; a later call may succeed again.
         """
         now, running = overview.seen(self._directory, self._state)
-        self._history.refresh()
+        self._log.refresh()
         basis = now.id, self._state.position, running["state"], self._published()
         if basis != self._basis:
             self._status, self._basis = self._status_of(now, running), basis
-        events = self._history.value.lines
+        events = self._log.value.lines
         return watch_document.document(now, self._status, events, self._records, _clock(now))
 
     def _published(self) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ FULL_REPETITIONS = 5  # of every point make 100 % (Ritter et al., section IV-A)
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedSpace:
     """A search space of known points."""
 
     parameters: tuple[Parameter, ...]
@@ -59,7 +59,7 @@ class Bench:
         Call path -> time at P₊, in seconds.
     """
 
-    space: Listed
+    space: ListedSpace
     evaluation_point: Point
     times: Mapping[str, Mapping[Point, tuple[float, ...]]]
     seconds: Mapping[Point, tuple[float, ...]]

@@ -15,7 +15,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.evaluation.bench import Bench, Listed
+from orchestrator.evaluation.bench import Bench, ListedSpace
 from orchestrator.evaluation.functions import Function
 from orchestrator.evaluation.noise import mixed
 from orchestrator.evaluation.synthetic import SERIES as PUBLISHED_SERIES
@@ -131,7 +131,7 @@ def bench(
     }
     beyond = Point(tuple((parameter.name, value) for parameter, value in series))
     return Bench(
-        space=Listed(tuple(parameter for parameter, _ in series), points),
+        space=ListedSpace(tuple(parameter for parameter, _ in series), points),
         evaluation_point=beyond,
         times={_CALLPATH: times},
         seconds=times,

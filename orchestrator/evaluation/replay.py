@@ -8,7 +8,7 @@ import numpy as np
 
 from orchestrator import resources
 from orchestrator.errors import CampaignError
-from orchestrator.evaluation.bench import Bench, Listed
+from orchestrator.evaluation.bench import Bench, ListedSpace
 from orchestrator.evaluation.parallel import Advance, in_parallel
 from orchestrator.evaluation.rules import Rules, campaigns
 from orchestrator.evaluation.trial import Outcome
@@ -130,7 +130,7 @@ def _durations(items: Sequence[Measurement], points: Sequence[Point]) -> dict[Po
     return durations
 
 
-def _space(measurements: Measurements, points: Sequence[Point]) -> Listed:
+def _space(measurements: Measurements, points: Sequence[Point]) -> ListedSpace:
     parameters = []
     for name in measurements.parameters:
         values = dict.fromkeys(point[name] for point in points)
@@ -141,14 +141,14 @@ def _space(measurements: Measurements, points: Sequence[Point]) -> Listed:
     ordered_points = sorted(
         points, key=lambda point: [place[name][point[name]] for name in measurements.parameters]
     )
-    return Listed(tuple(parameters), tuple(ordered_points))
+    return ListedSpace(tuple(parameters), tuple(ordered_points))
 
 
 def _alone(whole: Bench, callpath: str) -> Bench:
     times = {p: runs for p, runs in whole.times[callpath].items() if p in whole.seconds and runs}
     points = tuple(point for point in whole.space.points if point in times)
     return Bench(
-        space=Listed(whole.space.parameters, points),
+        space=ListedSpace(whole.space.parameters, points),
         evaluation_point=whole.evaluation_point,
         times={callpath: times},
         seconds=times,

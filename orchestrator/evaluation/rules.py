@@ -86,6 +86,6 @@ def campaigns(
                 maximum_repetitions=maximum_repetitions,
                 seed=seed,
                 last=oracle() if contender.oracle and oracle else None,
-                prices=neighbours.prices(ELAPSED, names, bench.cores.__getitem__),
+                assumed_costs=neighbours.prices(ELAPSED, names, bench.cores.__getitem__),
             )
     return outcomes

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from orchestrator.errors import CampaignError
-from orchestrator.evaluation.bench import FULL_REPETITIONS, Bench, Listed
+from orchestrator.evaluation.bench import FULL_REPETITIONS, Bench, ListedSpace
 from orchestrator.evaluation.contenders import MAXIMUM_REPETITIONS, contenders
 from orchestrator.evaluation.functions import Function, draw, of_terms, read
 from orchestrator.evaluation.noise import mixed, slowed
@@ -143,7 +143,7 @@ def synthetic_bench(
     }
     cores = {point: point.number(names[0].name) for point in points}
     return Bench(
-        space=Listed(names, points),
+        space=ListedSpace(names, points),
         evaluation_point=beyond,
         times={_CALLPATH: times},
         seconds=times,

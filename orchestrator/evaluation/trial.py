@@ -76,7 +76,7 @@ def run_trial(
     maximum_repetitions: int = MAXIMUM_REPETITIONS,
     seed: Sequence[int] = (0,),
     last: Modeler | None = None,
-    prices: Costs | None = None,
+    assumed_costs: Costs | None = None,
 ) -> list[Outcome]:
     """Let a contender measure until its proposals end or none of a round fits the budget; λ plays no part.
 
@@ -102,7 +102,7 @@ def run_trial(
         The generator of a round is ``default_rng([*seed, round])``.
     last
         Fits the models that are compared with the truth, if not ``modeler``.
-    prices
+    assumed_costs
         What another campaign expects runs to cost; only ratios count, and only before there are models.
 
     Returns
@@ -112,7 +112,14 @@ def run_trial(
     """
     budget = full_cost * budget_percent / 100.0
     progress = _measured(
-        bench, contender, modeler, budget, batch_size, maximum_repetitions, seed=seed, prices=prices
+        bench,
+        contender,
+        modeler,
+        budget,
+        batch_size,
+        maximum_repetitions,
+        seed=seed,
+        assumed_costs=assumed_costs,
     )
     if last is not None and progress.done:
         progress.models = last(bench.measured(progress.done))
@@ -142,7 +149,7 @@ def _measured(
     maximum_repetitions: int,
     *,
     seed: Sequence[int],
-    prices: Costs | None = None,
+    assumed_costs: Costs | None = None,
 ) -> _Progress:
     """Measure until proposals end or none of a round fits; nothing where the starting set does not fit."""
     strategy = contender.build()
@@ -155,7 +162,7 @@ def _measured(
             batch_size=batch_size,
             initial_repetitions=min(contender.repetitions, maximum_repetitions),
             maximum_repetitions=maximum_repetitions,
-            prices=prices,
+            assumed_costs=assumed_costs,
         )
         choices = strategy(view, np.random.default_rng([*seed, progress.round]))
         if progress.round == 1 and _cost(bench, progress, choices) > budget * _ROUNDING:
@@ -183,7 +190,7 @@ def _view(
     batch_size: int,
     initial_repetitions: int,
     maximum_repetitions: int,
-    prices: Costs | None,
+    assumed_costs: Costs | None,
 ) -> View:
     expected = _expected_costs(bench, progress.models)
     values = {parameter.name: parameter.values for parameter in bench.space.parameters}
@@ -194,7 +201,7 @@ def _view(
         models=progress.models,
         done=dict(progress.done),
         infeasible=frozenset(),
-        costs=expected or prices or resources.each(resources.guess(values, _cores(bench))),
+        costs=expected or assumed_costs or resources.each(resources.guess(values, _cores(bench))),
         budget_left=budget_left,
         batch_size=batch_size,
         initial_repetitions=initial_repetitions,

@@ -19,7 +19,6 @@ OPERATIONS = ("allgather", "allreduce", "barrier", "bcast", "gather", "reduce", 
 
 # A sum of products: each entry maps a parameter to its (exponent, log exponent).
 Product = Mapping[str, tuple[float, float]]
-Point = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)

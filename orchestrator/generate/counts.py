@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from orchestrator.generate.complexity import RANKS, Element, Function, Point
+from orchestrator.generate.complexity import RANKS, Element, Function
 from orchestrator.generate.population import Range
 
 # Iterations at the smallest values: of the only, or of an outer loop; and of a loop inside another.
@@ -24,7 +24,7 @@ def message(operation: str) -> int:
     return DIVIDED if operation in PARTS else MESSAGE
 
 
-def growth(elements: Iterable[Element], range_: Range, x: Point) -> float:
+def growth(elements: Iterable[Element], range_: Range, x: Mapping[str, float]) -> float:
     """Growth of a product of elements from the smallest values to ``x``."""
     total = 1.0
     for element in elements:
@@ -33,7 +33,7 @@ def growth(elements: Iterable[Element], range_: Range, x: Point) -> float:
     return float(total)
 
 
-def loop_counts(function: Function, range_: Range, x: Point) -> list[float]:
+def loop_counts(function: Function, range_: Range, x: Mapping[str, float]) -> list[float]:
     """Iterations of every loop; an inner one has them on average (see ``share`` in the header)."""
     loops = function.computation.loops
     if function.computation.arrangement == "sequential" or len(loops) == 1:
@@ -44,13 +44,13 @@ def loop_counts(function: Function, range_: Range, x: Point) -> list[float]:
     return counts
 
 
-def calls(function: Function, range_: Range, x: Point) -> float:
+def calls(function: Function, range_: Range, x: Mapping[str, float]) -> float:
     """How often the MPI function is called."""
     element = function.communication.calls
     return float(round(REPEATED * growth([element], range_, x))) if element else 1.0
 
 
-def bytes_per_rank(function: Function, range_: Range, x: Point) -> dict[str, float]:
+def bytes_per_rank(function: Function, range_: Range, x: Mapping[str, float]) -> dict[str, float]:
     """Mean bytes sent and received per rank in one call, as Score-P counts them.
 
     ``p`` is taken to be even where ranks send and receive in pairs.

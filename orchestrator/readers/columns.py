@@ -62,9 +62,9 @@ class Layout:
 
 
 def is_header(fields: Sequence[str]) -> bool:
-    """Return whether a line names columns: a number is no name, and every row of measurements has one.
+    """Return whether a line names columns: no field is a number, as every row of measurements has one.
 
-    Unless a parameter is called so, in a table with all columns of a long one.
+    With all columns of a long table it does in any case: then a number is the name of a parameter.
     """
     return set(fields) >= LONG or not any(map(is_number, fields))
 

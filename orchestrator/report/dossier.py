@@ -15,7 +15,7 @@ from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, Entry, about, proposals, read, require_campaign
 from orchestrator.journal.snapshot import read_through
 from orchestrator.launch.script import ENVIRONMENT
-from orchestrator.report.log import HISTORY
+from orchestrator.report.log import LOG
 from orchestrator.resources import core_hours
 from orchestrator.storage import iso
 from orchestrator.types import Attempt, Run
@@ -41,7 +41,7 @@ def document(directory: Path, entries: Iterable[Entry], wanted: str) -> dict[str
         If the campaign has no such run.
     """
     name = _id(wanted)
-    history = _History()
+    history = _RunHistory()
     names: dict[str, None] = {}
     for entry in entries:
         history.take(entry, name, names)
@@ -77,13 +77,13 @@ def document_in(directory: Path, wanted: str) -> dict[str, Any]:
         If the campaign has no such run.
     """
     require_campaign(directory)
-    read_through(directory, HISTORY)  # all lines are sound; with a snapshot they were, once
+    read_through(directory, LOG)  # all lines are sound; with a snapshot they were, once
     path = directory / FILE_NAME
-    run = _called(_id(wanted), proposals(path))
+    run = _run_called(_id(wanted), proposals(path))
     return document(directory, read(path) if run is None else about(path, run), wanted)
 
 
-def _called(name: str, proposed: Iterable[Entry]) -> Run | None:
+def _run_called(name: str, proposed: Iterable[Entry]) -> Run | None:
     """Return the run of a name, from the events that propose runs; None where there is none."""
     last = name.rpartition("/")[2]  # the id of a run is longer to make than this
     for entry in proposed:
@@ -103,7 +103,7 @@ def _id(wanted: str) -> str:
     return "/".join(parts[-2:])
 
 
-class _History:
+class _RunHistory:
     """What the journal says about one run, collected entry by entry."""
 
     def __init__(self) -> None:

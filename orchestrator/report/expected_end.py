@@ -51,11 +51,11 @@ def expected(run: Run, state: State, models: Sequence[Mapping[str, Any]]) -> flo
         return math.fsum(measured) / len(measured)
     if run.kind != "time":
         return None
-    model = next((item for item in models if _is_of(item, run.point)), None)
+    model = next((item for item in models if _predicts_duration_at(item, run.point)), None)
     return None if model is None else _value(model.get("terms") or (), run.point)
 
 
-def _is_of(model: Mapping[str, Any], point: Point) -> bool:
+def _predicts_duration_at(model: Mapping[str, Any], point: Point) -> bool:
     """Return whether a described model is that of whole runs, and of the categories of a point."""
     whole = (model["callpath"], model["metric"]) == (WHOLE_RUN, ELAPSED)
     return whole and dict(model.get("category") or {}).items() <= point.as_dict().items()

@@ -46,10 +46,10 @@ def document(entries: Iterable[Entry]) -> dict[str, Any]:
         for attempts in flight and jobs whose charge is not confirmed, ``estimated``: the part of ``total``
         that is an upper bound, the ``unit`` of these, and that of texts, ``shown_in``.
     """
-    history = History()
+    log = Log()
     for entry in entries:
-        history.take(entry)
-    return history.document()
+        log.take(entry)
+    return log.document()
 
 
 def document_in(directory: Path) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def document_in(directory: Path) -> dict[str, Any]:
         If the directory holds no readable campaign.
     """
     require_campaign(directory)
-    return read_through(directory, HISTORY).document()
+    return read_through(directory, LOG).document()
 
 
 def describe(event: events.Event, said: str = "") -> str:
@@ -144,10 +144,10 @@ def _outcome(event: events.AttemptFinished) -> str:
     return _CANCELLED if event.cancelled else str(event.failure)
 
 
-class History:
+class Log:
     """Tallies and lines, gathered entry by entry; what it keeps grows with failures, not with runs.
 
-    Every variable has its form in `HISTORY`.
+    Every variable has its form in `LOG`.
     """
 
     def __init__(self) -> None:
@@ -387,20 +387,20 @@ class History:
         }
 
 
-def _take(history: History, entry: Entry) -> History:
-    history.take(entry)
-    return history
+def _take(log: Log, entry: Entry) -> Log:
+    log.take(entry)
+    return log
 
 
 _COUNTER = Form(dict, Counter)
 _BY_ATTEMPT = pairs(ATTEMPT, PLAIN, dict)
 
-HISTORY = Fold(
+LOG = Fold(
     "log",
-    History,
+    Log,
     _take,
     members(
-        History,
+        Log,
         attempts=_COUNTER,
         in_flight=_BY_ATTEMPT,
         shared=_BY_ATTEMPT,

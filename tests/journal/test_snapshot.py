@@ -16,11 +16,11 @@ from orchestrator.journal.file import FILE_NAME, Entry, Journal, Position, decod
 from orchestrator.journal.replay import replay
 from orchestrator.journal.snapshot import Fold, Followed, load, path_of, read_through, save
 from orchestrator.report.controller import JOURNALED
-from orchestrator.report.log import HISTORY, document
+from orchestrator.report.log import LOG, document
 from tests.journal.journals import journals
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden" / "journals").glob("*.jsonl"))
-FOLDS: tuple[Fold[Any], ...] = (JOURNALED, HISTORY)
+FOLDS: tuple[Fold[Any], ...] = (JOURNALED, LOG)
 
 
 def write(directory: Path, entries: list[Entry]) -> None:
@@ -28,7 +28,7 @@ def write(directory: Path, entries: list[Entry]) -> None:
 
 
 def seen(fold: Fold[Any], value: Any) -> Any:
-    return value.document() if fold is HISTORY else value
+    return value.document() if fold is LOG else value
 
 
 def at_once(fold: Fold[Any], directory: Path) -> Any:
@@ -59,7 +59,7 @@ def test_a_snapshot_and_the_rest_are_the_whole(entries: list[Entry], data: st.Da
             assert found is not None and found[1].entries == cut
             assert seen(fold, read_through(directory, fold)) == at_once(fold, directory)
         assert read_through(directory, JOURNALED).state == replay(read(directory / FILE_NAME))
-        assert read_through(directory, HISTORY).document() == document(read(directory / FILE_NAME))
+        assert read_through(directory, LOG).document() == document(read(directory / FILE_NAME))
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.stem)

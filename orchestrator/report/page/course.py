@@ -11,14 +11,14 @@ import numpy as np
 from orchestrator.journal.state import RunStatus
 from orchestrator.report import log
 from orchestrator.report.page.encoding import number
-from orchestrator.report.page.history import AttemptCourse, History, Ledger
+from orchestrator.report.page.history import AttemptCourse, History, Spending
 from orchestrator.report.page.numerals import powers
 from orchestrator.resources import core_hours
 from orchestrator.types import Attempt
 from orchestrator.units import campaign_unit, per_unit
 
 _MOST_ATTEMPTS = 3_000  # that are drawn; beyond, measured ones are thinned evenly
-_MOST_STEPS = 1_500  # of the ledger
+_MOST_STEPS = 1_500  # of what was spent when
 
 
 def rounds(history: History) -> list[dict[str, Any]]:
@@ -84,9 +84,9 @@ def path(files: str, attempt: Attempt) -> str:
     return "/".join(filter(None, (files, "runs", attempt.id)))
 
 
-def ledger(history: History) -> dict[str, Any] | None:
+def spending(history: History) -> dict[str, Any] | None:
     """Return what was spent, reserved and allowed over time, each value until the next time."""
-    found = history.ledger
+    found = history.spending
     if not found.time:
         return None
     kept = _steps(found)
@@ -104,7 +104,7 @@ def ledger(history: History) -> dict[str, Any] | None:
     }
 
 
-def _steps(found: Ledger) -> list[int]:
+def _steps(found: Spending) -> list[int]:
     """Return which rows are kept: all changes of the budget, the last row, and of the rest so many."""
     count = len(found.time)
     if count <= _MOST_STEPS:

@@ -115,7 +115,7 @@ def of_campaign(subject: Subject, campaign: Campaign, *, generated: str) -> dict
         "points": points.points(history, campaign.excluded, campaign.space),
         "rounds": course.rounds(history),
         "attempts": course.attempts(history, campaign.files),
-        "ledger": course.ledger(history),
+        "ledger": course.spending(history),
         "noise": noise.of_state(history.state),
         "failures": course.failures(history, campaign.files),
         "unmeasured": course.unmeasured(history),

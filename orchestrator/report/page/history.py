@@ -44,7 +44,7 @@ class RoundCourse:
 
 
 @dataclass(slots=True)
-class Ledger:
+class Spending:
     """What was spent, reserved and allowed after each change: Unix seconds, and core-seconds."""
 
     time: list[float] = field(default_factory=list)
@@ -61,6 +61,14 @@ class Ledger:
         self.reserved.append(reserved)
         self.budget.append(budget)
 
+    def extend_to(self, time: float) -> None:
+        """Add a row where there is none of that time: the last values hold until then."""
+        if self.time and time > self.time[-1]:
+            self.time.append(time)
+            self.spent.append(self.spent[-1])
+            self.reserved.append(self.reserved[-1])
+            self.budget.append(self.budget[-1])
+
 
 @dataclass(slots=True)
 class History:
@@ -72,7 +80,7 @@ class History:
     attempts: dict[Attempt, AttemptCourse] = field(default_factory=dict)
     round_of: dict[Point, int] = field(default_factory=dict)
     reasons: dict[Run, str] = field(default_factory=dict)
-    ledger: Ledger = field(default_factory=Ledger)
+    spending: Spending = field(default_factory=Spending)
     _measured: set[Point] = field(default_factory=set)
 
     @classmethod
@@ -81,12 +89,7 @@ class History:
         found = cls()
         for entry in entries:
             found.take(entry)
-        if found.ledger.time and found.state.time > found.ledger.time[-1]:
-            ledger = found.ledger  # the last values hold until the last entry
-            ledger.time.append(found.state.time)
-            ledger.spent.append(ledger.spent[-1])
-            ledger.reserved.append(ledger.reserved[-1])
-            ledger.budget.append(ledger.budget[-1])
+        found.spending.extend_to(found.state.time)
         return found
 
     def take(self, entry: Entry) -> None:
@@ -107,7 +110,7 @@ class History:
             case _:
                 self._attempt(event, entry.time)
         if self.state.campaign:
-            self.ledger.take(
+            self.spending.take(
                 entry.time, self.state.spent, self.state.reserved, campaign_budget(self.state.campaign)
             )
 

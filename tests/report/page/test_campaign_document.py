@@ -14,7 +14,7 @@ from orchestrator.journal import file as journal
 from orchestrator.journal.file import Entry
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import RunStatus
-from orchestrator.report.page.course import attempts, failures, ledger, unmeasured
+from orchestrator.report.page.course import attempts, failures, spending, unmeasured
 from orchestrator.report.page.history import History
 from orchestrator.report.wording import about, clock
 from orchestrator.types import Attempt, FailureClass, Point, Run
@@ -223,7 +223,7 @@ def test_an_attempt_in_flight_has_no_end_and_reserves() -> None:
     [item] = attempts(history, "")
     assert (item["state"], item["queued"], item["started"]) == ("running", 2.0, 4.0)
     assert item["finished"] is item["charge"] is None
-    book = ledger(history)
+    book = spending(history)
     assert book is not None and book["reserved"][-1] == pytest.approx(10 / 3600) and book["spent"][-1] == 0
 
 
