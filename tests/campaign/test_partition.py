@@ -12,7 +12,7 @@ import yaml
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.errors import CampaignError
-from orchestrator.executors.slurm import partitions
+from orchestrator.executors.slurm import commands, partitions
 
 SINFO = (
     "debug*|up|idle|12|48|2:24:1|infinite\n"
@@ -47,7 +47,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
         calls.append(command)
         return SIZES if "%s" in command[-1] else SINFO
 
-    monkeypatch.setattr(partitions, "call", call)
+    monkeypatch.setattr(commands, "call", call)
     return calls
 
 
