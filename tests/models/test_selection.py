@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.errors import ModelError
 from orchestrator.models import formulas, selection
-from orchestrator.models.base import Floats
+from orchestrator.models.base import Floats, Model
 from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.intervals import predictive
 from orchestrator.models.pmnf.model import PmnfModel
@@ -50,11 +50,24 @@ NAMES = (*"abcde", "layout")
 
 
 @pytest.fixture(scope="module")
-def space() -> tuple[Measurements, RegressionModel]:
-    known = Measurements(NAMES, (Measurement("main", "time", tuning(160, 1, jumps)),))
-    [model] = modeler()(known)
+def campaign() -> tuple[Measurements, list[Model]]:
+    """Three call paths in one campaign: one is learned, one has few points, one is always zero."""
+    learned = tuning(160, 1, jumps)
+    items = (
+        Measurement("few", "time", dict(list(learned.items())[:12])),
+        Measurement("jumps", "time", learned),
+        Measurement("zero", "time", dict.fromkeys(learned, (0.0,))),
+    )
+    known = Measurements(NAMES, items)
+    return known, list(modeler()(known))
+
+
+@pytest.fixture(scope="module")
+def space(campaign: tuple[Measurements, list[Model]]) -> tuple[Measurements, RegressionModel]:
+    known, models = campaign
+    [model] = (model for model in models if model.callpath == "jumps")
     assert isinstance(model, RegressionModel) and model.category == ()
-    return known, model
+    return replace(known, items=tuple(item for item in known.items if item.callpath == "jumps")), model
 
 
 @pytest.mark.slow
@@ -193,20 +206,13 @@ def test_a_formula_wins_where_it_is_as_good_and_says_why() -> None:
 
 
 @pytest.mark.slow
-def test_call_paths_are_chosen_for_one_by_one() -> None:
-    """In one campaign: one learned, one always zero, one with few points."""
-    learned = tuning(100, 3, jumps)
-    few = dict(list(learned.items())[:12])
-    items = (
-        Measurement("few", "time", few),
-        Measurement("jumps", "time", learned),
-        Measurement("zero", "time", dict.fromkeys(learned, (0.0,))),
-    )
-    models = modeler()(Measurements(NAMES, items))
+def test_call_paths_are_chosen_for_one_by_one(campaign: tuple[Measurements, list[Model]]) -> None:
+    known, models = campaign
     assert list(dict.fromkeys(model.callpath for model in models)) == ["few", "jumps", "zero"]
     assert any("left out of fits" in note for m in models if m.callpath == "jumps" for note in m.notes)
     assert not any("left out of fits" in note for m in models if m.callpath == "few" for note in m.notes)
-    zeros = [m.value([point])[0] for m in models if m.callpath == "zero" for point in list(learned)[:9]]
+    points = list(known.items[1].values)[:9]
+    zeros = [m.value([point])[0] for m in models if m.callpath == "zero" for point in points]
     assert {value for value in zeros if np.isfinite(value)} == {0.0}
 
 
