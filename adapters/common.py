@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 
 from orchestrator.types import Sample, Value, format_value
 
@@ -103,6 +104,7 @@ def joined(numbers: tuple[int, int, int]) -> str:
     return ",".join(str(number) for number in numbers)
 
 
+@cache  # asked for at every point of a space
 def most_cubic(count: int) -> tuple[int, int, int]:
     """Return the factorisation of ``count`` into three factors with the smallest surface, largest first.
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
@@ -21,19 +24,24 @@ PAGE = Path(__file__).parents[2] / "docs" / "campaigns.md"
 LOOKED_AT = 25  # points of each campaign whose scripts are rendered, at most
 
 
-@pytest.fixture(autouse=True)
-def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The programs that ready campaigns name by variables exist, and those that count."""
-    executable = tmp_path / "program"
-    for path in (executable, tmp_path / "program-effort"):
+    executable = tmp_path_factory.mktemp("programs") / "program"
+    for path in (executable, executable.with_name("program-effort")):
         path.write_text("#!/bin/sh\n")
         path.chmod(0o755)
-    for path in READY:
-        for variable in re.findall(r"\$\{(\w+)", path.read_text()):
-            monkeypatch.setenv(variable, str(executable))
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        for path in READY:
+            for variable in re.findall(r"\$\{(\w+)", path.read_text()):
+                patch.setenv(variable, str(executable))
+        yield
+        load.cache_clear()  # of campaigns that name these programs
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(params=READY, ids=lambda path: path.stem)
@@ -43,10 +51,14 @@ def path(request: pytest.FixtureRequest) -> Path:
     return found
 
 
+def is_local(path: Path) -> bool:
+    return bool(yaml.safe_load(path.read_text())["executor"]["name"] == "local")
+
+
+@cache  # a large space takes seconds
 def load(path: Path, *overrides: str) -> Campaign:
     """Load a campaign, on a machine with two cores if it is a local one."""
-    local = isinstance(loader.load(path).executor, LocalOptions)
-    return loader.load(path, [*(["executor.slots=2"] if local else []), *overrides])
+    return loader.load(path, [*(["executor.slots=2"] if is_local(path) else []), *overrides])
 
 
 def points(chosen: Campaign) -> list[Point]:
@@ -133,7 +145,7 @@ def test_the_page_names_it_with_its_evaluation_point(path: Path) -> None:
 @pytest.mark.slow
 def test_it_can_be_planned_by_name_from_any_directory(path: Path) -> None:
     """The first round is affordable, and its scripts are shown."""
-    slots = ["--set", "executor.slots=2"] if isinstance(loader.load(path).executor, LocalOptions) else []
+    slots = ["--set", "executor.slots=2"] if is_local(path) else []
     planned = run("plan", path.stem, "--no-rehearsal", "--json", *slots)
     assert planned.code == 0, planned.err
     assert planned.document["campaign"] == path.stem and planned.document["runs"]
