@@ -50,12 +50,13 @@ def at_points(
     needed = limited or campaign.measure.time_limit is not None
     known = _by_models(durations, points) if needed else {}
     resources = {point: assembly.resources(point) for point in points}
+    predicted = _predicted(durations, [point for point in points if expected_at(point)])
     return {
         point: PointEstimate(
             resources[point],
             campaign.time_limit(point),
             estimate,
-            _predicted(durations, point) if expected_at(point) else None,
+            predicted.get(point),
             _longest(known.get(point), estimate) if limited else None,
             known[point][0] if point in known else None,
             *(granted(resources[point]) if granted is not None else ()),
@@ -64,10 +65,12 @@ def at_points(
     }
 
 
-def _predicted(durations: Sequence[Model], point: Point) -> float | None:
-    """Return the predicted duration of a run in seconds, in a job of its own; None without a prediction."""
-    seconds = float(expected_total(durations, [point])[0]) if durations else math.nan
-    return seconds if math.isfinite(seconds) else None
+def _predicted(durations: Sequence[Model], points: Sequence[Point]) -> dict[Point, float]:
+    """Return the predicted durations of runs in seconds, each in a job of its own, where there is one."""
+    if not durations or not points:
+        return {}
+    seconds = expected_total(durations, points).tolist()
+    return {point: own for point, own in zip(points, seconds, strict=True) if math.isfinite(own)}
 
 
 def _by_models(durations: Iterable[Model], points: Sequence[Point]) -> dict[Point, tuple[float, float]]:
