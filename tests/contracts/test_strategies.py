@@ -165,7 +165,7 @@ def test_a_point_that_fails_is_not_proposed_again(name: str) -> None:
 @pytest.mark.slow
 @every_strategy
 def test_a_large_space_is_walked_not_stored(name: str) -> None:
-    space = grid(100, 100, 10)
+    space = grid(50, 50, 10)
     view = make_view(space, evaluation_point=Point.of(a=200, b=200, c=20), budget_left=1e5)
     view = after(view, make(name)(view, np.random.default_rng(0)))
     tracemalloc.start()
@@ -176,4 +176,4 @@ def test_a_large_space_is_walked_not_stored(name: str) -> None:
         tracemalloc.stop()
 
     assert choices
-    assert peak < 20e6  # a list of all its points takes more than twice as much
+    assert peak < 5.5e6  # a list of all its points takes 6.9e6 beside what the strategy needs
