@@ -91,6 +91,7 @@ class Controller:
         self._listen = listen
         self._models: tuple[Model, ...] | None = None
         self._requests: dict[Attempt, AttemptRequest] = {}
+        self._unconfirmed: dict[Attempt, AttemptRequest] = {}  # settled, with estimated charges
         self._cancelled: frozenset[Attempt] = frozenset()  # by the user
         self.state = state
 
@@ -132,11 +133,13 @@ class Controller:
     def _correct(self) -> None:
         """Replace estimated charges by those that the scheduler has confirmed by now."""
         flights = self.state.unconfirmed
-        requests = [
-            self._runtime.request(self.state, attempt, flights[attempt]) for attempt in _in_order(flights)
-        ]
-        known = [item for item in self._runtime.executor.charged(requests) if item is not None]
-        self.commit(settle.corrections(known, self.state))
+        known = self._unconfirmed  # scripts are not rendered anew at every poll
+        self._unconfirmed = {
+            attempt: known.get(attempt) or self._runtime.request(self.state, attempt, flights[attempt])
+            for attempt in _in_order(flights)
+        }
+        charged = self._runtime.executor.charged(list(self._unconfirmed.values()))
+        self.commit(settle.corrections([item for item in charged if item is not None], self.state))
 
     def cancel(self) -> None:
         """End and settle the attempts in flight, as the user asked for."""
