@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ def campaign_in_child(text: str, directory: Path, moment: str = "", append: int 
 
     Returns the child's exit code, negative for a signal. ``append`` counts from 1; 0 never kills.
     """
+    gc.freeze()  # else a collection in the child copies all memory
     child = os.fork()
     if child == 0:
         code = 70
@@ -26,6 +28,7 @@ def campaign_in_child(text: str, directory: Path, moment: str = "", append: int 
             code = 0 if state.stopped is not None else 3
         finally:
             os._exit(code)
+    gc.unfreeze()
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)
 
