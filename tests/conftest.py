@@ -17,6 +17,8 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 os.environ.pop("COLUMNS", None)  # xdist sets it; tables are as wide as in a file
+# Else each of the many processes that tests start would compile every module from its source.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 CLUSTERS = {"slurm_cluster", "slurm_cluster_without_accounting"}
 # All tests on a real cluster run in one process, which starts the daemons once.
@@ -38,9 +40,12 @@ MOST_PROCESSES = 8  # tests wait for real processes, which more of them would sl
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Use all cores for the whole suite, and only this process for a selection: it starts at once."""
+    """Use all cores for the whole suite, and only this process for a selection: it starts at once.
+
+    One process more than there are cores, as the one with the clusters mostly waits for them.
+    """
     selected = config.args_source is pytest.Config.ArgsSource.ARGS or config.option.keyword
-    return 0 if selected else min(len(os.sched_getaffinity(0)), MOST_PROCESSES)
+    return 0 if selected else min(len(os.sched_getaffinity(0)) + 1, MOST_PROCESSES)
 
 
 @pytest.hookimpl(optionalhook=True)
