@@ -104,12 +104,16 @@ def test_a_second_controller_is_refused_with_the_pid_of_the_first() -> None:
     assert process.returncode == 0
 
 
+# Else a process whose disk is full leaves modules half compiled, and no other can import them.
+UNCOMPILED = {"PYTHONDONTWRITEBYTECODE": "1"}
+
+
 @pytest.mark.slow
 def test_a_full_disk_stops_a_campaign_that_is_then_completed_as_if_nothing_had_happened() -> None:
     write_campaign(Path.cwd(), SIMULATED, None)
     whole = run("run", "campaign.yaml", "--directory", "whole", "--json").document
     full = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (12_000, 12_000))
-    process = start("run", "campaign.yaml", "--directory", "full", preexec_fn=full)
+    process = start("run", "campaign.yaml", "--directory", "full", environment=UNCOMPILED, preexec_fn=full)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 3, err
     assert out == ""
@@ -125,7 +129,7 @@ def test_a_full_disk_while_rules_change_exits_with_3_and_names_the_file() -> Non
     assert run("run", "campaign.yaml").code == 0
     before = Path("rehearsal/campaign.yaml").read_bytes()
     full = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (512, 512))
-    process = start("resume", "rehearsal", "--set", "stop.budget=6", preexec_fn=full)
+    process = start("resume", "rehearsal", "--set", "stop.budget=6", environment=UNCOMPILED, preexec_fn=full)
     err = process.communicate(timeout=60)[1]
     assert process.returncode == 3, err
     assert "campaign.yaml: File too large" in err and "free some space" in err

@@ -223,7 +223,8 @@ with Journal(Path(sys.argv[1])) as opened:
     except JournalWriteError as error:
         sys.exit(error.exit_code)
 """
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    uncompiled = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # else modules may be cut, too
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False, env=uncompiled)
     assert done.returncode == 3
     content = (tmp_path / journal.FILE_NAME).read_bytes()
     assert content.endswith(b"\n")
