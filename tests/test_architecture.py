@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import graphlib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -116,7 +117,8 @@ def room_of(module: str) -> str:
 MODULES = {module_of(path) for path in sources()}
 
 
-def imports(path: Path) -> set[str]:
+@cache  # asked of every file in every second test
+def imports(path: Path) -> frozenset[str]:
     """Return all that a file imports: modules of the project by their full name, others by theirs."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -127,7 +129,7 @@ def imports(path: Path) -> set[str]:
             for alias in node.names:
                 full = f"{module}.{alias.name}"
                 found.add(full if full in MODULES else module)
-    return found
+    return frozenset(found)
 
 
 def ours(path: Path) -> set[str]:
