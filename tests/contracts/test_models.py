@@ -246,8 +246,9 @@ def test_order_of_points_does_not_matter(name: str) -> None:
 @every_modeler
 def test_unusable_callpaths_are_left_out(name: str) -> None:
     broken = Measurement("broken", "time", {p: (float("nan"),) for p in measure(lambda p, n: 1.0)})
-    models = load(name)(Measurements(("p", "n"), (campaign().items[1], broken)))
-    assert "broken" not in {m.callpath for m in models}
+    usable = Measurement("usable", "time", {Point.of(p=p, n=10): (3.0, 3.1) for p in RANKS})
+    models = load(name)(Measurements(("p", "n"), (usable, broken)))
+    assert {m.callpath for m in models} == {"usable"}
 
 
 @every_modeler
