@@ -12,7 +12,7 @@ import yaml
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.errors import CampaignError
-from orchestrator.executors.slurm import commands, partitions
+from orchestrator.executors.slurm import commands
 
 SINFO = (
     "debug*|up|idle|12|48|2:24:1|infinite\n"
