@@ -20,7 +20,7 @@ from tests.adapters.outputs import COMPLETE, SETTINGS
 NAMES = registry.names("application")
 READABLE = sorted(set(NAMES) - {"fastest"})  # in whose output times are known
 OURS = {"orchestrator.types", "adapters", "adapters.common"}
-WITHOUT_EFFECTS = {"__future__", "collections.abc", "math", "re"}
+WITHOUT_EFFECTS = {"__future__", "collections.abc", "functools", "math", "re"}
 AGGREGATES = {"value", "min", "mean", "max", "sum"}
 
 

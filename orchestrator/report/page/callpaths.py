@@ -225,12 +225,14 @@ def _described(model: Model, subject: Subject, is_typeset: bool) -> dict[str, An
 def described_growth(model: Model, grid: Grid, values: Floats) -> list[dict[str, Any]]:
     """Return how a model grows in every numeric parameter: by its terms, else by its values over the grid.
 
-    Values are the median of all that is possible. Where they change with a parameter that the most probable
-    formula does not contain, they say how.
+    Values are the median of all that is possible, or none at all for a model with terms. Where they change
+    with a parameter that the most probable formula does not contain, they say how.
     """
-    table = values.reshape(grid.shape)
-    slopes = {axis.name: _slope(grid, table, k) for k, axis in enumerate(grid.axes)}
     terms = terms_of(model)
+    slopes: dict[str, float | None] = {}
+    if values.size:
+        table = values.reshape(grid.shape)
+        slopes = {axis.name: _slope(grid, table, k) for k, axis in enumerate(grid.axes)}
     if not terms:
         return [
             _by_slope(name, slope)
