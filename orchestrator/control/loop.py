@@ -18,7 +18,7 @@ from orchestrator.control.runtime import Runtime
 from orchestrator.executors.attempt.directory import DirectoryUnwritable
 from orchestrator.executors.base import DISK, services
 from orchestrator.journal import events
-from orchestrator.journal.file import SPACE, Entry, Journal
+from orchestrator.journal.file import Entry, Journal, waited
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import InFlight, RunStatus, State
 from orchestrator.models.base import Model
@@ -64,7 +64,7 @@ def run(
         try:
             progressed = controller.step()
         except DirectoryUnwritable as error:
-            if not _has_patience(runtime, error):
+            if not waited(error.__cause__, runtime.patience):
                 raise
             continue  # attempts that were not begun are found so, and submitted again
         if not progressed and controller.state.stopped is None:
@@ -284,14 +284,6 @@ class Controller:
             self._stop(choices.rule, choices.reason)
         else:
             self._stop("exhausted", "the strategy has nothing left to measure")
-
-
-def _has_patience(runtime: Runtime, error: DirectoryUnwritable) -> bool:
-    """Wait for space where that is what an attempt's directory lacks; return whether to go on."""
-    cause = error.__cause__
-    if runtime.patience is None or not isinstance(cause, OSError) or cause.errno not in SPACE:
-        return False
-    return runtime.patience(cause)
 
 
 def _in_order(attempts: Iterable[Attempt]) -> list[Attempt]:

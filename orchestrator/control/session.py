@@ -248,16 +248,27 @@ def _refuse_open(built: Assembly, directory: Path, starter: Executor, state: Sta
         return
     if state.stopped is not None or not waiting:
         return
+    most = [
+        (run, chosen.slowdown(run.kind) * limit)
+        for run in waiting
+        if (limit := chosen.time_limit(run.point)) is not None
+    ]
+    if _limit_fault(built, most) is None:  # no attempt gets more, so that no models need be fitted
+        return
     runtime = Runtime(built, directory, starter)
     known = runtime.estimates(state, runtime.fit(state) if state.rounds_completed else ())
     _refuse_limits(built, [(run, known.reservation(state, run).limit) for run in waiting])
 
 
-def _refuse_limits(built: Assembly, runs: Sequence[tuple[Run, float]]) -> None:
+def _limit_fault(built: Assembly, runs: Sequence[tuple[Run, float]]) -> preflight.Fault | None:
     known, limits = functools.cache(partitions.partitions), functools.cache(ceilings.enforced)
-    found = preflight.time_fault(
+    return preflight.time_fault(
         built.campaign, [(run, built.resources(run.point), limit) for run, limit in runs], known, limits
     )
+
+
+def _refuse_limits(built: Assembly, runs: Sequence[tuple[Run, float]]) -> None:
+    found = _limit_fault(built, runs)
     if found is not None:
         raise CampaignError(f"{found.detail}; {found.remedy}. Nothing was begun")
 

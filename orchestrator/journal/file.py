@@ -282,8 +282,15 @@ def persistently(write: Callable[[], None], patience: Patience | None) -> None:
         try:
             return write()
         except OSError as error:
-            if error.errno not in SPACE or patience is None or not patience(error):
+            if not waited(error, patience):
                 raise
+
+
+def waited(error: BaseException | None, patience: Patience | None) -> bool:
+    """Wait where an error is a want of space and there is patience; return whether to try again."""
+    if not isinstance(error, OSError) or error.errno not in SPACE:
+        return False
+    return patience is not None and patience(error)
 
 
 @contextmanager
