@@ -19,20 +19,11 @@ from orchestrator.executors.attempt.directory import DirectoryUnwritable
 from orchestrator.executors.base import DISK, Outage
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
-from orchestrator.journal.state import InFlight, State
+from orchestrator.journal.state import State
 from orchestrator.report import log
-from orchestrator.types import (
-    Attempt,
-    AttemptRecord,
-    AttemptRequest,
-    AttemptState,
-    FailureClass,
-    Observation,
-    Point,
-    Resources,
-    Run,
-)
+from orchestrator.types import FailureClass
 from tests.cli.running import LOCAL, PROGRAM
+from tests.control.finishing import finished
 
 
 @pytest.fixture
@@ -145,23 +136,6 @@ def test_what_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_was_written_to_a_full_disk_is_no_measurement_and_no_failure_of_the_application(
     exit_code: int, tmp_path: Path
 ) -> None:
-    attempt = Attempt(Run(Point.of(p=1)))
-    request = AttemptRequest(
-        attempt=attempt, name="n", directory=tmp_path, resources=Resources(ranks=1), limit=60.0, script=""
-    )
-    record = AttemptRecord(
-        run=attempt.run.id,
-        attempt=1,
-        host="n1",
-        pid=7,
-        started=0.0,
-        finished=5.0,
-        exit_code=exit_code,
-        full="Disk quota exceeded",
-    )
-    observation = Observation(attempt, AttemptState.FINISHED, record=record)
-    flight = InFlight("n", 1, 60.0, 60.0)
-    [event] = settle.events_of(observation, flight, request, lambda item, seen: {}, flight.reserved)
-    assert isinstance(event, events.AttemptFinished)
+    event = finished(exit_code, tmp_path, full="Disk quota exceeded")
     assert event.failure is FailureClass.INFRASTRUCTURE and not event.samples
     assert event.reason.startswith("Disk quota exceeded") and str(tmp_path) in event.reason
