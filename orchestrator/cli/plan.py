@@ -26,6 +26,7 @@ from orchestrator.control.execution import executor
 from orchestrator.control.expectation import expect
 from orchestrator.control.planning import FirstRound
 from orchestrator.control.rehearsal import Options
+from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.policy import packing
 from orchestrator.report import rehearsal_text, status_text
 from orchestrator.resources import core_hours
@@ -60,9 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = common.read_campaign(arguments, extra)
     chosen = priors.informed(chosen, Path(chosen.name))
     built = assemble(chosen)
-    session.refuse_launch(built)
+    cluster = Cluster()
+    session.refuse_launch(built, cluster)
     first = planning.first_round(built, executor(chosen, Path(chosen.name), 0.0))
-    session.refuse_limits(built, first)
+    session.refuse_limits(built, first, cluster)
     document = describe(built, first)
     if arguments.points:
         document["points"] = [

@@ -7,14 +7,15 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.control import preloading
 from orchestrator.errors import OrchestratorError
-from orchestrator.executors.slurm.ceilings import Enforced, ceiling, chosen, lifted
+from orchestrator.executors.slurm.ceilings import ceiling, chosen, lifted
+from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.executors.slurm.options import JobOptions, job_options, minutes
 from orchestrator.executors.slurm.partitions import Partition, meant
 from orchestrator.launch import mpi, script
@@ -57,9 +58,7 @@ def fault(campaign: Campaign, ranks: int, which: Callable[[str], str | None] = s
     return _mpi_mismatch(campaign, program, which) if ranks > 1 else None
 
 
-def node_fault(
-    campaign: Campaign, runs: Iterable[tuple[Point, Resources]], known: Callable[[], Sequence[Partition]]
-) -> Fault | None:
+def node_fault(campaign: Campaign, runs: Iterable[tuple[Point, Resources]], cluster: Cluster) -> Fault | None:
     """Return a fault where Slurm would reject runs, or charge more than is known, for want of a node's size.
 
     Without ``executor.cores_per_node`` a run that states no nodes goes to one node, whatever its size. Where
@@ -71,8 +70,8 @@ def node_fault(
         The campaign.
     runs
         Points with their resources.
-    known
-        Asks for the partitions of the cluster; called only if the answer matters.
+    cluster
+        Asked only if the answer matters.
     """
     options = campaign.executor
     if not isinstance(options, SlurmOptions) or options.cores_per_node or options.by_size:
@@ -82,7 +81,7 @@ def node_fault(
     whole = options.exclusive or options.billing == "nodes"
     if need <= 1 and not whole:
         return None
-    candidates = [item for item in meant(known(), options.partition) if item.cores]
+    candidates = [item for item in meant(cluster.partitions, options.partition) if item.cores]
     largest = max(candidates, key=lambda item: item.cores[-1] * item.threads, default=None)
     if largest is None:
         return None
@@ -102,8 +101,7 @@ def node_fault(
 def size_fault(
     campaign: Campaign,
     runs: Iterable[tuple[Point, Resources]],
-    known: Callable[[], Sequence[Partition]],
-    limits: Callable[[], Enforced],
+    cluster: Cluster,
 ) -> Fault | None:
     """Return a fault where a run needs more nodes, or more cores of a node, than its partition ever has.
 
@@ -113,8 +111,8 @@ def size_fault(
         The campaign.
     runs
         Points with their resources.
-    known, limits
-        Ask for the partitions of the cluster, and for what accounting limits.
+    cluster
+        Where runs are to start.
     """
     if not isinstance(campaign.executor, SlurmOptions):
         return None
@@ -124,7 +122,7 @@ def size_fault(
         every.setdefault((item.nodes, item.ranks_per_node * item.threads, item.ranks), (point, item))
     for point, item in every.values():
         own = options.fitting(item)
-        partitions = meant(known(), chosen(own, "partition"))
+        partitions = meant(cluster.partitions, chosen(own, "partition"))
         if not partitions or not all(partition.cores for partition in partitions):
             continue
         need = item.ranks_per_node * item.threads
@@ -138,7 +136,7 @@ def size_fault(
                 f"correct executor.cores_per_node ({cores}) or resources, or set another executor.partition",
             )
         nodes = max(partition.most_nodes for partition in large)
-        if item.nodes > nodes and lifted("PartitionMaxNodes", own, limits()):
+        if item.nodes > nodes and lifted("PartitionMaxNodes", own, cluster.enforced):
             nodes = max(partition.nodes for partition in large)
         if item.nodes > nodes:
             return Fault(
@@ -152,8 +150,7 @@ def size_fault(
 def time_fault(
     campaign: Campaign,
     runs: Iterable[tuple[Run, Resources, float]],
-    known: Callable[[], Sequence[Partition]],
-    limits: Callable[[], Enforced],
+    cluster: Cluster,
 ) -> Fault | None:
     """Return a fault where the time limit of a run is more than Slurm allows a job: it would never start.
 
@@ -163,8 +160,8 @@ def time_fault(
         The campaign.
     runs
         Runs with their resources and time limits in seconds.
-    known, limits
-        Ask for the partitions of the cluster, and for what accounting limits.
+    cluster
+        Where runs are to start.
     """
     if not isinstance(campaign.executor, SlurmOptions):
         return None
@@ -175,7 +172,7 @@ def time_fault(
         key = tuple(own.named().values())
         longest[key] = max(longest.get(key, (0.0, run, own)), (limit, run, own), key=lambda entry: entry[0])
     for limit, run, own in longest.values():
-        most = ceiling(own, known(), limits())
+        most = ceiling(own, cluster)
         if most is not None and not most.holds(limit):
             return Fault(
                 f"{run.point} {run.kind} may take {format_duration(limit)}, for which its job needs "

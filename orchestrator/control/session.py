@@ -26,7 +26,8 @@ from orchestrator.control.planning import FirstRound
 from orchestrator.control.runtime import Runtime
 from orchestrator.errors import CampaignError, ExecutorError
 from orchestrator.executors.base import Executor
-from orchestrator.executors.slurm import ceilings, partitions, sbatch
+from orchestrator.executors.slurm import ceilings, sbatch
+from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.executors.slurm.options import job_options
 from orchestrator.journal import events
 from orchestrator.journal.file import (
@@ -93,8 +94,9 @@ def run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
 def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
     chosen = priors.informed(chosen, directory)
     built = assemble(chosen)
+    cluster = Cluster()  # not asked again in this session
     # Nothing is created for a campaign that cannot begin.
-    start = None if holds_campaign(directory) else _prepare(built, directory)
+    start = None if holds_campaign(directory) else _prepare(built, directory, cluster)
     if start is not None:
         _refuse_runs_without_journal(directory)
     _create(directory)
@@ -111,12 +113,12 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             ]
         if known.id:
             start = None  # also where another controller began the campaign meanwhile
-            first = _changed(built, known, bool(changes))
+            first = _changed(built, known, bool(changes), cluster)
             built_executor = executor(chosen, directory, known.time)
             changed = functools.reduce(lambda state, event: apply(state, event, known.time), first, known)
-            _refuse_open(built, directory, built_executor, changed)
+            _refuse_open(built, directory, built_executor, changed, cluster)
         else:
-            start = start or _prepare(built, directory)  # a journal without a complete line
+            start = start or _prepare(built, directory, cluster)  # a journal without a complete line
             priors.save(chosen, directory)
             first = [_begun(built, directory, start.plan)]
             built_executor = start.executor
@@ -135,9 +137,8 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             ended = f"{known.stopped.rule} ({known.stopped.detail})"
             hooks.remark(f"nothing is begun: the campaign has stopped: {ended}")
             hooks.remark(advice.to_continue(known, directory))
-        runtime = Runtime(
-            built, directory, built_executor, hooks.cancel_on_interrupt, patience, _granted(chosen)
-        )
+        granted = _granted(chosen, cluster)
+        runtime = Runtime(built, directory, built_executor, hooks.cancel_on_interrupt, patience, granted)
         if changes and (missing := _no_validation(runtime, known)) is not None:
             hooks.remark(missing)
         notifier.begin(known)
@@ -158,14 +159,14 @@ class _Start:
     plan: FirstRound
 
 
-def _prepare(built: Assembly, directory: Path) -> _Start:
+def _prepare(built: Assembly, directory: Path, cluster: Cluster) -> _Start:
     """Check that a campaign can begin; raise ``CampaignError`` or ``ExecutorError`` where it cannot."""
     starter = executor(built.campaign, directory, 0.0)
     plan = planning.first_round(built, starter)
     if (why := starter.ready()) is not None:
         raise ExecutorError(f"{why}. Nothing was begun; see: orchestrator doctor")
-    refuse_launch(built)
-    refuse_limits(built, plan)
+    refuse_launch(built, cluster)
+    refuse_limits(built, plan, cluster)
     return _Start(starter, plan)
 
 
@@ -201,7 +202,7 @@ def replayed(directory: Path) -> State:
     return replay(read(directory / FILE_NAME))
 
 
-def refuse_launch(built: Assembly) -> None:
+def refuse_launch(built: Assembly, cluster: Cluster) -> None:
     """Raise `CampaignError` where runs of the campaign certainly cannot start."""
     chosen = built.campaign
 
@@ -219,26 +220,25 @@ def refuse_launch(built: Assembly) -> None:
     def runs() -> Iterator[tuple[Point, Resources]]:
         return ((point, built.resources(point)) for point in points())
 
-    known = functools.cache(partitions.partitions)
     found = (
-        preflight.node_fault(chosen, runs(), known)
+        preflight.node_fault(chosen, runs(), cluster)
         or preflight.submission_fault(chosen, map(built.resources, points()), sbatch.refusal)
-        or preflight.size_fault(chosen, runs(), known, functools.cache(ceilings.enforced))
+        or preflight.size_fault(chosen, runs(), cluster)
     )
     if found is not None:
         raise CampaignError(f"{found.detail}; {found.remedy}. Nothing was begun")
 
 
-def refuse_limits(built: Assembly, plan: FirstRound) -> None:
+def refuse_limits(built: Assembly, plan: FirstRound, cluster: Cluster) -> None:
     """Raise `CampaignError` where Slurm would never start runs with the time limits of the first round."""
     runs = list(zip(plan.runs, plan.limits, strict=True))
     point = built.campaign.evaluation_point
     if plan.validation is not None and point is not None:
         runs.append((Run(point), plan.validation.limit))
-    _refuse_limits(built, runs)
+    _refuse_limits(built, runs, cluster)
 
 
-def _refuse_open(built: Assembly, directory: Path, starter: Executor, state: State) -> None:
+def _refuse_open(built: Assembly, directory: Path, starter: Executor, state: State, cluster: Cluster) -> None:
     """Raise `CampaignError` where Slurm would never start the runs that are open.
 
     Limits that the user has not stated are lowered to what is granted.
@@ -253,30 +253,31 @@ def _refuse_open(built: Assembly, directory: Path, starter: Executor, state: Sta
         for run in waiting
         if (limit := chosen.time_limit(run.point)) is not None
     ]
-    if _limit_fault(built, most) is None:  # no attempt gets more, so that no models need be fitted
+    if _limit_fault(built, most, cluster) is None:  # no attempt gets more, so that no models need be fitted
         return
     runtime = Runtime(built, directory, starter)
     known = runtime.estimates(state, runtime.fit(state) if state.rounds_completed else ())
-    _refuse_limits(built, [(run, known.reservation(state, run).limit) for run in waiting])
+    _refuse_limits(built, [(run, known.reservation(state, run).limit) for run in waiting], cluster)
 
 
-def _limit_fault(built: Assembly, runs: Sequence[tuple[Run, float]]) -> preflight.Fault | None:
-    known, limits = functools.cache(partitions.partitions), functools.cache(ceilings.enforced)
+def _limit_fault(
+    built: Assembly, runs: Sequence[tuple[Run, float]], cluster: Cluster
+) -> preflight.Fault | None:
     return preflight.time_fault(
-        built.campaign, [(run, built.resources(run.point), limit) for run, limit in runs], known, limits
+        built.campaign, [(run, built.resources(run.point), limit) for run, limit in runs], cluster
     )
 
 
-def _refuse_limits(built: Assembly, runs: Sequence[tuple[Run, float]]) -> None:
-    found = _limit_fault(built, runs)
+def _refuse_limits(built: Assembly, runs: Sequence[tuple[Run, float]], cluster: Cluster) -> None:
+    found = _limit_fault(built, runs, cluster)
     if found is not None:
         raise CampaignError(f"{found.detail}; {found.remedy}. Nothing was begun")
 
 
-def _granted(chosen: Campaign) -> Granted | None:
+def _granted(chosen: Campaign, cluster: Cluster) -> Granted | None:
     """Return the longest time limits that Slurm grants; None for another executor."""
     options = chosen.executor
-    return ceilings.granting(job_options(options.model_dump())) if options.name == "slurm" else None
+    return ceilings.granting(job_options(options.model_dump()), cluster) if options.name == "slurm" else None
 
 
 def save(chosen: Campaign, directory: Path) -> None:
@@ -361,7 +362,7 @@ def _begun(built: Assembly, directory: Path, plan: FirstRound) -> events.Event:
     return events.CampaignStarted(digest.hexdigest()[:8], raw, __version__, plan.derived_limit, known)
 
 
-def _changed(built: Assembly, known: State, changed: bool) -> list[events.Event]:
+def _changed(built: Assembly, known: State, changed: bool, cluster: Cluster) -> list[events.Event]:
     """Return the event of changed rules, if there are any.
 
     Raises
@@ -376,6 +377,6 @@ def _changed(built: Assembly, known: State, changed: bool) -> list[events.Event]
         _refuse_machine(built, known)
     if not changed:
         return []
-    refuse_launch(built)
+    refuse_launch(built, cluster)
     again = campaign_changes.may_try_again(built.campaign, known)
     return [events.CampaignChanged(dict(built.campaign.raw), anew=again)]

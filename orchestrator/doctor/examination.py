@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import math
 import os
 import time
@@ -27,6 +26,7 @@ from orchestrator.doctor.check import Check, failed, needed, ok
 from orchestrator.doctor.probe import Probe
 from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.executors.attempt.processes import cpu_times
+from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.launch.mpi import detect
 from orchestrator.types import Point, Resources
 
@@ -63,7 +63,7 @@ def examine(
     """
     yield Group("installation", tuple(installation.checks()))
     yield Group("this machine", tuple(_machine(probe)))
-    found, cluster = slurm.examine(probe, getpass.getuser())
+    found, cluster = slurm.examine(probe)
     chosen, loaded = _load(load)
     on_cluster = chosen is not None and chosen.executor.name == "slurm"
     yield Group("Slurm", tuple(needed(found) if on_cluster else found))
@@ -114,7 +114,7 @@ def _load(load: Callable[[], Campaign] | None) -> tuple[Campaign | None, Check |
     return chosen, ok("campaign file", detail)
 
 
-def _on_slurm(chosen: Campaign, cluster: slurm.Cluster, probe: Probe) -> list[Check]:
+def _on_slurm(chosen: Campaign, cluster: Cluster, probe: Probe) -> list[Check]:
     try:
         built = assembly.assemble(chosen)
     except CampaignError:  # reported by `campaign.checks`

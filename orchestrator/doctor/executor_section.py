@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator.campaign.schema import Pack, SlurmOptions
 from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
 from orchestrator.doctor.probe import Probe
-from orchestrator.doctor.slurm import Association, Cluster
 from orchestrator.executors.slurm.ceilings import ceiling
+from orchestrator.executors.slurm.cluster import Association, Cluster
 from orchestrator.executors.slurm.options import job_options, minutes
 from orchestrator.executors.slurm.partitions import Partition, meant
 from orchestrator.types import Point, Resources
@@ -72,9 +72,8 @@ def of_partition(options: SlurmOptions, cluster: Cluster, probe: Probe) -> Itera
     if options.gpus_per_node is not None and rows:
         yield _gpus(options.gpus_per_node, names, max(gpus for _, gpus in rows))
     for name in filter(None, names):
-        answer = probe.ask(["scontrol", "--oneliner", "show", "partition", name])
-        if answer.ok:
-            facts = dict(word.partition("=")[::2] for word in answer.output.split())
+        facts = cluster.partition_settings.get(name)
+        if facts is not None:
             yield from _admitted(options, name, facts)
             yield from _whole_nodes(options, name, facts, cluster)
 
@@ -129,7 +128,7 @@ def _fit(
 
 
 def _time(options: SlurmOptions, cluster: Cluster, longest: float) -> Iterator[Check]:
-    most = ceiling(job_options(options.model_dump()), cluster.partitions, cluster.enforced)
+    most = ceiling(job_options(options.model_dump()), cluster)
     if most is not None and not most.holds(longest):
         detail = (
             f"runs may take {format_duration(longest)}, for which a job needs {minutes(longest)} min, and "
@@ -248,7 +247,7 @@ def _gpus(wanted: int, partitions: Sequence[str], most: int) -> Check:
 # --- partition settings, reservation, MPI ------------------------------------------------------------
 
 
-def _admitted(options: SlurmOptions, name: str, facts: dict[str, str]) -> Iterator[Check]:
+def _admitted(options: SlurmOptions, name: str, facts: Mapping[str, str]) -> Iterator[Check]:
     for key, mine, allow, deny in (
         ("account", options.account, "AllowAccounts", "DenyAccounts"),
         ("QOS", options.qos, "AllowQos", "DenyQos"),
@@ -262,7 +261,7 @@ def _admitted(options: SlurmOptions, name: str, facts: dict[str, str]) -> Iterat
 
 
 def _whole_nodes(
-    options: SlurmOptions, name: str, facts: dict[str, str], cluster: Cluster
+    options: SlurmOptions, name: str, facts: Mapping[str, str], cluster: Cluster
 ) -> Iterator[Check]:
     linear = cluster.configuration.get("SelectType") == "select/linear"
     if not linear and not facts.get("OverSubscribe", "").startswith("EXCLUSIVE"):

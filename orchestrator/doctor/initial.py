@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import re
 import shutil
@@ -364,7 +363,7 @@ def _machine(wanted: Wanted) -> tuple[int, str]:
     cores = len(os.sched_getaffinity(0))
     if wanted.executor:
         return cores, wanted.executor
-    _, cluster = slurm.examine(here(environment()), getpass.getuser())
+    _, cluster = slurm.examine(here(environment()))
     return cores, "local" if cluster is None else "slurm"
 
 

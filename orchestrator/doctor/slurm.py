@@ -2,54 +2,22 @@
 
 from __future__ import annotations
 
+import getpass
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
 from orchestrator.doctor.probe import Probe
-from orchestrator.executors.slurm.ceilings import Enforced, enforced
-from orchestrator.executors.slurm.commands import parse_configuration
-from orchestrator.executors.slurm.partitions import Partition, parse_time
-from orchestrator.executors.slurm.partitions import partitions as known_partitions
+from orchestrator.executors.slurm.cluster import Association, Cluster
+from orchestrator.executors.slurm.partitions import Partition
 
 PROGRAMS = ("sbatch", "squeue", "scontrol", "scancel", "sinfo", "sacct")
 _OPTIONAL = ("sacct",)  # without accounting it reports nothing
-_ASSOCIATIONS = "format=Account,Partition,QOS,MaxJobs,MaxSubmitJobs,MaxWall,MaxTRES"
-_NO_ACCOUNTING = ("", "(null)", "accounting_storage/none")
 _SHOWN = 6  # partitions named one by one
 _LONG_KILL = 120.0  # seconds; Slurm waits KillWait before it kills a job, and every reservation grows by it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Association:
-    """What a user may do under one account (all partitions if ``partition`` is empty). None: no limit."""
-
-    account: str
-    partition: str
-    qos: tuple[str, ...]
-    jobs: int | None
-    submitted: int | None
-    wall: float | None
-    resources: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """What Slurm reports; empty where its controller does not answer."""
-
-    configuration: Mapping[str, str]
-    partitions: tuple[Partition, ...]
-    associations: tuple[Association, ...] | None  # None: not known
-    enforced: Enforced = field(default_factory=Enforced)
-
-    @property
-    def accounting(self) -> bool:
-        """Whether there is a database of finished jobs."""
-        return self.configuration.get("AccountingStorageType", "") not in _NO_ACCOUNTING
-
-
-def examine(probe: Probe, user: str) -> tuple[list[Check], Cluster | None]:
+def examine(probe: Probe) -> tuple[list[Check], Cluster | None]:
     """Check the Slurm that this machine belongs to; the cluster is None where there is none to use."""
     absent = [name for name in PROGRAMS if probe.which(name) is None]
     if "sbatch" in absent:
@@ -61,21 +29,14 @@ def examine(probe: Probe, user: str) -> tuple[list[Check], Cluster | None]:
         remedy = "work on a login node of the cluster, or set SLURM_CONF to its slurm.conf"
         detail = f"slurmctld does not answer: {ping.complaint}; needed only for the executor slurm"
         return [*found, missing("slurmctld", detail, remedy)], None
-    configuration = parse_configuration(probe.ask(["scontrol", "show", "config"]).output)
 
     def ask(command: Sequence[str]) -> str | None:
         answer = probe.ask(command)
         return answer.output if answer.ok else None
 
-    partitions = known_partitions(ask)
-    cluster = Cluster(configuration, partitions, None, enforced(ask))
-    if cluster.accounting and probe.which("sacctmgr"):
-        query = ["sacctmgr", "--noheader", "--parsable2", "show", "associations", f"user={user}"]
-        answer = probe.ask([*query, f"cluster={configuration.get('ClusterName', '')}", _ASSOCIATIONS])
-        if answer.ok:
-            cluster = replace(cluster, associations=parse_associations(answer.output))
-    found += [_controller(configuration), _partitions(partitions), _limits(configuration)]
-    found += [_accounting(cluster, probe), *_associations(cluster, user), _mpi(probe)]
+    cluster = Cluster(ask)
+    found += [_controller(cluster.configuration), _partitions(cluster.partitions)]
+    found += [_limits(cluster.configuration), _accounting(cluster, probe), *_accounts(cluster), _mpi(probe)]
     return found, cluster
 
 
@@ -152,37 +113,14 @@ def _limits(configuration: Mapping[str, str]) -> Check:
     return ok("limits", detail)
 
 
-def parse_associations(text: str) -> tuple[Association, ...]:
-    """Read lines of ``sacctmgr --parsable2`` with the fields Account .. MaxTRES."""
-    found = []
-    for line in text.splitlines():
-        fields = line.split("|")
-        if len(fields) == 7:
-            account, partition, qos, jobs, submitted, wall, resources = fields
-            names = tuple(name for name in qos.split(",") if name)
-            limits = [int(field) if field.isdigit() else None for field in (jobs, submitted)]
-            found.append(
-                Association(
-                    account=account,
-                    partition=partition,
-                    qos=names,
-                    jobs=limits[0],
-                    submitted=limits[1],
-                    wall=parse_time(wall),
-                    resources=resources,
-                )
-            )
-    return tuple(found)
-
-
-def _associations(cluster: Cluster, user: str) -> Iterator[Check]:
+def _accounts(cluster: Cluster) -> Iterator[Check]:
     enforced = "associations" in cluster.configuration.get("AccountingStorageEnforce", "")
     if cluster.associations is None:
         return
     if cluster.associations:
-        detail = "; ".join(map(_association, cluster.associations))
-        yield ok("accounts", detail)
+        yield ok("accounts", "; ".join(map(_association, cluster.associations)))
     elif enforced:
+        user = getpass.getuser()
         remedy = f"ask the site to add {user} to an account"
         yield failed("accounts", f"{user} has no account: Slurm will reject every job", remedy)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from orchestrator.doctor.probe import Answer, Probe
+from tests.slurm.sacctmgr import association
 
 SLURM = ("sbatch", "squeue", "scontrol", "scancel", "sinfo", "sacct", "sacctmgr", "srun")
 UP = Answer(True, "Slurmctld(primary) at head is UP\n")
@@ -29,10 +30,9 @@ mixture|up|idle|2|64|2:32:1|2:00
 closed|inact|idle|2|64|2:32:1|30:00
 dead|up|drained|3|64|2:32:1|infinite
 """
-ASSOCIATIONS = """\
-project||long,normal||10|1-00:00:00|cpu=256
-other|compute|normal|4|||
-"""
+ASSOCIATIONS = association(
+    "project", qos="long,normal", submitted="10", wall="1-00:00:00", resources="cpu=256"
+) + association("other", "compute", qos="normal", jobs="4")
 INTERFACES = (
     "MPI plugin types are...\n\tpmix\n\tnone\n\tpmi2\nspecific pmix plugin versions available: pmix_v4\n"
 )

@@ -29,7 +29,7 @@ def probe(**changes: str | Answer) -> Probe:
     return machines.cluster(
         **{
             "sinfo --noheader --format": NODES,
-            "scontrol --oneliner show partition": PARTITION,
+            "scontrol --all --oneliner show partition": PARTITION,
             "scontrol --oneliner show reservation": RESERVATION.format("ACTIVE"),
             "bash": "gcc/12",
             **changes,
@@ -39,7 +39,7 @@ def probe(**changes: str | Answer) -> Probe:
 
 def found(options: Mapping[str, Any], configuration: str = "", **changes: str | Answer) -> dict[str, Check]:
     at = probe(config=machines.CONFIGURATION + configuration, **changes)
-    cluster = slurm.examine(at, "me")[1]
+    cluster = slurm.examine(at)[1]
     assert cluster is not None
     section = SlurmOptions.model_validate({"name": "slurm", **options})
     checks = [*launch_script.checks(section, at), *executor_section.of_jobs(section, at)]
@@ -112,7 +112,7 @@ def test_a_reservation_that_has_not_begun_is_a_warning() -> None:
 
 @pytest.mark.parametrize("how", ["partition", "configuration"])
 def test_whole_nodes_must_be_counted_where_slurm_gives_them(how: str) -> None:
-    exclusive = {"scontrol --oneliner show partition": PARTITION.replace("=NO", "=EXCLUSIVE")}
+    exclusive = {"scontrol --all --oneliner show partition": PARTITION.replace("=NO", "=EXCLUSIVE")}
     changes: dict[str, Any] = exclusive if how == "partition" else {}
     configuration = "SelectType = select/linear\n" if how == "configuration" else ""
     assert found({}, configuration, **changes)["billing"].status is Status.FAILED

@@ -13,8 +13,8 @@ from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.doctor import executor_section, slurm
 from orchestrator.doctor.check import Check, Status
 from orchestrator.doctor.probe import Answer, Probe, here
-from orchestrator.doctor.slurm import Cluster
 from orchestrator.executors.slurm import partitions
+from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.executors.slurm.partitions import Partition
 from orchestrator.types import Point, Resources
 from tests.cli import machines
@@ -24,11 +24,11 @@ from tests.slurm.cluster import SlurmCluster
 
 
 def examined(probe: Probe) -> dict[str, Check]:
-    return {item.name: item for item in slurm.examine(probe, "me")[0]}
+    return {item.name: item for item in slurm.examine(probe)[0]}
 
 
 def test_a_machine_without_slurm_is_calm() -> None:
-    checks, cluster = slurm.examine(machines.probe(), "me")
+    checks, cluster = slurm.examine(machines.probe())
     (check,) = checks
     assert cluster is None
     assert check.status is Status.MISSING
@@ -177,7 +177,7 @@ def test_nodes_that_take_no_jobs(state: str) -> None:
 def faults(
     options: Mapping[str, Any], nodes: int = 1, ranks: int = 1, limit: float | None = 60.0
 ) -> dict[str, Check]:
-    cluster = slurm.examine(machines.cluster(), "me")[1]
+    cluster = slurm.examine(machines.cluster())[1]
     assert cluster is not None
     executor = SlurmOptions.model_validate({"name": "slurm", "cores_per_node": 64, **options})
     largest = (Point.of(p=nodes), Resources(ranks=ranks, threads=2, nodes=nodes, ranks_per_node=ranks))
@@ -252,7 +252,9 @@ def test_a_run_that_takes_longer_than_the_partition_allows() -> None:
     whole_day = faults({}, limit=86400)["time limit"]  # ending the run takes time, too
     assert whole_day.remedy.startswith("set measure.time_limit to at most 23 h 59 min")
     assert faults({}, limit=86400 - 60) == {}
-    assert faults({"partition": "threads", "threads_per_core": 2}, limit=1e6) == {}
+    unlimited = {"partition": "threads", "threads_per_core": 2}
+    assert "account project allows 24 h" in faults(unlimited, limit=1e6)["time limit"].detail
+    assert faults({**unlimited, "account": "other"}, limit=1e6) == {}
     assert faults({}, limit=None) == {}
 
 
@@ -264,8 +266,8 @@ def test_jobs_of_several_runs_that_take_longer_than_the_partition_allows() -> No
 
 
 def test_a_cluster_without_a_default_partition() -> None:
-    known = partitions.parse_partitions(PARTITIONS.replace("*", ""))
-    cluster = Cluster({}, known, None)
+    listed = PARTITIONS.replace("*", "")
+    cluster = Cluster(lambda command: listed if command == partitions.SINFO else None)
     checks = executor_section.of_size(
         SlurmOptions(name="slurm"), cluster, (Point.of(p=1), Resources(ranks=1)), None
     )
@@ -281,10 +283,7 @@ def test_a_cluster_without_a_default_partition() -> None:
 def test_a_real_slurm_and_a_campaign_on_it(
     slurm_cluster_without_accounting: SlurmCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = {
-        item.name: item
-        for item in slurm.examine(here(slurm_cluster_without_accounting.environment), "root")[0]
-    }
+    found = {item.name: item for item in slurm.examine(here(slurm_cluster_without_accounting.environment))[0]}
     assert found["slurmctld"].status is Status.OK
     assert "debug (default)" in found["partitions"].detail
     assert "KillWait 5 sec" in found["limits"].detail

@@ -19,6 +19,7 @@ from orchestrator.campaign import changes, loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import assembly, attempts, execution, planning, preflight, session
 from orchestrator.errors import CampaignError, ExecutorError, JournalWriteError
+from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.replay import apply
@@ -328,7 +329,7 @@ def test_points_are_looked_at_for_a_second_rank_only_where_that_decides(
             return built.space.some()
 
     with pytest.raises(CampaignError, match="of another MPI") if looks else nullcontext():
-        session.refuse_launch(replace(built, space=Walked()))  # type: ignore[arg-type]
+        session.refuse_launch(replace(built, space=Walked()), Cluster())  # type: ignore[arg-type]
     assert bool(walked) == looks
 
 

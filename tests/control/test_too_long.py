@@ -54,7 +54,9 @@ def test_limits_and_points_keep_to_what_the_scheduler_grants(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else jobs would be queued for ever: a limit that follows from the budget or the models grows."""
-    monkeypatch.setattr(session, "_granted", lambda chosen: lambda resources: (30.0, "partition debug"))
+    monkeypatch.setattr(
+        session, "_granted", lambda chosen, cluster: lambda resources: (30.0, "partition debug")
+    )
     state = finished(tmp_path / "granted", "measure={repetitions: {initial: 1, maximum: 3}}")
     assert max(begun(state)) == 14  # 28 s
     assert state.stopped is not None

@@ -8,46 +8,56 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from orchestrator.executors.slurm import ceilings
-from orchestrator.executors.slurm.ceilings import Ceiling, Enforced
+from orchestrator.executors.slurm.ceilings import Ceiling
+from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.executors.slurm.options import JobOptions
-from orchestrator.executors.slurm.partitions import parse_partitions
 from orchestrator.types import Resources
 from orchestrator.units import parse_duration
+from tests.slurm.sacctmgr import association, qos
 
-SINFO = """\
-debug*|up|idle|4|4|1:4:1|1:00:00
-big|up|idle|2|64|2:16:2|2-00:00:00
-free|up|idle|2|64|2:16:2|infinite
-"""
+ENFORCED = (
+    "AccountingStorageType = accounting_storage/slurmdbd\nAccountingStorageEnforce = {}\n"
+    "ClusterName = testing\n"
+)
 ANSWERS = {
-    "scontrol show config": "AccountingStorageEnforce = associations,limits,qos\nClusterName = testing\n",
-    "sacctmgr --noheader --parsable2 show qos": (
-        "normal||\nshort|00:05:00|\nlong|7-00:00:00|PartitionTimeLimit,PartitionMaxNodes\nhalf|00:30:00|\n"
-        "over|00:40:00|OverPartQOS\n"
+    "config": ENFORCED.format("associations,limits,qos"),
+    "qos": "".join(
+        (
+            qos("normal"),
+            qos("short", "00:05:00"),
+            qos("long", "7-00:00:00", "PartitionTimeLimit,PartitionMaxNodes"),
+            qos("half", "00:30:00"),
+            qos("over", "00:40:00", "OverPartQOS"),
+        )
     ),
-    "sacctmgr --noheader --parsable2 show associations": (
-        "project||half,long,normal,over,short||\nteaching||half||\nold||normal||02:00:00\n"
+    "associations": "".join(
+        (
+            association("project", qos="half,long,normal,over,short"),
+            association("teaching", qos="half"),
+            association("old", qos="normal", wall="02:00:00"),
+        )
     ),
-    "scontrol --oneliner show partition": (
+    "partition": (
         "PartitionName=debug QoS=N/A MaxTime=01:00:00\nPartitionName=big QoS=short MaxTime=2-00:00:00\n"
+    ),
+    "sinfo": (
+        "debug*|up|idle|4|4|1:4:1|1:00:00\nbig|up|idle|2|64|2:16:2|2-00:00:00\n"
+        "free|up|idle|2|64|2:16:2|infinite\n"
     ),
 }
 
 
-def limits(**changes: str | None) -> Enforced:
-    known: Mapping[str, str | None] = ANSWERS | {
-        {"config": "scontrol show config", "qos": "sacctmgr --noheader --parsable2 show qos"}[name]: text
-        for name, text in changes.items()
-    }
+def cluster(**changes: str | None) -> Cluster:
+    known: Mapping[str, str | None] = ANSWERS | changes
 
     def ask(command: Sequence[str]) -> str | None:
-        return next((text for start, text in known.items() if " ".join(command).startswith(start)), None)
+        return next((text for word, text in known.items() if word in command), None)
 
-    return ceilings.enforced(ask)
+    return Cluster(ask)
 
 
-def ceiling(enforced: Enforced, **options: str) -> Ceiling | None:
-    return ceilings.ceiling(JobOptions(**options), parse_partitions(SINFO), enforced)  # type: ignore[arg-type]
+def ceiling(known: Cluster, **options: str) -> Ceiling | None:
+    return ceilings.ceiling(JobOptions(**options), known)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -64,20 +74,19 @@ def ceiling(enforced: Enforced, **options: str) -> Ceiling | None:
     ],
 )
 def test_the_first_that_states_a_limit_decides(options: dict[str, str], seconds: float, of: str) -> None:
-    assert ceiling(limits(), **options) == Ceiling(seconds, of)
+    assert ceiling(cluster(), **options) == Ceiling(seconds, of)
 
 
 def test_what_is_not_known_limits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ceiling(limits(), partition="free") is None
-    assert ceiling(limits(), partition="debug,free") is None
-    assert ceiling(limits(), partition="unheard-of", account="unheard-of") is None
-    assert ceiling(limits(qos=None), qos="short") is None  # it may lift the partition's limit
-    assert ceiling(limits(config="AccountingStorageEnforce = none\n"), account="old") == Ceiling(
-        3600, "partition debug"
-    )
-    assert ceilings.enforced(lambda command: None) == Enforced()
+    assert ceiling(cluster(), partition="free") is None
+    assert ceiling(cluster(), partition="debug,free") is None
+    assert ceiling(cluster(), partition="unheard-of", account="unheard-of") is None
+    assert ceiling(cluster(qos=None), qos="short") is None  # it may lift the partition's limit
+    assert ceiling(cluster(associations=None), account="old") == Ceiling(3600, "partition debug")
+    assert ceiling(cluster(config=ENFORCED.format("none")), account="old") == Ceiling(3600, "partition debug")
+    assert ceiling(cluster(sinfo=None, config=None)) is None
     monkeypatch.setenv("SBATCH_PARTITION", "free")  # sbatch takes it where the campaign names none
-    assert ceiling(limits()) is None
+    assert ceiling(cluster()) is None
 
 
 @pytest.mark.parametrize("seconds", [60, 300, 3600, 7 * 86400 + 30])
@@ -95,17 +104,8 @@ def test_a_partition_that_is_too_short_for_any_run() -> None:
     assert Ceiling(0, "partition debug").remedy() == "set another executor.partition"
 
 
-def test_slurm_is_asked_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    def partitions() -> object:
-        asked.append("sinfo")
-        return parse_partitions(SINFO)
-
-    monkeypatch.setattr(ceilings, "partitions", partitions)
-    monkeypatch.setattr(ceilings, "enforced", Enforced)
-    granted = ceilings.granting(JobOptions())
+def test_a_run_is_granted_what_its_job_is() -> None:
+    granted = ceilings.granting(JobOptions(), cluster())
     for ranks in (1, 2, 2):
         assert granted(Resources(ranks=ranks, ranks_per_node=ranks)) == (3600 - 22, "partition debug")
-    assert asked == ["sinfo"]
-    assert ceilings.granting(JobOptions(partition="free"))(Resources(ranks=1)) == (math.inf, "")
+    assert ceilings.granting(JobOptions(partition="free"), cluster())(Resources(ranks=1)) == (math.inf, "")

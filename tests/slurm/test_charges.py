@@ -11,9 +11,10 @@ import pytest
 
 from orchestrator.control import settle
 from orchestrator.executors.attempt import worker
-from orchestrator.executors.slurm.commands import parse_over_time_limits
+from orchestrator.executors.slurm.cluster import parse_partition_settings
 from orchestrator.executors.slurm.executor import SlurmExecutor
 from orchestrator.executors.slurm.options import JobOptions
+from orchestrator.executors.slurm.site import over_time_limits
 from orchestrator.journal import events
 from orchestrator.journal.state import InFlight
 from orchestrator.types import AttemptRequest, AttemptState, FailureClass, Observation
@@ -30,13 +31,13 @@ def test_the_reservation_covers_what_slurm_may_charge(fake: FakeSlurm) -> None:
 
 
 def test_a_partition_may_let_jobs_exceed_their_limit() -> None:
-    text = (
+    settings = parse_partition_settings(
         "PartitionName=a Default=YES OverTimeLimit=3\nPartitionName=b Default=NO OverTimeLimit=NONE\n"
         "PartitionName=c Default=NO OverTimeLimit=UNLIMITED"
     )
-    assert parse_over_time_limits(text, ()) == [3.0]
-    assert parse_over_time_limits(text, ("a", "b")) == [3.0, 0.0]
-    assert parse_over_time_limits(text, ("b", "c")) == [0.0, 0.0]
+    assert over_time_limits(settings, ()) == [3.0]
+    assert over_time_limits(settings, ("a", "b")) == [3.0, 0.0]
+    assert over_time_limits(settings, ("b", "c")) == [0.0, 0.0]
 
 
 def test_a_failing_node_is_named(fake: FakeSlurm) -> None:

@@ -9,17 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.executors.slurm.commands import (
-    CommandFailed,
-    Job,
-    Site,
-    parse_accounting,
-    parse_configuration,
-    parse_limits,
-    parse_queue,
-    read_site,
-)
-from tests.slurm.fake_slurm import FakeSlurm
+from orchestrator.executors.slurm.commands import CommandFailed, Job, parse_accounting, parse_queue
 
 QUEUE = """\
 1|0|mo|COMPLETED|1795180449|1795180451|n[1-2]|2|None
@@ -93,38 +83,3 @@ def test_a_row_that_was_cut_is_never_read_as_another_job(data: st.DataObject) ->
 def test_impossible_indices_are_refused(indices: str) -> None:
     with pytest.raises(CommandFailed):
         parse_accounting(f"5_{indices}|mo|PENDING|0|None assigned")
-
-
-@given(st.text())
-def test_a_configuration_of_any_text_is_read(text: str) -> None:
-    found = parse_configuration(f"{text}\nKillWait = 30 sec\nno value")
-    assert found["KillWait"] == "30 sec"
-    assert all(name in text and value in text for name, value in found.items() if name != "KillWait")
-
-
-def test_limits_of_the_campaigns_account_count() -> None:
-    text = "mine|100|\nmine|20|50\nother|3|\n"
-    assert parse_limits(text, "mine") == [100, 20, 50]
-    assert parse_limits(text, None) == [100, 20, 50, 3]
-    assert parse_limits("nonsense", None) == []
-
-
-def test_a_site_without_accounting_is_recognised(fake_without_accounting: FakeSlurm) -> None:
-    assert read_site(5.0) == Site(accounting=False)
-    assert not fake_without_accounting.calls("sacctmgr")
-
-
-def test_a_site_whose_accounting_does_not_answer_has_no_known_limit(fake: FakeSlurm) -> None:
-    fake.answer("sacctmgr", err="Unable to contact slurmdbd", code=1)
-    assert read_site(5.0, "mine", "fast") == Site(accounting=True, submit_limit=None)
-
-
-def test_the_smallest_limit_counts(fake: FakeSlurm) -> None:
-    fake.answer("sacctmgr", "mine|9|\nfast|7|\nslow|2|\n")
-    assert read_site(5.0, "mine", "fast").submit_limit == 7
-
-
-def test_a_message_is_not_taken_for_a_site_without_accounting(fake: FakeSlurm) -> None:
-    fake.answer("scontrol", "NOTICE: maintenance on Friday = soon\n")
-    with pytest.raises(CommandFailed):
-        read_site(5.0)

@@ -12,6 +12,7 @@ from orchestrator.executors.slurm import sbatch
 from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.types import AttemptState, Resources
 from tests.slurm.fake_slurm import FakeSlurm, state_of
+from tests.slurm.sacctmgr import association
 
 QOS_LIMIT = """\
 sbatch: error: QOSMaxSubmitJobPerUserLimit
@@ -258,7 +259,7 @@ def test_a_partition_that_is_closed_is_waited_for(fake: FakeSlurm, words: str) -
 
 
 def test_arrays_respect_the_limits_of_site_and_user(fake: FakeSlurm) -> None:
-    fake.answer("sacctmgr", "project|3|\nother||\n")
+    fake.answer("sacctmgr", association("project", submitted="3") + association("other"))
     fake.executor().submit([fake.request() for _ in range(8)])
     scripts = [call.split()[-1] for call in fake.calls("sbatch")]
     sizes = [Path(path).read_text().partition("--array=0-")[2].partition("%")[0] for path in scripts]

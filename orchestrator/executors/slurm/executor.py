@@ -32,11 +32,12 @@ from orchestrator.executors.attempt.worker import OWNER
 from orchestrator.executors.base import QUEUE, ExecutorContext, Outage
 from orchestrator.executors.slurm import options, sbatch
 from orchestrator.executors.slurm.arrays import FOLDER, JobArrays, name_of
-from orchestrator.executors.slurm.commands import CommandFailed, Job, call, read_site
+from orchestrator.executors.slurm.commands import CommandFailed, Job, answer, call
 from orchestrator.executors.slurm.options import SlurmSettings, job_options
 from orchestrator.executors.slurm.outcome import HOPELESS, SETTLED, Evidence, classify, rejected
 from orchestrator.executors.slurm.poller import Elements, SlurmPoller
 from orchestrator.executors.slurm.shared_jobs import SharedJobs
+from orchestrator.executors.slurm.site import read_site
 from orchestrator.executors.slurm.submission import SubmissionQueue, revoke
 from orchestrator.executors.slurm.tracked import Phase, Stopwatch, TrackedAttempt
 from orchestrator.types import AttemptRequest, AttemptState, Observation
@@ -137,8 +138,8 @@ class SlurmExecutor:
         self._clock, self._sleep = clock, sleep
         self._arrays = JobArrays(directory.absolute())
         self._shared_jobs = SharedJobs(self._arrays)
-        job = settings.job
-        read = functools.partial(read_site, settings.command_timeout, job.account, job.qos, job.partitions())
+        ask = functools.partial(answer, seconds=settings.command_timeout)
+        read = functools.partial(read_site, ask, settings.job)
         self._poller = SlurmPoller(settings.poll_interval, settings.command_timeout, read, clock, rng)
         self._queue = SubmissionQueue(self._arrays, settings, clock)
         self._tracked: dict[str, TrackedAttempt] = {}  # by name; see `Phase` for how long

@@ -10,7 +10,8 @@ import numpy as np
 from orchestrator.executors.base import Outage
 from orchestrator.executors.slurm import commands
 from orchestrator.executors.slurm.arrays import Element
-from orchestrator.executors.slurm.commands import CommandFailed, Job, Site
+from orchestrator.executors.slurm.commands import CommandFailed, Job
+from orchestrator.executors.slurm.site import Site
 from orchestrator.types import AttemptState
 
 Elements = Sequence[Element]
@@ -84,14 +85,14 @@ class SlurmPoller:
     patience
         Time limit of each command in seconds.
     read
-        How to learn the site's settings.
+        How to learn the site's settings; returns None while Slurm does not answer.
     """
 
     def __init__(
         self,
         interval: float,
         patience: float,
-        read: Callable[[], Site],
+        read: Callable[[], Site | None],
         clock: Callable[[], float],
         rng: np.random.Generator,
     ) -> None:
@@ -108,9 +109,8 @@ class SlurmPoller:
     def site(self) -> Site:
         """Return the site's settings, or Slurm's defaults while they cannot be asked for."""
         if self._site is None and self._clock() >= self._site_due:
-            try:
-                self._site = self._read()
-            except CommandFailed:
+            self._site = self._read()
+            if self._site is None:
                 self._site_due = self._clock() + self._interval
         return self._site or Site()
 

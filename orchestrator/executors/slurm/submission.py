@@ -10,10 +10,10 @@ from orchestrator.executors.attempt import worker
 from orchestrator.executors.attempt.directory import raise_if_unwritable
 from orchestrator.executors.slurm import sbatch
 from orchestrator.executors.slurm.arrays import JobArray, JobArrays, Pack, groups
-from orchestrator.executors.slurm.commands import Site
 from orchestrator.executors.slurm.options import SlurmSettings
 from orchestrator.executors.slurm.outcome import rejected
 from orchestrator.executors.slurm.sbatch import SubmitLater
+from orchestrator.executors.slurm.site import Site
 from orchestrator.types import AttemptRequest, AttemptState, Observation, Resources
 
 _LONGEST_PAUSE = 600.0  # seconds between submissions while their outcome is unclear

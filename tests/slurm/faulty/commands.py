@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.slurm.faulty.faults import Fault
 from tests.slurm.faulty.world import ACTIVE, Job, Request, World
+from tests.slurm.sacctmgr import association, qos
 
 COMMANDS = ("sbatch", "squeue", "sacct", "scancel", "scontrol", "sacctmgr", "sinfo")
 NEVER = float("inf")
@@ -208,7 +209,9 @@ class Commands:
             )
 
         def sacctmgr(arguments: Sequence[str], jobs: Sequence[Job]) -> str:
-            return f"project|{self.world.settings.submit_limit or ''}|\n"
+            if "associations" not in arguments:
+                return qos("normal")
+            return association("project", submitted=str(self.world.settings.submit_limit or ""))
 
         def sinfo(arguments: Sequence[str], jobs: Sequence[Job]) -> str:
             return "".join(f"{name} idle\n" for name in self.world.settings.nodes)
