@@ -15,7 +15,7 @@ from orchestrator.executors.slurm.partitions import Partition, meant
 from orchestrator.types import Point, Resources
 from orchestrator.units import did_you_mean, format_duration
 
-SINFO = ("sinfo", "--noheader", "--format=%P|%f|%G")
+SINFO = ("sinfo", "--all", "--noheader", "--format=%P|%f|%G")
 _WORD = re.compile(r"[A-Za-z_][\w.:-]*")
 _GPUS = re.compile(r"\bgpu(?::[^:,(]+)?:(\d+)")
 

@@ -28,7 +28,7 @@ RESERVATION = "ReservationName=week StartTime=a EndTime=b State={} Users=me Acco
 def probe(**changes: str | Answer) -> Probe:
     return machines.cluster(
         **{
-            "sinfo --noheader --format": NODES,
+            "sinfo --all --noheader --format": NODES,
             "scontrol --all --oneliner show partition": PARTITION,
             "scontrol --oneliner show reservation": RESERVATION.format("ACTIVE"),
             "bash": "gcc/12",

@@ -72,6 +72,18 @@ def test_each_question_is_asked_once_and_only_where_its_answer_is_needed() -> No
     assert [words.split(" --")[0] for words in asked] == ["sinfo", "scontrol show config"]
 
 
+def test_partitions_that_are_hidden_from_the_user_are_known() -> None:
+    def ask(command: Sequence[str]) -> str | None:
+        every = "--all" in command
+        if command[0] == "scontrol":
+            return "PartitionName=open\n" + "PartitionName=hidden\n" * every
+        return "open*|up|idle|4|4|1:4:1|infinite\n" + "hidden|up|idle|2|4|1:4:1|infinite\n" * every
+
+    cluster = Cluster(ask)
+    assert [item.name for item in cluster.partitions] == ["open", "hidden"]
+    assert list(cluster.partition_settings) == ["open", "hidden"]
+
+
 @given(st.text())
 def test_associations_of_any_text_are_read(text: str) -> None:
     assert len(parse_associations(text)) <= len(text.splitlines())

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from orchestrator.executors.slurm.commands import answer
 
-_SIZES = ("sinfo", "--noheader", "--exact", "--format=%P|%s")
-SINFO = ("sinfo", "--noheader", "--exact", "--format=%P|%a|%T|%D|%c|%z|%l")
+# Jobs may name hidden partitions, too.
+_SIZES = ("sinfo", "--all", "--noheader", "--exact", "--format=%P|%s")
+SINFO = ("sinfo", "--all", "--noheader", "--exact", "--format=%P|%a|%T|%D|%c|%z|%l")
 _DOWN = ("down", "drain", "error", "fail", "future", "inval", "maint", "perfctrs", "reboot", "unknown")
 
 
