@@ -1,4 +1,4 @@
-"""Whether the runs of a campaign can start at all: faults that are certain before the first run."""
+"""Whether a launcher can start the programs of a campaign: faults that are certain before the first run."""
 
 from __future__ import annotations
 
@@ -11,16 +11,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from orchestrator.campaign.definition import Campaign
-from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.control import preloading
 from orchestrator.errors import OrchestratorError
-from orchestrator.executors.slurm.ceilings import ceiling, chosen, lifted
-from orchestrator.executors.slurm.cluster import Cluster
-from orchestrator.executors.slurm.options import JobOptions, job_options, minutes
-from orchestrator.executors.slurm.partitions import Partition, meant
 from orchestrator.launch import mpi, script
-from orchestrator.types import Point, Resources, Run
-from orchestrator.units import count, format_duration
+from orchestrator.types import Resources
 
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH (or derived)"}
 _WORDS = ("time", "command", "builtin", "eval", "exec")  # words of the shell, no programs
@@ -29,7 +23,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why the launcher cannot work, and what to do."""
+    """Why runs cannot start, and what to do."""
 
     detail: str
     remedy: str
@@ -56,171 +50,6 @@ def fault(campaign: Campaign, ranks: int, which: Callable[[str], str | None] = s
     if program is not None and which(program) is None:
         return _absent(program) if _nothing_loads_it(campaign, program) else None
     return _mpi_mismatch(campaign, program, which) if ranks > 1 else None
-
-
-def node_fault(campaign: Campaign, runs: Iterable[tuple[Point, Resources]], cluster: Cluster) -> Fault | None:
-    """Return a fault where Slurm would reject runs, or charge more than is known, for want of a node's size.
-
-    Without ``executor.cores_per_node`` a run that states no nodes goes to one node, whatever its size. Where
-    whole nodes are charged, it decides what a run costs.
-
-    Parameters
-    ----------
-    campaign
-        The campaign.
-    runs
-        Points with their resources.
-    cluster
-        Asked only if the answer matters.
-    """
-    options = campaign.executor
-    if not isinstance(options, SlurmOptions) or options.cores_per_node or options.by_size:
-        return None
-    sizes = [(item.ranks_per_node * item.threads, item.nodes, point) for point, item in runs]
-    need, nodes, point = max(sizes, key=lambda size: size[0], default=(0, 1, None))
-    whole = options.exclusive or options.billing == "nodes"
-    if need <= 1 and not whole:
-        return None
-    candidates = [item for item in meant(cluster.partitions, options.partition) if item.cores]
-    largest = max(candidates, key=lambda item: item.cores[-1] * item.threads, default=None)
-    if largest is None:
-        return None
-    remedy = f"set executor.cores_per_node: {largest.cores[-1]}"
-    if need > largest.cores[-1] * largest.threads:
-        return Fault(_no_node_holds(point, need, nodes, largest), remedy)
-    if whole:
-        word = "exclusive" if options.exclusive else "billing: nodes"
-        return Fault(
-            f"executor.{word}: whole nodes are charged, and executor.cores_per_node is not set. A node of "
-            f"partition {largest.name} has {largest.cores[-1]} cores; only those of the ranks are reserved",
-            remedy,
-        )
-    return None
-
-
-def size_fault(
-    campaign: Campaign,
-    runs: Iterable[tuple[Point, Resources]],
-    cluster: Cluster,
-) -> Fault | None:
-    """Return a fault where a run needs more nodes, or more cores of a node, than its partition ever has.
-
-    Parameters
-    ----------
-    campaign
-        The campaign.
-    runs
-        Points with their resources.
-    cluster
-        Where runs are to start.
-    """
-    if not isinstance(campaign.executor, SlurmOptions):
-        return None
-    options = job_options(campaign.executor.model_dump())
-    every: dict[tuple[int, int, int], tuple[Point, Resources]] = {}
-    for point, item in runs:
-        every.setdefault((item.nodes, item.ranks_per_node * item.threads, item.ranks), (point, item))
-    for point, item in every.values():
-        own = options.fitting(item)
-        partitions = meant(cluster.partitions, chosen(own, "partition"))
-        if not partitions or not all(partition.cores for partition in partitions):
-            continue
-        need = item.ranks_per_node * item.threads
-        large = [partition for partition in partitions if need <= partition.cores[-1] * partition.threads]
-        names = " and ".join(partition.name for partition in partitions)
-        if not large:
-            cores = max(partition.cores[-1] for partition in partitions)
-            return Fault(
-                f"{point} needs {need} cores of a node, and nodes of partition {names} have {cores}: "
-                "such runs never start",
-                f"correct executor.cores_per_node ({cores}) or resources, or set another executor.partition",
-            )
-        nodes = max(partition.most_nodes for partition in large)
-        if item.nodes > nodes and lifted("PartitionMaxNodes", own, cluster.enforced):
-            nodes = max(partition.nodes for partition in large)
-        if item.nodes > nodes:
-            return Fault(
-                f"{point} needs {count(item.nodes, 'node')}, and a job in partition {names} gets at most "
-                f"{nodes}: such runs never start",
-                "set another executor.partition, or exclude such points by constraints",
-            )
-    return None
-
-
-def time_fault(
-    campaign: Campaign,
-    runs: Iterable[tuple[Run, Resources, float]],
-    cluster: Cluster,
-) -> Fault | None:
-    """Return a fault where the time limit of a run is more than Slurm allows a job: it would never start.
-
-    Parameters
-    ----------
-    campaign
-        The campaign.
-    runs
-        Runs with their resources and time limits in seconds.
-    cluster
-        Where runs are to start.
-    """
-    if not isinstance(campaign.executor, SlurmOptions):
-        return None
-    options = job_options(campaign.executor.model_dump())
-    longest: dict[tuple[str | None, ...], tuple[float, Run, JobOptions]] = {}
-    for run, item, limit in runs:
-        own = options.fitting(item)
-        key = tuple(own.named().values())
-        longest[key] = max(longest.get(key, (0.0, run, own)), (limit, run, own), key=lambda entry: entry[0])
-    for limit, run, own in longest.values():
-        most = ceiling(own, cluster)
-        if most is not None and not most.holds(limit):
-            return Fault(
-                f"{run.point} {run.kind} may take {format_duration(limit)}, for which its job needs "
-                f"{minutes(limit)} min, and {most.of} allows {format_duration(most.seconds)}: "
-                "such runs never start",
-                most.remedy(campaign.slowdown(run.kind)),
-            )
-    return None
-
-
-def submission_fault(
-    campaign: Campaign, runs: Iterable[Resources], refusal: Callable[[Resources, JobOptions], str | None]
-) -> Fault | None:
-    """Return a fault where Slurm has no such partition, account or the like: it would reject every run.
-
-    Parameters
-    ----------
-    campaign
-        The campaign.
-    runs
-        What its runs need. The smallest run of every partition is asked for.
-    refusal
-        Asks Slurm why it would take no job with these resources and options.
-    """
-    if not isinstance(campaign.executor, SlurmOptions):
-        return None
-    options = job_options(campaign.executor.model_dump())
-    smallest: dict[tuple[str | None, ...], Resources] = {}
-    for item in sorted(runs, key=lambda item: item.ranks * item.threads):
-        smallest.setdefault(tuple(options.fitting(item).named().values()), item)
-    for item in smallest.values():
-        why = refusal(item, options)
-        if why is not None:
-            stated = options.fitting(item).named().items()
-            named = ", ".join(f"executor.{name}={value}" for name, value in stated if value is not None)
-            detail = f"Slurm would reject every run{f' with {named}' if named else ''}: {why}"
-            return Fault(detail, "correct the options below executor; orchestrator doctor checks each")
-    return None
-
-
-def _no_node_holds(point: Point | None, need: int, nodes: int, largest: Partition) -> str:
-    where, cores = f"nodes of partition {largest.name} have {largest.cores[-1]}", f"{need} cores"
-    if nodes > 1:
-        return f"{point} needs {cores} on each of {nodes} nodes, {where}: Slurm would reject it"
-    return (
-        f"executor.cores_per_node is not set, so every run goes to one node; {point} needs {cores}, "
-        f"{where}: Slurm would reject it"
-    )
 
 
 def most_ranks(resources: Iterable[Resources]) -> int:

@@ -7,7 +7,7 @@ import hashlib
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,16 @@ from orchestrator import __version__
 from orchestrator.campaign import changes as campaign_changes
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
-from orchestrator.control import attempts, loop, planning, preflight, priors, store
+from orchestrator.control import (
+    attempts,
+    loop,
+    planning,
+    preflight,
+    priors,
+    shapes,
+    slurm_preflight,
+    store,
+)
 from orchestrator.control.assembly import Assembly, assemble
 from orchestrator.control.disk import Patience
 from orchestrator.control.estimation import Granted
@@ -46,7 +55,7 @@ from orchestrator.journal.state import State
 from orchestrator.policy import decide
 from orchestrator.report import advice
 from orchestrator.storage import write_atomically
-from orchestrator.types import Point, Resources, Run
+from orchestrator.types import Run
 from orchestrator.units import format_cost, in_unit
 
 CAMPAIGN_FILE = "campaign.yaml"
@@ -205,28 +214,13 @@ def replayed(directory: Path) -> State:
 def refuse_launch(built: Assembly, cluster: Cluster) -> None:
     """Raise `CampaignError` where runs of the campaign certainly cannot start."""
     chosen = built.campaign
-
-    def points() -> Iterator[Point]:
-        if chosen.validate and chosen.evaluation_point is not None:
-            yield chosen.evaluation_point
-        yield from built.space.some()
-
     launcher = preflight.fault(chosen, 1 if chosen.has_one_rank else 2)
     if launcher is not None:  # of several ranks; a space may have so many points that looking takes a minute
-        launcher = preflight.fault(chosen, preflight.most_ranks(map(built.resources, points())))
+        every = (resources for _, resources in shapes.at_points(built))
+        launcher = preflight.fault(chosen, preflight.most_ranks(every))
     if launcher is not None:
         raise CampaignError(f"launcher: {launcher.detail}; {launcher.remedy}. Nothing was begun")
-
-    def runs() -> Iterator[tuple[Point, Resources]]:
-        return ((point, built.resources(point)) for point in points())
-
-    found = (
-        preflight.node_fault(chosen, runs(), cluster)
-        or preflight.submission_fault(chosen, map(built.resources, points()), sbatch.refusal)
-        or preflight.size_fault(chosen, runs(), cluster)
-    )
-    if found is not None:
-        raise CampaignError(f"{found.detail}; {found.remedy}. Nothing was begun")
+    _refuse(slurm_preflight.start_fault(chosen, shapes.at_points(built), cluster, sbatch.refusal))
 
 
 def refuse_limits(built: Assembly, plan: FirstRound, cluster: Cluster) -> None:
@@ -235,7 +229,7 @@ def refuse_limits(built: Assembly, plan: FirstRound, cluster: Cluster) -> None:
     point = built.campaign.evaluation_point
     if plan.validation is not None and point is not None:
         runs.append((Run(point), plan.validation.limit))
-    _refuse_limits(built, runs, cluster)
+    _refuse(_limit_fault(built, runs, cluster))
 
 
 def _refuse_open(built: Assembly, directory: Path, starter: Executor, state: State, cluster: Cluster) -> None:
@@ -257,19 +251,19 @@ def _refuse_open(built: Assembly, directory: Path, starter: Executor, state: Sta
         return
     runtime = Runtime(built, directory, starter)
     known = runtime.estimates(state, runtime.fit(state) if state.rounds_completed else ())
-    _refuse_limits(built, [(run, known.reservation(state, run).limit) for run in waiting], cluster)
+    limits = [(run, known.reservation(state, run).limit) for run in waiting]
+    _refuse(_limit_fault(built, limits, cluster))
 
 
 def _limit_fault(
     built: Assembly, runs: Sequence[tuple[Run, float]], cluster: Cluster
 ) -> preflight.Fault | None:
-    return preflight.time_fault(
+    return slurm_preflight.time_fault(
         built.campaign, [(run, built.resources(run.point), limit) for run, limit in runs], cluster
     )
 
 
-def _refuse_limits(built: Assembly, runs: Sequence[tuple[Run, float]], cluster: Cluster) -> None:
-    found = _limit_fault(built, runs, cluster)
+def _refuse(found: preflight.Fault | None) -> None:
     if found is not None:
         raise CampaignError(f"{found.detail}; {found.remedy}. Nothing was begun")
 

@@ -22,7 +22,8 @@ def at_points(built: Assembly) -> Iterator[tuple[Point, Resources]]:
     """
     campaign = built.campaign
     last = [campaign.evaluation_point] if campaign.validate and campaign.evaluation_point is not None else []
-    return ((point, built.resources(point)) for point in itertools.chain(built.space.some(), last))
+    for point in itertools.chain(built.space.some(), last):
+        yield point, built.resources(point)
 
 
 def kinds(built: Assembly) -> dict[Resources, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,11 +11,7 @@ from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import preflight
 from orchestrator.errors import CampaignError
-from orchestrator.executors.slurm.cluster import Cluster
-from orchestrator.executors.slurm.options import JobOptions
 from orchestrator.launch import mpi
-from orchestrator.types import Point, Resources, Run
-from tests.slurm.sacctmgr import association, qos
 
 TEXT = """\
 name: tiny
@@ -110,77 +106,6 @@ def test_one_rank_runs_under_any_mpi_and_a_rehearsal_under_none() -> None:
     assert preflight.fault(other, 2) is None
 
 
-# --- nodes that are too small for a run -------------------------------------------------------------------
-
-SINFO = "debug*|up|idle|4|4|1:4:1|infinite\nbig|up|idle|2|64|2:16:2|infinite\n"
-ENFORCED = (
-    "AccountingStorageType = accounting_storage/slurmdbd\nAccountingStorageEnforce = limits,associations\n"
-)
-NO_SLURM = Cluster(lambda command: None)
-RUNS = [(Point.of(n=n), Resources(ranks=n, ranks_per_node=n)) for n in (1, 8)]
-
-
-def cluster(listed: str = SINFO, most: int | None = None, lifting: str = "") -> Cluster:
-    """Return a Slurm with these partitions and most nodes of a job, which a QOS may lift."""
-
-    def ask(command: Sequence[str]) -> str | None:
-        if command[0] == "sinfo":
-            sizes = "".join(f"{line.split('|')[0]}|1-{most or 'infinite'}\n" for line in listed.splitlines())
-            return sizes if command[-1].endswith("%s") else listed
-        if "associations" in command:
-            return association("project")
-        if "qos" in command:
-            return qos(lifting, flags="PartitionMaxNodes")
-        return ENFORCED if "config" in command and lifting else None
-
-    return Cluster(ask)
-
-
-def on_slurm(*overrides: str) -> Campaign:
-    text = TEXT.format("").replace("slots: 2, ", "").replace("local", "slurm")
-    return loader.loads(text, base_directory=Path.cwd(), overrides=overrides)
-
-
-def test_a_run_that_no_node_can_hold_is_refused_with_the_remedy() -> None:
-    fault = preflight.node_fault(on_slurm(), RUNS, cluster())
-    assert fault is not None
-    assert "P(n=8) needs 8 cores, nodes of partition debug have 4" in fault.detail
-    assert fault.remedy == "set executor.cores_per_node: 4"
-
-
-@pytest.mark.parametrize(
-    "overrides", [("executor.partition=big",), ("executor.cores_per_node=4",), ("executor.partition=none",)]
-)
-def test_runs_that_fit_or_partitions_that_are_unknown_are_not_refused(overrides: tuple[str, ...]) -> None:
-    assert preflight.node_fault(on_slurm(*overrides), RUNS, cluster()) is None
-
-
-def test_the_cluster_is_not_asked_where_every_run_has_one_core() -> None:
-    def asked(command: Sequence[str]) -> str | None:
-        raise AssertionError("not needed")
-
-    assert preflight.node_fault(on_slurm(), RUNS[:1], Cluster(asked)) is None
-
-
-def test_stated_nodes_that_are_too_small_are_refused() -> None:
-    wide = [(Point.of(n=1), Resources(ranks=16, threads=1, nodes=2, ranks_per_node=8))]
-    fault = preflight.node_fault(on_slurm(), wide, cluster())
-    assert fault is not None
-    assert "P(n=1) needs 8 cores on each of 2 nodes, nodes of partition debug have 4" in fault.detail
-    fits = [(Point.of(n=1), Resources(ranks=16, threads=1, nodes=4, ranks_per_node=4))]
-    assert preflight.node_fault(on_slurm(), fits, cluster()) is None
-
-
-@pytest.mark.parametrize("how", ["exclusive=true", "billing=nodes"])
-def test_whole_nodes_of_unknown_size_are_refused_with_the_remedy(how: str) -> None:
-    fault = preflight.node_fault(on_slurm(f"executor.{how}"), RUNS[:1], cluster())
-    assert fault is not None
-    assert "A node of partition debug has 4 cores" in fault.detail
-    assert fault.remedy == "set executor.cores_per_node: 4"
-    known = on_slurm(f"executor.{how}", "executor.cores_per_node=4")
-    assert preflight.node_fault(known, RUNS[:1], cluster()) is None
-
-
 def test_mpi_operations_cannot_be_timed_without_a_compiler_of_the_programs_mpi(tmp_path: Path) -> None:
     campaign = load("launcher: 'mpiexec.openmpi -n {ranks}'", "measure.profiler=mpi")
     fault = preflight.fault(campaign, 1)
@@ -202,85 +127,3 @@ def test_a_compiler_of_another_mpi_is_not_taken(tmp_path: Path) -> None:
     other.with_name("mpicc.openmpi").write_text("#!/bin/sh\necho '#define OPEN_MPI 1'\n")
     other.with_name("mpicc.openmpi").chmod(0o755)
     assert mpi.compiler_for(str(tmp_path / "app")) == str(tmp_path / "mpicc.openmpi")
-
-
-# --- what Slurm does not have -----------------------------------------------------------------------------
-
-
-def test_the_smallest_run_of_every_partition_is_asked_for() -> None:
-    sizes = "[{up_to: 4, partition: small, cores_per_node: 4}, {partition: big, cores_per_node: 64}]"
-    campaign = on_slurm(f"executor.by_size={sizes}")
-    asked: list[tuple[int, str | None]] = []
-
-    def refusal(resources: Resources, options: JobOptions) -> str | None:
-        asked.append((resources.ranks, options.fitting(resources).partition))
-        return "invalid partition specified" if resources.ranks > 4 else None
-
-    runs = [Resources(ranks=n, ranks_per_node=n) for n in (16, 2, 1, 8)]
-    fault = preflight.submission_fault(campaign, runs, refusal)
-    assert fault is not None
-    assert asked == [(1, "small"), (8, "big")]
-    assert "with executor.partition=big: invalid partition specified" in fault.detail
-    assert preflight.submission_fault(campaign, runs, lambda resources, options: None) is None
-
-
-def test_other_executors_ask_no_slurm() -> None:
-    def refusal(resources: Resources, options: JobOptions) -> str | None:
-        raise AssertionError("not needed")
-
-    assert preflight.submission_fault(load(""), [Resources(ranks=1)], refusal) is None
-
-
-# --- what Slurm would never start --------------------------------------------------------------------------
-
-LIMITED = "debug*|up|idle|4|4|1:4:1|1:00:00\nbig|up|idle|2|64|2:16:2|infinite\n"
-
-
-def wide(nodes: int = 1, cores: int = 1) -> list[tuple[Point, Resources]]:
-    return [(Point.of(n=1), Resources(ranks=nodes * cores, nodes=nodes, ranks_per_node=cores))]
-
-
-@pytest.mark.parametrize(
-    ("runs", "most", "words"),
-    [
-        (wide(nodes=5), None, "P(n=1) needs 5 nodes, and a job in partition debug gets at most 4"),
-        (wide(nodes=3), 2, "P(n=1) needs 3 nodes, and a job in partition debug gets at most 2"),
-        (wide(cores=8), None, "P(n=1) needs 8 cores of a node, and nodes of partition debug have 4"),
-    ],
-)
-def test_runs_of_a_size_that_the_partition_never_has_are_refused(
-    runs: list[tuple[Point, Resources]], most: int | None, words: str
-) -> None:
-    campaign = on_slurm("executor.cores_per_node=8")
-    fault = preflight.size_fault(campaign, runs, cluster(LIMITED, most))
-    assert fault is not None and words in fault.detail and "executor.partition" in fault.remedy
-    assert preflight.size_fault(campaign, runs, NO_SLURM) is None  # Slurm does not answer
-    assert preflight.size_fault(load(""), runs, cluster(LIMITED, most)) is None
-
-
-def test_one_of_several_partitions_that_takes_a_run_is_enough() -> None:
-    both = on_slurm("executor.cores_per_node=8", "executor.partition='debug,big'")
-    assert preflight.size_fault(both, wide(cores=64), cluster(LIMITED)) is None
-    assert preflight.size_fault(both, wide(nodes=4, cores=4), cluster(LIMITED)) is None
-    assert preflight.size_fault(both, wide(nodes=4, cores=8), cluster(LIMITED)) is not None
-
-
-def test_a_qos_may_lift_the_most_nodes_of_a_job() -> None:
-    runs = wide(nodes=3)
-    campaign = on_slurm("executor.cores_per_node=4", "executor.qos=wide")
-    assert preflight.size_fault(campaign, runs, cluster(LIMITED, 2, lifting="wide")) is None
-
-
-def test_the_longest_run_of_every_partition_must_fit_its_time() -> None:
-    sizes = "[{up_to: 4, partition: debug, cores_per_node: 4}, {partition: big, cores_per_node: 64}]"
-    campaign = on_slurm(f"executor.by_size={sizes}", "measure.time_limit=2 h")
-    small, large = (Resources(ranks=n, ranks_per_node=n) for n in (2, 16))
-    run = Run(Point.of(n=1))
-    limits = [(run, large, 7200.0), (run, small, 60.0), (run, small, 3590.0)]
-    assert preflight.time_fault(campaign, limits[:2], cluster(LIMITED)) is None
-    fault = preflight.time_fault(campaign, limits, cluster(LIMITED))
-    assert fault is not None
-    assert "needs 61 min, and partition debug allows 1 h" in fault.detail
-    assert "measure.time_limit to at most 59 min" in fault.remedy
-    assert preflight.time_fault(campaign, limits, NO_SLURM) is None
-    assert preflight.time_fault(load(""), limits, cluster(LIMITED)) is None
