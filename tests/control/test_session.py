@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -498,12 +499,20 @@ def test_runs_without_their_journal_are_not_begun_again(tmp_path: Path) -> None:
         session.run(load(), tmp_path / "d", session.Hooks())
 
 
-def test_time_limits_that_slurm_never_grants_are_refused_at_the_start_and_on_resuming(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+ON_SLURM = (
+    "executor={name: slurm, cores_per_node: 16, launcher: 'srun'}",
+    *("executable=/bin/true", "validate=false", "measure={time_limit: 60 s}", "stop.budget=9"),
+)
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Commands that write down their calls; the function sets the longest time of the partition."""
     for name in ("sbatch", "squeue", "scancel", "scontrol", "sinfo", "srun"):
         command = tmp_path / name
-        command.write_text(f"#!/bin/sh\ncat {tmp_path}/{name}.out 2>/dev/null\nexit 0\n")
+        command.write_text(
+            f"#!/bin/sh\necho {name} >> {tmp_path}/calls\ncat {tmp_path}/{name}.out 2>/dev/null\nexit 0\n"
+        )
         command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     (tmp_path / "scontrol.out").write_text("KillWait = 30 sec\n")
@@ -511,10 +520,24 @@ def test_time_limits_that_slurm_never_grants_are_refused_at_the_start_and_on_res
     def allow(time: str) -> None:
         (tmp_path / "sinfo.out").write_text(f"debug*|up|idle|4|16|1:16:1|{time}\n")
 
-    slurm = "executor={name: slurm, cores_per_node: 16, launcher: 'srun'}"
-    chosen = load(
-        slurm, "executable=/bin/true", "validate=false", "measure={time_limit: 60 s}", "stop.budget=9"
-    )
+    return allow
+
+
+def test_slurm_is_asked_once_what_it_grants_and_again_on_resuming(
+    tmp_path: Path, slurm: Callable[[str], None]
+) -> None:
+    slurm("2:00")
+    for sessions in (1, 2):
+        hooks = session.Hooks(interrupted=partial(next, iter([False]), True))
+        session.run(load(*ON_SLURM), tmp_path / "c", hooks)
+        calls = (tmp_path / "calls").read_text().splitlines()
+        assert calls.count("sinfo") == 2 * sessions  # one call cannot tell nodes and the most nodes of a job
+
+
+def test_time_limits_that_slurm_never_grants_are_refused_at_the_start_and_on_resuming(
+    tmp_path: Path, slurm: Callable[[str], None]
+) -> None:
+    allow, chosen = slurm, load(*ON_SLURM)
     words = r"may take 1 min, .* 2 min, and partition debug allows 1 min.* measure.time_limit to at most 38 s"
     allow("1:00")
     with pytest.raises(CampaignError, match=words):
