@@ -10,11 +10,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from orchestrator.campaign import effort, partition, paths, schema, validation, values
+from orchestrator.campaign import effort, partition, paths, schema, values
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.messages import validate
 from orchestrator.campaign.schema import Compare, Document, ExecutorOptions, Notify, Priors, SimulatedOptions
 from orchestrator.campaign.site import apply
+from orchestrator.campaign.validation import checks
 from orchestrator.campaign.yaml import Path as KeyPath
 from orchestrator.campaign.yaml import Problem, Tree, expand, override, parse
 from orchestrator.campaign.yaml import dump as dump_yaml
@@ -103,8 +104,8 @@ def loads(
     known = {problem.path for problem in tree.problems}
     tree.problems += [problem for problem in problems if problem.path not in known]
     campaign = replace(_resolve(document, broken, base if starts else None, tree), site=site)
-    not_checked = broken | tree.blocked() | (frozenset() if starts else {"executor", validation.START})
-    tree.problems += validation.check(campaign, not_checked)
+    not_checked = broken | tree.blocked() | (frozenset() if starts else {"executor", checks.START})
+    tree.problems += checks.check(campaign, not_checked)
     if tree.problems:
         problems = sorted(dict.fromkeys(tree.problems), key=tree.line)
         raise CampaignError("\n".join(tree.render(problem) for problem in problems))

@@ -6,7 +6,7 @@ Plain scalars follow YAML 1.2: ``on``, ``yes`` and ``12:30`` are text, ``1e3`` i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,9 @@ class Problem:
 
     path: Path
     text: str
+
+
+Problems = Iterator[Problem]
 
 
 @dataclass(slots=True)
