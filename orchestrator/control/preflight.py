@@ -7,14 +7,13 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import preloading
 from orchestrator.errors import OrchestratorError
 from orchestrator.launch import mpi, script
-from orchestrator.types import Resources
 
 _NAMES = {"openmpi": "Open MPI", "mpich": "MPICH (or derived)"}
 _WORDS = ("time", "command", "builtin", "eval", "exec")  # words of the shell, no programs
@@ -29,15 +28,17 @@ class Fault:
     remedy: str
 
 
-def fault(campaign: Campaign, ranks: int, which: Callable[[str], str | None] = shutil.which) -> Fault | None:
+def fault(
+    campaign: Campaign, parallel: bool, which: Callable[[str], str | None] = shutil.which
+) -> Fault | None:
     """Return what certainly prevents runs, or None.
 
     Parameters
     ----------
     campaign
         The campaign; with a simulated executor nothing is launched.
-    ranks
-        The most ranks that a run has: with one rank, the launcher's MPI does not matter.
+    parallel
+        Whether a run has several ranks: with one rank, the launcher's MPI does not matter.
     which
         Finds a program on PATH.
     """
@@ -49,12 +50,7 @@ def fault(campaign: Campaign, ranks: int, which: Callable[[str], str | None] = s
     program = _program(campaign.executor.launcher)
     if program is not None and which(program) is None:
         return _absent(program) if _nothing_loads_it(campaign, program) else None
-    return _mpi_mismatch(campaign, program, which) if ranks > 1 else None
-
-
-def most_ranks(resources: Iterable[Resources]) -> int:
-    """Return 1 where no run has several ranks, else a number above 1."""
-    return next((item.ranks for item in resources if item.ranks > 1), 1)
+    return _mpi_mismatch(campaign, program, which) if parallel else None
 
 
 def _unmeasurable(campaign: Campaign) -> Fault | None:

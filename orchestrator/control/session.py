@@ -214,10 +214,10 @@ def replayed(directory: Path) -> State:
 def refuse_launch(built: Assembly, cluster: Cluster) -> None:
     """Raise `CampaignError` where runs of the campaign certainly cannot start."""
     chosen = built.campaign
-    launcher = preflight.fault(chosen, 1 if chosen.has_one_rank else 2)
+    launcher = preflight.fault(chosen, parallel=not chosen.has_one_rank)
     if launcher is not None:  # of several ranks; a space may have so many points that looking takes a minute
-        every = (resources for _, resources in shapes.at_points(built))
-        launcher = preflight.fault(chosen, preflight.most_ranks(every))
+        parallel = any(resources.ranks > 1 for _, resources in shapes.at_points(built))
+        launcher = preflight.fault(chosen, parallel)
     if launcher is not None:
         raise CampaignError(f"launcher: {launcher.detail}; {launcher.remedy}. Nothing was begun")
     _refuse(slurm_preflight.start_fault(chosen, shapes.at_points(built), cluster, sbatch.refusal))

@@ -181,7 +181,7 @@ def launcher(chosen: Campaign, largest: tuple[Point, Resources], probe: Probe) -
     """Check the launcher: that there is one, and that it is of the MPI the executable is linked with."""
     point, resources = largest
     configured = chosen.executor.launcher
-    fault = preflight.fault(chosen, resources.ranks, probe.which)
+    fault = preflight.fault(chosen, resources.ranks > 1, probe.which)
     if fault is not None:
         yield failed("launcher", fault.detail, fault.remedy)
         return

@@ -65,19 +65,19 @@ def load(options: str, *overrides: str) -> Campaign:
     ],
 )
 def test_what_cannot_work(options: str, words: str) -> None:
-    fault = preflight.fault(load(options), 2)
+    fault = preflight.fault(load(options), parallel=True)
     assert fault is not None and words in fault.detail and fault.remedy
 
 
 def test_a_launcher_that_was_found_is_checked_too() -> None:
     Path("mpiexec.openmpi").unlink()
-    fault = preflight.fault(load("oversubscribe: false"), 2)
+    fault = preflight.fault(load("oversubscribe: false"), parallel=True)
     assert fault is not None and "is of MPICH" in fault.detail
 
 
 def test_an_absolute_path_is_the_same_with_modules() -> None:
     path = Path.cwd() / "mpiexec"
-    fault = preflight.fault(load(f"launcher: {path}, modules: [mpi]"), 2)
+    fault = preflight.fault(load(f"launcher: {path}, modules: [mpi]"), parallel=True)
     assert fault is not None and f"{path} is of MPICH" in fault.detail
 
 
@@ -95,27 +95,27 @@ def test_an_absolute_path_is_the_same_with_modules() -> None:
     ],
 )
 def test_what_may_work(options: str) -> None:
-    assert preflight.fault(load(options), 2) is None
+    assert preflight.fault(load(options), parallel=True) is None
 
 
 def test_one_rank_runs_under_any_mpi_and_a_rehearsal_under_none() -> None:
-    assert preflight.fault(load("launcher: 'mpiexec -n {ranks}'"), 1) is None
+    assert preflight.fault(load("launcher: 'mpiexec -n {ranks}'"), parallel=False) is None
     rehearsal = load("launcher: mpirunx", "executor.name=simulated", "executor.truth={main: '1'}")
-    assert preflight.fault(rehearsal, 2) is None
+    assert preflight.fault(rehearsal, parallel=True) is None
     other = load("launcher: 'mpirunx -n {ranks}'", "executor.name=slurm")
-    assert preflight.fault(other, 2) is None
+    assert preflight.fault(other, parallel=True) is None
 
 
 def test_mpi_operations_cannot_be_timed_without_a_compiler_of_the_programs_mpi(tmp_path: Path) -> None:
     campaign = load("launcher: 'mpiexec.openmpi -n {ranks}'", "measure.profiler=mpi")
-    fault = preflight.fault(campaign, 1)
+    fault = preflight.fault(campaign, parallel=False)
     assert fault is not None
     assert fault.detail == (
         f"measure.profiler mpi: no mpicc of Open MPI, the MPI of {tmp_path}/app, beside it, beside its "
         "library, beside its mpiexec or on PATH"
     )
     assert "load its module" in fault.remedy
-    assert preflight.fault(load("launcher: 'mpiexec.openmpi -n {ranks}'"), 1) is None
+    assert preflight.fault(load("launcher: 'mpiexec.openmpi -n {ranks}'"), parallel=False) is None
 
 
 def test_a_compiler_of_another_mpi_is_not_taken(tmp_path: Path) -> None:

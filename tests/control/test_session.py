@@ -316,8 +316,8 @@ def test_a_launcher_that_is_nowhere_is_refused_before_anything_is_begun(tmp_path
 def test_points_are_looked_at_for_a_second_rank_only_where_that_decides(
     ranks: str, matter: bool, looks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fault(campaign: Campaign, ranks: int) -> preflight.Fault | None:
-        return preflight.Fault("of another MPI", "rebuild it") if matter and ranks > 1 else None
+    def fault(campaign: Campaign, parallel: bool) -> preflight.Fault | None:
+        return preflight.Fault("of another MPI", "rebuild it") if matter and parallel else None
 
     monkeypatch.setattr(preflight, "fault", fault)
     text = CAMPAIGN.replace("ranks: p", f"ranks: {ranks}").replace("measure:", "settings: {k: 1}\nmeasure:")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from orchestrator.errors import CampaignError, ExecutorError
 from orchestrator.executors.attempt import worker
 from orchestrator.executors.base import ExecutorContext
 from orchestrator.executors.slurm import job
-from orchestrator.executors.slurm.executor import build, sbatch_script
+from orchestrator.executors.slurm.executor import build
 from orchestrator.executors.slurm.options import START_UP, JobOptions, minutes
 from orchestrator.executors.slurm.sbatch import script
 from orchestrator.types import Attempt, AttemptRequest, Point, Resources, Run
@@ -151,16 +150,6 @@ def request_in(directory: Path) -> AttemptRequest:
     )
 
 
-def test_the_script_can_be_shown_without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    text = sbatch_script(
-        ExecutorContext(directory=tmp_path / "c", options=OPTIONS), request_in(tmp_path / "c")
-    )
-    assert "#SBATCH --partition=debug" in text
-    assert sys.executable in text
-    assert not (tmp_path / "c").exists()
-
-
 def test_the_partition_is_that_of_the_size(tmp_path: Path, fake: FakeSlurm) -> None:
     by_size = (
         {"partition": "small", "up_to": 3, "qos": None, "constraint": None, "cores_per_node": None},
@@ -170,21 +159,11 @@ def test_the_partition_is_that_of_the_size(tmp_path: Path, fake: FakeSlurm) -> N
     context = ExecutorContext(directory=fake.campaign, options=options)
     request = request_in(fake.campaign)
     request = replace(request, resources=replace(request.resources, gpus_per_node=4))
-    text = sbatch_script(context, request)
+    build(context).submit([request])
+    [call] = fake.calls("sbatch")
+    text = Path(call).read_text()
     for line in ("partition=wide", "qos=big", "constraint=amd", "gpus-per-node=4"):
         assert f"#SBATCH --{line}\n" in text
-    build(context).submit([request])
-    [call] = fake.calls("sbatch")
-    assert Path(call).read_text() == text
-
-
-def test_the_script_that_is_shown_is_the_one_submitted(fake: FakeSlurm) -> None:
-    context = ExecutorContext(directory=fake.campaign, options=OPTIONS)
-    request = request_in(fake.campaign)
-    shown = sbatch_script(context, request)
-    build(context).submit([request])
-    [call] = fake.calls("sbatch")
-    assert Path(call).read_text() == shown
 
 
 def test_several_attempts_need_no_more_time_than_each_in_a_job_of_its_own() -> None:

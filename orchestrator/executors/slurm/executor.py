@@ -30,8 +30,8 @@ from orchestrator.executors.attempt.record import (
 )
 from orchestrator.executors.attempt.worker import OWNER
 from orchestrator.executors.base import QUEUE, ExecutorContext, Outage
-from orchestrator.executors.slurm import options, sbatch
-from orchestrator.executors.slurm.arrays import FOLDER, JobArrays, name_of
+from orchestrator.executors.slurm import options
+from orchestrator.executors.slurm.arrays import JobArrays
 from orchestrator.executors.slurm.commands import CommandFailed, Job, answer, call
 from orchestrator.executors.slurm.options import SlurmSettings, job_options
 from orchestrator.executors.slurm.outcome import HOPELESS, SETTLED, Evidence, classify, rejected
@@ -99,14 +99,6 @@ def build(context: ExecutorContext) -> SlurmExecutor:
         )
     settings = SlurmSettings(job=job_options(context.options), poll_interval=context.options["poll_interval"])
     return SlurmExecutor(context.directory, settings, np.random.default_rng(context.seed))
-
-
-def sbatch_script(context: ExecutorContext, request: AttemptRequest) -> str:
-    """Return the script that would be submitted for one attempt. Needs no Slurm and touches nothing."""
-    directory = context.directory.absolute()
-    name = name_of([[request]], directory)
-    folder = directory / FOLDER / name
-    return sbatch.script(name, request.resources, [request.limit], job_options(context.options), folder)
 
 
 class SlurmExecutor:
@@ -183,7 +175,7 @@ class SlurmExecutor:
             if observation is not None:
                 done[request.name] = observation
         wanted = [item for item in requests if item.name not in done]
-        accepted = self._queue.submit(wanted, self._poller.site, hold=self._poller.silence)
+        accepted = self._queue.submit(wanted, self._poller.site, self._poller.silence)
         for request in wanted:
             if accepted[request.name].state not in SETTLED:
                 self._track(request)
@@ -270,7 +262,7 @@ class SlurmExecutor:
     # --- looking --------------------------------------------------------------------------------------
 
     def _look(self, requests: Sequence[AttemptRequest], unconfirmed: bool) -> list[Observation]:
-        found = self._queue.retry(self._poller.site, hold=self._poller.silence)
+        found = self._queue.retry(self._poller.site, self._poller.silence)
         self._note_job_ids(found)
         rest = [item for item in requests if item.name not in found]
         if not any(tracked.asked_for for tracked in self._tracked.values()):

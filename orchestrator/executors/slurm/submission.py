@@ -39,12 +39,10 @@ class SubmissionQueue:
     def __contains__(self, request: AttemptRequest) -> bool:
         return request.name in self._waiting
 
-    def submit(
-        self, requests: Sequence[AttemptRequest], site: Site, hold: str = ""
-    ) -> dict[str, Observation]:
+    def submit(self, requests: Sequence[AttemptRequest], site: Site, hold: str) -> dict[str, Observation]:
         """Submit requests, equal packs of them as arrays; return an observation of each, by name.
 
-        ``hold``: why Slurm does not answer; then they wait here.
+        ``hold``: why Slurm does not answer, if it does not; then they wait here.
         """
         done: dict[str, Observation] = {}
         if hold:
@@ -59,7 +57,7 @@ class SubmissionQueue:
             self._submit_group(group, done)
         return done
 
-    def retry(self, site: Site, hold: str = "") -> dict[str, Observation]:
+    def retry(self, site: Site, hold: str) -> dict[str, Observation]:
         """Submit what waits, when it is time to; return observations of the attempts that wait no more."""
         if self._clock() < self.due:
             return {}
