@@ -225,11 +225,7 @@ def refuse_launch(built: Assembly, cluster: Cluster) -> None:
 
 def refuse_limits(built: Assembly, plan: FirstRound, cluster: Cluster) -> None:
     """Raise `CampaignError` where Slurm would never start runs with the time limits of the first round."""
-    runs = list(zip(plan.runs, plan.limits, strict=True))
-    point = built.campaign.evaluation_point
-    if plan.validation is not None and point is not None:
-        runs.append((Run(point), plan.validation.limit))
-    _refuse(_limit_fault(built, runs, cluster))
+    _refuse(slurm_preflight.limit_fault(built, plan, cluster))
 
 
 def _refuse_open(built: Assembly, directory: Path, starter: Executor, state: State, cluster: Cluster) -> None:
@@ -247,20 +243,13 @@ def _refuse_open(built: Assembly, directory: Path, starter: Executor, state: Sta
         for run in waiting
         if (limit := chosen.time_limit(run.point)) is not None
     ]
-    if _limit_fault(built, most, cluster) is None:  # no attempt gets more, so that no models need be fitted
+    # No attempt gets more, so that no models need be fitted.
+    if slurm_preflight.time_fault(built, most, cluster) is None:
         return
     runtime = Runtime(built, directory, starter)
     known = runtime.estimates(state, runtime.fit(state) if state.rounds_completed else ())
     limits = [(run, known.reservation(state, run).limit) for run in waiting]
-    _refuse(_limit_fault(built, limits, cluster))
-
-
-def _limit_fault(
-    built: Assembly, runs: Sequence[tuple[Run, float]], cluster: Cluster
-) -> preflight.Fault | None:
-    return slurm_preflight.time_fault(
-        built.campaign, [(run, built.resources(run.point), limit) for run, limit in runs], cluster
-    )
+    _refuse(slurm_preflight.time_fault(built, limits, cluster))
 
 
 def _refuse(found: preflight.Fault | None) -> None:

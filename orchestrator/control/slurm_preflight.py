@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SlurmOptions
+from orchestrator.control.assembly import Assembly
+from orchestrator.control.planning import FirstRound
 from orchestrator.control.preflight import Fault
 from orchestrator.executors.slurm.ceilings import ceiling, chosen, lifted
 from orchestrator.executors.slurm.cluster import Cluster
@@ -49,9 +51,7 @@ def start_fault(
     options = campaign.executor
     if not isinstance(options, SlurmOptions):
         return None
-    points: dict[Resources, Point] = {}
-    for point, resources in runs:
-        points.setdefault(resources, point)
+    points = _first_points(runs)
     jobs = _by_options(options, points)
     return (
         _node_fault(options, points, cluster)
@@ -60,25 +60,45 @@ def start_fault(
     )
 
 
-def time_fault(
-    campaign: Campaign, runs: Iterable[tuple[Run, Resources, float]], cluster: Cluster
-) -> Fault | None:
-    """Return a fault where the time limit of a run is more than Slurm allows a job: it would never start.
+def size_fault(campaign: Campaign, runs: Iterable[tuple[Point, Resources]], cluster: Cluster) -> Fault | None:
+    """Return a fault where a run needs more nodes, or more cores of a node, than its partition ever has.
 
-    Parameters
-    ----------
-    campaign
-        The campaign; only on Slurm there is anything to look at.
-    runs
-        Runs with their resources and time limits in seconds.
-    cluster
-        Where runs are to start.
+    Parameters are those of `start_fault`, which looks at this, too.
     """
     options = campaign.executor
     if not isinstance(options, SlurmOptions):
         return None
+    points = _first_points(runs)
+    return _size_fault(_by_options(options, points), points, cluster)
+
+
+def limit_fault(built: Assembly, plan: FirstRound, cluster: Cluster) -> Fault | None:
+    """Return a fault where Slurm would never start runs with the time limits of the first round."""
+    runs = list(zip(plan.runs, plan.limits, strict=True))
+    point = built.campaign.evaluation_point
+    if plan.validation is not None and point is not None:
+        runs.append((Run(point), plan.validation.limit))
+    return time_fault(built, runs, cluster)
+
+
+def time_fault(built: Assembly, runs: Iterable[tuple[Run, float]], cluster: Cluster) -> Fault | None:
+    """Return a fault where the time limit of a run is more than Slurm allows a job: it would never start.
+
+    Parameters
+    ----------
+    built
+        The campaign; only on Slurm there is anything to look at.
+    runs
+        Runs with their time limits in seconds.
+    cluster
+        Where runs are to start.
+    """
+    options = built.campaign.executor
+    if not isinstance(options, SlurmOptions):
+        return None
     longest: dict[Resources, tuple[float, Run]] = {}
-    for run, resources, limit in runs:
+    for run, limit in runs:
+        resources = built.resources(run.point)
         if resources not in longest or limit > longest[resources][0]:
             longest[resources] = limit, run
     for jobs in _by_options(options, longest):
@@ -89,9 +109,17 @@ def time_fault(
                 f"{run.point} {run.kind} may take {format_duration(limit)}, for which its job needs "
                 f"{minutes(limit)} min, and {most.of} allows {format_duration(most.seconds)}: "
                 "such runs never start",
-                most.remedy(campaign.slowdown(run.kind)),
+                most.remedy(built.campaign.slowdown(run.kind)),
             )
     return None
+
+
+def _first_points(runs: Iterable[tuple[Point, Resources]]) -> dict[Resources, Point]:
+    """Return the first point of each size of runs."""
+    points: dict[Resources, Point] = {}
+    for point, resources in runs:
+        points.setdefault(resources, point)
+    return points
 
 
 def _by_options(options: SlurmOptions, sizes: Iterable[Resources]) -> list[_Jobs]:

@@ -60,16 +60,6 @@ def largest_run(built: Assembly) -> tuple[Point, Resources]:
     return max(shapes.at_points(built), key=lambda pair: pair[1].cores)
 
 
-def largest_up_to(
-    built: Assembly, least: float, most: float
-) -> tuple[tuple[Point, Resources], tuple[Point, Resources]] | None:
-    """Return the runs of most cores and most nodes of those that need over ``least`` and up to ``most``."""
-    runs = [pair for pair in shapes.at_points(built) if least < pair[1].ranks * pair[1].threads <= most]
-    if not runs:
-        return None
-    return max(runs, key=lambda pair: pair[1].cores), max(runs, key=lambda pair: pair[1].nodes)
-
-
 def occupied(built: Assembly) -> Check:
     """Say what runs occupy at the points of the search space."""
     known = list(shapes.kinds(built))

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.campaign.definition import Campaign
 from orchestrator.campaign.schema import SlurmOptions
 from orchestrator.control import assembly, execution, planning, shapes
-from orchestrator.control.assembly import Assembly
 from orchestrator.doctor import (
     campaign,
     executor_section,
@@ -28,7 +27,7 @@ from orchestrator.errors import CampaignError, OrchestratorError
 from orchestrator.executors.attempt.processes import cpu_times
 from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.launch.mpi import detect
-from orchestrator.types import Point, Resources
+from orchestrator.types import Resources
 
 _LOOK = 0.5  # seconds over which the load of the machine is measured
 
@@ -115,39 +114,42 @@ def _load(load: Callable[[], Campaign] | None) -> tuple[Campaign | None, Check |
 
 
 def _on_slurm(chosen: Campaign, cluster: Cluster, probe: Probe) -> list[Check]:
+    if not isinstance(chosen.executor, SlurmOptions):
+        return []
     try:
         built = assembly.assemble(chosen)
     except CampaignError:  # reported by `campaign.checks`
         return []
     try:
         executor = execution.executor(chosen, Path(chosen.name), 0.0)
-        longest: float | None = max(planning.first_round(built, executor).limits)
+        plan = planning.first_round(built, executor)
     except OrchestratorError:  # likewise
-        longest = None
-    if not isinstance(chosen.executor, SlurmOptions):
-        return []
+        plan = None
+    longest = None if plan is None else max(plan.limits)
+    every = dict.fromkeys(resources for _, resources in shapes.at_points(built))
     found = list(executor_section.of_jobs(chosen.executor, probe))
-    for options, (largest, widest) in _sizes(built, chosen.executor):
-        found += executor_section.of_size(options, cluster, largest, longest, widest)
-        gpus = max(item.gpus_per_node for item in shapes.kinds(built))
+    for options, runs in _sizes(chosen.executor, every):
+        largest = max(runs, key=lambda item: item.cores)
+        found += executor_section.of_size(options, cluster, largest, longest)
+        gpus = max(item.gpus_per_node for item in runs)
         asking = options.model_copy(update={"gpus_per_node": gpus or None})
         found += executor_section.of_partition(asking, cluster, probe)
+    found += executor_section.never_started(built, plan, cluster)
     return list(dict.fromkeys(found))  # several sizes of runs share an account, say
 
 
-_Run = tuple[Point, Resources]
-
-
-def _sizes(built: Assembly, options: SlurmOptions) -> Iterator[tuple[SlurmOptions, tuple[_Run, _Run]]]:
-    """Yield the options for every size of runs that there is, with those of most cores and most nodes."""
-    if not options.by_size and (found := campaign.largest_up_to(built, 0.0, math.inf)) is not None:
-        yield options, found
-    least = 0.0
+def _sizes(
+    options: SlurmOptions, every: Iterable[Resources]
+) -> Iterator[tuple[SlurmOptions, list[Resources]]]:
+    """Yield the options for every size of runs that there is, with what these runs occupy."""
+    left = list(every)
+    if not options.by_size:
+        yield options, left
     for item in options.by_size:
         most = item.up_to or math.inf
-        largest = campaign.largest_up_to(built, least, most)
-        least = most
-        if largest is not None:
+        fitting = [runs for runs in left if runs.ranks * runs.threads <= most]
+        left = [runs for runs in left if runs not in fitting]
+        if fitting:
             given = item.model_dump(exclude={"up_to"})
             own = {key: value for key, value in given.items() if value is not None}
-            yield options.model_copy(update={**own, "by_size": ()}), largest
+            yield options.model_copy(update={**own, "by_size": ()}), fitting

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator.campaign.schema import Pack, SlurmOptions
+from orchestrator.control import shapes, slurm_preflight
+from orchestrator.control.assembly import Assembly
+from orchestrator.control.planning import FirstRound
 from orchestrator.doctor.check import Check, Status, failed, missing, ok, warning
 from orchestrator.doctor.probe import Probe
-from orchestrator.executors.slurm.ceilings import ceiling
 from orchestrator.executors.slurm.cluster import Association, Cluster
-from orchestrator.executors.slurm.options import job_options, minutes
 from orchestrator.executors.slurm.partitions import Partition, meant
-from orchestrator.types import Point, Resources
+from orchestrator.types import Resources
 from orchestrator.units import did_you_mean, format_duration
 
 SINFO = ("sinfo", "--all", "--noheader", "--format=%P|%f|%G")
@@ -23,9 +24,8 @@ _GPUS = re.compile(r"\bgpu(?::[^:,(]+)?:(\d+)")
 def of_size(
     options: SlurmOptions,
     cluster: Cluster,
-    largest: tuple[Point, Resources],
+    largest: Resources,
     longest: float | None,
-    widest: tuple[Point, Resources] | None = None,
 ) -> Iterator[Check]:
     """Check the partition, the cores and the account for one size of runs.
 
@@ -34,21 +34,26 @@ def of_size(
     options, cluster
         The section for this size of runs, and the cluster.
     largest
-        The run that occupies most cores.
+        Of the run that occupies most cores.
     longest
         The longest time limit of a run, in seconds; None where it is not known.
-    widest
-        The run that occupies most nodes, where that is another one.
     """
     found = meant(cluster.partitions, options.partition)
     yield from _partition(options, cluster, found)
     if found:
         yield from _fit(options, found[0], largest, longest)
-        if longest is not None:
-            yield from _time(options, cluster, longest)
-        yield from _nodes_there(found[0], widest or largest)
     if cluster.associations is not None:
         yield from _account(options, cluster.associations)
+
+
+def never_started(built: Assembly, plan: FirstRound | None, cluster: Cluster) -> Iterator[Check]:
+    """Check what a campaign is refused for when it begins; ``plan``: its first round, if there is one."""
+    faults = {"size of runs": slurm_preflight.size_fault(built.campaign, shapes.at_points(built), cluster)}
+    if plan is not None:
+        faults["time limit"] = slurm_preflight.limit_fault(built, plan, cluster)
+    for name, fault in faults.items():
+        if fault is not None:
+            yield failed(name, fault.detail, fault.remedy)
 
 
 def of_jobs(options: SlurmOptions, probe: Probe) -> Iterator[Check]:
@@ -109,9 +114,9 @@ def _partition(options: SlurmOptions, cluster: Cluster, found: Sequence[Partitio
 
 
 def _fit(
-    options: SlurmOptions, item: Partition, largest: tuple[Point, Resources], longest: float | None
+    options: SlurmOptions, item: Partition, largest: Resources, longest: float | None
 ) -> Iterator[Check]:
-    yield _cores(options, item, largest[1])
+    yield _cores(options, item, largest)
     yield from _hardware_threads(options, item)
     pack = options.pack
     several = pack.most not in ("off", 1) and longest is not None and 2 * longest <= pack.longest
@@ -127,16 +132,6 @@ def _fit(
         yield ok("pack", detail) if pack == Pack() else warning("pack", detail, remedy)
 
 
-def _time(options: SlurmOptions, cluster: Cluster, longest: float) -> Iterator[Check]:
-    most = ceiling(job_options(options.model_dump()), cluster)
-    if most is not None and not most.holds(longest):
-        detail = (
-            f"runs may take {format_duration(longest)}, for which a job needs {minutes(longest)} min, and "
-            f"{most.of} allows {format_duration(most.seconds)}: they would never start"
-        )
-        yield failed("time limit", detail, most.remedy())
-
-
 def _hardware_threads(options: SlurmOptions, item: Partition) -> Iterator[Check]:
     """Where Slurm counts hardware threads, it charges all of a core."""
     if item.threads > 1 and options.threads_per_core < item.threads:
@@ -145,17 +140,6 @@ def _hardware_threads(options: SlurmOptions, item: Partition) -> Iterator[Check]
             "cores: more than what is reserved"
         )
         yield warning("threads_per_core", detail, f"set executor.threads_per_core: {item.threads}")
-
-
-def _nodes_there(item: Partition, widest: tuple[Point, Resources]) -> Iterator[Check]:
-    point, resources = widest
-    if resources.nodes > item.most_nodes:
-        detail = (
-            f"{point} needs {resources.nodes} nodes, a job in {item.name} gets at most {item.most_nodes}: "
-            "such runs never start"
-        )
-        remedy = "set another executor.partition, or exclude such points by constraints"
-        yield failed("nodes", detail, remedy)
 
 
 def _cores(options: SlurmOptions, item: Partition, largest: Resources) -> Check:

@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 
+from orchestrator.campaign import loader
 from orchestrator.campaign.schema import SlurmOptions
+from orchestrator.control.assembly import assemble
+from orchestrator.control.planning import FirstRound
 from orchestrator.doctor import executor_section, slurm
 from orchestrator.doctor.check import Check, Status
 from orchestrator.doctor.probe import Answer, Probe, here
 from orchestrator.executors.slurm import partitions
 from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.executors.slurm.partitions import Partition
-from orchestrator.types import Point, Resources
+from orchestrator.types import Point, Resources, Run
 from tests.cli import machines
 from tests.cli.machines import CONFIGURATION, PARTITIONS
 from tests.cli.running import LOCAL, run, write_campaign
@@ -174,13 +177,11 @@ def test_nodes_that_take_no_jobs(state: str) -> None:
 # --- a campaign against a cluster -----------------------------------------------------------------------
 
 
-def faults(
-    options: Mapping[str, Any], nodes: int = 1, ranks: int = 1, limit: float | None = 60.0
-) -> dict[str, Check]:
+def faults(options: Mapping[str, Any], ranks: int = 1, limit: float | None = 60.0) -> dict[str, Check]:
     cluster = slurm.examine(machines.cluster())[1]
     assert cluster is not None
     executor = SlurmOptions.model_validate({"name": "slurm", "cores_per_node": 64, **options})
-    largest = (Point.of(p=nodes), Resources(ranks=ranks, threads=2, nodes=nodes, ranks_per_node=ranks))
+    largest = Resources(ranks=ranks, threads=2, ranks_per_node=ranks)
     found = executor_section.of_size(executor, cluster, largest, limit)
     return {item.name: item for item in found if item.status is not Status.OK}
 
@@ -234,12 +235,6 @@ def test_a_campaign_that_does_not_fit(
     assert remedy in found[name].remedy
 
 
-def test_a_run_that_needs_more_nodes_than_there_are() -> None:
-    found = faults({}, nodes=101)
-    assert found["nodes"].status is Status.FAILED
-    assert "101 nodes" in found["nodes"].detail
-
-
 def test_cores_per_node_must_be_known_for_runs_larger_than_a_node() -> None:
     assert faults({"cores_per_node": None}, ranks=32) == {}
     found = faults({"cores_per_node": None}, ranks=33)
@@ -247,15 +242,53 @@ def test_cores_per_node_must_be_known_for_runs_larger_than_a_node() -> None:
     assert found["cores_per_node"].remedy == "set executor.cores_per_node: 64"
 
 
-def test_a_run_that_takes_longer_than_the_partition_allows() -> None:
-    assert faults({}, limit=86401)["time limit"].status is Status.FAILED
-    whole_day = faults({}, limit=86400)["time limit"]  # ending the run takes time, too
-    assert whole_day.remedy.startswith("set measure.time_limit to at most 23 h 59 min")
-    assert faults({}, limit=86400 - 60) == {}
-    unlimited = {"partition": "threads", "threads_per_core": 2}
-    assert "account project allows 24 h" in faults(unlimited, limit=1e6)["time limit"].detail
-    assert faults({**unlimited, "account": "other"}, limit=1e6) == {}
-    assert faults({}, limit=None) == {}
+SIZES = """\
+name: sizes
+application: generic
+executable: /bin/true
+program: {ranks: n, output: [{callpath: main, pattern: '(.*)'}]}
+parameters: {n: [1, 2, 4, 128]}
+measure: {time_limit: 20 * n}
+stop: {budget: 9}
+executor:
+  name: slurm
+  launcher: 'srun -n {ranks}'
+  by_size: [{up_to: 2, partition: mixture, cores_per_node: 48}, {partition: compute, cores_per_node: 64}]
+"""
+
+
+def never_started(limit: float, *overrides: str) -> list[Check]:
+    """Return what is wrong if runs at n=2 may take so long, and those at n=128 two hours."""
+    cluster = slurm.examine(machines.cluster())[1]
+    assert cluster is not None
+    built = assemble(loader.loads(SIZES, base_directory=Path.cwd(), overrides=overrides))
+    plan = FirstRound(
+        runs=(Run(Point.of(n=2)), Run(Point.of(n=128))),
+        reasons=("", ""),
+        cores=(2, 128),
+        limits=(limit, 7200.0),
+        derived_limit=None,
+        worst=0.0,
+        needed=0.0,
+        expected=None,
+    )
+    return list(executor_section.never_started(built, plan, cluster))
+
+
+def test_a_run_is_held_to_the_limits_of_its_own_partition_as_at_the_start() -> None:
+    assert never_started(90.0) == []
+    [check] = never_started(100.0)  # ending the run takes time, too
+    assert (check.name, check.status) == ("time limit", Status.FAILED)
+    assert "P(n=2) time may take 1 min 40 s" in check.detail
+    assert "partition mixture allows 2 min" in check.detail
+    assert check.remedy.startswith("set measure.time_limit to at most 1 min 38 s")
+
+
+def test_a_run_that_needs_more_nodes_than_there_are() -> None:
+    assert never_started(90.0, "parameters={n: [1, 2, 6400]}") == []
+    [check] = never_started(90.0, "parameters={n: [1, 2, 6401]}")
+    assert (check.name, check.status) == ("size of runs", Status.FAILED)
+    assert "P(n=6401) needs 101 nodes" in check.detail
 
 
 def test_jobs_of_several_runs_that_take_longer_than_the_partition_allows() -> None:
@@ -268,9 +301,7 @@ def test_jobs_of_several_runs_that_take_longer_than_the_partition_allows() -> No
 def test_a_cluster_without_a_default_partition() -> None:
     listed = PARTITIONS.replace("*", "")
     cluster = Cluster(lambda command: listed if command == partitions.SINFO else None)
-    checks = executor_section.of_size(
-        SlurmOptions(name="slurm"), cluster, (Point.of(p=1), Resources(ranks=1)), None
-    )
+    checks = executor_section.of_size(SlurmOptions(name="slurm"), cluster, Resources(ranks=1), None)
     (check,) = checks
     assert check.status is Status.FAILED
     assert "compute, threads" in check.remedy

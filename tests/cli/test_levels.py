@@ -65,9 +65,6 @@ def test_the_doctor_lists_what_runs_occupy() -> None:
     check = doctor.occupied(assemble(loader.load(Path("campaign.yaml"))))
     assert check.detail.startswith("1 node x 1 rank x 1 thread (1 core); ")
     assert check.detail.endswith("3 others; 4 nodes x 4 ranks x 1 thread (16 cores)")
-    widest = doctor.largest_up_to(assemble(loader.load(Path("campaign.yaml"))), 0, 4)
-    assert widest is not None
-    assert (widest[0][1].cores, widest[1][1].nodes) == (4, 4)
 
 
 def points_of(directory: str) -> set[tuple[object, ...]]:

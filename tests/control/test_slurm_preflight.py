@@ -10,6 +10,7 @@ import pytest
 from orchestrator.campaign import loader
 from orchestrator.campaign.definition import Campaign
 from orchestrator.control import slurm_preflight
+from orchestrator.control.assembly import assemble
 from orchestrator.control.preflight import Fault
 from orchestrator.control.slurm_preflight import time_fault
 from orchestrator.executors.slurm.cluster import Cluster
@@ -120,7 +121,7 @@ def test_other_executors_ask_no_slurm() -> None:
         raise AssertionError("not needed")
 
     assert slurm_preflight.start_fault(local(), RUNS, Cluster(ask), ask) is None
-    assert time_fault(local(), [(Run(RUNS[0][0]), RUNS[0][1], 1e9)], Cluster(ask)) is None
+    assert time_fault(assemble(local()), [(Run(Point.of(n=1)), 1e9)], Cluster(ask)) is None
 
 
 # --- what Slurm would never start --------------------------------------------------------------------------
@@ -164,13 +165,12 @@ def test_a_qos_may_lift_the_most_nodes_of_a_job() -> None:
 
 def test_the_longest_run_of_every_partition_must_fit_its_time() -> None:
     sizes = "[{up_to: 4, partition: debug, cores_per_node: 4}, {partition: big, cores_per_node: 64}]"
-    campaign = on_slurm(f"executor.by_size={sizes}", "measure.time_limit=2 h")
-    small, large = (Resources(ranks=n, ranks_per_node=n) for n in (2, 16))
-    run = Run(Point.of(n=1))
-    limits = [(run, large, 7200.0), (run, small, 60.0), (run, small, 3590.0)]
-    assert time_fault(campaign, limits[:2], cluster(LIMITED)) is None
-    fault = time_fault(campaign, limits, cluster(LIMITED))
+    campaign = on_slurm(f"executor.by_size={sizes}", "measure.time_limit=2 h", "parameters={n: [2, 16]}")
+    built, small, large = assemble(campaign), Run(Point.of(n=2)), Run(Point.of(n=16))
+    limits = [(large, 7200.0), (small, 60.0), (small, 3590.0)]
+    assert time_fault(built, limits[:2], cluster(LIMITED)) is None
+    fault = time_fault(built, limits, cluster(LIMITED))
     assert fault is not None
     assert "needs 61 min, and partition debug allows 1 h" in fault.detail
     assert "measure.time_limit to at most 59 min" in fault.remedy
-    assert time_fault(campaign, limits, NO_SLURM) is None
+    assert time_fault(built, limits, NO_SLURM) is None
