@@ -114,28 +114,12 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         keeper = Keeper(directory, journal)
         known = replay(notifier.seen(keeper.seen(journal.entries())))
         priors.refuse_other_copy(chosen, known)
-        changes = campaign_changes.changed_rules(chosen, known) if known.id else []
-        if hooks.again and campaign_changes.stopped_by_failures(known):
-            changes = [
-                *changes,
-                "failures are counted from zero, and points that were given up are tried again",
-            ]
-        if known.id:
-            start = None  # also where another controller began the campaign meanwhile
-            first = _changed(built, known, bool(changes), cluster)
-            built_executor = executor(chosen, directory, known.time)
-            changed = functools.reduce(lambda state, event: apply(state, event, known.time), first, known)
-            _refuse_open(built, directory, built_executor, changed, cluster)
+        changes = _changes(chosen, known, hooks.again)
+        if known.id:  # also where another controller began the campaign meanwhile
+            built_executor, first = _continue(built, directory, known, bool(changes), cluster)
         else:
             start = start or _prepare(built, directory, cluster)  # a journal without a complete line
-            priors.save(chosen, directory)
-            first = [_begun(built, directory, start.plan)]
-            built_executor = start.executor
-            for text in planning.notes(chosen, start.plan):
-                hooks.remark(f"note: {text}")
-            listed = start.executor.name != "simulated"  # rehearsals are no campaigns that one looks for
-            if listed and (why := store.add(directory, os.environ)) is not None:
-                hooks.remark(f"note: {why}")
+            built_executor, first = start.executor, [_begin(built, directory, start, hooks.remark)]
         if first or not (directory / CAMPAIGN_FILE).exists():
             save(chosen, directory)
         if first:
@@ -177,6 +161,39 @@ def _prepare(built: Assembly, directory: Path, cluster: Cluster) -> _Start:
     refuse_launch(built, cluster)
     refuse_limits(built, plan, cluster)
     return _Start(starter, plan)
+
+
+def _changes(chosen: Campaign, known: State, again: bool) -> list[str]:
+    """Return in words what differs from the rules so far; nothing for a campaign that has not begun."""
+    changes = campaign_changes.changed_rules(chosen, known) if known.id else []
+    if again and campaign_changes.stopped_by_failures(known):
+        changes.append("failures are counted from zero, and points that were given up are tried again")
+    return changes
+
+
+def _begin(built: Assembly, directory: Path, start: _Start, remark: Callable[[str], None]) -> events.Event:
+    """Return the first event of a campaign; keep what it learned, and say what the user should know."""
+    priors.save(built.campaign, directory)
+    for text in planning.notes(built.campaign, start.plan):
+        remark(f"note: {text}")
+    listed = start.executor.name != "simulated"  # rehearsals are no campaigns that one looks for
+    if listed and (why := store.add(directory, os.environ)) is not None:
+        remark(f"note: {why}")
+    return _campaign_started(built, directory, start.plan)
+
+
+def _continue(
+    built: Assembly, directory: Path, known: State, changed: bool, cluster: Cluster
+) -> tuple[Executor, list[events.Event]]:
+    """Return the executor of a campaign that has begun, and the event of its changed rules, if any.
+
+    Raises ``CampaignError`` where the rules may not change so, or Slurm would never start open runs.
+    """
+    new = _changed(built, known, changed, cluster)
+    starter = executor(built.campaign, directory, known.time)
+    after = functools.reduce(lambda state, event: apply(state, event, known.time), new, known)
+    _refuse_open(built, directory, starter, after, cluster)
+    return starter, new
 
 
 def load(directory: Path, overrides: Sequence[str] = (), starts: bool = False) -> Campaign:
@@ -337,7 +354,7 @@ def _no_validation(runtime: Runtime, known: State) -> str | None:
     )
 
 
-def _begun(built: Assembly, directory: Path, plan: FirstRound) -> events.Event:
+def _campaign_started(built: Assembly, directory: Path, plan: FirstRound) -> events.Event:
     digest = hashlib.sha256(f"{socket.gethostname()}:{directory.resolve()}:{time.time_ns()}".encode())
     raw = dict(built.campaign.raw)
     learned = built.campaign.learned
