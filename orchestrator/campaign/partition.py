@@ -15,8 +15,8 @@ from orchestrator import registry
 from orchestrator.campaign.schema import PARTITION, WORDS
 from orchestrator.campaign.yaml import Problem, Tree
 from orchestrator.errors import CampaignError
-from orchestrator.executors.slurm import partitions
-from orchestrator.executors.slurm.partitions import Partition
+from orchestrator.executors.slurm.cluster import Cluster
+from orchestrator.executors.slurm.partitions import Partition, meant
 
 _MEANT = re.compile(r"powers\b|multiples\b")
 _WORDS = re.compile(WORDS.replace(" of [0-9]+", " of ([0-9]+)"))
@@ -41,9 +41,9 @@ def resolve(tree: Tree, executor: Callable[[], Executor]) -> None:
     sections = tree.data.get("parameters")
     if not isinstance(sections, dict):
         return
-    numbers = {}
+    numbers, cluster = {}, Cluster()
     for name, section in sections.items():
-        most = functools.partial(_most, name, tree.data, executor)
+        most = functools.partial(_most, name, tree.data, executor, cluster)
         try:
             numbers[name] = _section(section, most)
         except Unknown as error:
@@ -88,7 +88,7 @@ def _refuse_empty(section: Mapping[str, Any]) -> None:
         raise Unknown(f"begins at {low}, and the partition has {section['to']}: lower it")
 
 
-def _most(name: str, data: Mapping[str, Any], executor: Callable[[], Executor]) -> int:
+def _most(name: str, data: Mapping[str, Any], executor: Callable[[], Executor], cluster: Cluster) -> int:
     """Return the most that a parameter can be in the partitions of a campaign."""
     role = _role(name, data)
     if role is None:
@@ -97,8 +97,8 @@ def _most(name: str, data: Mapping[str, Any], executor: Callable[[], Executor]) 
             f"such as resources: {{nodes: {name}}}, or give a number"
         )
     options = executor()
-    found = _meant(options, partitions.partitions())
-    nodes = max(item.nodes if item.most is None else min(item.nodes, item.most) for item in found)
+    found = _meant(options, cluster.partitions)
+    nodes = max(item.most_nodes for item in found)
     stated = options.get("cores_per_node")
     cores = (
         stated if isinstance(stated, int) else min((item.cores[0] for item in found if item.cores), default=0)
@@ -120,7 +120,7 @@ def _meant(executor: Executor, known: Sequence[Partition]) -> list[Partition]:
             "reaches up to the partition, but no Slurm answers sinfo here: read the campaign on the cluster, "
             "or give a number, such as to: 16 in place of to: partition"
         )
-    found = partitions.meant(known, names if isinstance(names, str) else None)
+    found = meant(known, names if isinstance(names, str) else None)
     if not found:
         listed = ", ".join(item.name for item in known)
         raise Unknown(f"reaches up to the partition {names or '(no default)'}, which is not among {listed}")

@@ -51,6 +51,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
     return calls
 
 
+def test_slurm_is_asked_once_for_all_parameters(asked: list[Sequence[str]]) -> None:
+    assert len(values()) == 3
+    assert len(asked) == 2  # one call cannot tell nodes and the most nodes of a job
+
+
 def values(text: str = TEXT, *overrides: str) -> dict[str, tuple[object, ...]]:
     return {item.name: item.values for item in load(text, *overrides).parameters}
 
