@@ -363,7 +363,7 @@ def _machine(wanted: Wanted) -> tuple[int, str]:
     cores = len(os.sched_getaffinity(0))
     if wanted.executor:
         return cores, wanted.executor
-    _, cluster = slurm.examine(here(environment()))
+    _, cluster = slurm.find(here(environment()))
     return cores, "local" if cluster is None else "slurm"
 
 

@@ -19,25 +19,32 @@ _LONG_KILL = 120.0  # seconds; Slurm waits KillWait before it kills a job, and e
 
 def examine(probe: Probe) -> tuple[list[Check], Cluster | None]:
     """Check the Slurm that this machine belongs to; the cluster is None where there is none to use."""
+    found, cluster = find(probe)
+    if cluster is not None:
+        found += [_controller(cluster.configuration), _partitions(cluster.partitions)]
+        found += [_limits(cluster.configuration), _accounting(cluster, probe)]
+        found += [*_accounts(cluster), _mpi(probe)]
+    return found, cluster
+
+
+def find(probe: Probe) -> tuple[list[Check], Cluster | None]:
+    """Check only whether there is a Slurm that answers; returns as `examine` does."""
     absent = [name for name in PROGRAMS if probe.which(name) is None]
     if "sbatch" in absent:
         remedy = "work on a login node of the cluster, or apt-get install slurm-client with its slurm.conf"
         return [missing("Slurm", "not installed; needed only for the executor slurm", remedy)], None
-    found = [_programs(probe, absent)]
+    programs = _programs(probe, absent)
     ping = probe.ask(["scontrol", "ping"])
     if not re.search(r"\bis UP\b", ping.output):
         remedy = "work on a login node of the cluster, or set SLURM_CONF to its slurm.conf"
         detail = f"slurmctld does not answer: {ping.complaint}; needed only for the executor slurm"
-        return [*found, missing("slurmctld", detail, remedy)], None
+        return [programs, missing("slurmctld", detail, remedy)], None
 
     def ask(command: Sequence[str]) -> str | None:
         answer = probe.ask(command)
         return answer.output if answer.ok else None
 
-    cluster = Cluster(ask)
-    found += [_controller(cluster.configuration), _partitions(cluster.partitions)]
-    found += [_limits(cluster.configuration), _accounting(cluster, probe), *_accounts(cluster), _mpi(probe)]
-    return found, cluster
+    return [programs], Cluster(ask)
 
 
 def _programs(probe: Probe, absent: Sequence[str]) -> Check:

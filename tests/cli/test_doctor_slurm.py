@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,17 @@ def test_a_slurm_that_does_not_answer() -> None:
     assert "SLURM_CONF" in checks["slurmctld"].remedy
     down = "Slurmctld(primary) at head is DOWN\n"
     assert examined(machines.cluster(ping=down))["slurmctld"].status is Status.MISSING
+
+
+def test_whether_there_is_a_slurm_takes_one_question() -> None:
+    whole, asked = machines.cluster(), []
+
+    def ask(command: Sequence[str]) -> Answer:
+        asked.append(list(command))
+        return whole.ask(command)
+
+    assert slurm.find(replace(whole, ask=ask))[1] is not None
+    assert asked == [["scontrol", "ping"]]
 
 
 def test_one_of_two_controllers_is_enough() -> None:

@@ -32,7 +32,7 @@ printf 'Grind time (us/z/c)  =  5.5 (per dom)  (0.25 overall)\\n'
 
 @pytest.fixture(autouse=True)
 def no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slurm, "examine", lambda probe: ([], None))
+    monkeypatch.setattr(slurm, "find", lambda probe: ([], None))
 
 
 def program(name: str, text: str) -> Path:
