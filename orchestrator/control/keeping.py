@@ -12,9 +12,8 @@ from orchestrator.journal.state import State
 from orchestrator.report.controller import JOURNALED, ControllerHistory, Journaled
 from orchestrator.report.log import LOG, Log
 
-_GROWTH = (
-    0.25  # share by which the journal has grown: all snapshots of a campaign cost what is in it, few times
-)
+# Share by which the journal has grown: all snapshots of a campaign cost what is in it, few times.
+_GROWTH = 0.25
 _ENDS = (events.ControllerStopped, events.CampaignStopped)
 
 

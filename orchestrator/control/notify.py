@@ -255,9 +255,8 @@ class Hook:
     def _kill(self) -> None:
         with self._lock:
             if self._process is not None and self._process.poll() is None:
-                os.killpg(
-                    self._process.pid, signal.SIGKILL
-                )  # the process was not waited for: the number is still its own
+                # The process was not waited for: the number is still its own.
+                os.killpg(self._process.pid, signal.SIGKILL)
                 with suppress(subprocess.TimeoutExpired):  # a process that waits for a disk dies later
                     self._process.wait(_SLACK)
             self._process = None

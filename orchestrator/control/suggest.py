@@ -116,9 +116,8 @@ def suggest(known: Measurements, question: Question) -> Answer:
     strategy = registry.load("strategy", question.strategy)()
     rng = np.random.default_rng([question.seed, view.round])
     choices: Sequence[Choice] = strategy(view, rng)
-    if isinstance(
-        choices, Nothing
-    ):  # who asks wants an answer: what would be next, and what is said against it
+    # Who asks wants an answer: what would be next, and what is said against it.
+    if isinstance(choices, Nothing):
         why = f"{choices.reason}; chosen as gpr does"
         gpr: Strategy = registry.load("strategy", "gpr")()
         choices = [replace(item, reason=f"{item.reason}; {why}") for item in gpr(view, rng)]
