@@ -19,6 +19,7 @@ from orchestrator.control.settle import round_of
 from orchestrator.errors import CampaignError
 from orchestrator.executors.base import Executor
 from orchestrator.executors.local import cores as local_cores
+from orchestrator.journal.events import RoundProposed
 from orchestrator.journal.state import State
 from orchestrator.policy import decide
 from orchestrator.report import extrapolation
@@ -67,24 +68,13 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
         is one, else if every run takes its whole time limit; or if a validation is asked for that the budget
         does not hold beside it.
     """
-    campaign = assembly.campaign
-    view = assembly.view(State(), (), Measurements(tuple(p.name for p in campaign.parameters), ()))
-    view = replace(view, budget_left=math.inf)  # else only a part of the starting set would be proposed
-    rng = np.random.default_rng([campaign.seed, 1])
-    choices = assembly.paired(strategy(campaign)(view, rng), State(), rng)
-    proposed = round_of(1, choices, State(), assembly.effort_plan(State(), (), choices))
-    if not proposed.runs:
-        raise CampaignError(_nothing_proposed(campaign))
+    campaign, rules = assembly.campaign, policy(assembly.campaign)
+    proposed = _starting_set(assembly)
     cores = tuple(assembly.cores(run.point) for run in proposed.runs)
-    rules = policy(campaign)
     validation = () if rules.validation_point is None else (Run(rules.validation_point),)
     derived = None
     if campaign.measure.time_limit is None:
-        needed = _needed(assembly, executor, proposed.runs, validation)
-        derived = fair_limit(campaign.stop.budget, [1], needed)
-        if derived < _SHORTEST_LIMIT and not _states_times(campaign):
-            least = needed(_SHORTEST_LIMIT)
-            raise CampaignError(_too_small(campaign.stop, cores, least, bool(validation)))
+        derived = _derived_limit(assembly, executor, proposed.runs, validation)
     begun = State(time_limit=derived)
     points = dict.fromkeys(run.point for run in (*proposed.runs, *validation))
     known = estimation.estimates(assembly, executor, estimation.at_points(assembly, points, ()))
@@ -103,6 +93,32 @@ def first_round(assembly: Assembly, executor: Executor) -> FirstRound:
     )
     _check_budget(campaign, max(item.reserved for item in reservations), plan)
     return plan
+
+
+def _starting_set(assembly: Assembly) -> RoundProposed:
+    """Return the runs of the first round, whatever they cost; raise `CampaignError` where there are none."""
+    campaign = assembly.campaign
+    view = assembly.view(State(), (), Measurements(tuple(p.name for p in campaign.parameters), ()))
+    view = replace(view, budget_left=math.inf)  # else only a part of the starting set would be proposed
+    rng = np.random.default_rng([campaign.seed, 1])
+    choices = assembly.paired(strategy(campaign)(view, rng), State(), rng)
+    proposed = round_of(1, choices, State(), assembly.effort_plan(State(), (), choices))
+    if not proposed.runs:
+        raise CampaignError(_nothing_proposed(campaign))
+    return proposed
+
+
+def _derived_limit(
+    assembly: Assembly, executor: Executor, runs: Sequence[Run], validation: Sequence[Run]
+) -> float:
+    """Return the time limit (s) with which the budget holds all runs; raise `CampaignError` if it is none."""
+    campaign = assembly.campaign
+    needed = _needed(assembly, executor, runs, validation)
+    derived = fair_limit(campaign.stop.budget, [1], needed)
+    if derived < _SHORTEST_LIMIT and not _states_times(campaign):
+        cores = tuple(assembly.cores(run.point) for run in runs)
+        raise CampaignError(_too_small(campaign.stop, cores, needed(_SHORTEST_LIMIT), bool(validation)))
+    return derived
 
 
 def _nothing_proposed(campaign: Campaign) -> str:
