@@ -261,19 +261,15 @@ def affordable(budget: float, spent: float, reserved: float, more: float) -> boo
     return spent + reserved + more <= budget
 
 
-def fair_limit(
-    budget: float, cores: Iterable[int], reserved: Callable[[float], float], longest: float = 3600.0
-) -> float:
+def fair_limit(budget: float, reserved: Callable[[float], float], longest: float = 3600.0) -> float:
     """Return the longest time limit (s) at which the budget pays for runs even if all take that long.
 
     Parameters
     ----------
     budget
-        Core-seconds.
-    cores
-        Of each run.
+        What may be charged.
     reserved
-        The seconds that an attempt with a limit may be charged; never falls with the limit, but may jump.
+        What runs with a limit may be charged; never falls with the limit, but may jump.
     longest
         No limit is longer than that.
 
@@ -281,13 +277,12 @@ def fair_limit(
     -------
     0 if the budget pays for no limit at all.
     """
-    total = sum(cores)
-    if total * reserved(longest) <= budget:
+    if reserved(longest) <= budget:
         return longest
     low, high = 0.0, longest
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if total * reserved(middle) <= budget else (low, middle)
+        low, high = (middle, high) if reserved(middle) <= budget else (low, middle)
     return low
 
 

@@ -114,7 +114,7 @@ def _derived_limit(
     """Return the time limit (s) with which the budget holds all runs; raise `CampaignError` if it is none."""
     campaign = assembly.campaign
     needed = _needed(assembly, executor, runs, validation)
-    derived = fair_limit(campaign.stop.budget, [1], needed)
+    derived = fair_limit(campaign.stop.budget, needed)
     if derived < _SHORTEST_LIMIT and not _states_times(campaign):
         cores = tuple(assembly.cores(run.point) for run in runs)
         raise CampaignError(_too_small(campaign.stop, cores, needed(_SHORTEST_LIMIT), bool(validation)))

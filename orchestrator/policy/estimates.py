@@ -138,7 +138,7 @@ class Estimates:
         if least.reserved > left:
             return None
         weight = usual.cores * state.allocation * (1 + _ROUNDING)
-        limit = fair_limit(left / weight, [1], self.reserved_seconds, longest=usual.limit)
+        limit = fair_limit(left / weight, self.reserved_seconds, longest=usual.limit)
         return self._with_limit(state, run, max(limit, least.limit))
 
     def seconds(self, state: State, run: Run) -> float:
