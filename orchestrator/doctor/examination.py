@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -139,16 +139,16 @@ def _on_slurm(chosen: Campaign, cluster: Cluster, probe: Probe) -> list[Check]:
 
 
 def _sizes(
-    options: SlurmOptions, every: Iterable[Resources]
+    options: SlurmOptions, every: Collection[Resources]
 ) -> Iterator[tuple[SlurmOptions, list[Resources]]]:
     """Yield the options for every size of runs that there is, with what these runs occupy."""
-    left = list(every)
     if not options.by_size:
-        yield options, left
+        yield options, list(every)
+    least = 0.0
     for item in options.by_size:
         most = item.up_to or math.inf
-        fitting = [runs for runs in left if runs.ranks * runs.threads <= most]
-        left = [runs for runs in left if runs not in fitting]
+        fitting = [runs for runs in every if least < runs.ranks * runs.threads <= most]
+        least = most
         if fitting:
             given = item.model_dump(exclude={"up_to"})
             own = {key: value for key, value in given.items() if value is not None}
