@@ -35,7 +35,12 @@ Listener = Callable[[Entry, State], None]
 
 
 def run(
-    runtime: Runtime, journal: Journal, state: State, listen: Listener, interrupted: Callable[[], bool]
+    runtime: Runtime,
+    journal: Journal,
+    state: State,
+    listen: Listener,
+    interrupted: Callable[[], bool],
+    models: tuple[Model, ...] | None = None,
 ) -> State:
     """Run a campaign from ``state``, its replayed journal, until it stops or pauses, or ``interrupted``.
 
@@ -49,6 +54,8 @@ def run(
         Called with every new entry and the state after it.
     interrupted
         Whether to leave the campaign unfinished.
+    models
+        Those of ``state``; None where they are not fitted yet.
 
     Raises
     ------
@@ -57,7 +64,7 @@ def run(
     """
     if state.stopped is not None:
         return state
-    controller = Controller(runtime, journal, state, listen)
+    controller = Controller(runtime, journal, state, listen, models)
     begun = events.ControllerStarted(socket.gethostname(), os.getpid(), __version__, runtime.provenance())
     controller.commit([begun])
     while controller.state.stopped is None and not interrupted() and not decide.is_paused(controller.state):
@@ -85,11 +92,18 @@ class Controller:
     The state changes only through the journal.
     """
 
-    def __init__(self, runtime: Runtime, journal: Journal, state: State, listen: Listener):
+    def __init__(
+        self,
+        runtime: Runtime,
+        journal: Journal,
+        state: State,
+        listen: Listener,
+        models: tuple[Model, ...] | None = None,
+    ):
         self._runtime = runtime
         self._journal = journal
         self._listen = listen
-        self._models: tuple[Model, ...] | None = None
+        self._models = models
         self._requests: dict[Attempt, AttemptRequest] = {}
         self._unconfirmed: dict[Attempt, AttemptRequest] = {}  # settled, with estimated charges
         self._cancelled: frozenset[Attempt] = frozenset()  # by the user

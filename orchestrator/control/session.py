@@ -52,6 +52,7 @@ from orchestrator.journal.file import (
 )
 from orchestrator.journal.replay import apply, replay
 from orchestrator.journal.state import State
+from orchestrator.models.base import Model
 from orchestrator.policy import decide
 from orchestrator.report import advice
 from orchestrator.storage import write_atomically
@@ -132,8 +133,11 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             hooks.remark(advice.to_continue(known, directory))
         granted = _granted(chosen, cluster)
         runtime = Runtime(built, directory, built_executor, hooks.cancel_on_interrupt, patience, granted)
-        if changes and (missing := _no_validation(runtime, known)) is not None:
-            hooks.remark(missing)
+        models = None
+        if changes and _is_validation_open(runtime, known):
+            models = runtime.fit(known)
+            if (missing := _no_validation(runtime, known, models)) is not None:
+                hooks.remark(missing)
         notifier.begin(known)
 
         def listen(entry: Entry, now: State) -> None:
@@ -141,7 +145,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             notifier.listen(entry, now)
             keeper.listen(entry, now)
 
-        return loop.run(runtime, journal, known, listen, hooks.interrupted)
+        return loop.run(runtime, journal, known, listen, hooks.interrupted, models)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,16 +337,19 @@ def _create(directory: Path) -> None:
         )
 
 
-def _no_validation(runtime: Runtime, known: State) -> str | None:
+def _is_validation_open(runtime: Runtime, known: State) -> bool:
+    """Return whether a campaign that has models is still to make its validation."""
+    wanted = runtime.policy.validation_point is not None
+    return wanted and known.validation is None and known.rounds_completed > 0
+
+
+def _no_validation(runtime: Runtime, known: State, models: tuple[Model, ...]) -> str | None:
     """Return why a campaign cannot make the validation that it asks for under its new rules, or None.
 
     That is no reason to refuse them: models may still change, and the figures at the end decide.
     """
-    point = runtime.policy.validation_point
-    if point is None or known.validation is not None or not known.rounds_completed:
-        return None
-    estimates = runtime.estimates(known, runtime.fit(known))
-    if decide.kept_for_validation(known, runtime.policy, estimates):
+    point, estimates = runtime.policy.validation_point, runtime.estimates(known, models)
+    if point is None or decide.kept_for_validation(known, runtime.policy, estimates):
         return None
     need, budget = estimates.least(known, Run(point)), runtime.policy.budget
     unit = runtime.policy.unit

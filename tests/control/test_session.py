@@ -25,7 +25,8 @@ from orchestrator.journal import events
 from orchestrator.journal.file import FILE_NAME, read
 from orchestrator.journal.replay import apply
 from orchestrator.journal.state import State
-from orchestrator.types import Point
+from orchestrator.models.base import Model, Modeler
+from orchestrator.types import Measurements, Point
 
 CAMPAIGN = """
 name: rehearsal
@@ -491,6 +492,30 @@ def test_a_budget_that_no_longer_holds_the_validation_is_said_on_resume(tmp_path
     assert state.spent <= 3600 * budget
     state = session.run(load(*rules, "stop.budget=9"), tmp_path, session.Hooks())
     assert state.validation is not None and state.runs[state.validation].samples
+
+
+def test_models_of_a_resumed_campaign_are_fitted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rules = ("validate=true", "stop.patience=99", "strategy=cpf")
+    first = session.run(load("stop.budget=0.5", "stop.patience=99"), tmp_path, session.Hooks())
+    fits: list[int] = []
+
+    def counted(chosen: Campaign) -> Modeler:
+        fit = modeler(chosen)
+
+        def fitted(measurements: Measurements) -> tuple[Model, ...]:
+            fits.append(len(measurements.points))
+            return fit(measurements)
+
+        return fitted
+
+    modeler = assembly.modeler
+    monkeypatch.setattr(assembly, "modeler", counted)
+    budget = f"stop.budget={first.spent / 3600 + 0.02}"  # does not hold the validation
+    hooks = session.Hooks(interrupted=partial(next, iter([False]), True))
+    session.run(load(*rules, budget), tmp_path, hooks)
+    assert len(fits) == 1
 
 
 def test_runs_without_their_journal_are_not_begun_again(tmp_path: Path) -> None:
