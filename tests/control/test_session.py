@@ -498,7 +498,7 @@ def test_models_of_a_resumed_campaign_are_fitted_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rules = ("validate=true", "stop.patience=99", "strategy=cpf")
-    first = session.run(load("stop.budget=0.5", "stop.patience=99"), tmp_path, session.Hooks())
+    first = session.run(load("stop.budget=0.15", "validate=false", "strategy=cpf"), tmp_path, session.Hooks())
     fits: list[int] = []
 
     def counted(chosen: Campaign) -> Modeler:
