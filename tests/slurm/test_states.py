@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.executors.slurm.commands import STATES, from_outside, meaning
+from orchestrator.executors.slurm.states import STATES, from_outside, meaning
 from orchestrator.types import AttemptState
 from tests.slurm.cluster import SlurmCluster
 

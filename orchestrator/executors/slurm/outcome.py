@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.executors.attempt.record import SUSPENDED, expand_nodes
 from orchestrator.executors.attempt.worker import HEARTBEAT, OVERRUN, OWNER
-from orchestrator.executors.slurm import commands
+from orchestrator.executors.slurm import states
 from orchestrator.executors.slurm.commands import Job
 from orchestrator.executors.slurm.options import SlurmSettings
 from orchestrator.executors.slurm.poller import JobStatus
@@ -137,7 +137,7 @@ def _classify_alone(evidence: Evidence, settings: SlurmSettings, unconfirmed: bo
         job = status.active[0]
         if job.meaning is AttemptState.UNKNOWN:
             return _unknown(evidence, f"Slurm calls its job {job.state}")
-        frozen = commands.word(job.state) if commands.stands_still(job.state) else ""
+        frozen = states.word(job.state) if states.stands_still(job.state) else ""
         reason = job.reason if job.meaning is AttemptState.QUEUED else frozen
         return Observation(
             request.attempt, job.meaning, evidence.job_id, record=evidence.record, reason=reason
@@ -210,9 +210,9 @@ def _fault(evidence: Evidence, record: AttemptRecord, state: str) -> str:
         return f"the file system does not show the {record.printed} bytes that it printed"
     if record.timed_out or (record.exit_code == 0 and not record.cancelled):
         return ""
-    if record.suspended and not commands.from_outside(state):
+    if record.suspended and not states.from_outside(state):
         return SUSPENDED
-    if record.cancelled or commands.from_outside(state):
+    if record.cancelled or states.from_outside(state):
         return f"ended from outside (Slurm: {state or 'not asked'})"
     return ""
 
@@ -364,12 +364,12 @@ def _finished_in_shared(
 
 
 def _out_of_memory(status: JobStatus | None) -> bool:
-    return status is not None and any(commands.word(job.state) == "OUT_OF_MEMORY" for job in status.ended)
+    return status is not None and any(states.word(job.state) == "OUT_OF_MEMORY" for job in status.ended)
 
 
 def _failed_nodes(status: JobStatus | None) -> tuple[str, ...]:
     """Return the node whose failure ended a job; Slurm does not say which one of several failed."""
-    failed = [job for job in status.ended if commands.blames_node(job.state)] if status is not None else []
+    failed = [job for job in status.ended if states.blames_node(job.state)] if status is not None else []
     names = {name for job in failed if len(found := expand_nodes(job.nodes)) == 1 for name in found}
     return tuple(sorted(names - {"", "None assigned", "(null)"}))
 
