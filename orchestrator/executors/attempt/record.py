@@ -73,6 +73,7 @@ def _record(document: Mapping[str, Any]) -> AttemptRecord:
         allocated=_allocated(document, started),
         printed=_field(document, "printed", int) if "printed" in document else None,
         full=_field({"full": "", **document}, "full", str),
+        moved=_field({"moved": False, **document}, "moved", bool),
         load={} if finished is None else _shares(document.get("load"), finished - started),
     )
 

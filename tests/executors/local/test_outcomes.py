@@ -274,6 +274,8 @@ def test_a_directory_that_was_moved_keeps_its_attempt(machine: ExecutorUnderTest
     executor.cancel([moved])
     for pid in owners(moved):
         wait_until_dead(pid)
+    assert one(executor, moved).state is AttemptState.FINISHED
+    assert not list(request.directory.iterdir())
 
 
 @pytest.mark.parametrize(
