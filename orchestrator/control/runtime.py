@@ -18,7 +18,7 @@ from orchestrator.control import attempts, estimation, provenance
 from orchestrator.control.assembly import Assembly
 from orchestrator.control.fastest import fastest
 from orchestrator.errors import ModelError
-from orchestrator.executors.base import Executor
+from orchestrator.executors.base import Executor, cluster
 from orchestrator.journal.events import Samples
 from orchestrator.journal.file import Patience, persistently, writing
 from orchestrator.journal.measurements import Collector
@@ -90,8 +90,9 @@ class Runtime:
         self._checks: tuple[int, EffortChecks] | None = None  # of the effort models, with their round
 
     def provenance(self) -> dict[str, Any]:
-        """Return what this controller's runs are made from, for the journal."""
-        return provenance.gather(self.campaign)
+        """Return what this controller's runs are made from, and on which cluster, for the journal."""
+        name = cluster(self.executor)
+        return {**provenance.gather(self.campaign), **({"cluster": name} if name else {})}
 
     def estimates(self, state: State, models: tuple[Model, ...]) -> Estimates:
         """Return what a decision may know of the open runs. ``models`` are those of the last round.

@@ -25,7 +25,7 @@ from orchestrator.control.notify import Notifier
 from orchestrator.control.planning import FirstRound
 from orchestrator.control.runtime import Runtime
 from orchestrator.errors import CampaignError, ExecutorError
-from orchestrator.executors.base import Executor
+from orchestrator.executors.base import Executor, cluster
 from orchestrator.executors.slurm import ceilings, partitions, sbatch
 from orchestrator.executors.slurm.options import job_options
 from orchestrator.journal import events
@@ -114,6 +114,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             first = _changed(built, known, bool(changes))
             built_executor = executor(chosen, directory, known.time)
             changed = functools.reduce(lambda state, event: apply(state, event, known.time), first, known)
+            _refuse_cluster(known.cluster, cluster(built_executor))
             _refuse_open(built, directory, built_executor, changed)
         else:
             start = start or _prepare(built, directory)  # a journal without a complete line
@@ -236,6 +237,20 @@ def refuse_limits(built: Assembly, plan: FirstRound) -> None:
     if plan.validation is not None and point is not None:
         runs.append((Run(point), plan.validation.limit))
     _refuse_limits(built, runs)
+
+
+def _refuse_cluster(before: str, now: str) -> None:
+    """Raise `CampaignError` on another cluster than before, as far as both are known.
+
+    It does not know the jobs that are out, and its nodes take other times.
+    """
+    if before and now and before != now:
+        raise CampaignError(
+            f"the runs of this campaign are those of the cluster {before}, and here is the cluster {now}: "
+            f"measurements cannot be mixed. Resume it on {before}, or begin another campaign: orchestrator "
+            "run CAMPAIGN.yaml --directory DIR; with priors.campaigns in its file it begins with what this "
+            "one has learned. Nothing was changed"
+        )
 
 
 def _refuse_open(built: Assembly, directory: Path, starter: Executor, state: State) -> None:

@@ -103,7 +103,10 @@ def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
 
 @_apply.register
 def _controller_started(event: events.ControllerStarted, state: State) -> State:
-    state = state._replace(executables=executables.digests(event.provenance))
+    state = state._replace(
+        executables=executables.digests(event.provenance),
+        cluster=event.provenance.get("cluster", state.cluster),
+    )
     if state.paused is None:
         return state
     return state._replace(paused=None, setbacks=setbacks.resumed(state.setbacks))

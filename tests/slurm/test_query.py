@@ -110,13 +110,13 @@ def test_limits_of_the_campaigns_account_count() -> None:
 
 
 def test_a_site_without_accounting_is_recognised(fake_without_accounting: FakeSlurm) -> None:
-    assert read_site(5.0) == Site(accounting=False)
+    assert read_site(5.0) == Site(cluster="testing", accounting=False)
     assert not fake_without_accounting.calls("sacctmgr")
 
 
 def test_a_site_whose_accounting_does_not_answer_has_no_known_limit(fake: FakeSlurm) -> None:
     fake.answer("sacctmgr", err="Unable to contact slurmdbd", code=1)
-    assert read_site(5.0, "mine", "fast") == Site(accounting=True, submit_limit=None)
+    assert read_site(5.0, "mine", "fast") == Site(cluster="testing", submit_limit=None)
 
 
 def test_the_smallest_limit_counts(fake: FakeSlurm) -> None:

@@ -363,6 +363,8 @@ class Site:
 
     Attributes
     ----------
+    cluster
+        Its name; empty where it is not known.
     accounting
         Whether there is a ``slurmdbd`` for ``sacct`` to ask.
     over_time_limit
@@ -375,6 +377,7 @@ class Site:
         Most jobs, queued or running, that this user may have; None without such a limit.
     """
 
+    cluster: str = ""
     accounting: bool = True
     over_time_limit: float = 0.0
     remembered: float = 300.0
@@ -405,6 +408,7 @@ def read_site(
     accounting = configuration.get("AccountingStorageType", "") not in _NO_ACCOUNTING
     limit = _submit_limit(seconds, account, qos) if accounting else None
     return Site(
+        cluster=configuration.get("ClusterName", ""),
         accounting=accounting,
         over_time_limit=_over_time_limit(seconds, configuration, partitions),
         remembered=_number(configuration.get("MinJobAge"), 300.0),
