@@ -164,8 +164,8 @@ class Controller:
         match action:
             case decide.GiveUp(run, reason):
                 self.commit([events.RunGivenUp(run, reason)])
-            case decide.Skip(run, reason):
-                self.commit([events.RunSkipped(run, reason)])
+            case decide.Skip(run, reason, unaffordable):
+                self.commit([events.RunSkipped(run, reason, unaffordable)])
             case decide.Fit(number):
                 self._fit(number)
             case decide.Propose(number):

@@ -143,7 +143,9 @@ class Runtime:
         )
         infeasible = view.infeasible | too_long.keys() | too_expensive
         again = self.strategy(replace(view, infeasible=infeasible), rng)
-        if again:
+        # A large space has further points that are too long: a round of them alone would begin nothing.
+        further, _ = self._not_to_begin(state, models, view, [choice.point for choice in again])
+        if any(choice.point not in further for choice in again):
             return again
         # Of the first ones, the decision skips all that do not fit the budget, with the figures.
         if rest := [choice for choice in choices if choice.point not in too_long]:

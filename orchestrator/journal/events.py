@@ -172,10 +172,14 @@ class RunGivenUp:
 
 @dataclass(frozen=True, slots=True)
 class RunSkipped:
-    """A proposed run that was never begun, because the budget left cannot hold its reservation."""
+    """A proposed run that was never begun.
+
+    ``unaffordable``: because the budget left cannot hold its reservation, and for no other reason.
+    """
 
     run: Run
     reason: str
+    unaffordable: bool = True  # as nearly all in journals of earlier versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

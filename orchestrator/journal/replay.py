@@ -211,7 +211,9 @@ def _run_given_up(event: events.RunGivenUp, state: State) -> State:
 
 @_apply.register
 def _run_skipped(event: events.RunSkipped, state: State) -> State:
-    skipped = _run(state, event.run)._replace(status=RunStatus.SKIPPED, reason=event.reason)
+    skipped = _run(state, event.run)._replace(
+        status=RunStatus.SKIPPED, reason=event.reason, unaffordable=event.unaffordable
+    )
     state = _dequeue(state, event.run)._replace(runs=state.runs.set(event.run, skipped))
     if event.run == state.validation:
         return state

@@ -45,7 +45,8 @@ class RunState(NamedTuple):
     if on one node only; ``packed``: whether it shared its job, so that ``elapsed`` includes the usual
     overhead of a job; ``began``: when the accepted attempt started, in Unix seconds; ``load``: shares of its
     CPUs' time that others took; ``origin``: its job, or node and round, which it shares with other runs;
-    ``refused``: how many attempts the executor did not take.
+    ``refused``: how many attempts the executor did not take; ``unaffordable``: whether it was skipped because
+    the budget could not hold it.
     """
 
     status: RunStatus = RunStatus.WAITING
@@ -63,6 +64,7 @@ class RunState(NamedTuple):
     load: Mapping[str, float] = immutables.Map()
     origin: str = ""
     refused: int = 0
+    unaffordable: bool = False
 
 
 class InFlight(NamedTuple):

@@ -111,7 +111,7 @@ def _intended(data: _Draw, state: State, run: Run) -> events.Event:
 def _dropped(data: _Draw, run: Run) -> events.Event:
     if data.truth():
         return events.RunGivenUp(run, data.text())
-    return events.RunSkipped(run, data.text())
+    return events.RunSkipped(run, data.text(), data.truth())
 
 
 def _of_attempt(data: _Draw, attempt: Attempt) -> events.Event:
