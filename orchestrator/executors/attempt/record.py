@@ -160,10 +160,8 @@ class Owners:
     def alive(self) -> tuple[int, ...] | None:
         """Return the pids of those that still run; None where this machine cannot know."""
         here = processes.place()
-        if self.host != here["host"]:
-            return None
-        if self.boot != here["boot"]:
-            return ()  # the machine was restarted since
+        if self.boot != here["boot"]:  # a machine may be renamed while it runs
+            return () if self.host == here["host"] else None  # it was restarted since, or is another one
         if self.namespace != here["namespace"]:
             return None
         running = (pid for pid, ticks in self.processes if processes.is_running(pid, ticks))
