@@ -58,7 +58,13 @@ def run(
     if state.stopped is not None:
         return state
     controller = Controller(runtime, journal, state, listen)
-    begun = events.ControllerStarted(socket.gethostname(), os.getpid(), __version__, runtime.provenance())
+    begun = events.ControllerStarted(
+        socket.gethostname(),
+        os.getpid(),
+        __version__,
+        runtime.provenance(),
+        str(runtime.directory.resolve()),
+    )
     controller.commit([begun])
     while controller.state.stopped is None and not interrupted() and not decide.is_paused(controller.state):
         try:

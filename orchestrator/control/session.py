@@ -24,7 +24,7 @@ from orchestrator.control.keeping import Keeper
 from orchestrator.control.notify import Notifier
 from orchestrator.control.planning import FirstRound
 from orchestrator.control.runtime import Runtime
-from orchestrator.errors import CampaignError, ExecutorError
+from orchestrator.errors import CampaignError, ExecutorError, JournalError
 from orchestrator.executors.base import Executor, cluster
 from orchestrator.executors.slurm import ceilings, partitions, sbatch
 from orchestrator.executors.slurm.options import job_options
@@ -41,12 +41,12 @@ from orchestrator.journal.file import (
     writing,
 )
 from orchestrator.journal.replay import apply, replay
-from orchestrator.journal.state import State
+from orchestrator.journal.state import State, is_rehearsal
 from orchestrator.policy import decide
 from orchestrator.report import advice
 from orchestrator.storage import write_atomically
 from orchestrator.types import Point, Resources, Run
-from orchestrator.units import format_cost, in_unit
+from orchestrator.units import count, format_cost, in_unit
 
 CAMPAIGN_FILE = "campaign.yaml"
 
@@ -111,6 +111,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
             ]
         if known.id:
             start = None  # also where another controller began the campaign meanwhile
+            _refuse_copy(known, directory)
             first = _changed(built, known, bool(changes))
             built_executor = executor(chosen, directory, known.time)
             changed = functools.reduce(lambda state, event: apply(state, event, known.time), first, known)
@@ -237,6 +238,31 @@ def refuse_limits(built: Assembly, plan: FirstRound) -> None:
     if plan.validation is not None and point is not None:
         runs.append((Run(point), plan.validation.limit))
     _refuse_limits(built, runs)
+
+
+def _refuse_copy(known: State, directory: Path) -> None:
+    """Raise `CampaignError` in a copy of a campaign whose attempts are in flight.
+
+    They belong to the original, and write there. A directory that was moved is no copy: nothing is left of
+    it where it was.
+    """
+    original = Path(known.directory)
+    if not known.directory or not known.in_flight or is_rehearsal(known.campaign):
+        return
+    try:
+        # Not samefile: the same file system may be mounted twice.
+        same = original.stat().st_ino == directory.stat().st_ino
+        first = next(read(original / FILE_NAME)).event
+    except (OSError, JournalError, StopIteration):
+        return
+    if same or not isinstance(first, events.CampaignStarted) or first.id != known.id:
+        return
+    number = count(len(known.in_flight), "attempt")
+    raise CampaignError(
+        f"{directory} is a copy of {original}, and {number} in flight can only be found there: resume the "
+        "original, and copy it again when nothing is in flight; or remove the original if this copy is to "
+        "replace it. Nothing was changed"
+    )
 
 
 def _refuse_cluster(before: str, now: str) -> None:

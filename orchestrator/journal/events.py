@@ -49,12 +49,14 @@ class ControllerStarted:
     """A controller runs the campaign from here on.
 
     ``provenance`` describes what its runs are made from (see `orchestrator.control.provenance`), JSON-ready.
+    ``directory``: where the campaign was then.
     """
 
     host: str
     pid: int
     version: str
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    directory: str = ""
 
 
 @dataclass(frozen=True, slots=True)

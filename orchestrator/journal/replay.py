@@ -106,6 +106,7 @@ def _controller_started(event: events.ControllerStarted, state: State) -> State:
     state = state._replace(
         executables=executables.digests(event.provenance),
         cluster=event.provenance.get("cluster", state.cluster),
+        directory=event.directory,
     )
     if state.paused is None:
         return state

@@ -177,6 +177,7 @@ class State(NamedTuple):
     machine: Mapping[str, str] = immutables.Map()  # what the last round found about the machine, by kind
     remarked: frozenset[str] = frozenset()  # kinds of such findings that were reported
     cluster: str = ""  # of the last controller that had one
+    directory: str = ""  # of the campaign, when the last controller began
     executables: Digests = immutables.Map()  # that the last controller starts
     measured_with: Used = immutables.Map()
     reread: immutables.Map[Run, events.AttemptReread] = immutables.Map()  # not completed

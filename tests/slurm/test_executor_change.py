@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,23 @@ def test_a_campaign_is_refused_on_another_cluster(fake: FakeSlurm, tmp_path: Pat
     fake.name_cluster("testing")
     session.run(load(SLURM, text=SHELL), directory, session.Hooks(interrupted=lambda: True))
     assert (directory / FILE_NAME).read_bytes() > before
+
+
+def test_a_copy_is_refused_while_jobs_of_the_original_are_out_unless_the_original_is_gone(
+    fake: FakeSlurm, tmp_path: Path
+) -> None:
+    original, copy = tmp_path / "original", tmp_path / "copy"
+    fake.answer("squeue", code=1)
+    hooks = session.Hooks(interrupted=lambda: len(fake.calls("sbatch")) > 1)
+    session.run(load(SLURM, text=SHELL), original, hooks)
+    shutil.copytree(original, copy)
+    before = (copy / FILE_NAME).read_bytes()
+    with pytest.raises(CampaignError, match=r"copy is a copy of .*original, and \d+ attempts? in flight"):
+        session.run(load(SLURM, text=SHELL), copy, session.Hooks())
+    assert (copy / FILE_NAME).read_bytes() == before
+    asks = session.Hooks(interrupted=lambda: True)
+    session.run(load(SLURM, text=SHELL), original, asks)
+    original.rename(tmp_path / "renamed")
+    session.run(load(SLURM, text=SHELL), tmp_path / "renamed", asks)
+    session.run(load(SLURM, text=SHELL), copy, asks)
+    assert (copy / FILE_NAME).read_bytes() > before
