@@ -18,7 +18,7 @@ from itertools import product
 import numpy as np
 
 from orchestrator import registry
-from orchestrator.evaluation.functions import Function, draw
+from orchestrator.evaluation.strategies.functions import Function, draw
 from orchestrator.models.base import Modeler, holds_at
 from orchestrator.types import Measurement, Measurements, Parameter, Point, Value
 

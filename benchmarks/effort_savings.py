@@ -3,7 +3,7 @@
 ``python benchmarks/effort_savings.py [--functions N] [--seed N]`` prints the table in
 ``docs/evaluation/noise.md``.
 
-One application of generated functions (`orchestrator.evaluation.noise_cases.synthetic`) is measured by plans
+One application of generated functions (`orchestrator.evaluation.noise.cases.synthetic`) is measured by plans
 of growing cost: two lines of points, or the cheapest points of the grid beside them, with one to five runs
 each. *Classic* models see times only, *combined* ones also one counted run at every point of the plan. For
 every noise the cheapest plans of both kinds are compared that make as many call paths accurate (within 5 %
@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from orchestrator.evaluation import noise_cases, noise_study
-from orchestrator.evaluation.noise_cases import Study
+from orchestrator.evaluation.noise import cases as noise_cases
+from orchestrator.evaluation.noise import study as noise_study
+from orchestrator.evaluation.noise.cases import Study
 from orchestrator.generate.complexity import RANKS
 from orchestrator.types import Measurement, Point
 

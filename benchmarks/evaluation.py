@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.evaluation.rows import Row, rows
-from orchestrator.evaluation.rules import Rules
-from orchestrator.evaluation.synthetic import Setting, synthetic_outcomes
+from orchestrator.evaluation.strategies.rows import Row, rows
+from orchestrator.evaluation.strategies.rules import Rules
+from orchestrator.evaluation.strategies.synthetic import Setting, synthetic_outcomes
 
 ALL = ("full", "cpf", "cpf-2", "gpr", "gpr-without-gp", "hybrid", "bayesian", "random", "grid", "oracle")
 

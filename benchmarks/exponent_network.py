@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neural_network import MLPClassifier
 
-from orchestrator.evaluation.noise import mixed
+from orchestrator.evaluation.artificial_noise import mixed
 from orchestrator.models.pmnf.hypotheses import EXTRAP
 
 Floats = NDArray[np.float64]

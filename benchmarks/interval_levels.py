@@ -17,8 +17,8 @@ from itertools import product
 import numpy as np
 
 from orchestrator import registry
-from orchestrator.evaluation.functions import Function, draw
-from orchestrator.evaluation.synthetic import SERIES
+from orchestrator.evaluation.strategies.functions import Function, draw
+from orchestrator.evaluation.strategies.synthetic import SERIES
 from orchestrator.models.base import Modeler
 from orchestrator.models.intervals import LEVEL, Interval, predictive
 from orchestrator.types import Measurement, Measurements, Point

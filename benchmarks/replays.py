@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from orchestrator import registry
-from orchestrator.evaluation.bench import Bench
-from orchestrator.evaluation.contenders import contenders
-from orchestrator.evaluation.replay import replay_bench
-from orchestrator.evaluation.trial import Outcome, run_trial
+from orchestrator.evaluation.strategies.bench import Bench
+from orchestrator.evaluation.strategies.contenders import contenders
+from orchestrator.evaluation.strategies.replay import replay_bench
+from orchestrator.evaluation.strategies.trial import Outcome, run_trial
 from orchestrator.models.base import Model
 from orchestrator.models.sums import with_sums
 from orchestrator.types import Measurement, Measurements, Point

@@ -23,12 +23,12 @@ import numpy as np
 from scipy.stats import binomtest
 
 from orchestrator import registry
-from orchestrator.evaluation.bench import FULL_REPETITIONS
-from orchestrator.evaluation.contenders import contenders
-from orchestrator.evaluation.functions import draw, read
 from orchestrator.evaluation.parallel import in_parallel
-from orchestrator.evaluation.synthetic import SERIES, synthetic_bench
-from orchestrator.evaluation.trial import measured
+from orchestrator.evaluation.strategies.bench import FULL_REPETITIONS
+from orchestrator.evaluation.strategies.contenders import contenders
+from orchestrator.evaluation.strategies.functions import draw, read
+from orchestrator.evaluation.strategies.synthetic import SERIES, synthetic_bench
+from orchestrator.evaluation.strategies.trial import measured
 from orchestrator.models.sums import with_sums
 
 MODELERS = ("pmnf", "auto")

@@ -30,9 +30,12 @@ from rich.console import Console
 from rich.progress import Progress
 
 from orchestrator.api.inputs import measurements_in
-from orchestrator.evaluation import speedup_cases, speedup_figures, speedup_rows, speedup_study
-from orchestrator.evaluation.speedup_contenders import SIMULATED, STANDARD, contender
-from orchestrator.evaluation.speedup_study import Case, Row, Task
+from orchestrator.evaluation.speedup import cases as speedup_cases
+from orchestrator.evaluation.speedup import figures as speedup_figures
+from orchestrator.evaluation.speedup import rows as speedup_rows
+from orchestrator.evaluation.speedup import study as speedup_study
+from orchestrator.evaluation.speedup.contenders import SIMULATED, STANDARD, contender
+from orchestrator.evaluation.speedup.study import Case, Row, Task
 from orchestrator.types import Measurement, Measurements
 
 MEASURED = Path(__file__).with_name("speedup_measured.csv")

@@ -26,8 +26,8 @@ from far_corner_cases import groups, options_for, stored
 
 from orchestrator import registry
 from orchestrator.errors import ModelError
-from orchestrator.evaluation.functions import draw
-from orchestrator.evaluation.synthetic import SERIES
+from orchestrator.evaluation.strategies.functions import draw
+from orchestrator.evaluation.strategies.synthetic import SERIES
 from orchestrator.models.base import Model, Modeler
 from orchestrator.models.processes import found, required
 from orchestrator.models.scaling import Study

@@ -24,8 +24,8 @@ from far_corner_text import as_markdown
 from threadpoolctl import threadpool_limits
 from tuning_spaces import SPACES
 
-from orchestrator.evaluation import models_study
-from orchestrator.evaluation.models_fit import Contender
+from orchestrator.evaluation.models import study as models_study
+from orchestrator.evaluation.models.fit import Contender
 from orchestrator.models.base import Floats
 from orchestrator.models.learned.rprop import rprop
 from orchestrator.models.learned.trees import histogram_boosting

@@ -27,8 +27,8 @@ import numpy as np
 
 from orchestrator.campaign import loader
 from orchestrator.control import session
-from orchestrator.evaluation.functions import draw
-from orchestrator.evaluation.synthetic import SERIES
+from orchestrator.evaluation.strategies.functions import draw
+from orchestrator.evaluation.strategies.synthetic import SERIES
 from orchestrator.journal import events
 from orchestrator.journal.file import Entry
 from orchestrator.journal.state import State

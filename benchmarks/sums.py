@@ -18,8 +18,8 @@ from itertools import product
 import numpy as np
 
 from orchestrator import registry
-from orchestrator.evaluation.functions import Function, draw
-from orchestrator.evaluation.synthetic import SERIES
+from orchestrator.evaluation.strategies.functions import Function, draw
+from orchestrator.evaluation.strategies.synthetic import SERIES
 from orchestrator.models.base import Floats, Model, Modeler
 from orchestrator.models.summed import Summed
 from orchestrator.models.sums import with_sums

@@ -33,10 +33,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from orchestrator import registry
 from orchestrator.api.inputs import measurements_in
-from orchestrator.evaluation import models_figures, models_processes, models_study
-from orchestrator.evaluation.models_fit import Contender, Row, Task
-from orchestrator.evaluation.models_samples import of_response
-from orchestrator.evaluation.models_study import Study
+from orchestrator.evaluation.models import figures as models_figures
+from orchestrator.evaluation.models import processes as models_processes
+from orchestrator.evaluation.models import study as models_study
+from orchestrator.evaluation.models.fit import Contender, Row, Task
+from orchestrator.evaluation.models.samples import of_response
+from orchestrator.evaluation.models.study import Study
 from orchestrator.storage import write_atomically
 from orchestrator.types import Measurements
 

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from orchestrator.evaluation.models_fit import Row
-from orchestrator.evaluation.models_table import Group, groups, seconds_text, size_text
+from orchestrator.evaluation.models.fit import Row
+from orchestrator.evaluation.models.table import Group, groups, seconds_text, size_text
 from orchestrator.units import count
 
 _BLOCK = re.compile(r"(<!-- tuning spaces -->\n).*?(<!-- end of tuning spaces -->)", re.DOTALL)

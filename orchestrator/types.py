@@ -226,6 +226,8 @@ class AttemptRecord:
         Bytes of its standard output at its end, as seen on its node; None in records of earlier versions.
     full
         Why nothing more could be written into its directory at its end; empty where it could.
+    moved
+        Whether its directory was moved while it ran: what named the directory by its path failed.
     load
         What else its CPUs did, as shares of their time: ``others`` (CPU time of other processes) and
         ``stolen`` (by a hypervisor), as far as they are known.
@@ -245,6 +247,7 @@ class AttemptRecord:
     allocated: float | None = None
     printed: int | None = None
     full: str = ""
+    moved: bool = False
     load: Mapping[str, float] = field(default_factory=dict)
 
 

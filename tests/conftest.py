@@ -30,7 +30,7 @@ ON_CLUSTERS = (
     "tests/slurm/test_script.py",
     "tests/slurm/test_states.py",
     "tests/slurm/test_two_executables.py",
-    "tests/evaluation/test_models_slurm.py",
+    "tests/evaluation/models/test_slurm.py",
     "tests/cli/test_doctor_site.py",
     "tests/cli/test_doctor_slurm.py",
 )

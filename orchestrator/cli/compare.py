@@ -18,7 +18,7 @@ from orchestrator.api.fit import chosen_modeler, fit_measurements
 from orchestrator.api.inputs import campaign_directory
 from orchestrator.cli import common, inputs, modeling
 from orchestrator.errors import CampaignError, ModelError
-from orchestrator.evaluation import noise_theory
+from orchestrator.evaluation.noise import theory
 from orchestrator.models.base import Model, Modeler
 from orchestrator.models.comparison.conditions import Condition
 from orchestrator.models.comparison.pairs import Aligned, aligned
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
         or _evaluation_point(arguments, joint),
         metrics=_metrics(both, arguments.metric),
         conditions=conditions,
-        theories=noise_theory.stated(arguments.against_theory, joint),
+        theories=theory.stated(arguments.against_theory, joint),
         callpaths=selected((item.callpath for item in joint.items), arguments.callpath),
     )
     models = _models(both, question.metrics, _modelers(arguments))

@@ -17,13 +17,15 @@ from typing import Any, TypeVar
 from orchestrator import registry
 from orchestrator.cli import common, evaluate_models, evaluate_noise, evaluate_speedup, inputs
 from orchestrator.errors import CampaignError
-from orchestrator.evaluation import contenders, figures, paper, paper_table
-from orchestrator.evaluation.paper_draw import SERIES
-from orchestrator.evaluation.replay import replay_outcomes
-from orchestrator.evaluation.rows import Row, rows, table
-from orchestrator.evaluation.rules import Rules
-from orchestrator.evaluation.synthetic import NEIGHBOURS, Setting, synthetic_outcomes
-from orchestrator.evaluation.trial import Outcome
+from orchestrator.evaluation.paper import study as paper
+from orchestrator.evaluation.paper import table as paper_table
+from orchestrator.evaluation.paper.draw import SERIES
+from orchestrator.evaluation.strategies import contenders, figures
+from orchestrator.evaluation.strategies.replay import replay_outcomes
+from orchestrator.evaluation.strategies.rows import Row, rows, table
+from orchestrator.evaluation.strategies.rules import Rules
+from orchestrator.evaluation.strategies.synthetic import NEIGHBOURS, Setting, synthetic_outcomes
+from orchestrator.evaluation.strategies.trial import Outcome
 
 Value = TypeVar("Value")
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError
-from orchestrator.evaluation import models_processes, models_study
-from orchestrator.evaluation.models_fit import Contender, Row, Task
-from orchestrator.evaluation.models_samples import of_response
-from orchestrator.evaluation.models_study import Study
-from orchestrator.evaluation.models_table import table
+from orchestrator.evaluation.models import processes as models_processes
+from orchestrator.evaluation.models import study as models_study
+from orchestrator.evaluation.models.fit import Contender, Row, Task
+from orchestrator.evaluation.models.samples import of_response
+from orchestrator.evaluation.models.study import Study
+from orchestrator.evaluation.models.table import table
 from orchestrator.types import Measurements
 from orchestrator.units import parse_duration
 
@@ -131,7 +132,7 @@ def run(arguments: argparse.Namespace, advance: Advance) -> int:
             advance(len(found), len(tasks))
     found = models_study.ordered(found, [item.label for item in study.contenders])
     if arguments.figures is not None:
-        from orchestrator.evaluation import models_figures
+        from orchestrator.evaluation.models import figures as models_figures
 
         models_figures.write({study.train.items[0].metric: found}, arguments.figures)
     if arguments.json:
@@ -176,7 +177,7 @@ def _fitted(arguments: argparse.Namespace, tasks: list[Task]) -> Generator[Row]:
             raise CampaignError("--partition and --sbatch are for --executor slurm")
         yield from models_processes.rows(tasks, arguments.workers, arguments.time_limit)
         return
-    from orchestrator.evaluation import models_slurm  # submitit is needed for jobs only
+    from orchestrator.evaluation.models import slurm as models_slurm  # submitit is needed for jobs only
 
     named = {"partition": arguments.partition} if arguments.partition else {}
     jobs = models_slurm.Jobs(

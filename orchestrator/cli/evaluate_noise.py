@@ -15,18 +15,16 @@ from typing import Any
 from orchestrator.api.inputs import of_metrics
 from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError
-from orchestrator.evaluation import (
-    noise_cases,
-    noise_figures,
-    noise_measured,
-    noise_runs,
-    noise_study,
-    noise_theory,
-)
-from orchestrator.evaluation.models_fit import Contender
-from orchestrator.evaluation.noise import PATTERNS
-from orchestrator.evaluation.noise_cases import REPETITIONS, Study
-from orchestrator.evaluation.noise_rows import Row, rows, table
+from orchestrator.evaluation.artificial_noise import PATTERNS
+from orchestrator.evaluation.models.fit import Contender
+from orchestrator.evaluation.noise import cases as noise_cases
+from orchestrator.evaluation.noise import figures as noise_figures
+from orchestrator.evaluation.noise import measured as noise_measured
+from orchestrator.evaluation.noise import runs as noise_runs
+from orchestrator.evaluation.noise import study as noise_study
+from orchestrator.evaluation.noise import theory as noise_theory
+from orchestrator.evaluation.noise.cases import REPETITIONS, Study
+from orchestrator.evaluation.noise.rows import Row, rows, table
 from orchestrator.generate import manifest
 from orchestrator.models.effort import EFFORT
 from orchestrator.report import figures, noise_report

@@ -8,8 +8,11 @@ from pathlib import Path
 
 from orchestrator.cli import common, inputs
 from orchestrator.errors import CampaignError
-from orchestrator.evaluation import speedup_cases, speedup_contenders, speedup_rows, speedup_study
-from orchestrator.evaluation.speedup_study import Case
+from orchestrator.evaluation.speedup import cases as speedup_cases
+from orchestrator.evaluation.speedup import contenders as speedup_contenders
+from orchestrator.evaluation.speedup import rows as speedup_rows
+from orchestrator.evaluation.speedup import study as speedup_study
+from orchestrator.evaluation.speedup.study import Case
 
 Advance = Callable[[int, int], None]
 
@@ -109,7 +112,7 @@ def run(arguments: argparse.Namespace, advance: Advance) -> int:
     todo = speedup_study.tasks(cases, names, arguments.seed)
     rows = speedup_study.rows(todo, arguments.workers, advance)
     if arguments.figures is not None:
-        from orchestrator.evaluation import speedup_figures
+        from orchestrator.evaluation.speedup import figures as speedup_figures
 
         speedup_figures.write(rows, arguments.figures)
     if arguments.json:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from orchestrator.executors.attempt.worker import want_of_space
 from orchestrator.executors.base import Outage
 
 # Less than this is full, for what the controller and the runs in flight still have to write.
@@ -20,9 +21,9 @@ _REMIND = 3600.0  # seconds between reports
 
 
 def outage(directory: Path, now: float) -> Outage | None:
-    """Return that the file system of a campaign directory is full; None where it is not, or does not say.
+    """Return that the file system of a campaign directory, or a quota, is full; None where that is not known.
 
-    The quota of a user is not seen here.
+    A quota shows only where something is written.
     """
     try:
         found = os.statvfs(directory)
@@ -31,7 +32,8 @@ def outage(directory: Path, now: float) -> Outage | None:
     free, total = found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
     files = found.f_favail if found.f_files else math.inf  # some file systems count none
     if free >= min(_LEAST_BYTES, _LEAST_SHARE * total) and files >= _LEAST_FILES:
-        return None
+        why = want_of_space(directory)
+        return Outage(now, f"{why} at {directory}", blocking=True) if why else None
     return Outage(now, free_at(directory), blocking=True)
 
 

@@ -65,7 +65,13 @@ def run(
     if state.stopped is not None:
         return state
     controller = Controller(runtime, journal, state, listen, models)
-    begun = events.ControllerStarted(socket.gethostname(), os.getpid(), __version__, runtime.provenance())
+    begun = events.ControllerStarted(
+        socket.gethostname(),
+        os.getpid(),
+        __version__,
+        runtime.provenance(),
+        str(runtime.directory.resolve()),
+    )
     controller.commit([begun])
     while controller.state.stopped is None and not interrupted() and not decide.is_paused(controller.state):
         try:
@@ -178,8 +184,8 @@ class Controller:
         match action:
             case decide.GiveUp(run, reason):
                 self.commit([events.RunGivenUp(run, reason)])
-            case decide.Skip(run, reason):
-                self.commit([events.RunSkipped(run, reason)])
+            case decide.Skip(run, reason, unaffordable):
+                self.commit([events.RunSkipped(run, reason, unaffordable)])
             case decide.Fit(number):
                 self._fit(number)
             case decide.Propose(number):

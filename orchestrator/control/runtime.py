@@ -18,7 +18,7 @@ from orchestrator.control import attempts, estimation, provenance
 from orchestrator.control.assembly import Assembly
 from orchestrator.control.fastest import fastest
 from orchestrator.errors import ModelError
-from orchestrator.executors.base import Executor
+from orchestrator.executors.base import Executor, cluster_name
 from orchestrator.journal.events import Samples
 from orchestrator.journal.file import Patience, persistently, writing
 from orchestrator.journal.measurements import Collector
@@ -90,8 +90,9 @@ class Runtime:
         self._checks: tuple[int, EffortChecks] | None = None  # of the effort models, with their round
 
     def provenance(self) -> dict[str, Any]:
-        """Return what this controller's runs are made from, for the journal."""
-        return provenance.gather(self.campaign)
+        """Return what this controller's runs are made from, and on which cluster, for the journal."""
+        name = cluster_name(self.executor)
+        return {**provenance.gather(self.campaign), **({"cluster": name} if name else {})}
 
     def estimates(self, state: State, models: tuple[Model, ...]) -> Estimates:
         """Return what a decision may know of the open runs. ``models`` are those of the last round.
@@ -142,7 +143,9 @@ class Runtime:
         )
         infeasible = view.infeasible | too_long.keys() | too_expensive
         again = self.strategy(replace(view, infeasible=infeasible), rng)
-        if again:
+        # A large space has further points that are too long: a round of them alone would begin nothing.
+        further, _ = self._not_to_begin(state, models, view, [choice.point for choice in again])
+        if any(choice.point not in further for choice in again):
             return again
         # Of the first ones, the decision skips all that do not fit the budget, with the figures.
         if rest := [choice for choice in choices if choice.point not in too_long]:

@@ -33,8 +33,8 @@ from orchestrator.control.keeping import Keeper
 from orchestrator.control.notify import Notifier
 from orchestrator.control.planning import FirstRound
 from orchestrator.control.runtime import Runtime
-from orchestrator.errors import CampaignError, ExecutorError
-from orchestrator.executors.base import Executor
+from orchestrator.errors import CampaignError, ExecutorError, JournalError
+from orchestrator.executors.base import Executor, cluster_name
 from orchestrator.executors.slurm import ceilings, sbatch
 from orchestrator.executors.slurm.cluster import Cluster
 from orchestrator.executors.slurm.options import job_options
@@ -51,13 +51,13 @@ from orchestrator.journal.file import (
     writing,
 )
 from orchestrator.journal.replay import apply, replay
-from orchestrator.journal.state import State
+from orchestrator.journal.state import State, is_rehearsal
 from orchestrator.models.base import Model
 from orchestrator.policy import decide
 from orchestrator.report import advice
 from orchestrator.storage import write_atomically
 from orchestrator.types import Run
-from orchestrator.units import format_cost, in_unit
+from orchestrator.units import count, format_cost, in_unit
 
 CAMPAIGN_FILE = "campaign.yaml"
 
@@ -117,6 +117,7 @@ def _run(chosen: Campaign, directory: Path, hooks: Hooks) -> State:
         priors.refuse_other_copy(chosen, known)
         changes = _changes(chosen, known, hooks.again)
         if known.id:  # also where another controller began the campaign meanwhile
+            _refuse_copy(known, directory)
             built_executor, first = _continue(built, directory, known, bool(changes), cluster)
         else:
             start = start or _prepare(built, directory, cluster)  # a journal without a complete line
@@ -191,10 +192,12 @@ def _continue(
 ) -> tuple[Executor, list[events.Event]]:
     """Return the executor of a campaign that has begun, and the event of its changed rules, if any.
 
-    Raises ``CampaignError`` where the rules may not change so, or Slurm would never start open runs.
+    Raises ``CampaignError`` where the rules may not change so, on another cluster, or where Slurm would never
+    start open runs.
     """
     new = _changed(built, known, changed, cluster)
     starter = executor(built.campaign, directory, known.time)
+    _refuse_cluster(known.cluster, cluster_name(starter))
     after = functools.reduce(lambda state, event: apply(state, event, known.time), new, known)
     _refuse_open(built, directory, starter, after, cluster)
     return starter, new
@@ -247,6 +250,45 @@ def refuse_launch(built: Assembly, cluster: Cluster) -> None:
 def refuse_limits(built: Assembly, plan: FirstRound, cluster: Cluster) -> None:
     """Raise `CampaignError` where Slurm would never start runs with the time limits of the first round."""
     _refuse(slurm_preflight.limit_fault(built, plan, cluster))
+
+
+def _refuse_copy(known: State, directory: Path) -> None:
+    """Raise `CampaignError` in a copy of a campaign whose attempts are in flight.
+
+    They belong to the original, and write there. A directory that was moved is no copy: nothing is left of
+    it where it was.
+    """
+    original = Path(known.directory)
+    if not known.directory or not known.in_flight or is_rehearsal(known.campaign):
+        return
+    try:
+        # Not samefile: the same file system may be mounted twice.
+        same = original.stat().st_ino == directory.stat().st_ino
+        first = next(read(original / FILE_NAME)).event
+    except (OSError, JournalError, StopIteration):
+        return
+    if same or not isinstance(first, events.CampaignStarted) or first.id != known.id:
+        return
+    number = count(len(known.in_flight), "attempt")
+    raise CampaignError(
+        f"{directory} is a copy of {original}, and {number} in flight can only be found there: resume the "
+        "original, and copy it again when nothing is in flight; or remove the original if this copy is to "
+        "replace it. Nothing was changed"
+    )
+
+
+def _refuse_cluster(before: str, now: str) -> None:
+    """Raise `CampaignError` on another cluster than before, as far as both are known.
+
+    It does not know the jobs that are out, and its nodes take other times.
+    """
+    if before and now and before != now:
+        raise CampaignError(
+            f"the runs of this campaign are those of the cluster {before}, and here is the cluster {now}: "
+            f"measurements cannot be mixed. Resume it on {before}, or begin another campaign: orchestrator "
+            "run CAMPAIGN.yaml --directory DIR; with priors.campaigns in its file it begins with what this "
+            "one has learned. Nothing was changed"
+        )
 
 
 def _refuse_open(built: Assembly, directory: Path, starter: Executor, state: State, cluster: Cluster) -> None:

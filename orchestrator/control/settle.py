@@ -223,6 +223,10 @@ def _finished(
             samples = collect(request, observation)
         except ReadError as error:
             failure, reason = FailureClass.PARSE, str(error)
+    # A profiler, or the program itself, may have written to where the directory was.
+    if record.moved and failure in (FailureClass.PARSE, FailureClass.APPLICATION):
+        failure = FailureClass.INFRASTRUCTURE
+        reason = f"the campaign directory was moved while it ran ({reason})"
     return events.AttemptFinished(
         attempt=observation.attempt,
         elapsed=elapsed,

@@ -85,6 +85,16 @@ def services(executor: Executor) -> Mapping[str, Outage | None]:
     return found
 
 
+def cluster_name(executor: Executor) -> str:
+    """Return the name of the cluster on which an executor starts attempts; empty where it is not known.
+
+    From the executor's method ``cluster()``. Only an executor that is one among several on the same file
+    system needs it.
+    """
+    ask = getattr(executor, "cluster", None)
+    return "" if ask is None else str(ask())
+
+
 class Executor(Protocol):
     """Start attempts, look after them, and never start one twice.
 

@@ -49,12 +49,14 @@ class ControllerStarted:
     """A controller runs the campaign from here on.
 
     ``provenance`` describes what its runs are made from (see `orchestrator.control.provenance`), JSON-ready.
+    ``directory``: where the campaign was then.
     """
 
     host: str
     pid: int
     version: str
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    directory: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +174,14 @@ class RunGivenUp:
 
 @dataclass(frozen=True, slots=True)
 class RunSkipped:
-    """A proposed run that was never begun, because the budget left cannot hold its reservation."""
+    """A proposed run that was never begun.
+
+    ``unaffordable``: because the budget left cannot hold its reservation, and for no other reason.
+    """
 
     run: Run
     reason: str
+    unaffordable: bool = True  # as nearly all in journals of earlier versions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

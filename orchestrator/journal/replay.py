@@ -103,7 +103,11 @@ def _campaign_changed(event: events.CampaignChanged, state: State) -> State:
 
 @_apply.register
 def _controller_started(event: events.ControllerStarted, state: State) -> State:
-    state = state._replace(executables=executables.digests(event.provenance))
+    state = state._replace(
+        executables=executables.digests(event.provenance),
+        cluster=event.provenance.get("cluster", state.cluster),
+        directory=event.directory,
+    )
     if state.paused is None:
         return state
     return state._replace(paused=None, setbacks=setbacks.resumed(state.setbacks))
@@ -208,7 +212,9 @@ def _run_given_up(event: events.RunGivenUp, state: State) -> State:
 
 @_apply.register
 def _run_skipped(event: events.RunSkipped, state: State) -> State:
-    skipped = _run(state, event.run)._replace(status=RunStatus.SKIPPED, reason=event.reason)
+    skipped = _run(state, event.run)._replace(
+        status=RunStatus.SKIPPED, reason=event.reason, unaffordable=event.unaffordable
+    )
     state = _dequeue(state, event.run)._replace(runs=state.runs.set(event.run, skipped))
     if event.run == state.validation:
         return state

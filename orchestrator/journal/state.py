@@ -45,7 +45,8 @@ class RunState(NamedTuple):
     if on one node only; ``packed``: whether it shared its job, so that ``elapsed`` includes the usual
     overhead of a job; ``began``: when the accepted attempt started, in Unix seconds; ``load``: shares of its
     CPUs' time that others took; ``origin``: its job, or node and round, which it shares with other runs;
-    ``refused``: how many attempts the executor did not take.
+    ``refused``: how many attempts the executor did not take; ``unaffordable``: whether it was skipped because
+    the budget could not hold it.
     """
 
     status: RunStatus = RunStatus.WAITING
@@ -63,6 +64,7 @@ class RunState(NamedTuple):
     load: Mapping[str, float] = immutables.Map()
     origin: str = ""
     refused: int = 0
+    unaffordable: bool = False
 
 
 class InFlight(NamedTuple):
@@ -174,6 +176,8 @@ class State(NamedTuple):
     stopped: StopReason | None = None
     machine: Mapping[str, str] = immutables.Map()  # what the last round found about the machine, by kind
     remarked: frozenset[str] = frozenset()  # kinds of such findings that were reported
+    cluster: str = ""  # of the last controller that had one
+    directory: str = ""  # of the campaign, when the last controller began
     executables: Digests = immutables.Map()  # that the last controller starts
     measured_with: Used = immutables.Map()
     reread: immutables.Map[Run, events.AttemptReread] = immutables.Map()  # not completed

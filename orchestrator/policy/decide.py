@@ -109,10 +109,11 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Do not begin this run."""
+    """Do not begin this run; ``unaffordable``: because the budget left cannot hold it."""
 
     run: Run
     reason: str
+    unaffordable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +392,8 @@ def _seconds(value: float) -> str:
 def _unaffordable(left: float, kept: float, run: Run, need: Reservation, unit: CostUnit) -> Skip:
     comma = "," if "," in (what := occupied(need)) else ""
     cost = format_cost(need.reserved, unit)
-    return Skip(run, f"{what}{comma} may cost {cost}, {in_unit(left, unit)} are left{_beside(kept, unit)}")
+    reason = f"{what}{comma} may cost {cost}, {in_unit(left, unit)} are left{_beside(kept, unit)}"
+    return Skip(run, reason, unaffordable=True)
 
 
 def _beside(kept: float, unit: CostUnit) -> str:
@@ -412,8 +414,10 @@ def _after_round(state: State, policy: Policy, estimates: Estimates) -> Action:
     """All runs of the last round are settled and the models are refitted."""
     if state.round == 0:
         return Propose(1)
-    chosen = [run for run in state.queue if not is_reference(state, run)]
-    if chosen and all(state.runs[run].status is RunStatus.SKIPPED for run in chosen):
+    chosen = [state.runs[run] for run in state.queue if not is_reference(state, run)]
+    skipped = all(item.status is RunStatus.SKIPPED for item in chosen)
+    # Those that are skipped for other reasons, such as a new time limit, are not proposed again.
+    if skipped and any(item.unaffordable for item in chosen):
         kept = _beside(kept_for_validation(state, policy, estimates), policy.unit)
         detail = f"{_budget_spent(state, policy)}; no run of the last round fits what is left{kept}"
         return BeginStop("budget", detail)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.evaluation import noise_runs
-from orchestrator.evaluation.noise_cases import synthetic
+from orchestrator.evaluation.noise import runs as noise_runs
+from orchestrator.evaluation.noise.cases import synthetic
 from orchestrator.generate.population import Range
 from orchestrator.report.export import json_lines
 from orchestrator.types import Measurement, Measurements

@@ -19,8 +19,14 @@ from orchestrator.types import (
 )
 
 
-def finished(exit_code: int, directory: Path, full: str = "") -> events.AttemptFinished:
-    """Return the event of an attempt; ``full`` is why nothing more could be written at its end."""
+def _nothing(request: AttemptRequest, observation: Observation) -> events.Samples:
+    return {}
+
+
+def finished(
+    exit_code: int, directory: Path, full: str = "", moved: bool = False, collect: settle.Collect = _nothing
+) -> events.AttemptFinished:
+    """Return the event of an attempt; for ``full`` and ``moved`` see `AttemptRecord`."""
     attempt = Attempt(Run(Point.of(p=1)))
     request = AttemptRequest(
         attempt=attempt, name="name", directory=directory, resources=Resources(ranks=1), limit=60.0, script=""
@@ -34,9 +40,10 @@ def finished(exit_code: int, directory: Path, full: str = "") -> events.AttemptF
         finished=5.0,
         exit_code=exit_code,
         full=full,
+        moved=moved,
     )
     observation = Observation(attempt, AttemptState.FINISHED, record=record)
     flight = InFlight("name", 1, 60.0, 60.0)
-    [event] = settle.events_of(observation, flight, request, lambda item, seen: {}, flight.reserved)
+    [event] = settle.events_of(observation, flight, request, collect, flight.reserved)
     assert isinstance(event, events.AttemptFinished)
     return event

@@ -139,3 +139,18 @@ def test_what_was_written_to_a_full_disk_is_no_measurement_and_no_failure_of_the
     event = finished(exit_code, tmp_path, full="Disk quota exceeded")
     assert event.failure is FailureClass.INFRASTRUCTURE and not event.samples
     assert event.reason.startswith("Disk quota exceeded") and str(tmp_path) in event.reason
+
+
+def test_a_quota_is_full_where_nothing_more_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert disk.outage(tmp_path, 1.0) is None
+    assert not list(tmp_path.iterdir())
+
+    def write(file: int, data: bytes) -> int:
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    monkeypatch.setattr(os, "write", write)
+    outage = disk.outage(tmp_path, 1.0)
+    assert outage is not None and outage.reason == f"Disk quota exceeded at {tmp_path}"
+    assert not list(tmp_path.iterdir())

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.types import FailureClass
+from orchestrator.errors import ReadError
+from orchestrator.journal.events import Samples
+from orchestrator.types import AttemptRequest, FailureClass, Observation
 from tests.control.finishing import finished
 
 
@@ -59,3 +61,16 @@ def test_the_reason_of_a_failure_is_what_the_program_said_before_its_launcher(tm
         f"a non-zero exit code. Per user-direction, the job has been aborted.\n{banner}\n"
     )
     assert finished(3, tmp_path).reason == "exit code 3; last line of stderr: error: 3 x 5 does not fit"
+
+
+@pytest.mark.parametrize(("exit_code", "moved"), [(0, True), (3, True), (0, False), (3, False)])
+def test_what_was_written_to_where_a_moved_directory_was_is_no_failure_of_the_application(
+    exit_code: int, moved: bool, tmp_path: Path
+) -> None:
+    def collect(request: AttemptRequest, observation: Observation) -> Samples:
+        raise ReadError("no profile")
+
+    event = finished(exit_code, tmp_path, moved=moved, collect=collect)
+    own = FailureClass.PARSE if exit_code == 0 else FailureClass.APPLICATION
+    assert event.failure is (FailureClass.INFRASTRUCTURE if moved else own)
+    assert ("was moved while it ran" in event.reason) is moved

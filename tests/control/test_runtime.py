@@ -141,3 +141,18 @@ def test_what_the_budget_left_cannot_reserve_is_not_proposed(tmp_path: Path) -> 
     for event in rounds[1:-1]:
         assert state.runs[event.runs[0]].status is not RunStatus.SKIPPED
     assert state.spent > 0.8 * 0.2 * 3600  # half of it without that rule
+
+
+def test_a_time_limit_that_skips_a_whole_round_is_not_called_the_budget(tmp_path: Path) -> None:
+    rules = ("strategy={name: full, first_round: 8, batch_size: 4}", "executor.max_pending=1")
+    proposed: list[int] = []
+
+    def listen(entry: Entry, state: State) -> None:
+        if isinstance(entry.event, events.RoundProposed):
+            proposed.append(entry.event.round)
+
+    session.run(load(*rules), tmp_path, session.Hooks(listen=listen, interrupted=lambda: 2 in proposed))
+    state = session.run(load(*rules, "measure.time_limit=2 s"), tmp_path, session.Hooks())
+    assert all(state.runs[run].status is RunStatus.SKIPPED for run in state.queue)
+    assert state.stopped is not None and state.stopped.rule == "exhausted"
+    assert "measure.time_limit is 2 s" in state.stopped.detail

@@ -9,12 +9,12 @@ import pytest
 
 from orchestrator import registry
 from orchestrator.errors import CampaignError
-from orchestrator.evaluation.contenders import KNOWN
-from orchestrator.evaluation.functions import Function
-from orchestrator.evaluation.paper import Cell, Protocol, paper_outcomes
-from orchestrator.evaluation.paper_course import Course, course, measured, until_no_gain
-from orchestrator.evaluation.paper_draw import SERIES, bench, compounding, draw
-from orchestrator.evaluation.paper_table import document, figure, numbers, paper_rows, table
+from orchestrator.evaluation.paper.course import Course, course, measured, until_no_gain
+from orchestrator.evaluation.paper.draw import SERIES, bench, compounding, draw
+from orchestrator.evaluation.paper.study import Cell, Protocol, paper_outcomes
+from orchestrator.evaluation.paper.table import document, figure, numbers, paper_rows, table
+from orchestrator.evaluation.strategies.contenders import KNOWN
+from orchestrator.evaluation.strategies.functions import Function
 
 TRUTH = Function("100+3*a**0.5*b+2*b**1.5")
 RUNS = bench(TRUTH, SERIES["text"][:2], 5.0, 10, np.random.default_rng(0))

@@ -11,8 +11,8 @@ import pytest
 
 from orchestrator.campaign import loader
 from orchestrator.errors import CampaignError, ReadError
-from orchestrator.evaluation import noise_runs
-from orchestrator.evaluation.noise_cases import REPETITIONS
+from orchestrator.evaluation.noise import runs
+from orchestrator.evaluation.noise.cases import REPETITIONS
 from orchestrator.generate import counts, directory, manifest, program
 from orchestrator.generate.complexity import OPERATIONS, Communication, Computation, Element, Function
 from orchestrator.generate.manifest import Manifest, callpaths
@@ -86,7 +86,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Manifest, Measurement
     folder = tmp_path_factory.mktemp("generated") / "programs"
     directory.write(folder, content)
     directory.build(folder)
-    return content, noise_runs.measurements(folder, content)
+    return content, runs.measurements(folder, content)
 
 
 @pytest.mark.slow
@@ -121,12 +121,12 @@ def test_what_is_not_built_is_said_with_the_remedy(tmp_path: Path) -> None:
     content = Manifest(0, RANGE, {"benchmark": population()})
     directory.write(tmp_path / "new", content)
     with pytest.raises(CampaignError, match="make -C"):
-        noise_runs.measurements(tmp_path / "new", content)
+        runs.measurements(tmp_path / "new", content)
 
 
 def test_measurements_are_kept_and_not_taken_again(tmp_path: Path) -> None:
     content = Manifest(0, RANGE, {"benchmark": population()})
     directory.write(tmp_path / "new", content)
     line = {"params": {"p": 2, "n": 1000}, "callpath": "main", "metric": "time", "value": [1.0]}
-    (tmp_path / "new" / noise_runs.FILE).write_text(json.dumps(line) + "\n")
-    assert noise_runs.measurements(tmp_path / "new", content).points == (Point.of(p=2, n=1000),)
+    (tmp_path / "new" / runs.FILE).write_text(json.dumps(line) + "\n")
+    assert runs.measurements(tmp_path / "new", content).points == (Point.of(p=2, n=1000),)

@@ -111,7 +111,7 @@ def _intended(data: _Draw, state: State, run: Run) -> events.Event:
 def _dropped(data: _Draw, run: Run) -> events.Event:
     if data.truth():
         return events.RunGivenUp(run, data.text())
-    return events.RunSkipped(run, data.text())
+    return events.RunSkipped(run, data.text(), data.truth())
 
 
 def _of_attempt(data: _Draw, attempt: Attempt) -> events.Event:
@@ -146,7 +146,11 @@ def _of_campaign(data: _Draw, state: State) -> events.Event:
     machine = {"drift": "2 %"} if data.truth() else {}
     found: list[events.Event] = [
         events.ControllerStarted(
-            "h", data.whole(0, 9), "0", {"executable": {"sha256": data.one(["a", "b"])}}
+            "h",
+            data.whole(0, 9),
+            "0",
+            {"executable": {"sha256": data.one(["a", "b"])}, "cluster": data.one(["c", ""])},
+            data.text(),
         ),
         events.ControllerStopped("interrupted"),
         events.CampaignChanged(CAMPAIGN, data.truth()),

@@ -173,11 +173,22 @@ def test_what_a_run_may_cost_includes_the_time_until_it_has_ended() -> None:
 
 
 def test_a_round_of_which_nothing_fits_stops_the_campaign() -> None:
-    state = after(PROPOSED, *(events.RunSkipped(run, "too expensive") for run in RUNS))
+    state = after(PROPOSED, *(events.RunSkipped(run, "too expensive", True) for run in RUNS))
     assert actions(state) == [decide.Fit(1)]
     state = after(events.RoundCompleted(round=1, smape=None, width=None, improved=False), state=state)
     (stop,) = actions(state)
     assert isinstance(stop, decide.BeginStop) and stop.rule == "budget"
+
+
+def test_a_round_that_is_skipped_for_its_time_limit_alone_is_followed_by_another() -> None:
+    state = after(PROPOSED)
+    for skip in next_actions(state, POLICY, 1.0, estimates(limit=10.0, median=11.0)):
+        assert isinstance(skip, decide.Skip)
+        state = after(events.RunSkipped(skip.run, skip.reason, skip.unaffordable), state=state)
+    state = after(events.RoundCompleted(round=1, smape=None, width=None, improved=False), state=state)
+    assert actions(state) == [decide.Propose(2)]
+    [dear] = next_actions(after(PROPOSED), replace(POLICY, budget=0.5), 1.0, estimates())[:1]
+    assert isinstance(dear, decide.Skip) and dear.unaffordable
 
 
 @pytest.mark.parametrize(("failure", "attempts"), [(k, v + 1) for k, v in RETRIES.items()])
@@ -494,8 +505,8 @@ def react(action: decide.Action, state: State) -> list[events.Event]:
             ]
         case decide.GiveUp(run, reason):
             return [events.RunGivenUp(run, reason)]
-        case decide.Skip(run, reason):
-            return [events.RunSkipped(run, reason)]
+        case decide.Skip(run, reason, unaffordable):
+            return [events.RunSkipped(run, reason, unaffordable)]
         case decide.Fit(number):
             return [events.RoundCompleted(round=number, smape=1.0, width=None, improved=False)]
         case decide.Propose(number):

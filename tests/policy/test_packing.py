@@ -362,8 +362,8 @@ def react(action: decide.Action) -> events.Event:
                 reserved=need.reserved,
                 pack=str(pack) if pack else "",
             )
-        case decide.Skip(run, reason):
-            return events.RunSkipped(run, reason)
+        case decide.Skip(run, reason, unaffordable):
+            return events.RunSkipped(run, reason, unaffordable)
         case decide.Fit(number):
             return events.RoundCompleted(round=number, smape=1.0, width=None, improved=False)
         case decide.BeginStop(rule, detail):

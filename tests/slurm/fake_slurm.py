@@ -34,6 +34,7 @@ exit 0
 """
 CONFIGURATION = """\
 AccountingStorageType   = accounting_storage/{kind}
+ClusterName             = {cluster}
 KillWait                = 30 sec
 MaxArraySize            = 1001
 MinJobAge               = 300 sec
@@ -63,8 +64,13 @@ class FakeSlurm:
             script = self.folder / name
             script.write_text(SCRIPT.format(answers=shlex.quote(str(self.folder)), name=name))
             script.chmod(0o755)
-        self.answer("scontrol", CONFIGURATION.format(kind="slurmdbd" if self.accounting else "none"))
+        self.name_cluster("testing")
         self.answer("sbatch", "Submitted batch job 100\n")
+
+    def name_cluster(self, name: str) -> None:
+        """Become the cluster of this name."""
+        kind = "slurmdbd" if self.accounting else "none"
+        self.answer("scontrol", CONFIGURATION.format(kind=kind, cluster=name))
 
     def answer(
         self, name: str, out: str = "", err: str = "", code: int = 0, seconds: float = 0, script: str = ""

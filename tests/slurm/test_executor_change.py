@@ -1,7 +1,8 @@
-"""What waits in Slurm is never handed to another executor, which could not know of it."""
+"""What waits in Slurm is never handed to another executor, or cluster, which could not know of it."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,40 @@ def test_the_local_executor_is_refused_while_attempts_wait_in_slurm(
     assert (directory / FILE_NAME).read_bytes() == before
     assert not list(directory.glob("runs/**/claim")), "nothing was started here"
     assert list((directory / "batches").glob("*.json"))
+
+
+def test_a_campaign_is_refused_on_another_cluster(fake: FakeSlurm, tmp_path: Path) -> None:
+    directory = tmp_path / "held"
+    fake.answer("squeue", code=1)
+    hooks = session.Hooks(interrupted=lambda: len(fake.calls("sbatch")) > 1)
+    session.run(load(SLURM, text=SHELL), directory, hooks)
+    before, asked = (directory / FILE_NAME).read_bytes(), len(fake.calls("sbatch"))
+    fake.name_cluster("elsewhere")
+    with pytest.raises(CampaignError, match=r"cluster testing, .* cluster elsewhere: .*Resume"):
+        session.run(load(SLURM, text=SHELL), directory, session.Hooks())
+    assert (directory / FILE_NAME).read_bytes() == before
+    assert not list(directory.glob("runs/**/claim"))
+    assert len(fake.calls("sbatch")) == asked
+    fake.name_cluster("testing")
+    session.run(load(SLURM, text=SHELL), directory, session.Hooks(interrupted=lambda: True))
+    assert (directory / FILE_NAME).read_bytes() > before
+
+
+def test_a_copy_is_refused_while_jobs_of_the_original_are_out_unless_the_original_is_gone(
+    fake: FakeSlurm, tmp_path: Path
+) -> None:
+    original, copy = tmp_path / "original", tmp_path / "copy"
+    fake.answer("squeue", code=1)
+    hooks = session.Hooks(interrupted=lambda: len(fake.calls("sbatch")) > 1)
+    session.run(load(SLURM, text=SHELL), original, hooks)
+    shutil.copytree(original, copy)
+    before = (copy / FILE_NAME).read_bytes()
+    with pytest.raises(CampaignError, match=r"copy is a copy of .*original, and \d+ attempts? in flight"):
+        session.run(load(SLURM, text=SHELL), copy, session.Hooks())
+    assert (copy / FILE_NAME).read_bytes() == before
+    asks = session.Hooks(interrupted=lambda: True)
+    session.run(load(SLURM, text=SHELL), original, asks)
+    original.rename(tmp_path / "renamed")
+    session.run(load(SLURM, text=SHELL), tmp_path / "renamed", asks)
+    session.run(load(SLURM, text=SHELL), copy, asks)
+    assert (copy / FILE_NAME).read_bytes() > before

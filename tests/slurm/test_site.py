@@ -25,13 +25,13 @@ def test_a_configuration_of_any_text_is_read(text: str) -> None:
 
 
 def test_a_site_without_accounting_is_recognised(fake_without_accounting: FakeSlurm) -> None:
-    assert read_site(answer, JobOptions()) == Site(accounting=False)
+    assert read_site(answer, JobOptions()) == Site(cluster="testing", accounting=False)
     assert not fake_without_accounting.calls("sacctmgr")
 
 
 def test_a_site_whose_accounting_does_not_answer_has_no_known_limit(fake: FakeSlurm) -> None:
     fake.answer("sacctmgr", err="Unable to contact slurmdbd", code=1)
-    assert read_site(answer, MINE) == Site(accounting=True, submit_limit=None)
+    assert read_site(answer, MINE) == Site(cluster="testing", accounting=True, submit_limit=None)
     assert len(fake.calls("sacctmgr")) == 1  # each question may take until its time limit
 
 
@@ -41,10 +41,10 @@ def test_the_smallest_limit_of_the_campaigns_account_and_qos_counts(fake: FakeSl
     )
     listed = qos("fast", submitted="7", submitted_by_all="8") + qos("slow", submitted="2")
     fake.answer("sacctmgr", associations + listed)  # a line says by its fields what it is
-    assert read_site(answer, MINE) == Site(submit_limit=7)
-    assert read_site(answer, JobOptions(account="mine")) == Site(submit_limit=9)
-    assert read_site(answer, JobOptions()) == Site(submit_limit=3)
-    assert read_site(answer, JobOptions(account="else")) == Site()
+    assert read_site(answer, MINE) == Site(cluster="testing", submit_limit=7)
+    assert read_site(answer, JobOptions(account="mine")) == Site(cluster="testing", submit_limit=9)
+    assert read_site(answer, JobOptions()) == Site(cluster="testing", submit_limit=3)
+    assert read_site(answer, JobOptions(account="else")) == Site(cluster="testing")
 
 
 def test_a_message_is_not_taken_for_a_site_without_accounting(fake: FakeSlurm) -> None:

@@ -73,6 +73,7 @@ def _record(document: Mapping[str, Any]) -> AttemptRecord:
         allocated=_allocated(document, started),
         printed=_field(document, "printed", int) if "printed" in document else None,
         full=_field({"full": "", **document}, "full", str),
+        moved=_field({"moved": False, **document}, "moved", bool),
         load={} if finished is None else _shares(document.get("load"), finished - started),
     )
 
@@ -159,10 +160,8 @@ class Owners:
     def alive(self) -> tuple[int, ...] | None:
         """Return the pids of those that still run; None where this machine cannot know."""
         here = processes.place()
-        if self.host != here["host"]:
-            return None
-        if self.boot != here["boot"]:
-            return ()  # the machine was restarted since
+        if self.boot != here["boot"]:  # a machine may be renamed while it runs
+            return () if self.host == here["host"] else None  # it was restarted since, or is another one
         if self.namespace != here["namespace"]:
             return None
         running = (pid for pid, ticks in self.processes if processes.is_running(pid, ticks))

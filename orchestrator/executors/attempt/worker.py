@@ -9,6 +9,9 @@ killed, the guard (a subreaper, so it inherits every orphan) ends what was start
 the guard is killed, the worker receives SIGTERM and does the same. Only when both are killed at once nothing
 is recorded. The executor then ends what is left and reports the attempt as LOST.
 
+The directory of the attempt is the working directory of both, and every file is named from there: it may be
+moved while the attempt runs.
+
 The wall clock is read once. ``finished`` is ``started`` plus monotonic time, so no adjustment of the
 clock can charge an attempt more than its limit plus `OVERRUN`.
 """
@@ -76,18 +79,17 @@ def claim(directory: str | os.PathLike[str], who: str, durable: bool = True) -> 
     return True
 
 
-def _write_record(directory: str, record: dict[str, object], suffix: str) -> None:
+def _write_record(record: dict[str, object], suffix: str) -> None:
     """Replace attempt.json at once: a reader sees the old or the new one, also after a power failure."""
-    path = os.path.join(directory, RECORD)
     # Not O_TRUNC: the final record goes into the blocks that `_reserve` allocated.
-    _write_and_close(os.open(path + suffix, os.O_WRONLY | os.O_CREAT, 0o644), json.dumps(record) + "\n")
-    os.rename(path + suffix, path)
-    sync_directory(Path(directory))
+    _write_and_close(os.open(RECORD + suffix, os.O_WRONLY | os.O_CREAT, 0o644), json.dumps(record) + "\n")
+    os.rename(RECORD + suffix, RECORD)
+    sync_directory(Path())
 
 
-def _reserve(directory: str, size: int) -> None:
+def _reserve(size: int) -> None:
     """Allocate room for the final record: it must be possible to write it on a disk that is full then."""
-    file = os.open(os.path.join(directory, RECORD + _NEXT), os.O_WRONLY | os.O_CREAT, 0o644)
+    file = os.open(RECORD + _NEXT, os.O_WRONLY | os.O_CREAT, 0o644)
     try:
         os.posix_fallocate(file, 0, size)
     except OSError as error:
@@ -97,8 +99,8 @@ def _reserve(directory: str, size: int) -> None:
         os.close(file)
 
 
-def _want_of_space(directory: str) -> str:
-    """Return why nothing more can be written beside what an attempt wrote; empty where it can."""
+def want_of_space(directory: str | os.PathLike[str]) -> str:
+    """Return why nothing more can be written into a directory: a full disk, a quota; empty where it can."""
     path = os.path.join(directory, _PROBE)
     try:
         try:
@@ -122,7 +124,7 @@ def _write_final(directory: str, record: dict[str, object]) -> int:
     deadline = time.monotonic() + WRITE_PATIENCE
     while True:
         try:
-            _write_record(directory, record, _NEXT)
+            _write_record(record, _NEXT)
             return DONE
         except OSError as error:
             if time.monotonic() > deadline:
@@ -220,7 +222,8 @@ class _Attempt:
             "cancelled": how in ("cancelled", "suspended"),
             "suspended": how == "suspended",
             "leftover": leftover,
-            "printed": _size(os.path.join(self.directory, STDOUT)),
+            "printed": _size(STDOUT),
+            "moved": _is_moved(self.directory),
         }
 
 
@@ -254,10 +257,11 @@ def execute(directory: str) -> int:
     # From here on a signal does not kill this process: it ends the attempt and is recorded.
     processes.block_signals()
     try:
-        attempt = _Attempt(directory, _read_json(os.path.join(directory, REQUEST)))
+        os.chdir(directory)
+        attempt = _Attempt(directory, _read_json(REQUEST))
     except (OSError, ValueError, KeyError) as error:
         return _broken(f"no usable {REQUEST} in {directory}: {error!r}")
-    if not claim(directory, OWNER, durable=False):  # it becomes so with the first record
+    if not claim(os.curdir, OWNER, durable=False):  # it becomes so with the first record
         return CLAIMED
     processes.adopt_orphans()
     worker = os.fork()
@@ -271,8 +275,8 @@ def _work(attempt: _Attempt) -> int:
     record = attempt.first_record
     try:
         attempt.processes.append(processes.identity())
-        _reserve(attempt.directory, len(json.dumps(record)) + _GROWTH)
-        _write_record(attempt.directory, record, ".tmp")
+        _reserve(len(json.dumps(record)) + _GROWTH)
+        _write_record(record, ".tmp")
     except OSError as error:
         return _broken(f"cannot write {RECORD} in {attempt.directory}, so nothing was started: {error}")
     ended: dict[int, int] = {}
@@ -288,7 +292,7 @@ def _work(attempt: _Attempt) -> int:
     record["load"] = {**beside, "own": own}
     final = attempt.final_record(record, ended.get(script, 128 + SIGKILL), how, leftover)
     # What it wrote may be cut, whatever its exit code. Looked at last: that takes no time of the run.
-    final["full"] = _want_of_space(attempt.directory)
+    final["full"] = want_of_space(os.curdir)
     return _write_final(attempt.directory, final)
 
 
@@ -303,7 +307,6 @@ def _start(directory: str) -> int:
         if not processes.die_with(worker, SIGKILL):
             os._exit(126)
         os.setsid()
-        os.chdir(directory)
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         for descriptor, name in ((1, STDOUT), (2, "stderr")):
             os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), descriptor)
@@ -336,12 +339,12 @@ def _guard(attempt: _Attempt, worker: int) -> int:
             deadline = max(deadline, time.monotonic() + TERM_GRACE + KILL_WAIT + GUARD_SLACK)
         elif time.monotonic() >= deadline and processes.descendants() != [worker]:
             break  # the worker was stopped; a worker without children still tries to write the record
-        _touch(os.path.join(attempt.directory, CLAIM))
+        _touch(CLAIM)
     if ended.get(worker) in (DONE, BROKEN):
         return ended[worker]
     leftover = processes.end_all(ended, grace=0)
     try:
-        record = _read_json(os.path.join(attempt.directory, RECORD))
+        record = _read_json(RECORD)
     except (OSError, ValueError) as error:
         return _broken(f"killed before the start: {error}")
     if "finished" in record:
@@ -349,6 +352,14 @@ def _guard(attempt: _Attempt, worker: int) -> int:
     how = "deadline" if how == "deadline" else "cancelled"
     final = attempt.final_record(record, 128 + SIGKILL, how, leftover)
     return _write_final(attempt.directory, final)
+
+
+def _is_moved(directory: str) -> bool:
+    """Return whether an attempt's directory is no longer where the attempt began."""
+    try:
+        return not os.path.samefile(directory, os.curdir)
+    except OSError:
+        return True
 
 
 def _size(path: str) -> int:

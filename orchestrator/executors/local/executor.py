@@ -30,6 +30,9 @@ from orchestrator.types import AttemptRecord, AttemptRequest, AttemptState, Obse
 _LOOK_AGAIN = 0.02  # seconds; a process comes to claim its attempt within about that
 # Seconds without a sign of life after which an attempt counts as gone whose files cannot be read.
 _PATIENCE = 60.0
+# The same of an attempt on another host or in another container, whose signs a network file system may
+# show a minute late. Its host may have been renamed, and a container never comes back.
+_ELSEWHERE = 180.0
 
 
 def build(context: ExecutorContext) -> LocalExecutor:
@@ -84,6 +87,8 @@ class LocalExecutor:
         self._unreported: set[str] = set()  # ended, and not reported since
         # Started by an earlier controller, and not claimed yet: their pids are not known.
         self._beginning: set[str] = set()
+        # The last sign of life of attempts that run elsewhere, and when it was first seen (monotonic).
+        self._signs: dict[str, tuple[int | None, float]] = {}
 
     def now(self) -> float:
         """Return the time."""
@@ -239,14 +244,22 @@ class LocalExecutor:
             return self._unclaimed(request)
         if owners.who != worker.OWNER:
             return _lost(request, 0.0, f"revoked before it began, by {owners.who}")
-        if alive is None:
+        if alive is None and not self._is_silent(request):
             reason = f"it runs on {owners.host} (or in another container): continue the campaign there"
             return Observation(request.attempt, AttemptState.UNKNOWN, reason=reason)
-        adopted = self._adopt(request, alive)
+        adopted = self._adopt(request, alive or ())
         if adopted is not None:
             return adopted
         gone = _classify_gone(request, record, self.reserved_seconds(request.limit))
         return self._without_start(request, gone) if record is None else gone
+
+    def _is_silent(self, request: AttemptRequest) -> bool:
+        """Return whether an attempt elsewhere has given no sign of life since this controller looks."""
+        now, sign = time.monotonic(), files.heartbeat(request.directory)
+        seen, since = self._signs.get(request.name, (None, now))
+        if seen != sign or request.name not in self._signs:
+            self._signs[request.name], since = (sign, now), now
+        return now - since >= _ELSEWHERE
 
     def _unclaimed(self, request: AttemptRequest) -> Observation:
         """Classify an attempt that is not claimed: about to begin, failed to begin, or absent."""

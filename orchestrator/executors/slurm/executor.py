@@ -156,6 +156,10 @@ class SlurmExecutor:
         found = self._poller.services()
         return found if self._poller.silence else {**found, QUEUE: self._standstill()}
 
+    def cluster(self) -> str:
+        """Return the name of the cluster; empty while Slurm does not answer."""
+        return self._poller.site.cluster
+
     def _standstill(self) -> Outage | None:
         """Return why none of the jobs begins or goes on, if somebody must act before one does."""
         reasons = [item.waits_for for item in self._tracked.values() if item.phase is Phase.OPEN]

@@ -18,6 +18,8 @@ class Site:
 
     Attributes
     ----------
+    cluster
+        Its name; empty where it is not known.
     accounting
         Whether there is a ``slurmdbd`` for ``sacct`` to ask.
     over_time_limit
@@ -30,6 +32,7 @@ class Site:
         Most jobs, queued or running, that this user may have; None without such a limit.
     """
 
+    cluster: str = ""
     accounting: bool = True
     over_time_limit: float = 0.0
     remembered: float = 300.0
@@ -53,6 +56,7 @@ def read_site(ask: Ask, job: JobOptions) -> Site | None:
         return None
     over_time = over_time_limits(cluster.partition_settings, job.partitions())
     return Site(
+        cluster=configuration.get("ClusterName", ""),
         accounting=cluster.accounting,
         over_time_limit=max([_number(configuration.get("OverTimeLimit"), 0.0), *over_time]),
         remembered=_number(configuration.get("MinJobAge"), 300.0),

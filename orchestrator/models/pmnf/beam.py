@@ -38,8 +38,11 @@ class Effort:
     ----------
     rounds
         Rounds of expansions.
+    first
+        Hypotheses expanded per call path in the first round, when none is good yet.
     beam
-        Hypotheses expanded per call path and round.
+        The same in later rounds. Where few measurements leave many hypotheses about as probable, fewer miss
+        some of them, and intervals are too narrow.
     paired
         How many of these try changes of two factors of a term together.
     joined
@@ -49,8 +52,9 @@ class Effort:
     """
 
     rounds: int = 12
-    beam: int = 4
-    paired: int = 2
+    first: int = 4
+    beam: int = 16
+    paired: int = 4
     joined: bool = False
     products: bool = False
 
@@ -127,7 +131,8 @@ def search(
         best, mass = np.full((2, len(growing)), np.inf)
         for number in range(effort.rounds):
             # What is coarse may still become the best; later only what is nearly as good as the best.
-            front = _front(problem, pool, effort.beam, np.inf if number == 0 else _NEARBY)
+            width, reach = (effort.first, np.inf) if number == 0 else (effort.beam, _NEARBY)
+            front = _front(problem, pool, width, reach)
             front = front[growing[pool.row[front]]]
             if not len(front):
                 break

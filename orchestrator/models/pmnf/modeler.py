@@ -49,7 +49,7 @@ from orchestrator.types import Measurements, Point, format_value
 # thousand change nothing (docs/evaluation.md). The bounds for many call paths were chosen by hand.
 _FITTED = 3000
 _FITTED_LEAST = 256
-_FITTED_TOGETHER = 256_000
+_FITTED_TOGETHER = 2_000_000
 # Values of a parameter that cannot show two terms in it: a constant and two terms have three coefficients.
 _FEW_VALUES = 3
 

@@ -41,7 +41,7 @@ _EXAMINED = 12
 # paths that none fits. As many as keep the number of combinations in the thousands; chosen by hand.
 _REPRESENTATIVES = {3: 6, 4: 5, 5: 4, 6: 3}
 _MORE_REPRESENTATIVES = {3: 14, 4: 8, 5: 5, 6: 4}
-_THOROUGH = Effort(rounds=6, beam=16, paired=8, joined=True, products=True)
+_THOROUGH = Effort(rounds=6, first=16, beam=16, paired=8, joined=True, products=True)
 # Log posterior up to which hypotheses are searched for, and largest factor by which the variance may be
 # larger than estimated. Chosen by hand; not derived.
 _EDGE = REACH + PENALTY
@@ -411,7 +411,7 @@ def _wider(task: Task, part: Solution) -> Candidates:
     first = part.candidates.take(index), part.fits.rss[index]
     if len(task.tables) > 1:
         first = _merged(first, shared(*args))
-    found, _ = search(*args, first, keep=task.keep, wide=True, effort=Effort(rounds=3, beam=4))
+    found, _ = search(*args, first, keep=task.keep, wide=True, effort=Effort(rounds=3, beam=4, paired=2))
     return Candidates.join([found, part.candidates])
 
 

@@ -6,12 +6,22 @@ import os
 import signal
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
 from orchestrator.executors.attempt import record as files
 from orchestrator.executors.attempt.worker import DONE, OVERRUN
-from tests.executors.attempt.attempts import FAST, STUBBORN, charged, document, execute, owners, start
+from tests.executors.attempt.attempts import (
+    FAST,
+    STUBBORN,
+    UNTIL_GO,
+    charged,
+    document,
+    execute,
+    owners,
+    start,
+)
 from tests.executors.conftest import Prepared
 from tests.executors.under_test import processes_of, wait_for_file
 from tests.processes import wait_until_dead
@@ -50,6 +60,33 @@ def test_a_signal_cancels(prepared: Prepared, number: int) -> None:
     assert record is not None and record.cancelled and not record.timed_out
     assert record.exit_code == 128 + signal.SIGTERM
     assert not processes_of(request.directory)
+
+
+def test_a_directory_that_is_moved_while_the_attempt_runs_gets_its_record(prepared: Prepared) -> None:
+    request = prepared(UNTIL_GO + "echo done\n")
+    moved = replace(request, directory=request.directory.with_name("moved"))
+    with start(request) as process:
+        wait_for_file(request.directory / "stdout")
+        request.directory.rename(moved.directory)
+        (moved.directory / "go").touch()
+        assert process.wait(60) == DONE
+    record = files.read_record(moved.directory)
+    assert record is not None and record.exit_code == 0 and record.moved
+    assert files.output_seen(moved.directory, record)
+    assert not request.directory.exists()
+
+
+def test_a_link_where_the_directory_was_makes_up_for_a_move(prepared: Prepared) -> None:
+    request = prepared(UNTIL_GO)
+    moved = request.directory.with_name("moved")
+    with start(request) as process:
+        wait_for_file(request.directory / "stdout")
+        request.directory.rename(moved)
+        request.directory.symlink_to(moved)
+        (moved / "go").touch()
+        process.wait(60)
+    record = files.read_record(moved)
+    assert record is not None and not record.moved
 
 
 @pytest.mark.parametrize(("code", "variables"), [(1, {}), (0, {"SLURM_JOB_ID": "7"})])

@@ -89,18 +89,35 @@ def test_what_outlived_its_owners_is_ended_before_it_is_called_lost(prepared: Pr
     assert one(executor, request).state is AttemptState.LOST
 
 
-def test_an_attempt_on_another_host_is_unknown(prepared: Prepared) -> None:
-    request = killed(prepared, "echo begun\nexec sleep 600\n")
-    edit_record(request, host="elsewhere")
-    observation = one(LocalExecutor(slots=1), request)
-    assert observation.state is AttemptState.UNKNOWN
-    assert "elsewhere" in observation.reason
+ELSEWHERE = ({"host": "elsewhere", "boot": "another"}, {"host": "elsewhere", "namespace": "pid:[1]"})
 
 
-def test_an_attempt_in_another_container_is_unknown(prepared: Prepared) -> None:
+@pytest.mark.parametrize("place", ELSEWHERE, ids=["another host", "another container"])
+def test_an_attempt_elsewhere_is_unknown_while_it_gives_signs_of_life(
+    place: dict[str, str], prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
     request = killed(prepared, "echo begun\nexec sleep 600\n")
-    edit_record(request, namespace="pid:[1]")
-    assert one(LocalExecutor(slots=1), request).state is AttemptState.UNKNOWN
+    edit_record(request, **place)
+    executor, clock = LocalExecutor(slots=1), [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    for _ in range(20):
+        clock[0] += 100.0
+        os.utime(request.directory / "claim")
+        observation = one(executor, request)
+        assert observation.state is AttemptState.UNKNOWN and "elsewhere" in observation.reason
+    clock[0] += 170.0
+    assert one(executor, request).state is AttemptState.UNKNOWN
+    clock[0] += 20.0
+    assert one(executor, request).state is AttemptState.LOST
+
+
+def test_a_machine_that_was_renamed_knows_its_attempts(prepared: Prepared) -> None:
+    request = prepared(UNTIL_GO)
+    with start(request):
+        wait_for_file(request.directory / "stdout")
+        edit_record(request, host="formerly")
+        assert one(LocalExecutor(slots=1), request).state is AttemptState.RUNNING
+        (request.directory / "go").touch()
 
 
 def test_neither_a_recycled_pid_nor_another_boot_is_mistaken_for_a_living_attempt(prepared: Prepared) -> None:
@@ -274,6 +291,8 @@ def test_a_directory_that_was_moved_keeps_its_attempt(machine: ExecutorUnderTest
     executor.cancel([moved])
     for pid in owners(moved):
         wait_until_dead(pid)
+    assert one(executor, moved).state is AttemptState.FINISHED
+    assert not list(request.directory.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -44,3 +44,22 @@ def test_no_constant_is_printed_that_the_noise_refutes() -> None:
     for items in ((item,), (*kernels(40, 4), item)):
         model = next(m for m in modeler()(Measurements(("n",), items)) if m.callpath == "saturating")
         assert any(term["factors"] for term in terms(model))  # type: ignore[arg-type]
+
+
+def test_intervals_from_few_points_are_as_wide_beside_hundreds_of_call_paths() -> None:
+    lows = (32.0, 2.0, 10.0)
+    lines = {(*lows[:k], lows[k] * 2**step, *lows[k + 1 :]) for k in range(3) for step in range(5)}
+    places = sorted({*lines, (64.0, 4.0, 10.0)})
+    points = [Point.of(dict(zip("pqr", place, strict=True))) for place in places]
+    rng = np.random.default_rng(6)
+    exact = [np.array([1 + 1e-3 * p * q**power * r**0.5 for p, q, r in places]) for power in (0.5, 1, 2)]
+    noisy = [[tuple(v * rng.normal(1, 0.03, 2)) for v in values] for values in exact]
+    items = [
+        Measurement(f"f{k}", "time", dict(zip(points, noisy[k % len(noisy)], strict=True)))
+        for k in range(300)
+    ]
+    few, many = (modeler()(Measurements(("p", "q", "r"), tuple(items[:n]))) for n in (3, 300))
+    far = [Point.of({"p": 1024, "q": 64, "r": 320})]
+    for alone, beside in zip(few, many, strict=False):
+        widths = [float(np.log(p.high / p.low)[0]) for p in (m.predict(far) for m in (alone, beside))]
+        assert widths[1] > 0.95 * widths[0]

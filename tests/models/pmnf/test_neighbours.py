@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from orchestrator.evaluation.functions import Function
-from orchestrator.evaluation.synthetic import synthetic_bench
+from orchestrator.evaluation.strategies.functions import Function
+from orchestrator.evaluation.strategies.synthetic import synthetic_bench
 from orchestrator.models import formulas
 from orchestrator.models.pmnf.hypotheses import PAPER, structures
 from orchestrator.models.pmnf.model import PmnfModel

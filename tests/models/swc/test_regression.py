@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from orchestrator.evaluation.noise import factors
+from orchestrator.evaluation.artificial_noise import factors
 from orchestrator.models.swc.regression import Fit, fit
 from orchestrator.models.swc.times import Times
 

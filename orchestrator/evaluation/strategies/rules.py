@@ -1,0 +1,91 @@
+"""The rules that all contenders of a comparison share, and their campaigns on one bench."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator import registry
+from orchestrator.evaluation.strategies.bench import FULL_REPETITIONS, Bench
+from orchestrator.evaluation.strategies.contenders import MAXIMUM_REPETITIONS, contenders
+from orchestrator.evaluation.strategies.trial import Outcome, run_trial
+from orchestrator.journal.measurements import ELAPSED
+from orchestrator.models import NOTHING, Neighbours
+from orchestrator.models.base import Modeler
+from orchestrator.models.sums import with_sums
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The rules of a comparison; they travel to the worker processes.
+
+    Attributes
+    ----------
+    strategies
+        Labels of contenders. Those that measure the whole matrix run once, at 100 %.
+    budgets
+        In percent of the cost of every point with five repetitions, or with as many as may be measured if
+        these are fewer.
+    batch_size
+        n_b after the starting set.
+    seed
+        Same seed, same outcomes, however many workers.
+    model, model_options
+        The registered modeler.
+
+    Raises
+    ------
+    CampaignError
+        For an unknown strategy.
+    """
+
+    strategies: tuple[str, ...]
+    budgets: tuple[float, ...] = (10.0,)
+    batch_size: int = 1
+    seed: int = 0
+    model: str = "auto"
+    model_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        contenders(self.strategies)
+
+    def modeler(self, neighbours: Neighbours = NOTHING) -> Modeler:
+        """Return the modeler, with what another campaign knows of the call paths."""
+        known = {"neighbours": neighbours} if neighbours.items else {}
+        return with_sums(registry.load("model", self.model)(**self.model_options, **known))
+
+
+def campaigns(
+    rules: Rules,
+    bench: Bench,
+    *,
+    seed: Sequence[int],
+    maximum_repetitions: int = MAXIMUM_REPETITIONS,
+    oracle: Callable[[], Modeler] | None = None,
+    neighbours: Neighbours = NOTHING,
+) -> list[Outcome]:
+    """Run every contender at every budget on a bench; see `run_trial`.
+
+    ``oracle`` makes the modeler that knows the true exponents. Without one, the contenders that need it are
+    fitted like all others. ``neighbours`` are what another campaign knows of the call paths.
+    """
+    modeler = rules.modeler(neighbours)
+    full_cost = bench.full_cost(min(FULL_REPETITIONS, maximum_repetitions))
+    names = [parameter.name for parameter in bench.space.parameters]
+    outcomes = []
+    for contender in contenders(rules.strategies):
+        for budget in (100.0,) if contender.whole else rules.budgets:
+            outcomes += run_trial(
+                bench,
+                contender,
+                modeler,
+                budget_percent=budget,
+                full_cost=full_cost,
+                batch_size=rules.batch_size,
+                maximum_repetitions=maximum_repetitions,
+                seed=seed,
+                last=oracle() if contender.oracle and oracle else None,
+                assumed_costs=neighbours.prices(ELAPSED, names, bench.cores.__getitem__),
+            )
+    return outcomes

@@ -1,0 +1,281 @@
+"""One campaign of one contender on known runs, within a budget (Ritter et al., figure 4).
+
+A trial has the paper's rules, which differ from those of a campaign (`orchestrator.policy.decide`). The cost
+of a run is known before it begins, so nothing is reserved. Nothing fails, and patience plays no part. A
+starting set that does not fit the budget ends the trial without a model. A strategy sees the same `View`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from orchestrator import resources
+from orchestrator.errors import ModelError
+from orchestrator.evaluation.strategies.bench import Bench
+from orchestrator.evaluation.strategies.contenders import MAXIMUM_REPETITIONS, Contender
+from orchestrator.journal.measurements import ELAPSED
+from orchestrator.models.base import Model, Modeler, holds_at
+from orchestrator.models.costs import expected_costs
+from orchestrator.strategies.base import Choice, Costs, View
+from orchestrator.types import Measurements, Point
+
+_ROUNDING = 1 + 1e-9  # sums of the same costs in another order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What one campaign achieved for one call path.
+
+    Attributes
+    ----------
+    strategy, budget_percent, subject
+        The contender, the budget, and the function or call path.
+    feasible
+        False where the budget did not hold the starting set (or nothing could be modelled): no model.
+    error_percent
+        Signed relative error at P₊; NaN without a model.
+    covered
+        Whether the truth lies in the model's 90 % interval at P₊.
+    cost_percent, runs, points
+        What was spent, and how much was measured.
+    """
+
+    strategy: str
+    budget_percent: float
+    subject: str
+    feasible: bool
+    error_percent: float
+    covered: bool
+    cost_percent: float
+    runs: int
+    points: int
+
+
+@dataclass
+class _Progress:
+    """Where a trial stands: repetitions by point, core-seconds, the models and the number of the round."""
+
+    done: dict[Point, int] = field(default_factory=dict)
+    spent: float = 0.0
+    models: tuple[Model, ...] = ()
+    round: int = 1
+
+
+def run_trial(
+    bench: Bench,
+    contender: Contender,
+    modeler: Modeler,
+    *,
+    budget_percent: float,
+    full_cost: float,
+    batch_size: int = 1,
+    maximum_repetitions: int = MAXIMUM_REPETITIONS,
+    seed: Sequence[int] = (0,),
+    last: Modeler | None = None,
+    assumed_costs: Costs | None = None,
+) -> list[Outcome]:
+    """Let a contender measure until its proposals end or none of a round fits the budget; λ plays no part.
+
+    As in a campaign, a strategy knows costs only from its models, and before there are any from the monotone
+    guess. A run is charged its true cost, and is skipped when that does not fit the remaining budget. A
+    starting set that does not fit as a whole is infeasible, as in the paper.
+
+    Parameters
+    ----------
+    bench
+        The known runs.
+    contender
+        Strategy and repetitions.
+    modeler
+        Fits the models after every round.
+    budget_percent
+        Budget, in percent of ``full_cost`` (core-seconds).
+    batch_size
+        n_b; the paper's comparison has 1.
+    maximum_repetitions
+        Most runs of a point.
+    seed
+        The generator of a round is ``default_rng([*seed, round])``.
+    last
+        Fits the models that are compared with the truth, if not ``modeler``.
+    assumed_costs
+        What another campaign expects runs to cost; only ratios count, and only before there are models.
+
+    Returns
+    -------
+    list of Outcome
+        One per call path of the bench's truth.
+    """
+    budget = full_cost * budget_percent / 100.0
+    progress = _measured(
+        bench,
+        contender,
+        modeler,
+        budget,
+        batch_size,
+        maximum_repetitions,
+        seed=seed,
+        assumed_costs=assumed_costs,
+    )
+    if last is not None and progress.done:
+        progress.models = last(bench.measured(progress.done))
+    return _outcomes(bench, contender, budget_percent, full_cost, progress)
+
+
+def measured(
+    bench: Bench,
+    contender: Contender,
+    modeler: Modeler,
+    *,
+    budget: float,
+    batch_size: int,
+    seed: Sequence[int],
+) -> Measurements:
+    """Return what a contender measures within a budget in core-seconds; empty where nothing fits."""
+    progress = _measured(bench, contender, modeler, budget, batch_size, MAXIMUM_REPETITIONS, seed=seed)
+    return bench.measured(progress.done)
+
+
+def _measured(
+    bench: Bench,
+    contender: Contender,
+    modeler: Modeler,
+    budget: float,
+    batch_size: int,
+    maximum_repetitions: int,
+    *,
+    seed: Sequence[int],
+    assumed_costs: Costs | None = None,
+) -> _Progress:
+    """Measure until proposals end or none of a round fits; nothing where the starting set does not fit."""
+    strategy = contender.build()
+    progress = _Progress()
+    while True:
+        view = _view(
+            bench,
+            progress,
+            budget_left=budget - progress.spent,
+            batch_size=batch_size,
+            initial_repetitions=min(contender.repetitions, maximum_repetitions),
+            maximum_repetitions=maximum_repetitions,
+            assumed_costs=assumed_costs,
+        )
+        choices = strategy(view, np.random.default_rng([*seed, progress.round]))
+        if progress.round == 1 and _cost(bench, progress, choices) > budget * _ROUNDING:
+            return _Progress()
+        if not _measure(bench, progress, choices, budget):
+            break
+        progress.models = _fit(modeler, bench.measured(progress.done))
+        progress.round += 1
+    return progress
+
+
+def _fit(modeler: Modeler, known: Measurements) -> tuple[Model, ...]:
+    """Return the models; none where too little was measured. Other failures of a modeler are errors here."""
+    try:
+        return modeler(known)
+    except ModelError:
+        return ()
+
+
+def _view(
+    bench: Bench,
+    progress: _Progress,
+    *,
+    budget_left: float,
+    batch_size: int,
+    initial_repetitions: int,
+    maximum_repetitions: int,
+    assumed_costs: Costs | None,
+) -> View:
+    expected = _expected_costs(bench, progress.models)
+    values = {parameter.name: parameter.values for parameter in bench.space.parameters}
+    return View(
+        space=bench.space,
+        evaluation_point=bench.evaluation_point,
+        measurements=bench.measured(progress.done),
+        models=progress.models,
+        done=dict(progress.done),
+        infeasible=frozenset(),
+        costs=expected or assumed_costs or resources.each(resources.guess(values, _cores(bench))),
+        budget_left=budget_left,
+        batch_size=batch_size,
+        initial_repetitions=initial_repetitions,
+        maximum_repetitions=maximum_repetitions,
+        round=progress.round,
+        cost_is_relative=expected is None,
+        cores=resources.each(lambda point: bench.cores.get(point, math.nan)),
+    )
+
+
+def _cores(bench: Bench) -> Callable[[Point], int]:
+    return lambda point: round(bench.cores[point])
+
+
+def _expected_costs(bench: Bench, models: tuple[Model, ...]) -> Costs | None:
+    durations = [model for model in models if model.metric == ELAPSED] or _only_callpath(models)
+    return expected_costs(durations, bench.cores.__getitem__) if durations else None
+
+
+def _only_callpath(models: tuple[Model, ...]) -> tuple[Model, ...]:
+    return models if len({model.callpath for model in models}) == 1 else ()
+
+
+def _cost(bench: Bench, progress: _Progress, choices: Sequence[Choice]) -> float:
+    """Return the core-seconds of a round."""
+    return sum(
+        bench.cost(choice.point, progress.done.get(choice.point, 0) + extra)
+        for choice in choices
+        for extra in range(1, choice.repetitions + 1)
+    )
+
+
+def _measure(bench: Bench, progress: _Progress, choices: Sequence[Choice], budget: float) -> bool:
+    """Execute the runs that fit the budget; return whether any did."""
+    measured = False
+    for choice in choices:
+        for _ in range(choice.repetitions):
+            repetition = progress.done.get(choice.point, 0) + 1
+            cost = bench.cost(choice.point, repetition)
+            if progress.spent + cost > budget * _ROUNDING:
+                break
+            progress.spent += cost
+            progress.done[choice.point] = repetition
+            measured = True
+    return measured
+
+
+def _outcomes(
+    bench: Bench, contender: Contender, budget_percent: float, full_cost: float, progress: _Progress
+) -> list[Outcome]:
+    models = {
+        model.callpath: model
+        for model in progress.models
+        if model.metric != ELAPSED and holds_at(model, bench.evaluation_point)
+    }
+    outcomes = []
+    for callpath, truth in bench.truth.items():
+        model = models.get(callpath)
+        error, covered = float("nan"), False
+        if model is not None:
+            prediction = model.predict([bench.evaluation_point])
+            error = 100.0 * (float(prediction.value[0]) - truth) / truth
+            covered = bool(prediction.low[0] <= truth <= prediction.high[0])
+        outcomes.append(
+            Outcome(
+                strategy=contender.label,
+                budget_percent=budget_percent,
+                subject=callpath,
+                feasible=bool(np.isfinite(error)),
+                error_percent=error,
+                covered=covered,
+                cost_percent=100.0 * progress.spent / full_cost,
+                runs=sum(progress.done.values()),
+                points=len(progress.done),
+            )
+        )
+    return outcomes
