@@ -43,13 +43,15 @@ from orchestrator.models.pmnf.solver import Task, solve
 from orchestrator.models.pmnf.trends import falling, remarks
 from orchestrator.types import Measurements, Point, format_value
 
-# Hypotheses that are fitted closely: most and least per call path, and most for all together. Thousands may
-# explain few measurements, and to leave some out makes intervals too narrow; of a thousand call paths that
-# takes minutes. With 200 instead of 3000, 82 instead of 88 to 90 % of functions are modelled well; ten
-# thousand change nothing (docs/evaluation.md). The bounds for many call paths were chosen by hand.
+# Hypotheses that are fitted closely, at most. Thousands may explain few measurements, and to leave some out
+# makes intervals too narrow: with 200 instead of 3000, 82 instead of 88 to 90 % of functions are modelled
+# well; ten thousand change nothing (docs/experiments.md).
 _FITTED = 3000
-_FITTED_LEAST = 256
-_FITTED_TOGETHER = 2_000_000
+# Call paths that are solved at once: those of thousands would take gigabytes.
+_TOGETHER = 200
+# The same of several categories, which are weighed together: hypotheses of all call paths, and the least of
+# each. Chosen by hand; not derived.
+_FITTED_TOGETHER, _FITTED_LEAST = _TOGETHER * _FITTED, 256
 # Values of a parameter that cannot show two terms in it: a constant and two terms have three coefficients.
 _FEW_VALUES = 3
 
@@ -185,6 +187,8 @@ def fitter(
             check_parameters(group)
         # Hypotheses that the points cannot tell apart or determine are marked invalid, not warned about.
         with one_thread(), np.errstate(all="ignore"):
+            if len({group.category for group in groups}) == 1:
+                return [_parted(*pair, options) for pair in zip(groups, located, strict=True)]
             solved = [_solved(*pair, options) for pair in zip(groups, located, strict=True)]
             return [_models(item, options) for item in with_shared_forms(solved)]
 
@@ -201,6 +205,14 @@ def check_parameters(group: data.Group) -> None:
             f"{point}: {name} is {format_value(float(value))}, but the normal form needs parameters >= 0; "
             "shift or rescale the parameter, or make it categorical"
         )
+
+
+def _parted(group: data.Group, located: Located, options: Options) -> list[PmnfModel]:
+    """Model the call paths of a group, some after the others."""
+    rows = np.arange(len(group.labels))
+    parts = np.split(rows, range(_TOGETHER, len(rows), _TOGETHER))
+    solved = (_solved(group.take(part), located.rows(part), options) for part in parts)
+    return [model for part in solved for model in _models(part, options)]
 
 
 def _models(solved: Solved, options: Options) -> list[PmnfModel]:

@@ -13,8 +13,6 @@ from orchestrator.models.base import holds_at
 from orchestrator.models.groupwise import locate_groups
 from orchestrator.models.noise import locate
 from orchestrator.models.pmnf import modeler as pmnf
-from orchestrator.models.pmnf.build import Solved
-from orchestrator.models.pmnf.categories import with_shared_forms
 from orchestrator.models.pmnf.model import PmnfModel
 from orchestrator.types import Measurement, Measurements, Point, Value
 
@@ -98,23 +96,22 @@ def test_categories_without_anything_in_common_are_modelled_as_alone() -> None:
         assert said.low[0] < truths[name](128.0) < said.high[0]
 
 
-def test_without_categories_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_categories_call_paths_are_modelled_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rng = np.random.default_rng(3)
     values = {Point.of(p=p): tuple(float(p * (1 + 0.02 * x)) for x in rng.standard_normal(2)) for p in RANKS}
     others = dict(list(values.items())[:4])
-    known = Measurements(("p",), (Measurement("a", "time", values), Measurement("b", "time", others)))
-    seen: list[tuple[Sequence[Solved], Sequence[Solved]]] = []
-
-    def recorded(solved: Sequence[Solved]) -> list[Solved]:
-        seen.append((solved, with_shared_forms(solved)))
-        return list(seen[-1][1])
-
-    monkeypatch.setattr(pmnf, "with_shared_forms", recorded)
-    assert len(pmnf.modeler()(known)) == 2
-    ((before, after),) = seen
-    assert [[case for case, _ in item.cases] for item in after] == [
-        [case for case, _ in item.cases] for item in before
-    ]
+    paths = {"a": values, "b": others, "c": values}
+    known = Measurements(("p",), tuple(Measurement(name, "time", some) for name, some in paths.items()))
+    together = pmnf.modeler()(known)
+    monkeypatch.setattr(pmnf, "_TOGETHER", 1)
+    apart = pmnf.modeler()(known)
+    assert [model.callpath for model in apart] == ["a", "b", "c"]
+    far = [Point.of(p=256.0)]
+    for one, other in zip(together, apart, strict=True):
+        assert one.expression == other.expression
+        assert one.predict(far).high == pytest.approx(other.predict(far).high, rel=1e-9)
     groups, _ = data.groups(known, positive=True)
     for group, located in zip(groups, locate_groups(groups, "auto"), strict=True):
         assert np.array_equal(located.sigma, locate(group.values).sigma)
