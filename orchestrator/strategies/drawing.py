@@ -130,10 +130,10 @@ class Law:
 
 def is_wide(parameter: Parameter) -> bool:
     """Return whether a parameter is drawn log-uniformly by default: positive numbers over a decade."""
-    if parameter.categorical or any(isinstance(value, str) or value <= 0 for value in parameter.values):
+    if parameter.categorical or str in map(type, parameter.values):
         return False
-    numbers = [float(value) for value in parameter.values]
-    return max(numbers) >= _WIDE * min(numbers)
+    numbers = np.array(parameter.values, float)  # there may be a million of them
+    return bool(numbers.max() >= _WIDE * numbers.min() > 0)
 
 
 def _check(parameters: Sequence[Parameter], uniform: Collection[str], log: Collection[str]) -> None:

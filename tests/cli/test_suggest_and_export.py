@@ -108,7 +108,7 @@ def test_costs_are_those_that_the_modeler_expects(measured: Path) -> None:
 
 
 def test_a_campaign_directory_is_modelled_as_the_campaign_does() -> None:
-    write_campaign(Path.cwd(), SIMULATED + "model: {name: cpr}\n", None)
+    write_campaign(Path.cwd(), SIMULATED + "model: {name: extra-p}\n", None)
     run("run", "campaign.yaml")
 
     def costs(*options: str) -> dict[str, object]:
@@ -116,7 +116,7 @@ def test_a_campaign_directory_is_modelled_as_the_campaign_does() -> None:
         found = run("suggest", "rehearsal", *at, "--points", "99", *options, "--json").document
         return {str(item["point"]): item["cost"] for item in found["suggestions"]}
 
-    assert costs() == costs("--modeler", "cpr") != costs("--modeler", "auto")
+    assert costs() == costs("--modeler", "extra-p") != costs("--modeler", "auto")
 
 
 def test_without_models_every_suggestion_says_why() -> None:

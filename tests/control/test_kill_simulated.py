@@ -32,6 +32,7 @@ executor:
   failure_rate: 0.25
   noise: 3
   truth: {solve: "2 + 0.1*n*p", exchange: "1 + log2(p)*n*0.01"}
+model: pmnf  # rather than all families: hundreds of campaigns are fitted after every round
 validate: true
 seed: 4
 """

@@ -82,7 +82,7 @@ def test_a_run_takes_the_time_of_the_root_or_of_all_call_paths() -> None:
 def test_every_strategy_models_both_call_paths_within_its_budget(together: bool) -> None:
     outcomes = replay_outcomes(
         data(),
-        Rules(strategies=REPLAYED, budgets=(40.0,)),
+        Rules(strategies=REPLAYED, budgets=(40.0,), batch_size=4),
         processes="p",
         holdout=BEYOND,
         together=together,
@@ -104,7 +104,7 @@ def test_call_paths_measured_together_share_their_runs_and_alone_they_do_not() -
     def outcomes(together: bool) -> list[tuple[int, float]]:
         found = replay_outcomes(
             data(),
-            Rules(strategies=("gpr",), budgets=(30.0,)),
+            Rules(strategies=("gpr",), budgets=(30.0,), batch_size=2),
             processes="p",
             holdout=BEYOND,
             together=together,
@@ -160,7 +160,7 @@ def test_the_published_measurements_of_a_simulation_are_replayed() -> None:
     assert len(bench.space.points) == 16
     assert bench.truth["main()"] == pytest.approx(2536.75)
     assert len(bench.truth) == 5
-    rules = Rules(strategies=("cpf",), budgets=(100.0,))
+    rules = Rules(strategies=("cpf",), budgets=(100.0,), batch_size=4)
     outcomes = replay_outcomes(measurements, rules, processes="p", holdout={"p": 512, "n": 9000}, workers=1)
     (row,) = rows(outcomes, tolerance=10.0)
     assert row["feasible_percent"] == 100.0
