@@ -24,6 +24,7 @@ MOST_COMBINATIONS = 10**8
 
 _MOST_VISITED = 1_000_000  # values that a description looks at before it draws combinations instead
 _DRAWN = 20_000  # combinations that such a description draws
+_CERTAIN = 100  # points among them from which on their number is known to 10 %
 # Upper limits of what is expected where none was found, or one, with a probability of 95 % (Poisson).
 _UPPER = 2.996, 4.744
 _SEED = 0  # of what a description draws: it is the same every time
@@ -162,10 +163,13 @@ class SearchSpace:
         Parameters
         ----------
         walked
-            Most points that are walked; ten times as many combinations are looked at.
+            Most points that are walked, a tenth of it where there are certainly millions; ten times as many
+            combinations are looked at.
         drawn
             Combinations that are drawn uniformly, always the same ones; those that are points are yielded.
         """
+        if self._immense:
+            walked //= 10
         left = 10 * walked
 
         def exclude(reason: str, depth: int, order: int) -> None:
@@ -260,7 +264,17 @@ class SearchSpace:
         return tuple(frozenset(parameter.values) for parameter in self._parameters)
 
     @cached_property
+    def _immense(self) -> bool:
+        """Whether a walk through all points certainly ends early: so many of the combinations are points."""
+        if self.combinations <= _MOST_VISITED:
+            return False
+        found = sum(1 for _ in self._draws(_DRAWN, _ignore))
+        return found >= _CERTAIN and found / _DRAWN * self.combinations > 1.5 * _MOST_VISITED
+
+    @cached_property
     def _description(self) -> Description:
+        if self._immense:
+            return self._estimate()
         lengths = [len(parameter.values) for parameter in self._parameters]
         tally = _Tally([math.prod(lengths[depth + 1 :]) for depth in range(len(lengths))])
         visited = 0

@@ -219,6 +219,20 @@ def test_what_is_too_large_to_be_walked_is_described_by_draws() -> None:
     assert len(found.values["a"]) > 400
 
 
+def test_a_space_that_certainly_has_millions_of_points_is_not_walked_to_count_them() -> None:
+    looked = 0
+
+    def check(values: Mapping[str, Value]) -> str | None:
+        nonlocal looked
+        looked += 1
+        return None
+
+    parameters = [Parameter(name, tuple(range(1, 1001))) for name in NAMES]
+    space = SearchSpace(parameters, check=check)
+    assert space.describe().drawn > 0
+    assert looked <= 2 * space.describe().drawn
+
+
 def test_where_hardly_any_combination_drawn_is_a_point_there_is_a_limit() -> None:
     assert vast("a % 2 == 0").describe().at_most is None
     none = vast("a + b + c == 7.5").describe()
@@ -235,10 +249,10 @@ def test_constraints_that_cut_off_most_of_a_large_space_leave_exact_figures() ->
 def test_some_points_are_all_of_a_small_space_and_spread_over_a_large_one() -> None:
     small = vast("a == 1", "b == 2")
     assert list(small.some(2000, 10)) == list(small)
-    points = list(vast().some(walked=5, drawn=20))
+    points = list(vast().some(walked=50, drawn=20))  # a tenth of it: there are certainly millions
     assert points[:5] == [Point.of(a=1, b=1, c=c) for c in range(1, 6)]
     assert len({point["a"] for point in points[5:]}) > 10
-    assert points == list(vast().some(walked=5, drawn=20))
+    assert points == list(vast().some(walked=50, drawn=20))
     sparse = vast("a == 1000", "b == 1000", "c == 1000")
     assert len(list(sparse.some(walked=10, drawn=10))) == 0  # and ends
 
