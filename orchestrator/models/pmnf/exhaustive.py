@@ -69,7 +69,8 @@ def screen(
         for place, noise in enumerate(variance[start : start + size]):
             mine = (sums.s1[place], sums.szz[place], sums.syz[place], totals[place])
             freedom = max(left.shape[1] - 3, 1)
-            found = nearly_best(*mine, len(right), two, noise, freedom, REACH, PENALTY, keep)
+            near, energy = nearly_best(*mine, len(right), two, noise, freedom, REACH, PENALTY)
+            found = near[np.argsort(energy, kind="stable")[:keep]]
             rows.append(np.full(len(found), start + place))
             hypotheses.append(found)
     return Candidates(
@@ -103,9 +104,8 @@ def nearly_best(
     freedom: int,
     reach: float,
     penalty: float,
-    keep: int,
-) -> Integers:
-    """Return the hypotheses of one call path within reach of the best one, best first, at most ``keep``.
+) -> tuple[Integers, Floats]:
+    """Return the hypotheses of one call path within reach of the best one, and their energies.
 
     The energy of a hypothesis is its residual in units of the noise, plus the cost of its blocks.
 
@@ -121,8 +121,6 @@ def nearly_best(
         Relative variance of a value of weight 1; degrees of freedom of the best residual sum of squares.
     reach, penalty
         How much more energy than the best is within reach; energy per block.
-    keep
-        Most hypotheses.
     """
     total, s1y, syy = totals
     singles = len(s1) if two else len(s1) // width
@@ -156,9 +154,8 @@ def nearly_best(
             count += 1
     near, cost = near[:count], cost[:count]
     energy = _exact(near, s1, szz, syz, totals, width, two) / scale + cost
-    within = np.flatnonzero(energy <= energy.min() + reach)
-    result: Integers = near[within[np.argsort(energy[within], kind="mergesort")[:keep]]]
-    return result
+    within = energy <= least(energy) + reach
+    return near[within], energy[within]
 
 
 @compiled
@@ -228,9 +225,8 @@ def _free(s1: Floats, vzz: Floats, vzy: Floats, total: float, rss0: float, width
     slope, square = vzy[::step].copy(), vzz[::step].copy()
     for h in range(singles):
         free[h] = rss0 - slope[h] * slope[h] / square[h]
-    right = np.arange(width) if two else np.arange(width) * width
-    root = 1 / np.sqrt(vzz[right])
-    part, mean = vzy[right] * root, s1[right] * root / total
+    root = 1 / np.sqrt(square[:width])
+    part, mean = slope[:width] * root, s1[::step][:width] * root / total
     for a in range(1, blocks):
         z = a * width
         unit = 1 / np.sqrt(vzz[z])

@@ -172,10 +172,12 @@ def canonical(terms: NDArray[np.int16]) -> tuple[NDArray[np.int16], Integers]:
             place = t
             while place > 0 and code[h, place - 1] < number:
                 code[h, place] = code[h, place - 1]
-                result[h, place] = result[h, place - 1]
+                for k in range(parameters):
+                    result[h, place, k] = result[h, place - 1, k]
                 place -= 1
             code[h, place] = number
-            result[h, place] = terms[h, t]
+            for k in range(parameters):
+                result[h, place, k] = terms[h, t, k]
     return result, code
 
 

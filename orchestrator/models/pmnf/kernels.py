@@ -257,7 +257,8 @@ def coefficients(
                 columns[t, n] = z[t, n] * share[r, n]
         _normal(columns, ones, weight, features, covariance, gram, right, along)
         invert(gram, 0, 0.0, work, pivots)
-        whole[:, h] = work[0]
+        for t in range(size):
+            whole[t, h] = work[0, t]
         _multiply(work, right, 0, guess)
         _combine(guess, columns, value)
         for n in range(points):
@@ -287,9 +288,10 @@ def coefficients(
                 columns[t, n] = z[t, n] * value[n]
         _normal(columns, vector, weight, features, covariance, gram, right, along)
         invert(gram, first, 0.0, work, pivots)
-        inverse[first:, first:, h] = work[first:, first:]
         _multiply(work, right, first, change)
         for t in range(first, size):
+            for u in range(first, size):
+                inverse[t, u, h] = work[t, u]
             c[t, h] = guess[t] + change[t] if free else max(guess[t] + change[t], 0.1 * guess[t])
     return scale, c, inverse, whole, noise, deviation, log_det
 

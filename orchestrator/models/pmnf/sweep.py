@@ -84,7 +84,7 @@ def swept_residuals(
     for state in range(states):
         r, term, m = row[state], terms[state, slot], 0
         for t in range(width - 1):
-            if t != slot and np.any(terms[state, t] != 0):
+            if t != slot and _blocks(terms[state, t]):
                 _column(terms[state, t], swept, False, begin, table, scale[r], rest[m])
                 m += 1
         rest[m] = scale[r]
@@ -106,7 +106,7 @@ def swept_residuals(
                 result[state, part],
                 negative[state, part],
             )
-        if swept[0] < 0 and np.count_nonzero(term) == (term[swept[1]] != 0):
+        if swept[0] < 0 and _blocks(term) == (term[swept[1]] != 0):
             result[state, 0] = _without_term(inverse[:m, :m], c[:m], total)
             negative[state, 0] = np.inf
     return result, negative
@@ -120,6 +120,16 @@ def lower(best: Floats, row: Integers, residuals: Floats) -> None:
 
 
 @compiled
+def _blocks(term: NDArray[np.int16]) -> int:
+    """Count the parameters that a term has."""
+    count = 0
+    for k in range(len(term)):
+        if term[k]:
+            count += 1
+    return count
+
+
+@compiled
 def _column(
     term: NDArray[np.int16],
     swept: tuple[int, int],
@@ -130,7 +140,8 @@ def _column(
     column: Floats,
 ) -> None:
     """Write a term, weighted, maybe without the swept parameters, shape (points,)."""
-    column[:] = scale
+    for n in range(len(column)):
+        column[n] = scale[n]
     for k in range(len(term)):
         if term[k] and not (without and (k == swept[0] or k == swept[1])):
             block = table[begin[k] + term[k]]
