@@ -136,6 +136,24 @@ def test_a_cancellation_that_does_not_get_through_is_repeated(fake: FakeSlurm) -
     assert fake.calls("scancel") == ["100_0", "100_0"]
 
 
+def test_a_job_is_cancelled_by_its_name_not_by_an_id_that_another_job_may_have(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)  # as job 100
+    fake.answer("squeue", "")  # the controller lost its state: the next 100 is somebody else's
+    executor.cancel([request])
+    assert not fake.calls("scancel")
+
+
+def test_while_slurm_does_not_answer_a_cancellation_waits(fake: FakeSlurm) -> None:
+    executor, request = submitted(fake)
+    fake.answer("squeue", err="Unable to contact slurm controller", code=1)
+    executor.cancel([request])
+    assert not fake.calls("scancel")
+    fake.queue("100_0 RUNNING")
+    fake.turn(60)
+    executor.poll([request])
+    assert fake.calls("scancel") == ["100_0"]
+
+
 def test_a_job_that_fits_no_limit_is_given_up(fake: FakeSlurm) -> None:
     executor, request = submitted(fake)
     fake.queue("100_0 PENDING PartitionTimeLimit")

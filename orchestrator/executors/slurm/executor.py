@@ -212,14 +212,9 @@ class SlurmExecutor:
             self._queue.remove(request)
             revoke(request, "cancelled before it began")
             self._track(request).cancelled = True
-        # The jobs of those that another controller submitted are not known.
-        unknown = [item for item in attempts if not self._tracked[item.name].job_id]
-        self._poller.refresh(self._elements(unknown), force=True)
-        ids = []
-        for request in attempts:
-            own = self._tracked[request.name].job_id
-            ids += sorted({*self._active_jobs(request), *([own] if own else [])})
-        self._scancel(ids)
+        # By their names: a controller that lost its state gives remembered ids to other jobs.
+        self._poller.refresh(self._elements(attempts), force=True)
+        self._scancel(job for item in attempts for job in self._active_jobs(item))
 
     def wait(self, seconds: float) -> None:
         """Return when a record appears or the next query is due, at the latest after ``seconds``."""
