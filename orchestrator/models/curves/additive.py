@@ -8,6 +8,13 @@ part, 0 at the smallest measured values, where the time is ``exp(c)``,
 
 With ``q = 1`` the time is a sum, with ``q -> 0`` it would be a product (an additive model on the scale of Box
 and Cox, An analysis of transformations, 1964). ``h`` is the curve of a parameter that multiplies all parts.
+Or a constant adds to the product of all parameters, ``a`` times as long at the smallest measured values:
+
+    log t = c + log((exp(f) + a) / (1 + a)).
+
+It is what a call, a message or a serial part takes however little there is to do: growth is slow at first,
+and faster far out than any line through logarithms says.
+
 Along a line of points, from the smallest values on, all of these are the same curve. They are linear in small
 changes around the most probable curves (a Laplace approximation).
 """
@@ -26,6 +33,8 @@ from orchestrator.models.curves.prior import Draws
 
 # Scales on which parts add up.
 _POWERS = 1.0, 0.5
+# A constant beside a product of all parameters, relative to that at the smallest measured values.
+_CONSTANTS = 1.0, 9.0
 # Part of a parameter that multiplies all of them.
 _MULTIPLIES = -1
 # Steps towards the most probable curves, at most; how often one is halved, at most; and the change of a
@@ -37,37 +46,41 @@ _LARGEST = 300.0  # largest logarithm of a part
 
 
 class Structure(NamedTuple):
-    """How parts make the whole: the part of every parameter, and the power to which parts add up."""
+    """How parts make the whole: the part of every parameter, and the power to which parts add up.
+
+    ``constant`` is added to them, relative to the whole of the others at the smallest measured values.
+    """
 
     parts: tuple[int, ...]
     power: float
+    constant: float = 0.0
 
     def text(self, parameters: Sequence[str]) -> str:
-        """Return which of these parameters add up, as ``p + n`` or ``p * (n + m)``."""
+        """Return what adds up, as ``p + n``, ``p * (n + m)`` or ``constant + p * n``."""
         multiply = [name for name, part in zip(parameters, self.parts, strict=True) if part == _MULTIPLIES]
         sums = [
             " * ".join(name for name, own in zip(parameters, self.parts, strict=True) if own == part)
             for part in sorted({part for part in self.parts if part != _MULTIPLIES})
         ]
-        whole = " + ".join(sums)
+        whole = " + ".join(["constant", *sums] if self.constant else sums)
         return " * ".join([*multiply, f"({whole})"]) if multiply else whole
 
 
 def structures(parameters: int) -> list[Structure]:
-    """Return those that are looked at for so many parameters; none where there is only one.
+    """Return those that are looked at for so many parameters.
 
     Every parameter is a part by itself; or one adds to a product of the others; or one multiplies the sum of
-    the others.
+    the others; or a constant adds to the product of all.
     """
-    if parameters < 2:
-        return []
-    found = [tuple(range(parameters))]
+    found = [tuple(range(parameters))] if parameters > 1 else []
     if parameters > 2:
         for one in range(parameters):
             found.append(tuple(int(k == one) for k in range(parameters)))
             rest = iter(range(parameters))
             found.append(tuple(_MULTIPLIES if k == one else next(rest) for k in range(parameters)))
-    return [Structure(parts, power) for parts in found for power in _POWERS]
+    sums = [Structure(parts, power) for parts in found for power in _POWERS]
+    whole = (0,) * parameters
+    return [*sums, *(Structure(whole, 1.0, constant) for constant in _CONSTANTS)] if parameters else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,12 +135,12 @@ class Additive:
         variance = sizes[design.features.component] ** 2
         centre = float(log_value.mean())
         coefficients = np.zeros(len(part))
-        value, slopes, _ = _whole(phi, part, structure.power, coefficients)
+        value, slopes, _ = _whole(phi, part, structure, coefficients)
         for _ in range(_STEPS):
             linear = log_value - centre - value + slopes @ coefficients
             step = _most_probable(slopes, linear, variance, noise**2 / design.precision) - coefficients
             for _ in range(_HALVINGS):
-                following, slopes, is_positive = _whole(phi, part, structure.power, coefficients + step)
+                following, slopes, is_positive = _whole(phi, part, structure, coefficients + step)
                 if is_positive:
                     break
                 step /= 2
@@ -157,7 +170,7 @@ class Additive:
         ``gains`` are those of the design, shape (draws, features, rank).
         """
         coefficients = gains @ self.design.weighted(self.values)[1]
-        value, slopes, _ = _whole(phi - self.reference, self.part, self.structure.power, coefficients)
+        value, slopes, _ = _whole(phi - self.reference, self.part, self.structure, coefficients)
         return self.centre + value, slopes
 
 
@@ -174,21 +187,25 @@ def _most_probable(slopes: Floats, values: Floats, variance: Floats, scatter: Fl
     return np.asarray(np.linalg.solve(precision, weighted.T @ values), np.float64)
 
 
-def _whole(phi: Floats, part: Integers, power: float, coefficients: Floats) -> tuple[Floats, Floats, bool]:
+def _whole(
+    phi: Floats, part: Integers, structure: Structure, coefficients: Floats
+) -> tuple[Floats, Floats, bool]:
     """Return what parts make: its logarithm (..., n), slopes (..., n, features), and whether it is positive.
 
     For features of shape (n, features) and coefficients (..., features).
     """
-    number = int(part.max()) + 1
+    number, power, constant = int(part.max()) + 1, structure.power, structure.constant
     members = part == np.arange(number)[:, None]
     curves = np.array([coefficients[..., own] @ phi[:, own].T for own in members])
     each = np.exp(np.clip(power * curves, -_LARGEST, _LARGEST))
-    total = each.sum(axis=0) - (number - 1)
+    total = each.sum(axis=0) - (number - 1) + constant
     least = _LEAST * each.min(axis=0)
     is_positive = bool((total > least).all())
     total = np.maximum(total, least)
     multiplies = part == _MULTIPLIES
     shares = np.moveaxis(each / total, 0, -1)
     slopes = phi * np.where(multiplies, 1.0, shares[..., part])
-    value: Floats = np.log(total) / power + coefficients[..., multiplies] @ phi[:, multiplies].T
+    value: Floats = (
+        np.log(total / (1 + constant)) / power + coefficients[..., multiplies] @ phi[:, multiplies].T
+    )
     return value, slopes, is_positive

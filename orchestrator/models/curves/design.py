@@ -202,7 +202,7 @@ def _projected(features: Floats, precision: Floats) -> tuple[Floats, Floats]:
     """Return weighted features of the points, projected onto what they span, and that projection."""
     left, size, right = decomposed(features * np.sqrt(precision)[:, None])
     rank = max(1, int(np.count_nonzero(size > _RANK * size[0])))
-    return size[:rank, None] * right[:rank], left[:, :rank].T
+    return size[:rank, None] * right[:rank], np.ascontiguousarray(left[:, :rank].T)  # as it is when pickled
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,12 +74,13 @@ def mean_at(found: Additive, x: Floats) -> Floats:
     return np.asarray(mean[0], np.float64)
 
 
-def test_one_parameter_has_nothing_to_add_to() -> None:
-    assert structures(0) == structures(1) == []
+def test_to_one_parameter_only_a_constant_adds() -> None:
+    assert structures(0) == []
+    assert {item.text("p") for item in structures(1)} == {"constant + p"}
 
 
 def test_with_three_parameters_one_may_add_to_or_multiply_the_others() -> None:
-    assert {item.text("ab") for item in structures(2)} == {"a + b"}
+    assert {item.text("ab") for item in structures(2)} == {"a + b", "constant + a * b"}
     assert {item.text("pnm") for item in structures(3)} == {
         "p + n + m",
         "n * m + p",
@@ -88,8 +89,9 @@ def test_with_three_parameters_one_may_add_to_or_multiply_the_others() -> None:
         "p * (n + m)",
         "n * (p + m)",
         "m * (p + n)",
+        "constant + p * n * m",
     }
-    assert len({item.text("abcde") for item in structures(5)}) == 11
+    assert len({item.text("abcde") for item in structures(5)}) == 12
 
 
 def test_features_belong_to_the_part_of_their_parameter() -> None:
@@ -164,6 +166,32 @@ def test_bumpy_sums_are_found_and_continued_as_sums() -> None:
 def test_bumpy_products_remain_products() -> None:
     found = explained(lambda x: f(x[:, 0]) * g(x[:, 1]), TWO)
     assert share_of_sums(found) < 0.05
+
+
+def test_a_constant_is_found_beside_a_product_and_its_growth_continued() -> None:
+    """Hardly any growth at first; a product would be far less at four times both."""
+
+    def truth(x: Floats) -> Floats:
+        return 400 + f(x[:, 0]) * g(x[:, 1])
+
+    found = explained(truth, TWO)
+    text, probability = found.sum_of_parts("pn") or ("", 0.0)
+    assert text == "constant + p * n"
+    assert probability > 0.8
+    corner = np.array([[256.0, 200.0]])
+    middle = float(found.weights @ found.mean(corner)[:, 0])
+    of_products = found.mean(corner)[found.added < 0, 0]
+    assert middle == pytest.approx(np.log(truth(corner))[0], abs=0.5)
+    assert not len(of_products) or middle > of_products.mean()
+
+
+def test_a_constant_beside_one_parameter() -> None:
+    x = 2.0 ** np.arange(2, 8)[:, None]
+    found = explained(lambda x: 300 + 0.1 * x[:, 0] ** 2 * bumpy(x[:, 0]), x)
+    far = np.array([[1024.0]])
+    rising = found.mean(far)[:, 0]
+    assert found.weights[found.added >= 0].sum() > 0.3
+    assert found.weights @ rising == pytest.approx(np.log(300 + 0.1 * 1024**2), abs=0.7)
 
 
 def test_lines_alone_do_not_tell_sums_from_products() -> None:

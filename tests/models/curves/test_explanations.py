@@ -12,7 +12,7 @@ from orchestrator.models.base import Floats
 from orchestrator.models.belief import mixture_quantile
 from orchestrator.models.curves.design import Design
 from orchestrator.models.curves.evidence import Formulas
-from orchestrator.models.curves.explanations import LIKELY, Explanations
+from orchestrator.models.curves.explanations import LIKELY, Explanations, standing_for_all
 from orchestrator.models.curves.features import KINDS, Features
 from orchestrator.models.curves.prior import Sizes, alone, beside, exact, learned, log_price
 from orchestrator.models.curves.scatter import Scatter
@@ -321,8 +321,8 @@ def test_what_is_left_over_is_that_of_the_formula_or_of_the_mean_curve(formulas:
     if found.share >= LIKELY:
         followed = found.formula_at(POINTS)
     else:
-        few = found.fewer(8)
-        followed = few.weights @ few.mean(POINTS)
+        few, weights = standing_for_all(found.weights, 8)
+        followed = weights @ found.mean(POINTS)[few]
     assert found.left_over == pytest.approx(log_value - followed)
 
 
