@@ -67,7 +67,19 @@ def every(
         if found is not None and _added(found, few, scatter).log_mass > best - _HOPELESS:
             item = _added(found, draws, scatter)
             result.append(replace(item, log_mass=item.log_mass + np.log(_ADDITIVE / len(possible))))
-    return result
+    return _as_probable(result)
+
+
+def _as_probable(curves: list[Curves]) -> list[Curves]:
+    """Return curves that are together at most as probable as without those beside a constant.
+
+    A constant and growth is what formulas say best: they are not to be doubted for curves that imitate them.
+    """
+    others = [
+        item.log_mass for item in curves if item.additive is None or not item.additive.structure.constant
+    ]
+    excess = np.logaddexp.reduce([item.log_mass for item in curves]) - np.logaddexp.reduce(others)
+    return [replace(item, log_mass=item.log_mass - max(float(excess), 0.0)) for item in curves]
 
 
 def _added(additive: Additive, draws: Draws, scatter: Scatter) -> Curves:

@@ -10,16 +10,18 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from orchestrator.models.base import Floats
-from orchestrator.models.curves import explanations
+from orchestrator.models.curves import explanations, kinds
 from orchestrator.models.curves.additive import Additive, Structure, structures
 from orchestrator.models.curves.design import Design, Process
 from orchestrator.models.curves.evidence import of_curves, of_values
 from orchestrator.models.curves.explanations import Explanations
 from orchestrator.models.curves.features import KINDS, Features
+from orchestrator.models.curves.model import CurveModel
 from orchestrator.models.curves.modeler import modeler
 from orchestrator.models.curves.prior import Draws, alone, learned
 from orchestrator.models.curves.scatter import Scatter
 from orchestrator.models.curves.weighing import explain
+from orchestrator.models.formulas import modeler as formulas
 from orchestrator.models.noise import GUESS_WEIGHT
 from orchestrator.types import Measurement, Measurements, Point
 from tests.models.curves.known import grid
@@ -192,6 +194,26 @@ def test_a_constant_beside_one_parameter() -> None:
     rising = found.mean(far)[:, 0]
     assert found.weights[found.added >= 0].sum() > 0.3
     assert found.weights @ rising == pytest.approx(np.log(300 + 0.1 * 1024**2), abs=0.7)
+
+
+def test_curves_beside_a_constant_do_not_make_formulas_less_probable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine single runs on two lines, of which neither is certain."""
+    lines = TWO[(TWO[:, 0] == 4) | (TWO[:, 1] == 10)]
+    rng = np.random.default_rng(6)
+    times = (40 + 0.2 * lines[:, 0] * lines[:, 1]) * np.exp(rng.normal(0, 0.03, len(lines)))
+    values = {Point.of({"p": a, "n": b}): (value,) for (a, b), value in zip(lines, times, strict=True)}
+    measurements = Measurements(("p", "n"), (Measurement("main", "time", values),))
+
+    def probability() -> float:
+        (model,) = formulas()(measurements)
+        assert isinstance(model, CurveModel)
+        return model.share
+
+    with_constants = probability()
+    without = [item for item in structures(2) if not item.constant]
+    monkeypatch.setattr(kinds, "structures", lambda parameters: without)
+    assert 0.5 < with_constants < 0.95
+    assert with_constants >= probability() - 0.01
 
 
 def test_lines_alone_do_not_tell_sums_from_products() -> None:
