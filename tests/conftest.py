@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -35,6 +37,7 @@ ON_CLUSTERS = (
     "tests/cli/test_doctor_slurm.py",
 )
 CONTRACT = "tests/contracts/test_executors.py"  # one suite over all executors, some of them on a cluster
+COMPILATION = pytest.StashKey[subprocess.Popen[bytes]]()
 MOST_PROCESSES = 8  # tests wait for real processes, which more of them would slow down
 
 
@@ -46,6 +49,19 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """
     selected = config.args_source is pytest.Config.ArgsSource.ARGS or config.option.keyword
     return 0 if selected else min(len(os.sched_getaffinity(0)) + 1, MOST_PROCESSES)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Compile the modeler while tests are collected: else each of the processes would, at the same time."""
+    code = "from orchestrator.control import compiling; compiling.compile_now()"
+    config.stash[COMPILATION] = subprocess.Popen([sys.executable, "-c", code], cwd=config.rootpath)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any) -> None:
+    """Begin when the modeler is compiled; without it, tests say what is wrong."""
+    node.config.stash[COMPILATION].wait()
 
 
 @pytest.hookimpl(optionalhook=True)

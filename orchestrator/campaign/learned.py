@@ -7,11 +7,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.errors import CampaignError
-from orchestrator.models import Neighbour, Neighbours
 from orchestrator.types import Measurement, Measurements, Point
+
+if TYPE_CHECKING:
+    from orchestrator.models import Neighbours
 
 FILE_NAME = "priors.json"
 """Of the copy in the campaign directory."""
@@ -56,6 +58,8 @@ class Learned:
     @cached_property
     def neighbours(self) -> Neighbours:
         """What the modelers take; raises `CampaignError` as `document`."""
+        from orchestrator.models import Neighbour, Neighbours  # the normal form brings a compiler
+
         try:
             items = tuple(
                 Neighbour.read(model, entry["name"])

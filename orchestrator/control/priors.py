@@ -19,7 +19,6 @@ from orchestrator.journal.file import holds_campaign, read
 from orchestrator.journal.measurements import measurements
 from orchestrator.journal.replay import replay
 from orchestrator.journal.state import State
-from orchestrator.models import of_measurements
 from orchestrator.models.effort import EFFORT
 from orchestrator.storage import write_atomically
 
@@ -104,6 +103,8 @@ def gather(campaign: Campaign, directory: Path) -> Learned:
 
 
 def _taken(campaign: Campaign, path: Path) -> dict[str, object]:
+    from orchestrator.models import of_measurements  # the normal form brings a compiler
+
     if not path.is_dir() or not holds_campaign(path):
         what = "does not exist" if not path.exists() else "holds no campaign"
         raise CampaignError(f"{_KEY}: {path} {what}; name the directory of an earlier campaign")

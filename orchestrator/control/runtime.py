@@ -23,7 +23,6 @@ from orchestrator.journal.events import Samples
 from orchestrator.journal.file import Patience, persistently, writing
 from orchestrator.journal.measurements import Collector
 from orchestrator.journal.state import InFlight, State
-from orchestrator.models import check_counts
 from orchestrator.models.base import Model, Modeler
 from orchestrator.policy import decide, effort_runs, progress, reference
 from orchestrator.policy.effort_runs import EffortChecks
@@ -212,6 +211,8 @@ class Runtime:
         effort, options = self.campaign.measure.effort, self.campaign.model.options
         if effort is None or effort.when == "always":
             return {}
+        from orchestrator.models import check_counts  # the normal form brings a compiler
+
         chosen = {key: options[key] for key in ("times", "tolerance", "ranks") if key in options}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -35,9 +35,9 @@ from orchestrator.control.planning import FirstRound
 from orchestrator.control.runtime import Runtime
 from orchestrator.errors import CampaignError, ExecutorError, JournalError
 from orchestrator.executors.base import Executor, cluster_name
-from orchestrator.executors.slurm import ceilings, sbatch
+from orchestrator.executors.slurm import ceilings
 from orchestrator.executors.slurm.cluster import Cluster
-from orchestrator.executors.slurm.options import job_options
+from orchestrator.executors.slurm.options import JobOptions, job_options
 from orchestrator.journal import events
 from orchestrator.journal.file import (
     FILE_NAME,
@@ -56,7 +56,7 @@ from orchestrator.models.base import Model
 from orchestrator.policy import decide
 from orchestrator.report import advice
 from orchestrator.storage import write_atomically
-from orchestrator.types import Run
+from orchestrator.types import Resources, Run
 from orchestrator.units import count, format_cost, in_unit
 
 CAMPAIGN_FILE = "campaign.yaml"
@@ -244,7 +244,13 @@ def refuse_launch(built: Assembly, cluster: Cluster) -> None:
         launcher = preflight.fault(chosen, parallel)
     if launcher is not None:
         raise CampaignError(f"launcher: {launcher.detail}; {launcher.remedy}. Nothing was begun")
-    _refuse(slurm_preflight.start_fault(chosen, shapes.at_points(built), cluster, sbatch.refusal))
+    _refuse(slurm_preflight.start_fault(chosen, shapes.at_points(built), cluster, _refusal))
+
+
+def _refusal(resources: Resources, options: JobOptions) -> str | None:
+    from orchestrator.executors.slurm import sbatch  # brings submitit, for which only Slurm has a use
+
+    return sbatch.refusal(resources, options)
 
 
 def refuse_limits(built: Assembly, plan: FirstRound, cluster: Cluster) -> None:

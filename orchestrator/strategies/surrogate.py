@@ -14,10 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import Matern
 
 from orchestrator.types import Parameter, Point
 
@@ -61,6 +57,8 @@ def _likeliest(loss: Callable[..., float], initial: Floats, bounds: Floats) -> t
     The likelihood may have a second maximum at a length scale that explains all as noise, which a gradient
     from one start can end in: look at one length scale per decade first, then refine the best.
     """
+    from scipy.optimize import minimize_scalar
+
     low, high = map(float, bounds[0])
     grid = np.linspace(low, high, _LENGTH_SCALES)
     losses = [loss(np.array([theta]), eval_gradient=False) for theta in grid]
@@ -114,6 +112,11 @@ def fit(
     """
     if len(points) < 3:
         return Surrogate()
+    # Imported here: it takes two seconds, and strategies that only rate by cost fit no process.
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import Matern
+
     if len(points) > _MOST_POINTS:
         kept = np.sort(np.random.default_rng(len(points)).permutation(len(points))[:_MOST_POINTS])
         points, targets, noise = [points[k] for k in kept], targets[kept], noise[kept]

@@ -12,7 +12,7 @@ import pytest
 import orchestrator
 from tests.cli.running import SIMULATED, run, write_campaign
 
-HEAVY = {"pandas", "matplotlib", "sklearn", "scipy.stats", "numba", "pyarrow"}
+HEAVY = {"pandas", "matplotlib", "sklearn", "scipy.stats", "numba", "pyarrow", "submitit"}
 
 _LOADED = """\
 import sys, json
@@ -67,6 +67,26 @@ def test_commands_on_tables_load_only_what_they_use(name: str, tmp_path: Path) -
     quiet = "import os, sys\nsys.stdout = open(os.devnull, 'w')\n"
     found = loaded(f"{quiet}{command(name, path, *options)}\nsys.stdout = sys.__stdout__")
     assert found <= ({"numba", "scipy.stats"} if name == "model" else set())
+
+
+@pytest.mark.parametrize("name", ["run", "plan", "cancel"])
+def test_before_anything_is_fitted_nothing_heavy_is_loaded(name: str) -> None:
+    assert loaded(f"import orchestrator.cli.{name}") == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "used"),
+    [(("plan", "--no-rehearsal"), {"numba"}), (("simulate",), {"numba", "scipy.stats"})],
+    ids=("plan", "simulate"),
+)
+def test_a_campaign_as_it_is_by_default_loads_only_what_it_uses(
+    arguments: tuple[str, ...], used: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default strategies and models are those that choose among all."""
+    monkeypatch.chdir(tmp_path)
+    write_campaign(tmp_path, SIMULATED.replace("strategy: {name: cpf, batch_size: 2}\n", ""), None)
+    name, *options = arguments
+    assert loaded(command(name, "campaign.yaml", *options)) == used
 
 
 def test_the_type_hints_are_shipped() -> None:

@@ -52,7 +52,7 @@ NAMES = (*"abcde", "layout")
 @pytest.fixture(scope="module")
 def campaign() -> tuple[Measurements, list[Model]]:
     """Three call paths in one campaign: one is learned, one has few points, one is always zero."""
-    learned = tuning(160, 1, jumps)
+    learned = tuning(120, 1, jumps)
     items = (
         Measurement("few", "time", dict(list(learned.items())[:12])),
         Measurement("jumps", "time", learned),

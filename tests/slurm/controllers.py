@@ -11,21 +11,18 @@ from pathlib import Path
 
 from orchestrator import registry
 from orchestrator.campaign import loader
-from orchestrator.control import session
+from orchestrator.control import compiling, session
 from orchestrator.executors.slurm import executor
 from orchestrator.executors.slurm.options import SlurmSettings
 from orchestrator.journal import nodes
 from orchestrator.policy import decide
-
-# Loaded once, instead of in each child.
-for _kind, _name in (("strategy", "full"), ("model", "pmnf"), ("reader", "stdout")):
-    registry.load(_kind, _name)
 
 
 def begin(
     text: str, directory: Path, submission_grace: float, environment: Mapping[str, str] | None = None
 ) -> int:
     """Start a controller in a child process; return its pid. It exits with 0 when the campaign is over."""
+    _load()
     child = os.fork()
     if child:
         return child
@@ -44,6 +41,14 @@ def begin(
         raise
     finally:
         os._exit(code)
+
+
+@functools.cache
+def _load() -> None:
+    """Load once what else each child would: strategy, reader, and the modeler with its machine code."""
+    registry.load("strategy", "full")
+    registry.load("reader", "stdout")
+    compiling.compile_now()
 
 
 def _shorten(submission_grace: float) -> None:

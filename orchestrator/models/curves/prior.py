@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from orchestrator.models.base import Floats, Integers, one_of
 from orchestrator.models.curves.features import KINDS
@@ -152,6 +151,8 @@ def log_price(factors: Integers, points: int, parameters: int, learned: Floats |
 
 
 def _sobol(centres: Mapping[str, float], parameters: int, number: int, constant: float) -> Draws:
+    from scipy.stats import qmc  # takes a second to import
+
     kinds = [*KINDS] * parameters + ["product", "noise"]
     uniform = qmc.Sobol(len(kinds), scramble=True, seed=1).random(number)
     centre, spread = (np.array([table[kind] for kind in kinds]) for table in (centres, _SPREAD))

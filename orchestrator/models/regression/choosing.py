@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
-from scipy.stats import trim_mean
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Floats
@@ -154,6 +152,8 @@ def weights(found: Compared) -> Floats:
     -------
     Shape (learners,), in the order of ``found``.
     """
+    from scipy.optimize import linprog
+
     usable = np.flatnonzero(np.isfinite(found.residuals).all(axis=1))
     alone: Floats = np.eye(len(found.learners))[0]
     if len(usable) < 2 or not found.errors[0]:
@@ -182,6 +182,8 @@ def middle(values: Floats) -> Floats:
 
     It varies less than the median, and what is far off does not count either.
     """
+    from scipy.stats import trim_mean
+
     return np.asarray(trim_mean(values, _CUT, axis=0), np.float64)
 
 
