@@ -226,8 +226,8 @@ def _found(rule: Output, name: str, text: str) -> Sequence[re.Match[str]]:
         return counting
     raise ValueError(
         f"{rule.callpath}: of {name} only the beginning and the end were read ({gap[0].strip()[1:-1]}), "
-        f"which do not show the {rule.aggregate} of '{rule.pattern}'; let a line of executor.epilogue write what "
-        "matters into a file of its own, such as grep step stdout > steps.txt, and read that file"
+        f"which do not show the {rule.aggregate} of '{rule.pattern}'; let a line of executor.epilogue write "
+        "what matters into a file of its own, such as grep step stdout > steps.txt, and read that file"
     )
 
 
