@@ -32,6 +32,7 @@ _UNIT_IN_LABEL = re.compile(r"[(\[]\s*([a-zµ]+)\s*[)\]]")
 _OTHER = re.compile(
     r"per |/|rate|flop|%|date|stamp|time ?step|\b(mon|tue|wed|thu|fri|sat|sun)\b", re.IGNORECASE
 )
+_SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b", re.IGNORECASE)
 _CPU, _WALL = re.compile(r" *CPU\b"), re.compile(r" *WALL\b")
 _SIMULATED = re.compile(r"\b(?:dt|cycle|cycles|step|steps)\s*=", re.IGNORECASE)  # so is what is beside it
 _END = r"(?=[\s;)]|,(?!\d)|$)"  # of a value: a comma before a digit belongs to the number
@@ -226,7 +227,7 @@ def _merged(items: Sequence[Candidate], elapsed: float) -> Candidate:
         return items[0]
     thousands = next((item.thousands for item in items if item.thousands), None)
     values = [item.value for item in items]
-    if _is_so_far(values, elapsed):
+    if _SO_FAR.search(items[0].line) or _is_so_far(values, elapsed):
         return replace(items[-1], thousands=thousands)
     return replace(items[0], aggregate="sum", thousands=thousands, value=sum(values))
 

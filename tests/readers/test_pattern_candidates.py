@@ -102,6 +102,12 @@ def test_a_run_of_minutes_is_read_by_what_was_found_in_one_of_seconds() -> None:
     assert read(text, longer) == {"main->PWSCF": pytest.approx(80.72), "main": pytest.approx(81.5)}
 
 
+def test_time_that_is_called_the_time_so_far_is_not_added() -> None:
+    text = 3 * "total cpu time spent up to now is        0.1 secs\n"
+    [found] = times(text, 0.5)
+    assert (found.aggregate, found.value) == ("last", 0.1)
+
+
 def test_a_draft_says_how_thousands_are_separated() -> None:
     found = times("total time: 1,250 ms\n")
     draft = Draft(
