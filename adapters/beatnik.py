@@ -54,6 +54,7 @@ def _output(texts: Mapping[str, str]) -> list[Sample]:
         raise ValueError(
             "the output has no 'measured_time:': build rocketrig with MEASURETIME=1, or set measure.profiler"
         )
+    common.all_of(text, "step")
     steps = float(len(_STEP.findall(text)))
     return [common.seconds("main", time[1]), Sample("main", "steps", steps)]
 

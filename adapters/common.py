@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from orchestrator.types import Sample, Value, format_value
+from orchestrator.types import Sample, Value, format_value, gap_in
 
 Settings = Mapping[str, Value]
 
@@ -209,6 +209,15 @@ def output_text(texts: Mapping[str, str], complaints: str) -> str:
     if not texts.get("stdout", "").strip():
         raise ValueError("stdout is empty")
     return texts["stdout"]
+
+
+def all_of(text: str, what: str) -> None:
+    """Raise ``ValueError`` if not all of a long output was read, of which every ``what`` counts."""
+    if gap := gap_in(text):
+        raise ValueError(
+            f"{gap[0].strip()}: of so much output only the beginning and the end are read, and not every "
+            f"{what}; let the application print less"
+        )
 
 
 def only(pattern: str, text: str, what: str) -> re.Match[str]:

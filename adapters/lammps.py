@@ -34,6 +34,7 @@ def _output(texts: Mapping[str, str]) -> list[Sample]:
     """Read loop times and the breakdown below each; an input with several runs yields their sums."""
     text = common.output_text(texts, r"^ERROR")
     common.only(r"^LAMMPS \(", text, "banner 'LAMMPS (version)'")
+    common.all_of(text, "'Loop time'")
     loops = list(_LOOP.finditer(text))
     if not loops:
         raise ValueError("the output has no 'Loop time of'")

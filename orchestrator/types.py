@@ -7,6 +7,7 @@ program. Core-hours appear only where a human reads or writes a number.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
@@ -24,6 +25,19 @@ _LONGEST_NAME = 255  # bytes of a file's name, on Linux
 _READABLE = 200  # of those, where a digest must tell long names apart
 
 RunKind = Literal["time", "effort"]
+
+
+_GAP = re.compile(r"\n?\[\d+ bytes left out\]\n")
+
+
+def left_out(number: int) -> str:
+    """Return what stands in a text for the bytes of a file that were not read: see `gap_in`."""
+    return f"\n[{number} bytes left out]\n"
+
+
+def gap_in(text: str) -> re.Match[str] | None:
+    """Return what stands for the bytes that were not read of a long file; None in the text of a whole one."""
+    return _GAP.search(text)
 
 
 def format_value(value: Value) -> str:

@@ -31,6 +31,8 @@ _PER_UNIT: dict[CostUnit, float] = {
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]+)\s*")
 _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):([0-5]?\d):([0-5]?\d(?:\.\d+)?)")
+_PRINTED = re.compile(r"(?:(\d+) *d *)?(?:(\d+) *h *)?(?:(\d+) *m(?:in)? *(?:(\d+(?:\.\d*)?) *s?)?)?")
+_PRINTED_CLOCK = re.compile(r"(?:(\d+)-)?(?:(\d+):(?=\d+:)|(?=\d+:\d+\.))([0-5]?\d):([0-5]\d(?:\.\d+)?)")
 _COST = re.compile(rf"({_NUMBER})\s*core[-\s]?([A-Za-z]+)")
 
 
@@ -56,6 +58,19 @@ def parse_duration(value: float | str) -> float:
     if not quantities or _QUANTITY.sub("", text):
         raise ValueError(f"{value!r} is not a duration; write for example 90 s, 10 min, 12 h or 1:30:00")
     return _finite(sum(float(number) * _seconds(unit, value, "") for number, unit in quantities), value)
+
+
+def printed_duration(text: str) -> float | None:
+    """Return seconds from a duration of several parts as programs print it; None for any other text.
+
+    ``1m23.45s``, ``1h 2m``, ``0:01:23`` and ``1:23.4``. The ``s`` may be missing, as patterns often name it.
+    ``12:30`` may mean minutes or hours.
+    """
+    found = _PRINTED.fullmatch(text) or _PRINTED_CLOCK.fullmatch(text)
+    if found is None or sum(part is not None for part in found.groups()) < 2:
+        return None
+    lengths = (86400.0, 3600.0, 60.0, 1.0)
+    return sum(float(part or 0) * length for part, length in zip(found.groups(), lengths, strict=True))
 
 
 def is_quantity(text: str) -> bool:

@@ -6,7 +6,7 @@ import glob
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -81,7 +81,8 @@ class Draft:
 class Command:
     """A command with ``{parameters}``: the program, the rest as a template, and the ranks it asks for.
 
-    ``copied`` are files that every run gets into its directory before the program starts.
+    ``copied`` are files that every run gets into its directory before the program starts, ``within`` the
+    parameters that stand in some of them, by path.
     """
 
     program: str
@@ -89,10 +90,18 @@ class Command:
     parameters: tuple[str, ...]
     ranks: str = "1"
     copied: tuple[str, ...] = ()
+    within: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def parse_command(text: str) -> Command:
+def parse_command(text: str, given: Iterable[str] = ()) -> Command:
     """Read ``./prog -n {n}`` or ``mpirun -np {p} ./prog -n {n}``.
+
+    Parameters
+    ----------
+    text
+        The command.
+    given
+        Parameters with values, which may stand in its input files instead.
 
     Raises
     ------
@@ -111,8 +120,11 @@ def parse_command(text: str) -> Command:
     _refuse_variable(text, words)
     _refuse_braces(text, [ranks, *words])
     names = tuple(dict.fromkeys(_PLACEHOLDER.findall(" ".join([ranks, *words]))))
-    if not names:
-        raise CampaignError(f"--command {text!r}: write what is to vary as {{NAME}}, as in './prog -n {{n}}'")
+    if not names and not any(given):
+        raise CampaignError(
+            f"--command {text!r}: write what is to vary as {{NAME}}, as in './prog -n {{n}}'; "
+            "in an input file that the command names, too, with --values NAME=LIST"
+        )
     if _PLACEHOLDER.search(words[0]):
         raise CampaignError(
             f"--command {text!r}: the program itself cannot vary, as {words[0]!r} would; write one that can "
@@ -186,7 +198,7 @@ def _ranks(text: str, words: list[str]) -> tuple[str, list[str]]:
 def template_of(command: Command, name: str) -> str:
     """Return the launch template of a command."""
     words = " ".join(_word(word) for word in command.arguments)
-    copies = [f"cp {shlex.quote(path)} .  # the command names it" for path in command.copied]
+    copies = [_copy(path, command.within.get(path, ())) for path in command.copied]
     lines = [
         "#!/bin/bash",
         f"# {name}: how it is started. Lines before the command may prepare a run, lines after it follow it.",
@@ -203,6 +215,15 @@ def template_of(command: Command, name: str) -> str:
         f"{{{{launcher}}}} {{{{executable}}}} {words}".rstrip(),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _copy(path: str, names: Sequence[str]) -> str:
+    """Return the line that brings a file into the directory of a run, with the values of its parameters."""
+    if not names:
+        return f"cp {shlex.quote(path)} .  # the command names it"
+    rules = " ".join(f"-e 's|{{{name}}}|{{{{{name}}}}}|g'" for name in names)
+    target = shlex.quote(path.rpartition("/")[2])
+    return f"sed {rules} {shlex.quote(path)} > {target}  # the command names it"
 
 
 def _word(word: str) -> str:

@@ -254,9 +254,12 @@ def _failure(observation: Observation, request: AttemptRequest) -> tuple[Failure
         return FailureClass.INFRASTRUCTURE, reason
     if record.timed_out:
         ended = f"ended at its time limit of {request.limit:.6g} s"
-        sign = sign_of_infrastructure(_tails(request).values(), timed_out=True)
+        tails = _tails(request)
+        sign = sign_of_infrastructure(tails.values(), timed_out=True)
         # A launcher may wait for Slurm until the limit.
-        return (FailureClass.INFRASTRUCTURE, f"{ended}; {sign}") if sign else (FailureClass.TIMEOUT, ended)
+        if sign:
+            return FailureClass.INFRASTRUCTURE, f"{ended}; {sign}"
+        return FailureClass.TIMEOUT, ended + _last_line(tails)
     # Whatever the exit code: a shell goes on after the program that used too much memory was ended.
     if observation.out_of_memory:
         return FailureClass.MEMORY, _OVER_MEMORY

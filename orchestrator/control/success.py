@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.errors import ReadError
 from orchestrator.launch.failures import last_telling_line, printed_line
-from orchestrator.readers.stdout import text_of
+from orchestrator.readers.stdout import parts_of, text_of
 
 _STREAMS = ("stderr", "stdout")
 
@@ -31,13 +31,16 @@ def check(directory: Path, success: str | None, failure: str | None) -> None:
     """
     if success is None and failure is None:
         return
-    texts = {name: text_of(directory / name) for name in _STREAMS if (directory / name).exists()}
-    for name, text in texts.items():
-        if failure is not None and (found := re.search(failure, text, re.MULTILINE)):
-            line = printed_line(text, found.start())
-            raise ReadError(f"{directory / name}: measure.failure '{failure}' matches: {line}")
-    if success is None or any(re.search(success, text, re.MULTILINE) for text in texts.values()):
+    succeeded = success is None
+    paths = [directory / name for name in _STREAMS if (directory / name).exists()]
+    for path in paths:
+        for text in parts_of(path):
+            if failure is not None and (found := re.search(failure, text, re.MULTILINE)):
+                line = printed_line(text, found.start())
+                raise ReadError(f"{path}: measure.failure '{failure}' matches: {line}")
+            succeeded = succeeded or (success is not None and bool(re.search(success, text, re.MULTILINE)))
+    if succeeded:
         return
-    last = last_telling_line(texts)
+    last = last_telling_line({path.name: text_of(path) for path in paths})
     said = f"last line of {last[0]}: {last[1]}" if last else "it printed nothing"
     raise ReadError(f"{directory}: nothing matches measure.success '{success}'; {said}")

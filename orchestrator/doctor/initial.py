@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from orchestrator.journal.state import RunState, RunStatus
 from orchestrator.launch.failures import last_telling_line, misses_a_file, says_it_failed
 from orchestrator.launch.script import template_of
 from orchestrator.readers.pattern_candidates import Candidate, times_in
+from orchestrator.readers.stdout import text_of
 from orchestrator.types import Application, FailureClass, Point, Run, Value
 from orchestrator.units import count, did_you_mean
 
@@ -279,11 +280,10 @@ def _smallest(values: Mapping[str, tuple[Value, ...]]) -> dict[str, Value]:
 
 
 def _of_command(wanted: Wanted) -> tuple[Draft, str]:
-    command = drafts.parse_command(wanted.command)
-    if unknown := [name for name in wanted.values if name not in command.parameters]:
-        raise CampaignError(f"--values {unknown[0]}: the command has only {', '.join(command.parameters)}")
+    command = drafts.parse_command(wanted.command, wanted.values)
     program = _program(wanted.executable or command.program)
     command, script = _with_files(command)
+    command = _with_parameters_of_files(command, wanted.values)
     name = wanted.name or _free(_name(script or program), wanted.directory, script or program)
     cores, executor = _machine(wanted)
     values = {**drafts.guessed_values(command, cores), **wanted.values}
@@ -325,6 +325,23 @@ def _with_files(command: Command) -> tuple[Command, str]:
         else:  # two of one name
             words.append(f"{option}{equals}{whole}")
     return replace(command, arguments=tuple(words), copied=tuple(copied.values())), script
+
+
+def _with_parameters_of_files(command: Command, given: Iterable[str]) -> Command:
+    """Return a command whose files get the given values where ``{NAME}`` stands in them."""
+    others = [name for name in given if name not in command.parameters]
+    texts = {path: text_of(Path(path)) for path in command.copied} if others else {}
+    within = {path: tuple(name for name in given if f"{{{name}}}" in text) for path, text in texts.items()}
+    for name in others:
+        if not any(name in names for names in within.values()):
+            files = ", ".join(Path(path).name for path in command.copied)
+            has = f"the command has only {', '.join(command.parameters)}" if command.parameters else ""
+            has = has or "the command has no parameters"
+            where = f"{{{name}}} stands in none of its files ({files})" if files else "it names no file"
+            raise CampaignError(
+                f"--values {name}: {has}, and {where}; write {{{name}}} where its value belongs"
+            )
+    return replace(command, parameters=(*command.parameters, *others), within=within)
 
 
 def _guessed(command: Command, given: Mapping[str, object]) -> dict[str, str]:

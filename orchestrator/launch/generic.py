@@ -14,7 +14,7 @@ from orchestrator import expressions
 from orchestrator.errors import ExpressionError
 from orchestrator.expressions import Expression
 from orchestrator.launch import printed
-from orchestrator.types import Application, Sample, Value, format_value
+from orchestrator.types import Application, Sample, Value, format_value, gap_in
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _COMBINE: Mapping[str, Callable[[Sequence[float]], float]] = MappingProxyType(
@@ -201,13 +201,34 @@ def _sample(rule: Output, texts: Mapping[str, str]) -> Sample:
     names = fnmatch.filter(sorted(texts), rule.file)
     if not names:
         raise ValueError(f"{rule.callpath}: no file {rule.file!r} among {', '.join(sorted(texts))}")
-    found = [match for name in names for match in re.finditer(rule.pattern, texts[name], re.MULTILINE)]
+    found = [match for name in names for match in _found(rule, name, texts[name])]
     if not found:
         empty = [name for name in names if not texts[name].strip()]
         note = f" ({', '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty)" if empty else ""
         raise ValueError(f"{rule.callpath}: nothing in {', '.join(names)} matches '{rule.pattern}'{note}")
     value = _COMBINE[rule.aggregate]([_number(rule, match) for match in found]) * rule.scale
     return Sample(rule.callpath, rule.metric, value)
+
+
+def _found(rule: Output, name: str, text: str) -> Sequence[re.Match[str]]:
+    """Return the matches that count; raise ``ValueError`` if they may stand in what was not read."""
+    found = list(re.finditer(rule.pattern, text, re.MULTILINE))
+    gap = gap_in(text)
+    if gap is None:
+        return found
+    counting = [
+        match
+        for match in found
+        if (rule.aggregate == "first" and match.end() <= gap.start())
+        or (rule.aggregate == "last" and match.start() >= gap.end())
+    ]
+    if counting:
+        return counting
+    raise ValueError(
+        f"{rule.callpath}: of {name} only the beginning and the end were read ({gap[0].strip()[1:-1]}), "
+        f"which do not show the {rule.aggregate} of '{rule.pattern}'; let a line of executor.epilogue write "
+        "what matters into a file of its own, such as grep step stdout > steps.txt, and read that file"
+    )
 
 
 def _number(rule: Output, match: re.Match[str]) -> float:

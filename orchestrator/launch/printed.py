@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 import re
 
+from orchestrator.units import printed_duration
+
 _NUMBER_ENDS = re.compile(r"[\d.]\Z", re.ASCII)
 _NUMBER_BEGINS = re.compile(r"\.?\d", re.ASCII)
 _GOES_ON = re.compile(r"[eEdD][+-]?\d|\.?\d", re.ASCII)
@@ -24,6 +26,8 @@ _BEGINNING = re.compile(r"[+-]?[\d.,]*(?:(?<=\d)[eEdD][+-]?)?\Z", re.ASCII)
 
 _WITH_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?(?:[eEdD][+-]?\d+)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eEdD][+-]?\d+)?", re.ASCII)
+_DURATION = re.compile(r"(?<![\w.])(?:\d+ *d *)?(?:\d+ *h *)?\d+ *m(?:in)? *\d+(?:\.\d*)? *s\b", re.ASCII)
+_PLAIN = re.compile(r"\d+(?:\.\d*)?", re.ASCII)
 _LONGEST = 40  # characters before a captured text that may belong to its number
 
 THOUSANDS = ","
@@ -31,6 +35,8 @@ THOUSANDS = ","
 
 def number(match: re.Match[str], thousands: str | None = None) -> float:
     """Return the number that a pattern captured, in its group ``value`` or its first one.
+
+    A duration of several parts, such as ``1m23.4s``, is a number of seconds.
 
     Parameters
     ----------
@@ -47,7 +53,10 @@ def number(match: re.Match[str], thousands: str | None = None) -> float:
     group = "value" if "value" in match.re.groupindex else 1
     text = match[group] or ""
     what = f"{text!r}, matched by '{match.re.pattern}',"
-    whole = _whole(match, *match.span(group))
+    if (duration := printed_duration(text.strip())) is not None:
+        return duration
+    span = match.span(group)
+    whole = (_PLAIN.fullmatch(text) and _duration(match, *span)) or _whole(match, *span)
     if whole != text:
         grouped = f", with thousands: '{THOUSANDS}'" if _WITH_THOUSANDS.fullmatch(whole) else ""
         raise ValueError(
@@ -61,6 +70,20 @@ def number(match: re.Match[str], thousands: str | None = None) -> float:
     if not math.isfinite(found):
         raise ValueError(f"{what} is not finite")
     return found
+
+
+def _duration(match: re.Match[str], start: int, end: int) -> str:
+    """Return the duration of several parts of which a pattern captured a number; empty if there is none.
+
+    That the pattern goes on means that minutes are meant, and nothing where seconds were captured: they are
+    all of a time below a minute, so the pattern looks right until a run takes longer.
+    """
+    output = match.string
+    for found in _DURATION.finditer(output, max(0, start - _LONGEST), end + _LONGEST):
+        ahead = found.start() < start
+        if found.start() <= start and end <= found.end() and (ahead or end == match.end()):
+            return found[0] if printed_duration(found[0]) != float(output[start:end]) else ""
+    return ""
 
 
 def _whole(match: re.Match[str], start: int, end: int) -> str:

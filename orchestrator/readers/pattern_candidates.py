@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
+
+from orchestrator.units import printed_duration
 
 _UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
@@ -16,10 +18,11 @@ _UNITS = {
 }
 _NUMBER = r"[+-]?(?:\d+\.\d*|\.\d+|\d+)(?:[eEdD][+-]?\d+)?"
 _GROUPED = rf"(?:[+-]?[1-9]\d{{0,2}}(?:,\d{{3}})+(?:\.\d*)?(?!,?\d)|{_NUMBER})"  # thousands, too
+_MINUTES = r"(?:\d+ ?h ?)?\d+ ?m ?\d+(?:\.\d*)?(?=s\b)"
 # Neither begins nor ends within a number: `0,5` and `1,2,3` are none that could be read.
 _VALUE = re.compile(
     rf"(?<![\w.+:-])(?<!\d,)({_GROUPED})(?![\w.:/]|,\d)(?: ?\(?\[?([a-zµ]+)\b(?!/)\)?\]?)?"
-    rf"|(?<!\d)(?<!\d[.,])(?<!\d[eEdD][+-])({_GROUPED})(ms|us|s)\b"
+    rf"|(?<!\d)(?<!\d[.,])(?<!\d[eEdD][+-])({_MINUTES}|{_GROUPED})(ms|us|s)\b"
 )
 _TIMED = re.compile(r"\b(time|elapsed|seconds|duration|wall|walltime|wtime|runtime)\b", re.IGNORECASE)
 _HEADER = re.compile(r"\b(times?|timings?|timers?|seconds)\b", re.IGNORECASE)
@@ -29,6 +32,8 @@ _UNIT_IN_LABEL = re.compile(r"[(\[]\s*([a-zµ]+)\s*[)\]]")
 _OTHER = re.compile(
     r"per |/|rate|flop|%|date|stamp|time ?step|\b(mon|tue|wed|thu|fri|sat|sun)\b", re.IGNORECASE
 )
+_SO_FAR = re.compile(r"\b(so far|up to now|until now|cumulative|accumulated)\b", re.IGNORECASE)
+_CPU, _WALL = re.compile(r" *CPU\b"), re.compile(r" *WALL\b")
 _SIMULATED = re.compile(r"\b(?:dt|cycle|cycles|step|steps)\s*=", re.IGNORECASE)  # so is what is beside it
 _END = r"(?=[\s;)]|,(?!\d)|$)"  # of a value: a comma before a digit belongs to the number
 _WHOLE = {"total", "all", "overall", "main", "run", "program", "execution", "simulation"}
@@ -74,8 +79,8 @@ def times(text: str, elapsed: float = 0.0) -> tuple[Candidate, ...]:
     """Return candidates for times in a text, at most `MOST`, the one of the whole run first.
 
     A number is a time if a unit follows it, or if the words before it say so, or the header of a table above
-    it. Of several in a line the first counts. Where a label is repeated, its values are added, unless they
-    add up already: the time so far, after every step.
+    it. Of several in a line the first counts, and wall time behind CPU time. Where a label is repeated, its
+    values are added, unless they add up already: the time so far, after every step.
 
     Parameters
     ----------
@@ -154,11 +159,15 @@ def _of(line: str) -> Candidate | None:
     if _SIMULATED.search(line):
         return None
     end = 0
-    for match in _VALUE.finditer(line):
+    matches = list(_VALUE.finditer(line))
+    for match, following in zip_longest(matches, matches[1:]):
         label, end = line[end : match.start()], match.end(1 if match[1] else 3)
         unit = _unit(match[2] or match[4], label)
         if unit is None or not re.search(r"[A-Za-z]", label) or _OTHER.search(label):
             continue
+        if following and _CPU.match(line, match.end()) and _WALL.match(line, following.end()):
+            wall = _candidate(line, following, _UNITS.get(following[2] or following[4], unit))
+            return replace(wall, callpath=_words(line[: match.start()]))
         return _candidate(line, match, unit)
     return None
 
@@ -167,13 +176,17 @@ def _candidate(line: str, match: re.Match[str], unit: float) -> Candidate:
     """Return the time that was found in a line."""
     label = line[: match.start()]
     number = match[1] or match[3]
+    group = ".+?" if " " in number else r"\S+?"
+    seconds = printed_duration(number)
+    if seconds is None:
+        seconds = float(re.sub("[dD]", "e", number.replace(",", "")))
     before = [other.end(1 if other[1] else 3) for other in _VALUE.finditer(label)]
     return Candidate(
         callpath=(_words(label[before[-1] :]) if before else "") or _words(label),
-        pattern=f"^{_pattern(label)}(\\S+?)" + (re.escape(match[4]) if match[4] else _END),
+        pattern=f"^{_pattern(label)}({group})" + (re.escape(match[4]) if match[4] else _END),
         scale=unit,
         thousands="," if "," in number else None,
-        value=float(re.sub("[dD]", "e", number.replace(",", ""))) * unit,
+        value=seconds * unit,
         line=line.strip(),
     )
 
@@ -214,7 +227,7 @@ def _merged(items: Sequence[Candidate], elapsed: float) -> Candidate:
         return items[0]
     thousands = next((item.thousands for item in items if item.thousands), None)
     values = [item.value for item in items]
-    if _is_so_far(values, elapsed):
+    if _SO_FAR.search(items[0].line) or _is_so_far(values, elapsed):
         return replace(items[-1], thousands=thousands)
     return replace(items[0], aggregate="sum", thousands=thousands, value=sum(values))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from orchestrator.errors import ReadError
-from orchestrator.types import Application, Sample
+from orchestrator.types import Application, Sample, left_out
 
 LIMIT = 16 * 2**20  # bytes per file that are looked at
 MOST_FILES = 100
@@ -16,8 +17,7 @@ MOST_FILES = 100
 def read(directory: Path, application: Application, inclusive: bool = False) -> Sequence[Sample]:
     """Return what ``application.output`` finds in ``stdout``, ``stderr`` and its output files.
 
-    Output files are named by their path below ``directory``. Of a file beyond `LIMIT` bytes the first
-    and the last half of that are read. Undecodable bytes are replaced.
+    Output files are named by their path below ``directory``. Texts are what `text_of` returns.
 
     Raises
     ------
@@ -54,19 +54,53 @@ def _output_files(directory: Path, patterns: Iterable[str]) -> list[Path]:
 
 
 def text_of(path: Path) -> str:
-    """Return what a file says, of a long one its first and its last part; raises ``ReadError``."""
+    """Return what a file says, of one beyond `LIMIT` bytes its first and its last part.
+
+    Between them stands `types.left_out`. Both parts are whole lines: half of a number would be another one.
+    Bytes that are no UTF-8 are read as Latin-1, so that patterns find what the program printed.
+
+    Raises
+    ------
+    ReadError
+        For a file that cannot be read.
+    """
+    half = LIMIT // 2
     try:
         with path.open("rb") as stream:
             head = stream.read(LIMIT)
             size = path.stat().st_size
             if size <= LIMIT:
-                return head.decode(errors="replace")
-            stream.seek(-(LIMIT // 2), 2)
-            tail = stream.read(LIMIT // 2)
+                return _decoded(head)
+            stream.seek(-half, 2)
+            tail = stream.read(half)
     except OSError as error:
         raise ReadError(f"{path}: cannot be read: {error.strerror}") from error
-    cut = f"\n[{size - LIMIT} bytes left out]\n"
-    return head[: LIMIT // 2].decode(errors="replace") + cut + tail.decode(errors="replace")
+    head = head[: head.rfind(b"\n", 0, half) + 1 or half]
+    tail = tail[tail.find(b"\n", 0, -1) + 1 :]
+    return _decoded(head) + left_out(size - len(head) - len(tail)) + _decoded(tail)
+
+
+def parts_of(path: Path) -> Iterator[str]:
+    """Yield all that a file says, in parts of whole lines; raises ``ReadError``."""
+    try:
+        with path.open("rb") as stream:
+            while part := stream.read(LIMIT):
+                yield _decoded(part + (b"" if part.endswith(b"\n") else stream.readline(LIMIT)))
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _decoded(content: bytes) -> str:
+    return content.decode(errors=_AS_LATIN_1)
+
+
+def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+_AS_LATIN_1 = "orchestrator-as-latin-1"
+codecs.register_error(_AS_LATIN_1, _as_latin_1)
 
 
 def _checked(samples: Sequence[Sample], where: str) -> Sequence[Sample]:

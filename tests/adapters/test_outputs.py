@@ -20,7 +20,7 @@ from adapters.mpi_kernel import APPLICATION as MPI_KERNEL
 from adapters.quicksilver import APPLICATION as QUICKSILVER
 from adapters.relearn import APPLICATION as RELEARN
 from adapters.smg2000 import APPLICATION as SMG2000
-from orchestrator.types import Application, Sample
+from orchestrator.types import Application, Sample, left_out
 from tests.adapters import outputs
 from tests.adapters.outputs import COMPLETE
 
@@ -191,6 +191,12 @@ def test_lammps_runs_of_one_input_are_added() -> None:
     times = values(LAMMPS, stdout(outputs.LAMMPS[:end] + loop + outputs.LAMMPS[end:]))
     assert times[("loop", "value")] == pytest.approx(2 * 0.167967)
     assert times[("loop->Pair", "max")] == pytest.approx(2 * 0.080871)
+
+
+def test_lammps_times_of_which_some_were_not_read_are_not_added() -> None:
+    long = COMPLETE["lammps"]["stdout"].replace("Loop time", left_out(10**9) + "Loop time", 1)
+    with pytest.raises(ValueError, match=r"\[1000000000 bytes left out\]: .*every 'Loop time'.* print less"):
+        LAMMPS.output({"stdout": long, "stderr": ""})
 
 
 def test_lammps_error_line() -> None:

@@ -42,6 +42,33 @@ def program(name: str, text: str) -> Path:
     return path
 
 
+SOLVER = """\
+#!/bin/sh
+. ./"$2"
+echo "total time: $cells.5 s, tolerance $tol"
+"""
+
+
+def test_parameters_may_stand_in_an_input_file_that_the_command_names() -> None:
+    program("solver", SOLVER)
+    Path("case.in").write_text("cells={cells}\ntol={tol}\nother={other}\n")
+    command = ("init", "--command", "./solver -in case.in", "--values", "cells=2,4,8,16")
+    shown = run(*command, "--values", "tol=0.5")
+    assert shown.code == 0, shown.err
+    script = Path("solver-scaling.sh").read_text()
+    here = Path("case.in").absolute()
+    assert f"\nsed -e 's|{{cells}}|{{{{cells}}}}|g' -e 's|{{tol}}|{{{{tol}}}}|g' {here} > case.in" in script
+    assert run("run", "solver-scaling.yaml", "--set", "strategy=full").code == 0
+    [read] = Path("solver-scaling/runs").glob("cells=16/time-1/attempt-1/case.in")
+    assert read.read_text() == "cells=16\ntol=0.5\nother={other}\n"
+    shown = run(*command, "--values", "n=1,2", "--name", "other")
+    assert shown.code == 2
+    assert (
+        "--values n: the command has no parameters, and {n} stands in none of its files (case.in)"
+        in shown.err
+    )
+
+
 def test_a_command_becomes_a_template_and_a_campaign_that_runs() -> None:
     program("heat", HEAT)
     shown = run("init", "--command", "./heat {n} {steps}", "--values", "n=2,4,8,16", "--values", "steps=3")

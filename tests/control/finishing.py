@@ -24,9 +24,14 @@ def _nothing(request: AttemptRequest, observation: Observation) -> events.Sample
 
 
 def finished(
-    exit_code: int, directory: Path, full: str = "", moved: bool = False, collect: settle.Collect = _nothing
+    exit_code: int,
+    directory: Path,
+    full: str = "",
+    moved: bool = False,
+    collect: settle.Collect = _nothing,
+    timed_out: bool = False,
 ) -> events.AttemptFinished:
-    """Return the event of an attempt; for ``full`` and ``moved`` see `AttemptRecord`."""
+    """Return the event of an attempt; for ``full``, ``moved`` and ``timed_out`` see `AttemptRecord`."""
     attempt = Attempt(Run(Point.of(p=1)))
     request = AttemptRequest(
         attempt=attempt, name="name", directory=directory, resources=Resources(ranks=1), limit=60.0, script=""
@@ -41,6 +46,7 @@ def finished(
         exit_code=exit_code,
         full=full,
         moved=moved,
+        timed_out=timed_out,
     )
     observation = Observation(attempt, AttemptState.FINISHED, record=record)
     flight = InFlight("name", 1, 60.0, 60.0)

@@ -63,6 +63,14 @@ def test_the_reason_of_a_failure_is_what_the_program_said_before_its_launcher(tm
     assert finished(3, tmp_path).reason == "exit code 3; last line of stderr: error: 3 x 5 does not fit"
 
 
+def test_the_reason_of_a_timeout_has_the_last_words_of_the_program(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("step 1\n")
+    (tmp_path / "stderr").write_text("Signal: Aborted (6)\n")  # the launcher then hung
+    event = finished(143, tmp_path, timed_out=True)
+    assert event.failure == FailureClass.TIMEOUT
+    assert event.reason == "ended at its time limit of 60 s; last line of stderr: Signal: Aborted (6)"
+
+
 @pytest.mark.parametrize(("exit_code", "moved"), [(0, True), (3, True), (0, False), (3, False)])
 def test_what_was_written_to_where_a_moved_directory_was_is_no_failure_of_the_application(
     exit_code: int, moved: bool, tmp_path: Path

@@ -13,6 +13,7 @@ from orchestrator.control import session, success
 from orchestrator.control.reread import reread
 from orchestrator.errors import CampaignError, ReadError
 from orchestrator.journal.state import RunStatus, State
+from orchestrator.readers import stdout
 from orchestrator.types import FailureClass
 
 CAMPAIGN = """
@@ -102,3 +103,12 @@ def test_a_program_that_prints_nothing_did_not_succeed(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="'PASSED'; it printed nothing"):
         success.check(tmp_path, "PASSED", None)
     success.check(tmp_path, None, "FAILED")
+
+
+def test_all_of_a_long_output_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdout, "LIMIT", 40)
+    chatter = "".join(f"step {step}\n" for step in range(20))
+    (tmp_path / "stdout").write_text(f"{chatter}NOT CONVERGED in 9 steps\n{chatter}PASSED\n{chatter}")
+    success.check(tmp_path, "^PASSED$", None)
+    with pytest.raises(ReadError, match=r"'NOT CONV' matches: NOT CONVERGED in 9 steps"):
+        success.check(tmp_path, "^PASSED$", "NOT CONV")

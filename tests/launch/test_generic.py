@@ -15,7 +15,7 @@ from orchestrator.errors import CampaignError, ExpressionError
 from orchestrator.journal.state import State
 from orchestrator.launch import generic
 from orchestrator.launch.generic import Aggregate, Output, Program
-from orchestrator.types import Application, Sample, Value
+from orchestrator.types import Application, Sample, Value, left_out
 
 STENCIL = r"""
 name: stencil
@@ -114,6 +114,32 @@ def test_several_matches_are_combined_as_asked(numbers: list[float]) -> None:
         spec = generic.application(Program(output=(rule,)), {})
         [sample] = spec.output({"stdout": text})
         assert sample.value == pytest.approx(value, abs=1e-6)
+
+
+HEAD, TAIL = "t = 1\nt = 2\n", "t = 3\nt = 4\n"
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "text", "value"),
+    [
+        ("first", HEAD + left_out(9) + TAIL, 1.0),
+        ("last", HEAD + left_out(9) + TAIL, 4.0),
+        ("first", "x\n" + left_out(9) + TAIL, None),
+        ("last", HEAD + left_out(9) + "x\n", None),
+        ("sum", HEAD + left_out(9) + TAIL, None),
+        ("max", HEAD + left_out(9) + "x\n", None),
+    ],
+)
+def test_of_a_long_output_nothing_is_taken_that_may_stand_in_what_was_not_read(
+    aggregate: Aggregate, text: str, value: float | None
+) -> None:
+    program = Program(output=(Output(callpath="x", pattern=r"t = (\S+)", aggregate=aggregate),))
+    application = generic.application(program, {})
+    if value is not None:
+        assert application.output({"stdout": text}) == [Sample("x", "time", value)]
+    else:
+        with pytest.raises(ValueError, match=rf"x: of stdout only .* the {aggregate} of 't = .*epilogue"):
+            application.output({"stdout": text})
 
 
 @given(st.text(alphabet="ab{}n ", max_size=20))

@@ -123,3 +123,41 @@ def test_a_campaign_states_how_thousands_are_separated() -> None:
     assert sample.value == 1020200
     with pytest.raises(CampaignError, match=r"thousands"):
         loader.loads(CAMPAIGN.replace('thousands: ","', 'thousands: "."'))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "value"),
+    [
+        (r"WALL: (\S+)", "WALL: 1m29.21s", 89.21),
+        (r"CPU +(\S+)s WALL", "PWSCF : 1m10.85s CPU 1m29.21s WALL", 89.21),
+        (r"CPU +(.+)s WALL", "PWSCF : 0.85s CPU     0.91s WALL", 0.91),
+        (r"CPU +(.+)s WALL", "PWSCF : 1m 0.85s CPU   1m 2.34s WALL", 62.34),
+        (r"CPU +(.+) WALL", "PWSCF : 1h20m CPU     1h23m WALL", 4980),
+        (r"Total wall time: (\S+)", "Total wall time: 0:01:23", 83),
+        (r"m:ss\): (\S+)", "Elapsed (wall clock) time (h:mm:ss or m:ss): 1:23.40", 83.4),
+        (r"real\s+0m(\S+)s", "real\t0m1.250s", 1.25),
+        (r"^(\d+)m", "2m3.5s", 2),  # the pattern goes on: minutes are meant
+        (r"in (\S+) s", "5 m in 12.5 s", 12.5),
+    ],
+)
+def test_a_duration_is_its_seconds(pattern: str, text: str, value: float) -> None:
+    assert read(pattern, text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "whole"),
+    [
+        (r"CPU.*?([\d.]+)s WALL", "PWSCF : 1m10.85s CPU 1m29.21s WALL", "1m29.21s"),
+        (r"real\s+\d+m([\d.]+)s", "real\t2m1.250s", "2m1.250s"),
+        (r"wall: (\d+)", "wall: 1m 2.34s", "1m 2.34s"),
+        (r"wall: (\d+)", "wall: 3 h 1 min 2 s", "3 h 1 min 2 s"),
+    ],
+)
+def test_a_part_of_a_duration_is_an_error(pattern: str, text: str, whole: str) -> None:
+    with pytest.raises(ValueError, match=rf"is only a part of '{re.escape(whole)}'"):
+        read(pattern, text)
+
+
+def test_minutes_that_may_be_hours_are_no_duration() -> None:
+    with pytest.raises(ValueError, match=r"'12:30', matched by .*is not a number"):
+        read(r"wall: (\S+)", "wall: 12:30")

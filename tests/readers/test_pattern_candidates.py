@@ -47,6 +47,11 @@ def read(text: str, other: str | None = None) -> dict[str, float]:
         ("total time: 1,020,250.5 s", 1020250.5),
         ("total time: 1,250ms", 1.25),
         ("total time: 1.5e-3s", 0.0015),
+        ("Wall clock 2m00.25s", 120.25),
+        ("real\t0m1.234s", 1.234),
+        ("total time: 1h 2m 3.5s", 3723.5),
+        ("     PWSCF        :      0.35s CPU      0.72s WALL", 0.72),
+        ("     PWSCF        :   1m10.35s CPU   1m20.72s WALL", 80.72),
         ("time 1.5, of which 1 was waited", 1.5),
     ],
 )
@@ -87,6 +92,20 @@ def test_another_run_in_which_a_number_is_longer_is_read_or_refused_but_never_cu
     for one in ("total time: 999 ms", "total time: 999ms", "total time: 999, all"):
         with pytest.raises(ValueError, match=r"'1,020'.* thousands: ','"):
             read(one, one.replace("999", "1,020"))
+
+
+def test_a_run_of_minutes_is_read_by_what_was_found_in_one_of_seconds() -> None:
+    text, longer = (
+        "PWSCF : {} CPU {} WALL\nreal {}\n".format(*times)
+        for times in (("0.35s", "0.72s", "0m1.5s"), ("1m10.35s", "1m20.72s", "1m21.5s"))
+    )
+    assert read(text, longer) == {"main->PWSCF": pytest.approx(80.72), "main": pytest.approx(81.5)}
+
+
+def test_time_that_is_called_the_time_so_far_is_not_added() -> None:
+    text = 3 * "total cpu time spent up to now is        0.1 secs\n"
+    [found] = times(text, 0.5)
+    assert (found.aggregate, found.value) == ("last", 0.1)
 
 
 def test_a_draft_says_how_thousands_are_separated() -> None:

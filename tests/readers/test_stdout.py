@@ -53,9 +53,9 @@ def test_a_missing_stderr_is_empty(tmp_path: Path) -> None:
     assert texts_of(tmp_path)["stderr"] == ""
 
 
-def test_undecodable_bytes_are_replaced(tmp_path: Path) -> None:
-    (tmp_path / "stdout").write_bytes(b"time \xff 1")
-    assert texts_of(tmp_path)["stdout"] == "time \N{REPLACEMENT CHARACTER} 1"
+def test_what_is_no_utf_8_is_read_as_latin_1(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_bytes("L\u00f6ser: 12 \u00b5s".encode("latin-1") + " 13 \u00b5s".encode())
+    assert texts_of(tmp_path)["stdout"] == "L\u00f6ser: 12 \u00b5s 13 \u00b5s"
 
 
 def test_of_a_huge_file_beginning_and_end_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,6 +64,12 @@ def test_of_a_huge_file_beginning_and_end_are_read(tmp_path: Path, monkeypatch: 
     assert texts_of(tmp_path)["stdout"] == "0123456789\n[50 bytes left out]\nabcdefghij"
     (tmp_path / "stdout").write_text("x" * 20)
     assert texts_of(tmp_path)["stdout"] == "x" * 20
+
+
+def test_of_a_huge_file_no_number_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stdout, "LIMIT", 40)
+    (tmp_path / "stdout").write_text("".join(f"took {step}.25 s\n" for step in range(10, 20)))
+    assert texts_of(tmp_path)["stdout"] == "took 10.25 s\n\n[104 bytes left out]\ntook 19.25 s\n"
 
 
 def test_too_many_output_files_are_refused(tmp_path: Path) -> None:

@@ -91,19 +91,31 @@ class Subject:
 
     @cached_property
     def includes(self) -> bool:
-        """Whether values of a call path include those of its children."""
+        """Whether values of a call path include those of its children.
+
+        Children that take longer than their caller exclude each other, or overlap: then all call paths
+        together take longer than whole runs.
+        """
         if self.is_exclusive is not None:
             return not self.is_exclusive
-        return all(self._holds(parent, names) for parent, names in self.children.items())
+        if all(self._holds(parent, names) for parent, names in self.children.items()):
+            return True
+        paths = [item.callpath for item in self.known.items if item.metric == self.metric]
+        durations = [item for item in self.known.items if item.metric == ELAPSED]
+        return not all(self._are_within(item, paths) for item in durations)
 
     def _holds(self, parent: str, children: Sequence[str]) -> bool:
         """Return whether a call path took at least as long as its children, at every point that has all."""
         assert self.metric is not None
-        own = self.measured[parent, self.metric].values
-        parts = [self.measured[child, self.metric].values for child in children]
+        return self._are_within(self.measured[parent, self.metric], children)
+
+    def _are_within(self, whole: Measurement, callpaths: Sequence[str]) -> bool:
+        """Return whether call paths took at most as long as something else, at every point that has all."""
+        assert self.metric is not None
+        parts = [self.measured[path, self.metric].values for path in callpaths]
         pairs = [
             (np.mean(values), sum(float(np.mean(part[point])) for part in parts))
-            for point, values in own.items()
+            for point, values in whole.values.items()
             if values and all(part.get(point) for part in parts)
         ]
         return all(own >= (1 - _SLACK) * total for own, total in pairs)

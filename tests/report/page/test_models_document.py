@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from orchestrator import registry
+from orchestrator.journal.measurements import ELAPSED, WHOLE_RUN
 from orchestrator.models.base import Model, Prediction
 from orchestrator.models.processes import required
 from orchestrator.models.scaling import Study
@@ -149,6 +150,21 @@ def test_call_paths_that_exclude_what_they_call_add_up() -> None:
     answer = described(what)["head"]["answer"]
     assert answer["summed"] == 3 and "the ends of their intervals were added" in answer["sentence"]
     assert answer["value"] == pytest.approx(sum(row["value"] for row in answer["parts"]))
+
+
+def test_call_paths_that_overlap_do_not_add_up_to_more_than_a_run() -> None:
+    known = measured()
+    main = next(item for item in known.items if item.callpath == "main")
+    overlapping = Measurement("main->overlap", "time", main.values)
+    durations = {point: tuple(value + 0.1 for value in values) for point, values in main.values.items()}
+    run = Measurement(WHOLE_RUN, ELAPSED, durations)
+    items = tuple(item for item in known.items if item.callpath != "main->MPI_Allreduce")
+    what = subject(Measurements(known.parameters, (*items, overlapping)))
+    assert not what.includes
+    what = subject(Measurements(known.parameters, (*items, overlapping, run)))
+    assert what.includes and what.whole == ("main",)
+    answer = described(what)["head"]["answer"]
+    assert answer["value"] <= answer["launched"]["value"] * 1.1
 
 
 def test_a_category_of_which_nothing_is_known_is_no_number() -> None:
