@@ -263,18 +263,18 @@ class SearchSpace:
     def _allowed(self) -> tuple[frozenset[Value], ...]:
         return tuple(frozenset(parameter.values) for parameter in self._parameters)
 
-    @cached_property
+    @property
     def _immense(self) -> bool:
         """Whether a walk through all points certainly ends early: so many of the combinations are points."""
         if self.combinations <= _MOST_VISITED:
             return False
-        found = sum(1 for _ in self._draws(_DRAWN, _ignore))
-        return found >= _CERTAIN and found / _DRAWN * self.combinations > 1.5 * _MOST_VISITED
+        certain = _CERTAIN * self.combinations / _DRAWN
+        return self._estimate.feasible >= max(1.5 * _MOST_VISITED, certain)
 
     @cached_property
     def _description(self) -> Description:
         if self._immense:
-            return self._estimate()
+            return self._estimate
         lengths = [len(parameter.values) for parameter in self._parameters]
         tally = _Tally([math.prod(lengths[depth + 1 :]) for depth in range(len(lengths))])
         visited = 0
@@ -296,11 +296,12 @@ class SearchSpace:
                 for name, known in seen.items():
                     known.add(values[name])
         except _TooManyError:
-            return self._estimate()
+            return self._estimate
         return self._described(feasible, tally.named(), seen, tally.last)
 
+    @cached_property
     def _estimate(self) -> Description:
-        """Return estimates by combinations that are drawn; a space of which none is a point has one."""
+        """Estimates by combinations that are drawn; a space of which none is a point has one."""
         tally = _Tally([1] * len(self._names))
         seen: dict[str, set[Value]] = {name: set() for name in self._names}
         found = 0

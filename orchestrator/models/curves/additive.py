@@ -72,6 +72,8 @@ def structures(parameters: int) -> list[Structure]:
     Every parameter is a part by itself; or one adds to a product of the others; or one multiplies the sum of
     the others; or a constant adds to the product of all.
     """
+    if parameters == 0:
+        return []
     found = [tuple(range(parameters))] if parameters > 1 else []
     if parameters > 2:
         for one in range(parameters):
@@ -80,7 +82,7 @@ def structures(parameters: int) -> list[Structure]:
             found.append(tuple(_MULTIPLIES if k == one else next(rest) for k in range(parameters)))
     sums = [Structure(parts, power) for parts in found for power in _POWERS]
     whole = (0,) * parameters
-    return [*sums, *(Structure(whole, 1.0, constant) for constant in _CONSTANTS)] if parameters else []
+    return [*sums, *(Structure(whole, 1.0, constant) for constant in _CONSTANTS)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,7 +71,7 @@ def every(
 
 
 def _as_probable(curves: list[Curves]) -> list[Curves]:
-    """Return curves that are together at most as probable as without those beside a constant.
+    """Return curves that are together as probable as without those beside a constant.
 
     A constant and growth is what formulas say best: they are not to be doubted for curves that imitate them.
     """
@@ -79,7 +79,7 @@ def _as_probable(curves: list[Curves]) -> list[Curves]:
         item.log_mass for item in curves if item.additive is None or not item.additive.structure.constant
     ]
     excess = np.logaddexp.reduce([item.log_mass for item in curves]) - np.logaddexp.reduce(others)
-    return [replace(item, log_mass=item.log_mass - max(float(excess), 0.0)) for item in curves]
+    return [replace(item, log_mass=item.log_mass - float(excess)) for item in curves]
 
 
 def _added(additive: Additive, draws: Draws, scatter: Scatter) -> Curves:
