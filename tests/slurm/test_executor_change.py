@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from orchestrator.journal.file import FILE_NAME
 from tests.control.test_resume import SHELL
 from tests.control.test_session import load
 from tests.slurm.fake_slurm import FakeSlurm
+
+AWAY = "slurm_load_ctl_conf error: Unable to contact slurm controller (connect failure)"
 
 SLURM = "executor={name: slurm, launcher: none, cores_per_node: 8, poll_interval: 1 s}"
 
@@ -53,6 +56,59 @@ def test_a_campaign_is_refused_on_another_cluster(fake: FakeSlurm, tmp_path: Pat
     fake.name_cluster("testing")
     session.run(load(SLURM, text=SHELL), directory, session.Hooks(interrupted=lambda: True))
     assert (directory / FILE_NAME).read_bytes() > before
+
+
+@pytest.mark.parametrize("answers", ["elsewhere", "testing", ""], ids=["another", "the same", "none"])
+def test_a_slurm_that_is_silent_when_a_campaign_is_resumed_is_waited_for(
+    fake: FakeSlurm, tmp_path: Path, answers: str
+) -> None:
+    directory = tmp_path / "held"
+    fake.answer("squeue", code=1)
+    hooks = session.Hooks(interrupted=lambda: len(fake.calls("sbatch")) > 1)
+    session.run(load(SLURM, text=SHELL), directory, hooks)
+    before, asked = (directory / FILE_NAME).read_bytes(), len(fake.calls("sbatch"))
+    fake.answer("scontrol", err=AWAY, code=1)
+    remarks: list[str] = []
+    looks = iter(range(3))
+
+    def interrupted() -> bool:
+        """Slurm answers at the third look, as this cluster; or the user has waited for long enough."""
+        if next(looks, None) is not None:
+            return False
+        if answers:
+            fake.name_cluster(answers)
+        return not answers or (answers == "testing" and len(fake.calls("squeue")) > queries)
+
+    queries = len(fake.calls("squeue"))
+    hooks = session.Hooks(interrupted=interrupted, remark=remarks.append)
+    if answers == "elsewhere":
+        with pytest.raises(CampaignError, match="here is the cluster elsewhere"):
+            session.run(load(SLURM, text=SHELL), directory, hooks)
+    else:
+        assert session.run(load(SLURM, text=SHELL), directory, hooks).in_flight
+    assert [text for text in remarks if "slurmctld does not answer (scontrol" in text] == remarks[:1]
+    assert ((directory / FILE_NAME).read_bytes() == before) is (answers != "testing")
+    assert (len(fake.calls("squeue")) > queries) is (answers == "testing")
+    assert len(fake.calls("sbatch")) == asked
+
+
+def test_a_campaign_continues_on_another_cluster_where_the_user_names_it(
+    fake: FakeSlurm, tmp_path: Path
+) -> None:
+    directory = tmp_path / "held"
+    fake.answer("squeue", code=1)
+    hooks = session.Hooks(interrupted=lambda: len(fake.calls("sbatch")) > 1)
+    session.run(load(SLURM, text=SHELL), directory, hooks)
+    fake.name_cluster("renamed")
+    interrupted = partial(session.Hooks, interrupted=lambda: True)
+    with pytest.raises(CampaignError, match=r"orchestrator resume \S*/held --cluster renamed\. Nothing"):
+        session.run(load(SLURM, text=SHELL), directory, interrupted())
+    with pytest.raises(CampaignError, match=r"--cluster typing: here is the cluster renamed\. Nothing"):
+        session.run(load(SLURM, text=SHELL), directory, interrupted(cluster="typing"))
+    assert (
+        session.run(load(SLURM, text=SHELL), directory, interrupted(cluster="renamed")).cluster == "renamed"
+    )
+    session.run(load(SLURM, text=SHELL), directory, interrupted())
 
 
 def test_a_copy_is_refused_while_jobs_of_the_original_are_out_unless_the_original_is_gone(
